@@ -1,0 +1,166 @@
+//! Active queue management schemes, and the queue that hosts them.
+//!
+//! A scheme looks at a queue and answers with a [`Verdict`]; it never touches a packet. It knows nothing of
+//! simulators, of TCP or of a packet's real form, so the same code decides in a simulation and on real traffic.
+//!
+//! ```text
+//!   catalogue   the list of schemes: one line each
+//!   schemes/    one file per scheme, reading like the paper's pseudocode
+//!   fifo        the queue discipline that owns the packets, counts, marks and drops
+//!   contract    what every scheme must satisfy; public, so that yours can be put to it
+//! ```
+
+pub mod catalogue;
+pub mod contract;
+pub mod fifo;
+pub mod schemes;
+
+use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
+
+pub use catalogue::{AnyAqm, CATALOGUE, Entry, entry};
+pub use fifo::{Accounts, Carried, Fifo, Limit};
+
+/// What a scheme may see of a packet: no payload, no transport header.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView {
+    /// Size on the wire, bytes.
+    pub size: u32,
+    /// Which flow it belongs to.
+    pub flow: u32,
+    /// When it joined the queue.
+    pub enqueued_at: Time,
+    /// It can carry a mark: ECN-capable, and this queue marks.
+    pub can_mark: bool,
+}
+
+/// What a scheme may see of its queue. The packet being judged is never included, nor is the one in transmission.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueView {
+    /// Packets waiting.
+    pub packets: u32,
+    /// Bytes waiting.
+    pub bytes: u64,
+    /// Queue length that schemes with a reference aim at, packets.
+    pub target: f64,
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Packets offered so far: accepted, marked or dropped, the one being judged included.
+    pub arrived_packets: u64,
+    /// Bytes offered so far.
+    pub arrived_bytes: u64,
+}
+
+/// The world as a scheme meets it at one instant.
+pub struct Ctx<'a> {
+    /// The present.
+    pub now: Time,
+    /// The scheme's own random stream.
+    pub rng: &'a mut Stream,
+}
+
+impl Ctx<'_> {
+    /// True with probability `p`.
+    #[inline]
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.rng.uniform() < p
+    }
+}
+
+/// Why a packet was signalled; counted per reason in the results.
+pub type Why = &'static str;
+
+/// The queue was full; no scheme was asked.
+pub const OVERFLOW: Why = "overflow";
+/// The scheme drew the packet at random.
+pub const EARLY: Why = "early";
+/// The scheme drops every packet in its present state.
+pub const FORCED: Why = "forced";
+
+/// What a scheme wants done with the packet it was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it be.
+    Pass,
+    /// Mark if the packet can carry a mark, else drop.
+    Signal(Why),
+    /// Mark if the packet can carry a mark, else pass.
+    MarkOnly(Why),
+    /// Drop, markable or not.
+    Drop(Why),
+}
+
+/// Decides the fate of the packets of one queue. It answers; it never touches the packet.
+#[allow(unused_variables)]
+pub trait Aqm {
+    /// A packet asks to join the tail.
+    #[inline]
+    fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet is about to leave from the head. After a drop, the next head is shown at once.
+    #[inline]
+    fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet was refused because the queue was full; `on_enqueue` was not asked.
+    #[inline]
+    fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {}
+    /// The link asked for a packet and found none: it falls idle.
+    #[inline]
+    fn on_empty(&mut self, cx: &mut Ctx) {}
+    /// Period of `on_tick`, the first at the start of the run; `None` means never.
+    fn tick_every(&self) -> Option<Span> {
+        None
+    }
+    /// The periodic update; runs whether packets arrive or not.
+    fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {}
+    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`].
+    fn observe(&self, i: usize) -> f64 {
+        f64::NAN
+    }
+}
+
+/// A quantity that a scheme shows for plots.
+#[derive(Clone, Copy, Debug)]
+pub struct Observable {
+    /// Column name, such as `p`.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// Meaning.
+    pub doc: &'static str,
+}
+
+/// The drop (or mark) probability, which most schemes show first.
+pub const P: Observable = Observable { name: "p", unit: "ratio", doc: "drop probability of an arriving packet" };
+
+/// What a catalogue says of a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Name in print.
+    pub title: &'static str,
+    /// Kind of controller: `baseline`, `red`, `control theory`, `optimisation` or `neuron`.
+    pub family: &'static str,
+    /// Year of publication.
+    pub year: u32,
+    /// Publication.
+    pub source: &'static str,
+    /// How sure the implementation is, and by what evidence.
+    pub confidence: &'static str,
+    /// Studies that compare it.
+    pub papers: &'static [&'static str],
+}
+
+/// A scheme that can be built from declared parameters. The doc comment of its parameters is its page.
+pub trait Scheme: Aqm + Sized {
+    /// What the catalogue says of it.
+    const INFO: Info;
+    /// What it shows for plots.
+    const OBSERVABLES: &'static [Observable];
+    /// Its declared parameters.
+    type Params: ParamSet;
+    /// The scheme at rest before the first packet of a queue like this one. The error says what is contradictory.
+    fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String>;
+}

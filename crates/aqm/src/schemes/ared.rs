@@ -1,0 +1,160 @@
+use super::red::{Red, RedParams};
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Auto, Ratio, Span, Time, params};
+
+params! {
+    /// Adaptive RED: RED whose maximum probability is adapted to hold the average queue mid-way between the thresholds.
+    ///
+    /// ## Idea
+    /// RED's queue depends on the load. Adaptive RED raises max_p slowly by addition while the average is high and lowers
+    /// it by multiplication while it is low.
+    ///
+    /// ## Equations
+    /// RED's (see `red`), and at the first arrival more than `interval` after the last change, with
+    /// d = 0.4 * (max_th - min_th):
+    ///
+    /// ```text
+    /// avg < min_th + d and max_p > bottom:  max_p = beta * max_p
+    /// avg > max_th - d and max_p < top:     max_p = max_p + min(alpha, max_p / 4)
+    /// ```
+    ///
+    /// ## Two states under heavy load
+    /// In ns-2 the gentle line above max_th starts from the *initial* max_p (0.1) for ever. When max_p has adapted to 0.5,
+    /// the drop probability falls from 0.5 just below max_th to 0.1 just above: the loop has two attractors. If the first
+    /// burst lifts the average above max_th it stays there, near 700 packets, and ARED behaves as RED does. That is the
+    /// "failure of ARED" of Li et al. 2014 (Tables 2, 5, 7). At 500 flows (Table 1) the seed decides: most runs average
+    /// about 350 packets, some about 635. Reports show both branches. `gentle_line = "fresh"` removes the upper state.
+    ///
+    /// ## Departures
+    /// As `red`. Thresholds of Li et al. are 15 and 585 packets for a target of 300, 15 and 75 for a target of 50.
+    pub struct AredParams {
+        flatten red: RedParams;
+        /// Greatest increase of max_p in a step.
+        alpha: f64 = "0.01" in "0" ..= "1", from "Floyd, Gummadi & Shenker 2001; Li et al. 2014";
+        /// Factor of a decrease of max_p.
+        beta: f64 = "0.9" in "0" ..= "1", from "Floyd, Gummadi & Shenker 2001; Li et al. 2014";
+        /// Time between changes of max_p.
+        interval: Span = "0.5 s" in "1 ms" ..= "1000 s", from "Floyd, Gummadi & Shenker 2001; Li et al. 2014";
+        /// max_p is not raised at or above this.
+        top: Ratio = "0.5" in "0" ..= "1", from "Floyd, Gummadi & Shenker 2001; ns-2";
+        /// max_p is not lowered at or below this; "auto" is min(0.01, 80 kbit/s / rate).
+        bottom: Auto<Ratio> = "auto" in "0" ..= "1", from "ns-2 (bottom_ 0)";
+    }
+}
+
+/// See [`AredParams`].
+pub struct Ared {
+    params: AredParams,
+    red: Red,
+    bottom: f64,
+    last_change: Time,
+}
+
+impl Ared {
+    fn adapt_max_p(&mut self, now: Time) {
+        if now.since(self.last_change) <= self.params.interval {
+            return;
+        }
+        let red = &mut self.red;
+        let part = 0.4 * (red.max_th - red.min_th);
+        if red.avg < red.min_th + part && red.max_p > self.bottom {
+            red.max_p *= self.params.beta;
+        } else if red.avg > red.max_th - part && red.max_p < self.params.top.0 {
+            red.max_p += self.params.alpha.min(red.max_p / 4.0);
+        } else {
+            return; // ns-2 notes the time of changes only, so the test repeats at each arrival
+        }
+        self.last_change = now;
+    }
+}
+
+impl Scheme for Ared {
+    const INFO: Info = Info {
+        name: "ared",
+        title: "ARED",
+        family: "red",
+        year: 2001,
+        source: "Floyd, Gummadi & Shenker, \"Adaptive RED\", ICSI 2001; ns-2.35 queue/red.cc",
+        confidence: "exact; checked against ns-2.35 over 40 scenarios, both branches",
+        papers: &["li2014", "sun2007", "jafar", "xiong2010"],
+    };
+    const OBSERVABLES: &'static [Observable] = &[
+        Observable { name: "p", unit: "ratio", doc: "drop probability p_b" },
+        Observable { name: "avg", unit: "packets", doc: "average queue" },
+        Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as adapted" },
+    ];
+    type Params = AredParams;
+
+    fn new(params: AredParams, queue: &QueueView) -> Result<Self, String> {
+        let red = Red::new(params.red, queue)?;
+        let bottom = params.bottom.unwrap_or_else(|| Ratio((80_000.0 / queue.rate.0).min(0.01))).0;
+        Ok(Self { params, red, bottom, last_change: Time::ZERO })
+    }
+}
+
+impl Aqm for Ared {
+    fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.red.update_average(queue, cx);
+        self.adapt_max_p(cx.now);
+        self.red.decide(queue, cx)
+    }
+
+    fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        self.red.on_overflow(queue, cx);
+        self.adapt_max_p(cx.now);
+    }
+
+    fn on_empty(&mut self, cx: &mut Ctx) {
+        self.red.on_empty(cx);
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        if i < 2 { self.red.observe(i) } else { self.red.max_p }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::ParamSet;
+
+    /// Thresholds 10 and 110: the dead band is 50 ..= 70.
+    fn ared(avg: f64, max_p: f64) -> Ared {
+        let mut params = AredParams::defaults();
+        params.read("ared", [("min_th", "10 packets"), ("max_th", "110 packets")], &mut Vec::new());
+        let mut ared = Ared::new(params, &bench::queue(0)).unwrap();
+        (ared.red.avg, ared.red.max_p) = (avg, max_p);
+        ared
+    }
+
+    fn max_p_after(mut ared: Ared, seconds: f64) -> f64 {
+        ared.adapt_max_p(Time::ZERO + Span::from_seconds(seconds));
+        ared.red.max_p
+    }
+
+    #[test]
+    fn falls_by_a_tenth_below_the_band_and_rises_by_at_most_alpha_above_it() {
+        assert!((max_p_after(ared(49.0, 0.1), 0.6) - 0.09).abs() < 1e-15);
+        assert_eq!(max_p_after(ared(60.0, 0.1), 0.6), 0.1);
+        assert!((max_p_after(ared(71.0, 0.1), 0.6) - 0.11).abs() < 1e-15);
+        assert!((max_p_after(ared(71.0, 0.02), 0.6) - 0.025).abs() < 1e-15);
+    }
+
+    #[test]
+    fn waits_for_the_interval_and_stops_at_the_bounds() {
+        assert_eq!(max_p_after(ared(49.0, 0.1), 0.5), 0.1);
+        assert_eq!(max_p_after(ared(71.0, 0.5), 0.6), 0.5);
+        // 80 kbit/s over 8 Mbit/s is 0.01.
+        assert_eq!(max_p_after(ared(49.0, 0.01), 0.6), 0.01);
+    }
+
+    #[test]
+    fn only_a_change_restarts_the_interval() {
+        let mut ared = ared(60.0, 0.1);
+        ared.adapt_max_p(Time::ZERO + Span::from_seconds(0.6));
+        ared.red.avg = 49.0;
+        ared.adapt_max_p(Time::ZERO + Span::from_seconds(0.7));
+        assert!((ared.red.max_p - 0.09).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,286 @@
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Auto, Bytes, Packets, Ratio, Time, choice, params};
+
+choice! {
+    /// Which `max_p` the gentle line starts from.
+    pub enum GentleLine {
+        /// The initial one, for ever: ns-2 and ns-3.
+        Stale = "stale",
+        /// The present one, as adapted.
+        Fresh = "fresh",
+    }
+}
+
+params! {
+    /// Random Early Detection: drops early with a probability that grows with the average queue.
+    ///
+    /// ## Idea
+    /// An exponentially weighted average of the queue follows the load slowly; between two thresholds packets are
+    /// dropped with a probability that rises linearly, spaced out evenly by a counter.
+    ///
+    /// ## Equations
+    /// At each arrival, `q` packets waiting (the arriving one not included), `m` packets that an idle link could have
+    /// sent since it fell idle:
+    ///
+    /// ```text
+    /// avg = (1 - q_weight)^(m+1) * avg + q_weight * q
+    /// p_b = max_p * (avg - min_th) / (max_th - min_th)           min_th <= avg < max_th
+    /// p_b = (1 - mp0) / max_th * avg + 2*mp0 - 1                  max_th <= avg < 2*max_th, gentle
+    /// p_b = 1                                                    above
+    /// p_a = 0                    count*p_b < 1       (wait = true; count = arrivals since the last drop)
+    /// p_a = p_b / (2 - count*p_b)    count*p_b < 2
+    /// p_a = 1                    above
+    /// ```
+    ///
+    /// The packet is dropped with probability p_a; count restarts at 0. The first arrival that finds `avg` above
+    /// `min_th` is never dropped. Nothing is dropped while q <= 1.
+    ///
+    /// With `wait` the gaps between drops are uniform on [1/p_b, 2/p_b], so the realised loss is p_b / 1.5; without it
+    /// the gaps are uniform on [1, 1/p_b].
+    ///
+    /// ## Readings
+    /// This is ns-2.35 in packet mode, which reproduces the papers. mp0 is the *initial* max_p for ever
+    /// (`gentle_line = "stale"`): ns-2 and ns-3 compute the gentle line once, at reset.
+    ///
+    /// ## Departures
+    /// No byte mode. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
+    /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
+    pub struct RedParams {
+        /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
+        min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "Li et al. 2014 (15 for a target of 300)";
+        /// Average queue at which the linear part reaches max_p; "auto" is 2*target - min_th.
+        max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "Li et al. 2014 (585 for a target of 300)";
+        /// Weight of the present queue in the average.
+        q_weight: f64 = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993; Li et al. 2014";
+        /// Drop probability at max_th (the start value where it adapts); ns-2's 1/linterm.
+        max_p: Ratio = "0.1" in "0" ..= "1", from "ns-2 (linterm 10)";
+        /// Above max_th let the probability rise to 1 at 2*max_th instead of jumping there.
+        gentle: bool = "true", from "ns-2 (since 2001)";
+        /// Space drops by at least 1/p_b arrivals.
+        wait: bool = "true", from "ns-2 (since 1999)";
+        /// max_p at the foot of the gentle line: the initial one ("stale") or the adapted one ("fresh").
+        gentle_line: GentleLine = "stale", from "ns-2, measured: stale reproduces Li et al. 2014, Table 2";
+        /// Packet size that turns the link's rate into packets per second, for the idle time.
+        mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";
+    }
+    check |p| match (p.min_th, p.max_th) {
+        (Auto::Given(min), Auto::Given(max)) if min >= max => Err("min_th must be below max_th".into()),
+        _ => Ok(()),
+    };
+}
+
+/// See [`RedParams`].
+pub struct Red {
+    params: RedParams,
+    pub(super) min_th: f64,
+    pub(super) max_th: f64,
+    packets_per_second: f64,
+    pub(super) avg: f64,
+    pub(super) max_p: f64,
+    count: u32,
+    above_min_th: bool,
+    idle_since: Option<Time>,
+    p: f64,
+}
+
+impl Red {
+    /// Folds the present queue, and any idle time before it, into the average.
+    pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
+        let w = self.params.q_weight;
+        if let Some(since) = self.idle_since.take() {
+            let missed = (self.packets_per_second * cx.now.since(since).seconds()).floor();
+            self.avg *= libm::pow(1.0 - w, missed);
+        }
+        self.avg += w * (f64::from(queue.packets) - self.avg);
+    }
+
+    /// Drops or keeps the packet that has just been averaged in.
+    pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.count += 1;
+        self.p = 0.0;
+        if self.avg < self.min_th || queue.packets <= 1 {
+            self.above_min_th = false;
+            return Verdict::Pass;
+        }
+        self.p = self.probability();
+        if !self.above_min_th {
+            self.above_min_th = true;
+            self.count = 1;
+            return Verdict::Pass;
+        }
+        if !cx.chance(self.spaced(self.p)) {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        Verdict::Signal(if self.p < 1.0 { EARLY } else { FORCED })
+    }
+
+    fn probability(&self) -> f64 {
+        if self.avg < self.max_th {
+            return self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
+        }
+        if !self.params.gentle {
+            return 1.0;
+        }
+        let foot = match self.params.gentle_line {
+            GentleLine::Stale => self.params.max_p.0,
+            GentleLine::Fresh => self.max_p,
+        };
+        ((1.0 - foot) / self.max_th * self.avg + 2.0 * foot - 1.0).min(1.0)
+    }
+
+    /// Turns p_b into p_a, which makes the gaps between drops uniform.
+    fn spaced(&self, p: f64) -> f64 {
+        let expected = f64::from(self.count) * p;
+        match self.params.wait {
+            true if expected < 1.0 => 0.0,
+            true if expected < 2.0 => p / (2.0 - expected),
+            false if expected < 1.0 => p / (1.0 - expected),
+            _ => 1.0,
+        }
+    }
+}
+
+impl Scheme for Red {
+    const INFO: Info = Info {
+        name: "red",
+        title: "RED",
+        family: "red",
+        year: 1993,
+        source: "Floyd & Jacobson, IEEE/ACM Trans. Networking 1(4), 1993; ns-2.35 queue/red.cc",
+        confidence: "exact; checked against ns-2.35 over 30 scenarios",
+        papers: &["jafar", "xiong2010", "boudi"],
+    };
+    const OBSERVABLES: &'static [Observable] = &[
+        Observable { name: "p", unit: "ratio", doc: "drop probability p_b" },
+        Observable { name: "avg", unit: "packets", doc: "average queue" },
+    ];
+    type Params = RedParams;
+
+    fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
+        let min_th = params.min_th.unwrap_or_else(|| Packets((queue.target / 20.0).max(5.0))).0;
+        let max_th = params.max_th.unwrap_or_else(|| Packets((2.0 * queue.target - min_th).max(3.0 * min_th))).0;
+        if min_th >= max_th {
+            return Err(format!("min_th must be below max_th, but they are {min_th} and {max_th} packets"));
+        }
+        Ok(Self {
+            params,
+            min_th,
+            max_th,
+            packets_per_second: queue.rate.0 / (8.0 * params.mean_packet.0),
+            avg: 0.0,
+            max_p: params.max_p.0,
+            count: 0,
+            above_min_th: false,
+            idle_since: Some(Time::ZERO),
+            p: 0.0,
+        })
+    }
+}
+
+impl Aqm for Red {
+    fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.update_average(queue, cx);
+        self.decide(queue, cx)
+    }
+
+    /// ns-2 runs the estimator before it tests the limit, and restarts the count at a forced drop.
+    fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        self.update_average(queue, cx);
+        self.count = 0;
+    }
+
+    fn on_empty(&mut self, cx: &mut Ctx) {
+        self.idle_since = Some(cx.now);
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        [self.p, self.avg][i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::{ParamSet, Span};
+
+    /// A queue of `packets` on a link of 8 Mbit/s (1000 packets of 1000 B a second), thresholds 10 and 30.
+    fn red(changes: &[(&str, &str)]) -> Red {
+        let mut params = RedParams::defaults();
+        let pairs = [("min_th", "10 packets"), ("max_th", "30 packets"), ("q_weight", "0.5")];
+        params.read("red", pairs.iter().chain(changes).copied(), &mut Vec::new());
+        Red::new(params, &bench::queue(0)).unwrap()
+    }
+
+    #[test]
+    fn average_decays_by_the_packets_an_idle_link_could_have_sent() {
+        let (mut red, mut rng) = (red(&[]), bench::stream());
+        red.idle_since = None;
+        red.avg = 16.0;
+        red.on_empty(&mut Ctx { now: Time::ZERO, rng: &mut rng });
+        // 2.9 ms at 1000 packets/s are 2 whole packets: 16 * 0.5^2, then one sample of 0: half of 4.
+        let cx = Ctx { now: Time::ZERO + Span::from_seconds(0.0029), rng: &mut rng };
+        red.update_average(&bench::queue(0), &cx);
+        assert_eq!(red.avg, 2.0);
+    }
+
+    #[test]
+    fn probability_is_linear_then_gentle_then_one() {
+        let mut red = red(&[]);
+        let mut at = |avg| {
+            red.avg = avg;
+            red.probability()
+        };
+        assert_eq!(at(10.0), 0.0);
+        assert!((at(20.0) - 0.05).abs() < 1e-15);
+        assert!((at(30.0) - 0.1).abs() < 1e-15);
+        assert!((at(45.0) - 0.55).abs() < 1e-15);
+        assert!((at(60.0) - 1.0).abs() < 1e-15);
+        assert_eq!(at(70.0), 1.0);
+    }
+
+    #[test]
+    fn the_fresh_gentle_line_follows_the_adapted_max_p() {
+        let (mut stale, mut fresh) = (red(&[]), red(&[("gentle_line", "fresh")]));
+        (stale.max_p, stale.avg, fresh.max_p, fresh.avg) = (0.5, 30.0, 0.5, 30.0);
+        assert!((stale.probability() - 0.1).abs() < 1e-15);
+        assert!((fresh.probability() - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn gaps_are_uniform_on_one_to_two_over_p() {
+        let mut red = red(&[]);
+        let mut at = |count| {
+            red.count = count;
+            red.spaced(0.1)
+        };
+        assert_eq!(at(9), 0.0);
+        assert!((at(10) - 0.1).abs() < 1e-15);
+        assert!((at(19) - 1.0).abs() < 1e-9);
+        assert_eq!(at(20), 1.0);
+    }
+
+    #[test]
+    fn without_wait_a_drop_may_follow_at_once() {
+        let mut red = red(&[("wait", "false")]);
+        red.count = 5;
+        assert_eq!(red.spaced(0.1), 0.2);
+        red.count = 10;
+        assert_eq!(red.spaced(0.1), 1.0);
+    }
+
+    #[test]
+    fn the_first_arrival_above_min_th_is_never_dropped() {
+        let (mut red, mut rng) = (red(&[("max_th", "11 packets"), ("gentle", "false")]), bench::stream());
+        red.idle_since = None;
+        red.avg = 100.0;
+        let mut judge = |queue| {
+            let mut cx = Ctx { now: Time::ZERO, rng: &mut rng };
+            red.on_enqueue(&bench::packet(), &bench::queue(queue), &mut cx)
+        };
+        assert_eq!(judge(100), Verdict::Pass);
+        assert_eq!(judge(100), Verdict::Signal(FORCED));
+        assert_eq!(judge(1), Verdict::Pass, "a queue of one is never dropped from");
+    }
+}

@@ -1,0 +1,222 @@
+//! A parameter is declared once; struct, default, range, help, documentation and reader come from it.
+
+use crate::problem::{Problem, clip, unknown};
+use crate::quantity::Quantity;
+
+/// What there is to know about one parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParamSpec {
+    /// Name as users write it.
+    pub name: &'static str,
+    /// Meaning, one or two lines.
+    pub doc: &'static str,
+    /// Unit, such as `time`, `packets` or `1/packet`.
+    pub unit: &'static str,
+    /// Default, as text with unit.
+    pub default: &'static str,
+    /// Least and greatest legal value, as text with unit.
+    pub range: Option<(&'static str, &'static str)>,
+    /// The words allowed, for a choice.
+    pub choices: &'static [&'static str],
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// A set of declared parameters. Written by [`params!`](crate::params!), not by hand.
+pub trait ParamSet: Sized {
+    /// The doc comment of the struct.
+    const DOC: &'static str;
+    /// Every parameter, in order of declaration.
+    fn specs() -> Vec<ParamSpec>;
+    /// All defaults.
+    fn defaults() -> Self;
+    /// Reads `text` into the parameter `name`; `None` if there is no such parameter.
+    fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>>;
+    /// What must hold between parameters: the path and reason of what does not.
+    fn check(&self) -> Result<(), String>;
+    /// Name and current value of every parameter.
+    fn values(&self) -> Vec<(&'static str, String)>;
+
+    /// Sets `name = text` pairs; appends to `problems` whatever is refused, under `path`.
+    fn read<'a>(
+        &mut self,
+        path: &str,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let before = problems.len();
+        for (name, text) in pairs {
+            let reason = match self.set(name, text) {
+                Some(Ok(())) => continue,
+                Some(Err(reason)) => reason,
+                None => unknown("parameter", name, &Self::specs().iter().map(|s| s.name).collect::<Vec<_>>()),
+            };
+            problems.push(Problem { path: format!("{path}.{}", clip(name)), reason });
+        }
+        if problems.len() == before
+            && let Err(reason) = self.check()
+        {
+            problems.push(Problem { path: path.to_string(), reason });
+        }
+    }
+}
+
+/// Reads `text` and holds it against the declared range.
+pub fn read_in_range<Q: Quantity>(text: &str, range: Option<(&str, &str)>) -> Result<Q, String> {
+    let value = Q::parse(text)?;
+    if let Some((least, greatest)) = range {
+        let bound = |text| Q::parse(text).expect("declared bounds parse: tested for every scheme");
+        if value < bound(least) || value > bound(greatest) {
+            return Err(format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(text)));
+        }
+    }
+    Ok(value)
+}
+
+/// Declares a set of parameters.
+///
+/// ```
+/// aqmlab_core::params! {
+///     /// A demonstration.
+///     pub struct DemoParams {
+///         /// How often the law runs.
+///         interval: aqmlab_core::Span = "1 ms" in "1 us" ..= "1 s", from "the paper, section 2";
+///         /// Gain on the queue error.
+///         gain: f64 = "0.01" in "0" ..= "10", unit "1/packet", from "the paper, Table 1";
+///     }
+///     check |p| if p.gain > 0.0 { Ok(()) } else { Err("gain must be positive".into()) };
+/// }
+/// use aqmlab_core::ParamSet;
+/// assert_eq!(DemoParams::defaults().interval, aqmlab_core::Span(1_000_000_000));
+/// ```
+///
+/// `flatten name: OtherParams;` as the first line takes over all parameters of another set.
+#[macro_export]
+macro_rules! params {
+    ($(#[doc = $doc:literal])+ pub struct $ty:ident {
+        $(flatten $inner:ident : $inner_ty:ty;)?
+        $($(#[doc = $pdoc:literal])+ $name:ident : $t:ty = $default:literal
+          $(in $least:literal ..= $greatest:literal)? $(, unit $unit:literal)? $(, from $source:literal)?;)*
+    } $(check |$p:ident| $check:expr;)?) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug)]
+        pub struct $ty {
+            $(/// The parameters taken over.
+            pub $inner: $inner_ty,)?
+            $($(#[doc = $pdoc])+ pub $name: $t),*
+        }
+
+        impl $crate::ParamSet for $ty {
+            const DOC: &'static str = concat!($($doc, "\n"),+);
+
+            fn specs() -> Vec<$crate::ParamSpec> {
+                #[allow(unused_mut)]
+                let mut specs: Vec<$crate::ParamSpec> = Vec::new();
+                $(specs.extend(<$inner_ty as $crate::ParamSet>::specs());)?
+                let own: Vec<$crate::ParamSpec> = vec![$($crate::ParamSpec {
+                    name: stringify!($name),
+                    doc: concat!($($pdoc),+).trim_ascii(),
+                    unit: $crate::params!(@or <$t as $crate::Quantity>::UNIT $(, $unit)?),
+                    default: $default,
+                    range: $crate::params!(@range $($least, $greatest)?),
+                    choices: <$t as $crate::Quantity>::CHOICES,
+                    source: $crate::params!(@or "" $(, $source)?),
+                }),*];
+                specs.extend(own);
+                specs
+            }
+
+            fn defaults() -> Self {
+                Self {
+                    $($inner: <$inner_ty as $crate::ParamSet>::defaults(),)?
+                    $($name: <$t as $crate::Quantity>::parse($default).expect("declared defaults parse: tested for every set")),*
+                }
+            }
+
+            #[allow(unused_variables)]
+            fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
+                match name {
+                    $(stringify!($name) => Some(
+                        $crate::params::read_in_range(text, $crate::params!(@range $($least, $greatest)?)).map(|value| self.$name = value)),)*
+                    _ => $crate::params!(@set name, text $(, self.$inner)?),
+                }
+            }
+
+            fn check(&self) -> Result<(), String> {
+                $(self.$inner.check()?;)?
+                $(
+                    let $p = self;
+                    let checked: Result<(), String> = $check;
+                    checked?;
+                )?
+                Ok(())
+            }
+
+            fn values(&self) -> Vec<(&'static str, String)> {
+                #[allow(unused_mut)]
+                let mut values: Vec<(&'static str, String)> = Vec::new();
+                $(values.extend(self.$inner.values());)?
+                let own: Vec<(&'static str, String)> = vec![$((stringify!($name), $crate::Quantity::text(self.$name))),*];
+                values.extend(own);
+                values
+            }
+        }
+    };
+    (@range) => { None };
+    (@range $least:literal, $greatest:literal) => { Some(($least, $greatest)) };
+    (@or $fallback:expr) => { $fallback };
+    (@or $fallback:expr, $given:literal) => { $given };
+    (@set $name:ident, $text:ident) => { None };
+    (@set $name:ident, $text:ident, $inner:expr) => { $crate::ParamSet::set(&mut $inner, $name, $text) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    params! {
+        /// Inner.
+        pub struct InnerParams {
+            /// Gain.
+            gain: f64 = "0.5" in "0" ..= "1", unit "1/packet", from "nowhere";
+        }
+    }
+    params! {
+        /// Outer.
+        pub struct OuterParams {
+            flatten inner: InnerParams;
+            /// Period.
+            interval: Span = "1 ms" in "1 us" ..= "1 s";
+        }
+        check |p| if p.inner.gain < 0.9 { Ok(()) } else { Err("gain must be below 0.9".to_string()) };
+    }
+
+    fn problems(pairs: &[(&str, &str)]) -> Vec<String> {
+        let mut problems = Vec::new();
+        OuterParams::defaults().read("demo", pairs.iter().copied(), &mut problems);
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn reads_own_and_inner_parameters() {
+        let mut params = OuterParams::defaults();
+        params.read("demo", [("gain", "0.25"), ("interval", "2 ms")], &mut Vec::new());
+        assert_eq!((params.inner.gain, params.interval), (0.25, Span(2_000_000_000)));
+        assert_eq!(OuterParams::specs().iter().map(|s| s.unit).collect::<Vec<_>>(), ["1/packet", "time"]);
+    }
+
+    #[test]
+    fn refuses_unknown_names_ranges_and_contradictions() {
+        assert_eq!(
+            problems(&[("gian", "1")]),
+            ["demo.gian: unknown parameter \"gian\"; did you mean \"gain\"? known: gain, interval"]
+        );
+        assert_eq!(
+            problems(&[("interval", "2 s")]),
+            ["demo.interval: \"2 s\" is out of range: must lie in 1 us ..= 1 s"]
+        );
+        assert_eq!(problems(&[("gain", "0.95")]), ["demo: gain must be below 0.9"]);
+        assert_eq!(problems(&[("gain", "x"), ("interval", "3")]).len(), 2);
+    }
+}

@@ -1,0 +1,72 @@
+//! What is wrong with an input, said so that it can be mended.
+
+use std::fmt;
+
+/// One refused value: where it stands and why it is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Path of the field, such as `links.bottleneck.rate`.
+    pub path: String,
+    /// The value, what was expected, and the nearest valid choice.
+    pub reason: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.reason)
+    }
+}
+
+/// All problems of an input, reported together, one a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// A single problem.
+    pub fn one(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self(vec![Problem { path: path.into(), reason: reason.into() }])
+    }
+}
+
+/// The known name closest to `given`, if any is close enough to be a slip of the finger.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_lowercase().replace('_', "-");
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase().replace('_', "-")), name))
+        .min()
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+        .map(|(_, name)| name)
+}
+
+/// The reason for refusing an unknown name: `unknown key "tagret"; did you mean "target"? known: ...`.
+pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
+    let guess =
+        nearest(given, known.iter().copied()).map(|name| format!(" did you mean \"{name}\"?")).unwrap_or_default();
+    format!("unknown {what} \"{}\";{guess} known: {}", clip(given), known.join(", "))
+}
+
+/// `text` on one line and no longer than a reader wants to see.
+pub fn clip(text: &str) -> String {
+    let shown: String = text.chars().take(60).flat_map(char::escape_debug).collect();
+    if text.chars().nth(60).is_some() { shown + "..." } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_nearest_choice() {
+        assert_eq!(nearest("tagret", ["buffer", "target", "rate"]), Some("target"));
+        assert_eq!(nearest("an_aqm", ["pi", "an-aqm"]), Some("an-aqm"));
+        assert_eq!(nearest("zzzzzz", ["buffer", "target"]), None);
+    }
+
+    #[test]
+    fn refusals_are_one_short_line() {
+        let reason = unknown("key", &"a\n".repeat(1000), &["b"]);
+        assert!(!reason.contains('\n') && reason.len() < 200, "{reason}");
+    }
+}

@@ -1,0 +1,281 @@
+//! Values with a dimension, read from text that carries its unit and written back the same way.
+
+use crate::problem::{clip, nearest};
+use crate::time::Span;
+
+/// A type that can be read from a user's text, unit included.
+pub trait Quantity: Copy + PartialOrd {
+    /// What the unit is called in tables: `time`, `packets`, `1` for a plain number.
+    const UNIT: &'static str;
+    /// The words allowed, for a choice; empty for anything else.
+    const CHOICES: &'static [&'static str] = &[];
+    /// Reads `text`; the error says what is wrong with it and what is expected.
+    fn parse(text: &str) -> Result<Self, String>;
+    /// The value as text that `parse` reads back.
+    fn text(self) -> String;
+}
+
+/// Units of one dimension: name and size in the base unit.
+type Units = &'static [(&'static str, f64)];
+
+const TIME: Units =
+    &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("ps", 1e-12), ("min", 60.0), ("h", 3600.0)];
+const RATE: Units = &[("Mbit/s", 1e6), ("kbit/s", 1e3), ("Gbit/s", 1e9), ("Tbit/s", 1e12), ("bit/s", 1.0)];
+const BYTES: Units = &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1048576.0)];
+const PACKETS: Units = &[("packets", 1.0), ("packet", 1.0)];
+const FREQUENCY: Units = &[("Hz", 1.0), ("kHz", 1e3)];
+const RATIO: Units = &[("", 1.0), ("%", 1e-2)];
+
+/// `number` and the text behind it.
+fn split_number(text: &str) -> Result<(f64, &str), String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    match number.replace('_', "").parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok((value, unit.trim())),
+        Ok(_) => Err(format!("\"{}\" is too large", clip(text))),
+        Err(_) => Err(format!("\"{}\" is not a number", clip(text))),
+    }
+}
+
+fn parse_unit(text: &str, units: Units, dimension: &str, example: &str) -> Result<f64, String> {
+    let (value, unit) = split_number(text).map_err(|why| format!("{why}; write e.g. \"{example}\""))?;
+    if let Some((_, scale)) = units.iter().find(|(name, _)| *name == unit) {
+        return Ok(value * scale);
+    }
+    if unit.is_empty() {
+        return Err(format!("\"{}\" has no unit; write e.g. \"{example}\"", clip(text)));
+    }
+    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    let guess = nearest(unit, names.iter().copied()).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
+    Err(format!("\"{}\" is not a {dimension}: units are {}{guess}", clip(text), names.join(", ")))
+}
+
+/// `value` in the largest unit that leaves a number of at least one.
+fn in_unit(value: f64, units: Units) -> String {
+    let fits = units.iter().rev().filter(|(_, scale)| value.abs() >= *scale).max_by(|a, b| a.1.total_cmp(&b.1));
+    let (name, scale) = fits.unwrap_or(&units[0]);
+    // A parsed "80 ms" is 0.08 s; twelve digits bring the 80 back.
+    format!("{} {name}", round_digits(value / scale, 12))
+}
+
+fn round_digits(value: f64, digits: i32) -> f64 {
+    format!("{value:.*e}", digits as usize).parse().unwrap_or(value)
+}
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $ty:ident, $units:expr, $dimension:literal, $unit:literal, $example:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+        pub struct $ty(pub f64);
+
+        impl Quantity for $ty {
+            const UNIT: &'static str = $unit;
+            fn parse(text: &str) -> Result<Self, String> {
+                parse_unit(text, $units, $dimension, $example).map($ty)
+            }
+            fn text(self) -> String {
+                in_unit(self.0, $units)
+            }
+        }
+    };
+}
+
+quantity!(/// A rate in bit/s; one Mbit is 10^6 bits.
+    Rate, RATE, "rate", "bit/s", "45 Mbit/s");
+quantity!(/// A number of bytes.
+    Bytes, BYTES, "size", "B", "1000 B");
+quantity!(/// A number of packets; thresholds may be fractions.
+    Packets, PACKETS, "number of packets", "packets", "300 packets");
+quantity!(/// Times per second.
+    Frequency, FREQUENCY, "frequency", "Hz", "170 Hz");
+
+impl Rate {
+    /// Time that `bytes` take at this rate.
+    pub fn transmission(self, bytes: u32) -> Span {
+        Span::from_seconds(f64::from(bytes) * 8.0 / self.0)
+    }
+}
+
+impl Frequency {
+    /// Time between two times.
+    pub fn period(self) -> Span {
+        Span::from_seconds(1.0 / self.0)
+    }
+}
+
+impl Quantity for Span {
+    const UNIT: &'static str = "time";
+    fn parse(text: &str) -> Result<Self, String> {
+        let seconds = parse_unit(text, TIME, "time", "80 ms")?;
+        if seconds < 0.0 {
+            return Err(format!("\"{}\" is negative; times are 0 s or more", clip(text)));
+        }
+        if seconds > 1e7 {
+            return Err(format!("\"{}\" is too long; at most 10000000 s", clip(text)));
+        }
+        Ok(Span::from_seconds(seconds))
+    }
+    fn text(self) -> String {
+        match self.seconds() {
+            s if s == 0.0 || s >= 1.0 => in_unit(s, &TIME[..1]),
+            s => in_unit(s, &TIME[..5]),
+        }
+    }
+}
+
+/// A share, 0 to 1; `%` may be written.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Ratio(pub f64);
+
+impl Quantity for Ratio {
+    const UNIT: &'static str = "ratio";
+    fn parse(text: &str) -> Result<Self, String> {
+        let share = parse_unit(text, RATIO, "ratio", "0.1")?;
+        if !(0.0..=1.0).contains(&share) {
+            return Err(format!("\"{}\" is not a ratio: must lie in 0 ..= 1", clip(text)));
+        }
+        Ok(Ratio(share))
+    }
+    fn text(self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl Quantity for f64 {
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, String> {
+        match split_number(text)? {
+            (value, "") => Ok(value),
+            _ => Err(format!("\"{}\" is not a plain number; write it without a unit", clip(text))),
+        }
+    }
+    fn text(self) -> String {
+        if self != 0.0 && (self.abs() < 1e-3 || self.abs() >= 1e9) { format!("{self:e}") } else { self.to_string() }
+    }
+}
+
+impl Quantity for u32 {
+    const UNIT: &'static str = "1";
+    fn parse(text: &str) -> Result<Self, String> {
+        text.trim()
+            .replace('_', "")
+            .parse()
+            .map_err(|_| format!("\"{}\" is not a whole number from 0 to {}", clip(text), u32::MAX))
+    }
+    fn text(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Quantity for bool {
+    const UNIT: &'static str = "switch";
+    const CHOICES: &'static [&'static str] = &["true", "false"];
+    fn parse(text: &str) -> Result<Self, String> {
+        text.trim().parse().map_err(|_| format!("\"{}\" is not true or false", clip(text)))
+    }
+    fn text(self) -> String {
+        self.to_string()
+    }
+}
+
+/// A quantity that is derived from the rest of the scenario unless it is given.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum Auto<Q> {
+    /// Written `"auto"`.
+    Auto,
+    /// Given by the user.
+    Given(Q),
+}
+
+impl<Q> Auto<Q> {
+    /// The given value, or what `derive` makes of the scenario.
+    pub fn unwrap_or_else(self, derive: impl FnOnce() -> Q) -> Q {
+        match self {
+            Auto::Auto => derive(),
+            Auto::Given(value) => value,
+        }
+    }
+}
+
+impl<Q: Quantity> Quantity for Auto<Q> {
+    const UNIT: &'static str = Q::UNIT;
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.trim() == "auto" {
+            Ok(Auto::Auto)
+        } else {
+            Q::parse(text).map(Auto::Given).map_err(|why| why + " or \"auto\"")
+        }
+    }
+    fn text(self) -> String {
+        match self {
+            Auto::Auto => "auto".into(),
+            Auto::Given(value) => value.text(),
+        }
+    }
+}
+
+/// Declares an enumeration that is read from one of a few words.
+#[macro_export]
+macro_rules! choice {
+    ($(#[$doc:meta])* pub enum $ty:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+        pub enum $ty { $($(#[$vdoc])* $variant),+ }
+
+        impl $crate::Quantity for $ty {
+            const UNIT: &'static str = "choice";
+            const CHOICES: &'static [&'static str] = &[$($word),+];
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::problem::unknown("choice", text, Self::CHOICES)),
+                }
+            }
+            fn text(self) -> String {
+                match self { $(Self::$variant => $word.to_string()),+ }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_units() {
+        assert_eq!(Span::parse("80 ms").unwrap(), Span(80_000_000_000));
+        assert_eq!(Span::parse("80ms").unwrap(), Span(80_000_000_000));
+        assert_eq!(Rate::parse("45 Mbit/s").unwrap().0, 45e6);
+        assert_eq!(Ratio::parse("5 %").unwrap().0, 0.05);
+        assert_eq!(Bytes::parse("1_000 B").unwrap().0, 1000.0);
+        assert_eq!(f64::parse("1.822e-5").unwrap(), 1.822e-5);
+    }
+
+    #[test]
+    fn refuses_with_the_reason() {
+        assert_eq!(Span::parse("80").unwrap_err(), "\"80\" has no unit; write e.g. \"80 ms\"");
+        assert!(Rate::parse("45 Mbits").unwrap_err().contains("did you mean \"Mbit/s\"?"));
+        assert!(Span::parse("-1 s").unwrap_err().contains("negative"));
+        assert!(f64::parse("nan").is_err() && f64::parse("inf").is_err() && f64::parse("1e999").is_err());
+        assert!(Ratio::parse("1.5").unwrap_err().contains("0 ..= 1"));
+    }
+
+    #[test]
+    fn text_reads_back() {
+        for text in ["80 ms", "2 s", "0 s", "250 us", "100 s"] {
+            assert_eq!(Span::parse(text).unwrap().text(), text);
+        }
+        assert_eq!(Rate::parse("45 Mbit/s").unwrap().text(), "45 Mbit/s");
+        assert_eq!(Packets(300.0).text(), "300 packets");
+        assert_eq!(Frequency(170.0).text(), "170 Hz");
+        assert_eq!(1.822e-5.text(), "1.822e-5");
+    }
+
+    #[test]
+    fn a_period_is_exact_to_the_picosecond() {
+        assert_eq!(Frequency(170.0).period(), Span(5_882_352_941));
+        assert_eq!(Rate(45e6).transmission(1040), Span(184_888_889));
+    }
+}

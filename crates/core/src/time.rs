@@ -1,0 +1,79 @@
+//! Simulated time in whole picoseconds: round rates are whole picoseconds per byte, and 2^64 ps is 213 days.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+const PS_PER_S: f64 = 1e12;
+
+/// An instant: picoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A length of time in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+impl Time {
+    /// The start of every run.
+    pub const ZERO: Time = Time(0);
+    /// Later than any event.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// Seconds since the start of the run.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / PS_PER_S
+    }
+
+    /// Time passed since `earlier`; zero if `earlier` lies ahead.
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// The nearest span to `seconds` (not negative; saturates at 213 days).
+    pub fn from_seconds(seconds: f64) -> Span {
+        Span((seconds * PS_PER_S).round() as u64)
+    }
+
+    /// Length in seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / PS_PER_S
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        self.0 += span.0;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0 + other.0)
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        Span(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.seconds())
+    }
+}

@@ -1,0 +1,204 @@
+//! `aqmlab._core`: the Rust half as Python sees it. No logic; the interpreter is released while a run lasts.
+
+use aqmlab_aqm::{CATALOGUE, Entry};
+use aqmlab_core::ParamSpec;
+use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+create_exception!(
+    aqmlab,
+    InputError,
+    PyValueError,
+    "A scenario, scheme or parameter is refused; the message says why."
+);
+create_exception!(aqmlab, Interrupted, PyException, "The run was cancelled.");
+
+fn refused(problems: impl ToString) -> PyErr {
+    InputError::new_err(problems.to_string())
+}
+
+/// A flag shared with running simulations.
+#[pyclass(frozen)]
+struct Cancel(Arc<AtomicBool>);
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Self {
+        Cancel(Arc::new(AtomicBool::new(false)))
+    }
+
+    /// Runs that hold this flag stop within milliseconds.
+    fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether `cancel` has been called.
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A checked scenario.
+#[pyclass(frozen)]
+struct Scenario(Arc<aqmlab_sim::Scenario>);
+
+#[pymethods]
+impl Scenario {
+    /// Reads TOML text; `overrides` are (path, value) pairs as of `--set`.
+    #[staticmethod]
+    #[pyo3(signature = (text, name, overrides=Vec::new()))]
+    fn parse(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        scenario::parse(text, name, &overrides).map(|s| Scenario(Arc::new(s))).map_err(refused)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    #[getter]
+    fn duration(&self) -> f64 {
+        self.0.duration.seconds()
+    }
+
+    #[getter]
+    fn warmup(&self) -> f64 {
+        self.0.warmup.seconds()
+    }
+
+    #[getter]
+    fn sample(&self) -> f64 {
+        self.0.sample.seconds()
+    }
+
+    #[getter]
+    fn links(&self) -> Vec<&str> {
+        self.0.links.iter().map(|link| link.name.as_str()).collect()
+    }
+
+    /// The scenario with every default filled in, as JSON.
+    fn resolved_json(&self) -> String {
+        self.0.resolved().to_string()
+    }
+
+    /// The scheme with every parameter as it will run here, as JSON.
+    fn scheme(&self, aqm: &str) -> PyResult<String> {
+        let (choice, values) = self.0.scheme_values(aqm).map_err(refused)?;
+        let parameters: serde_json::Map<_, _> = values.into_iter().map(|(k, v)| (k.to_string(), v.into())).collect();
+        Ok(json!({"name": choice.name, "parameters": parameters}).to_string())
+    }
+}
+
+/// What a run yielded.
+#[pyclass(frozen)]
+struct Run(Output);
+
+#[pymethods]
+impl Run {
+    /// The metrics: the one text of this result.
+    fn json(&self) -> String {
+        self.0.result.json()
+    }
+
+    /// Columns of every link's time series; empty unless they were asked for.
+    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let links = PyDict::new(py);
+        for series in &self.0.series {
+            let columns = PyDict::new(py);
+            for (name, values) in &series.columns {
+                let array: Bound<'py, PyArray1<f64>> = values.clone().into_pyarray(py);
+                columns.set_item(name, array)?;
+            }
+            links.set_item(&series.link, columns)?;
+        }
+        Ok(links)
+    }
+}
+
+/// Runs a scenario; other threads of the interpreter go on meanwhile.
+#[pyfunction]
+#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, cancel=None))]
+fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    aqm: Option<&str>,
+    seed: u64,
+    series: bool,
+    cancel: Option<&Cancel>,
+) -> PyResult<Run> {
+    let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
+    let (world, flag) = (&scenario.0, cancel.map(|cancel| cancel.0.clone()));
+    let done = py
+        .detach(|| aqmlab_sim::run(world, RunOptions { aqm: choice.as_ref(), seed, series, cancel: flag.as_deref() }));
+    done.map(Run).map_err(|error| match error {
+        RunError::Input(problems) => refused(problems),
+        RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
+    })
+}
+
+/// Every scheme with its page and parameters, as JSON.
+#[pyfunction]
+fn catalogue_json() -> String {
+    serde_json::Value::from(CATALOGUE.iter().map(describe).collect::<Vec<_>>()).to_string()
+}
+
+fn describe(entry: &Entry) -> serde_json::Value {
+    let info = entry.info;
+    // Doc comments carry one leading space on every line.
+    let page: Vec<&str> = entry.page.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let (summary, body) = page.split_first().unwrap_or((&"", &[]));
+    json!({
+        "name": info.name, "title": info.title, "family": info.family, "year": info.year, "source": info.source,
+        "confidence": info.confidence, "papers": info.papers,
+        "summary": summary, "page": body.join("\n").trim(),
+        "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
+        "observables": entry.observables.iter()
+            .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
+    })
+}
+
+fn parameter(spec: &ParamSpec) -> serde_json::Value {
+    let choices = (!spec.choices.is_empty()).then_some(spec.choices);
+    json!({
+        "name": spec.name, "unit": spec.unit, "default": spec.default, "range": spec.range.map(|(a, b)| [a, b]),
+        "choices": choices, "doc": spec.doc, "source": spec.source,
+    })
+}
+
+/// Version of the package.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// How the extension was compiled: `release` or `debug`.
+#[pyfunction]
+fn build_profile() -> &'static str {
+    if cfg!(debug_assertions) { "debug" } else { "release" }
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("InputError", m.py().get_type::<InputError>())?;
+    m.add("Interrupted", m.py().get_type::<Interrupted>())?;
+    m.add_class::<Cancel>()?;
+    m.add_class::<Scenario>()?;
+    m.add_class::<Run>()?;
+    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(build_profile, m)?)
+}

@@ -1,0 +1,27 @@
+//! Packet-level simulation: a scenario in, a result out.
+//!
+//! ```text
+//!   scenario/   the scenario language: text -> Scenario, every problem with its path
+//!   calendar    the event queue: time, then order of insertion
+//!   world       one run: the events and the loop that handles them
+//!   route       a flow's path, compiled to delays and queues
+//!   link        a queue, its scheme, and the transmitter behind it
+//!   flow        a sender, a receiver and the delays between them
+//!   meter       what is measured at a link and at a group of flows
+//!   result      metrics and time series of a run
+//! ```
+//!
+//! A result depends on scenario, scheme and seed only: never on threads, hash order or the wall clock.
+
+mod calendar;
+mod flow;
+mod link;
+mod meter;
+mod result;
+mod route;
+pub mod scenario;
+mod world;
+
+pub use result::{Engine, FlowResult, LinkResult, Output, RunResult, Series};
+pub use scenario::{AqmChoice, Scenario};
+pub use world::{Interrupted, RunError, RunOptions, run};

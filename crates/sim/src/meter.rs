@@ -1,0 +1,216 @@
+//! What is measured at a link and at a group of flows (definitions: docs/metrics.md).
+
+use aqmlab_aqm::Limit;
+use aqmlab_core::{Span, Time};
+use hdrhistogram::Histogram;
+
+/// Sum, sum of squares and count of a quantity in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moments {
+    count: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    #[inline]
+    pub fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    /// `None` without a sample.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// Of the population; `None` without a sample.
+    pub fn std(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        Some((self.squares / self.count as f64 - mean * mean).max(0.0).sqrt())
+    }
+}
+
+/// Bins of the queue's mean, from which the settling time is read.
+const BIN: Span = Span(100_000_000_000);
+/// Bins that the settling time averages over: 1 s.
+const BINS_AVERAGED: usize = 10;
+
+/// Measures one link.
+pub struct LinkMeter {
+    queue: u32,
+    changed_at: Time,
+    since: Time,
+    /// Time spent with so many packets waiting, ps.
+    time_at: Vec<u64>,
+    busy: Span,
+    busy_until: Time,
+    sojourn: Moments,
+    /// Sojourn times in ns, to three digits.
+    sojourns: Histogram<u64>,
+    bin_end: Time,
+    /// Packets times ps in the present bin.
+    bin: u64,
+    bin_means: Vec<f64>,
+}
+
+impl LinkMeter {
+    pub fn new(buffer: Limit) -> Self {
+        let levels = match buffer {
+            Limit::Packets(packets) => packets as usize + 1,
+            Limit::Bytes(_) => 1,
+        };
+        Self {
+            queue: 0,
+            changed_at: Time::ZERO,
+            since: Time::ZERO,
+            time_at: vec![0; levels],
+            busy: Span::ZERO,
+            busy_until: Time::ZERO,
+            sojourn: Moments::default(),
+            sojourns: Histogram::new(3).expect("3 digits are within the library's 0 to 5"),
+            bin_end: Time::ZERO + BIN,
+            bin: 0,
+            bin_means: Vec::new(),
+        }
+    }
+
+    /// `queue` packets wait from now on.
+    #[inline]
+    pub fn on_queue(&mut self, queue: u32, now: Time) {
+        self.pass_time(now);
+        self.queue = queue;
+    }
+
+    /// A packet that waited `sojourn` goes into service until `end`.
+    #[inline]
+    pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time) {
+        self.sojourn.add(sojourn.seconds());
+        self.sojourns.saturating_record(sojourn.0 / 1000);
+        self.busy = self.busy + end.since(now);
+        self.busy_until = end;
+    }
+
+    /// Metrics count from now; the settling time keeps its history.
+    pub fn restart(&mut self, queue: u32, now: Time) {
+        self.on_queue(queue, now);
+        self.since = now;
+        self.time_at.fill(0);
+        self.busy = self.busy_until.since(now);
+        self.sojourn = Moments::default();
+        self.sojourns.reset();
+    }
+
+    /// Accounts for the time up to now.
+    #[inline]
+    pub fn pass_time(&mut self, now: Time) {
+        let level = self.queue as usize;
+        if level >= self.time_at.len() {
+            self.time_at.resize(level + 1, 0);
+        }
+        self.time_at[level] += now.since(self.changed_at).0;
+        while now >= self.bin_end {
+            self.bin += u64::from(self.queue) * self.bin_end.since(self.changed_at).0;
+            self.bin_means.push(self.bin as f64 / BIN.0 as f64);
+            self.bin = 0;
+            self.changed_at = self.bin_end;
+            self.bin_end += BIN;
+        }
+        self.bin += u64::from(self.queue) * now.since(self.changed_at).0;
+        self.changed_at = now;
+    }
+
+    /// Share of the measured time in which the transmitter was busy.
+    pub fn utilisation(&self, now: Time) -> f64 {
+        let busy = self.busy.0 - self.busy_until.since(now).0.min(self.busy.0);
+        busy as f64 / now.since(self.since).0 as f64
+    }
+
+    /// Time-weighted mean and standard deviation of the packets waiting.
+    pub fn queue_mean_and_std(&self) -> (f64, f64) {
+        let total: f64 = self.time_at.iter().map(|t| *t as f64).sum();
+        let moment = |power| {
+            self.time_at.iter().enumerate().map(|(n, t)| (n as f64).powi(power) * *t as f64).sum::<f64>() / total
+        };
+        let mean = moment(1);
+        (mean, (moment(2) - mean * mean).max(0.0).sqrt())
+    }
+
+    /// The least queue that is not exceeded for `share` of the time.
+    pub fn queue_quantile(&self, share: f64) -> u32 {
+        let total: u64 = self.time_at.iter().sum();
+        let mut below = 0;
+        let level = self.time_at.iter().position(|t| {
+            below += t;
+            below as f64 >= share * total as f64
+        });
+        level.unwrap_or(0) as u32
+    }
+
+    /// Mean, standard deviation and 99th percentile (to 0.1 %) of the sojourn time, s.
+    pub fn sojourn(&self) -> (Option<f64>, Option<f64>, Option<f64>) {
+        let p99 = (!self.sojourns.is_empty()).then(|| self.sojourns.value_at_quantile(0.99) as f64 * 1e-9);
+        (self.sojourn.mean(), self.sojourn.std(), p99)
+    }
+
+    /// The first time after which the queue, averaged over 1 s, stays within `tolerance` of `target` to the end.
+    pub fn settling_time(&self, target: f64, tolerance: f64) -> Option<f64> {
+        let windows: Vec<f64> =
+            self.bin_means.windows(BINS_AVERAGED).map(|w| w.iter().sum::<f64>() / w.len() as f64).collect();
+        let last_outside = windows.iter().rposition(|mean| (mean - target).abs() > tolerance);
+        let first_inside = last_outside.map_or(0, |i| i + 1);
+        (first_inside < windows.len()).then(|| first_inside as f64 / (1.0 / BIN.seconds()))
+    }
+}
+
+/// Measures one group of flows.
+#[derive(Clone, Debug, Default)]
+pub struct GroupMeter {
+    /// Source to destination, s.
+    pub packet_delay: Moments,
+    /// Counters of the senders when measuring began.
+    pub retransmits_before: u64,
+    pub timeouts_before: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(seconds: f64) -> Time {
+        Time::ZERO + Span::from_seconds(seconds)
+    }
+
+    #[test]
+    fn queue_statistics_are_weighted_by_time() {
+        let mut meter = LinkMeter::new(Limit::Packets(10));
+        meter.on_queue(4, s(1.0));
+        meter.on_queue(10, s(3.0));
+        meter.pass_time(s(4.0));
+        // 0 for 1 s, 4 for 2 s, 10 for 1 s: mean 18/4; second moment (2*16 + 100)/4 = 33.
+        assert_eq!(meter.queue_mean_and_std(), (4.5, (33.0f64 - 20.25).sqrt()));
+        assert_eq!((meter.queue_quantile(0.5), meter.queue_quantile(0.95)), (4, 10));
+    }
+
+    #[test]
+    fn utilisation_leaves_out_what_is_sent_later() {
+        let mut meter = LinkMeter::new(Limit::Packets(10));
+        meter.on_service(s(1.0), Span::ZERO, s(2.0));
+        meter.on_service(s(3.0), Span::ZERO, s(5.0));
+        assert_eq!(meter.utilisation(s(4.0)), 0.5);
+        meter.restart(0, s(4.0));
+        assert_eq!(meter.utilisation(s(6.0)), 0.5);
+    }
+
+    #[test]
+    fn settles_after_the_last_excursion() {
+        let mut meter = LinkMeter::new(Limit::Packets(1000));
+        meter.on_queue(500, s(0.0));
+        meter.on_queue(300, s(2.0));
+        meter.pass_time(s(5.0));
+        // A window from t averages 300 + 200 * (2 - t): within 90 from t = 1.55, at the next bin 1.6.
+        assert!((meter.settling_time(300.0, 90.0).unwrap() - 1.6).abs() < 1e-9);
+        assert_eq!(meter.settling_time(800.0, 90.0), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! What a run yields: metrics as JSON, time series as columns.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Metrics of a run: SI units (s, bit/s) or packets.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunResult {
+    /// Version of this format.
+    pub schema: u32,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Scheme, as it was named.
+    pub aqm: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// By name, in the order of the scenario.
+    #[serde(serialize_with = "in_order")]
+    pub links: Vec<(String, LinkResult)>,
+    /// By name, in the order of the scenario.
+    #[serde(serialize_with = "in_order")]
+    pub flows: Vec<(String, FlowResult)>,
+    /// About the run itself.
+    pub engine: Engine,
+}
+
+/// What happened at a link after the warm-up.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkResult {
+    /// Share of the time in which the transmitter was busy.
+    pub utilisation: f64,
+    /// dropped / arrived.
+    pub drop_ratio: f64,
+    /// marked / arrived.
+    pub mark_ratio: f64,
+    /// Packets waiting: time-weighted mean.
+    pub queue_mean: f64,
+    /// Packets waiting: time-weighted standard deviation.
+    pub queue_std: f64,
+    /// Packets waiting: not exceeded for 95 % of the time.
+    pub queue_p95: u32,
+    /// Sojourn time: mean, s.
+    pub queue_delay_mean: Option<f64>,
+    /// Sojourn time: standard deviation, s.
+    pub queue_delay_std: Option<f64>,
+    /// Sojourn time: 99th percentile, s, to 0.1 %.
+    pub queue_delay_p99: Option<f64>,
+    /// From when on the queue stays near its target, s.
+    pub settling_time: Option<f64>,
+    /// Packets offered.
+    pub arrived: u64,
+    /// Packets taken into service.
+    pub departed: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Dropped packets by reason.
+    pub drops: BTreeMap<&'static str, u64>,
+}
+
+/// What a group of flows got after the warm-up.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    /// Flows in the group.
+    pub count: u32,
+    /// Payload received in order, bit/s over all flows.
+    pub goodput: f64,
+    /// Jain's fairness index of the goodput of flows active all the time.
+    pub jain: Option<f64>,
+    /// Source to destination: mean, s.
+    pub packet_delay_mean: Option<f64>,
+    /// Source to destination: standard deviation, s.
+    pub packet_delay_std: Option<f64>,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// About the run itself.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Engine {
+    /// Events handled.
+    pub events: u64,
+    /// Wall time, s: the only field that differs between equal runs.
+    pub wall: f64,
+}
+
+/// Time series of a link: columns of equal length.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Name of the link.
+    pub link: String,
+    /// Column name and values: `time` (s), `queue` (packets), then what the scheme shows.
+    pub columns: Vec<(String, Vec<f64>)>,
+}
+
+/// Metrics and, on request, time series.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Metrics.
+    pub result: RunResult,
+    /// One for each link, if asked for.
+    pub series: Vec<Series>,
+}
+
+impl RunResult {
+    /// The one text of this result: equal runs give equal bytes, `engine.wall` aside.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("plain numbers and text always serialise")
+    }
+}
+
+fn in_order<S: serde::Serializer, T: Serialize>(items: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(items.iter().map(|(name, item)| (name, item)))
+}
+
+/// (sum x)^2 / (n sum x^2); `None` if nobody got anything.
+pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let (count, sum) = (shares.clone().count() as f64, shares.clone().sum::<f64>());
+    let squares: f64 = shares.map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_by_hand() {
+        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
+        assert_eq!(jain([3.0, 1.0].into_iter()), Some(0.8));
+        assert_eq!(jain([0.0].into_iter()), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Reads the keys of a TOML table one by one and remembers what is wrong with them.
+
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Problem, Quantity};
+use std::collections::BTreeSet;
+use toml::{Table, Value};
+
+/// Problems found so far.
+pub type Found = Vec<Problem>;
+
+/// A table being read. Keys nobody asked for are refused by [`Reader::finish`].
+pub struct Reader<'a, 'f> {
+    table: &'a Table,
+    path: String,
+    asked: BTreeSet<&'static str>,
+    found: &'f mut Found,
+}
+
+/// A scalar as text that quantities are read from: `"80 ms"`, `0.002`, `true`.
+pub fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        Value::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// What a value is, for a message.
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Table(_) => "a table",
+        Value::Array(_) => "a list",
+        Value::String(_) => "text",
+        Value::Datetime(_) => "a date",
+        Value::Boolean(_) => "true or false",
+        Value::Integer(_) | Value::Float(_) => "a number",
+    }
+}
+
+impl<'a, 'f> Reader<'a, 'f> {
+    /// Begins to read `table`, which stands at `path`.
+    pub fn new(table: &'a Table, path: impl Into<String>, found: &'f mut Found) -> Self {
+        Self { table, path: path.into(), asked: BTreeSet::new(), found }
+    }
+
+    /// Path of `key` in this table.
+    pub fn path(&self, key: &str) -> String {
+        if self.path.is_empty() { clip(key) } else { format!("{}.{}", self.path, clip(key)) }
+    }
+
+    /// Notes a problem with `key`.
+    pub fn refuse(&mut self, key: &str, reason: impl Into<String>) {
+        let path = self.path(key);
+        self.found.push(Problem { path, reason: reason.into() });
+    }
+
+    /// Notes problems that carry their own paths.
+    pub fn extend(&mut self, problems: Found) {
+        self.found.extend(problems);
+    }
+
+    /// Where problems are noted, for a table within this one.
+    pub fn found(&mut self) -> &mut Found {
+        self.found
+    }
+
+    /// The raw value of `key`, if it is there.
+    pub fn raw(&mut self, key: &'static str) -> Option<&'a Value> {
+        self.asked.insert(key);
+        self.table.get(key)
+    }
+
+    /// The quantity at `key`, if it is there and right.
+    pub fn optional<Q: Quantity>(&mut self, key: &'static str) -> Option<Q> {
+        let value = self.raw(key)?;
+        match scalar(value)
+            .ok_or_else(|| format!("expected {}, found {}", Q::UNIT, kind(value)))
+            .and_then(|t| Q::parse(&t))
+        {
+            Ok(quantity) => Some(quantity),
+            Err(reason) => {
+                self.refuse(key, reason);
+                None
+            }
+        }
+    }
+
+    /// The quantity at `key`; its absence is a problem.
+    pub fn required<Q: Quantity>(&mut self, key: &'static str, example: &str) -> Option<Q> {
+        if self.raw(key).is_none() {
+            self.refuse(key, format!("missing; write e.g. {key} = {example}"));
+        }
+        self.optional(key)
+    }
+
+    /// A quantity that must lie in `least ..= greatest`, both as text with unit.
+    pub fn within<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+        quantity: Option<Q>,
+        least: &str,
+        greatest: &str,
+    ) -> Option<Q> {
+        let quantity = quantity?;
+        let bound = |text| Q::parse(text).expect("bounds in this module parse");
+        if quantity < bound(least) || quantity > bound(greatest) {
+            self.refuse(key, format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", quantity.text()));
+            return None;
+        }
+        Some(quantity)
+    }
+
+    /// Text at `key`.
+    pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
+        match self.raw(key)? {
+            Value::String(text) => Some(text),
+            other => {
+                self.refuse(key, format!("expected text, found {}", kind(other)));
+                None
+            }
+        }
+    }
+
+    /// A name of something: not empty, letters, digits, `-` and `_`.
+    pub fn name(&mut self, fallback: &str) -> String {
+        let name = self.text("name").unwrap_or(fallback);
+        let legal = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
+            self.refuse("name", format!("\"{}\" is not a name: use up to 64 letters, digits, - and _", clip(name)));
+            return fallback.to_string();
+        }
+        name.to_string()
+    }
+
+    /// The tables of the list `[[key]]`.
+    pub fn tables(&mut self, key: &'static str) -> Vec<&'a Table> {
+        match self.raw(key) {
+            None => Vec::new(),
+            Some(Value::Array(items)) if items.iter().all(Value::is_table) => {
+                items.iter().filter_map(Value::as_table).collect()
+            }
+            Some(other) => {
+                self.refuse(key, format!("expected a list of tables, [[{key}]], found {}", kind(other)));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Refuses every key that was not asked for.
+    pub fn finish(mut self) {
+        let known: Vec<&str> = self.asked.iter().copied().collect();
+        for key in self.table.keys().filter(|key| !known.contains(&key.as_str())) {
+            let reason = unknown("key", key, &known);
+            self.refuse(key, reason);
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! One run: the events there are and the loop that handles them.
+
+use crate::calendar::{Calendar, Lane};
+use crate::flow::{Flow, Group};
+use crate::link::{Link, Packet, build_scheme};
+use crate::meter::GroupMeter;
+use crate::result::{Engine, FlowResult, LinkResult, Output, RunResult, Series, jain};
+use crate::route::Routes;
+use crate::scenario::{AqmChoice, Batch, Scenario};
+use aqmlab_aqm::{Aqm, Limit};
+use aqmlab_core::{Problems, Span, Stream, Time};
+use aqmlab_tcp::{Sender, TcpParams};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Everything that can happen.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A packet reaches the queue of its next link.
+    Arrive(Packet),
+    /// A link has sent a packet.
+    Sent { link: u32 },
+    /// An ACK reaches its sender.
+    Ack { flow: u32, ack: Option<u32> },
+    /// A sender's retransmission timer may be due.
+    Timer { flow: u32 },
+    /// A flow's application starts.
+    Open { flow: u32 },
+    /// A flow's application stops.
+    Close { flow: u32 },
+    /// A scheme's periodic update.
+    Tick { link: u32, period: Span },
+    /// A point of the recorded time series.
+    Sample,
+    /// Metrics count from now.
+    WarmedUp,
+}
+
+/// How a scenario is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions<'a> {
+    /// Scheme for all links that do not fix theirs; the scenario's own if `None`.
+    pub aqm: Option<&'a AqmChoice>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Record time series.
+    pub series: bool,
+    /// Becomes true when the run is to stop.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// The run was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// Why there is no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scheme does not fit the scenario.
+    #[error(transparent)]
+    Input(#[from] Problems),
+    /// The run was told to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+/// Events between looks at the cancel flag: about a millisecond.
+const EVENTS_PER_LOOK: u64 = 1 << 16;
+
+/// Runs a scenario from start to end.
+#[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
+pub fn run(scenario: &Scenario, options: RunOptions) -> Result<Output, RunError> {
+    let started = std::time::Instant::now();
+    let mut world = World::new(scenario, options)?;
+    world.run(options.cancel)?;
+    let mut output = world.output(options);
+    output.result.engine.wall = started.elapsed().as_secs_f64();
+    Ok(output)
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    calendar: Calendar<Event>,
+    now: Time,
+    end: Time,
+    warmup: Time,
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    routes: Routes,
+    groups: Vec<Group>,
+    group_meters: Vec<GroupMeter>,
+    tcp: Vec<TcpParams>,
+    series: Vec<Series>,
+    events: u64,
+}
+
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario, options: RunOptions) -> Result<Self, Problems> {
+        let mut world = World {
+            scenario,
+            calendar: Calendar::new(),
+            now: Time::ZERO,
+            end: Time::ZERO + scenario.duration,
+            warmup: Time::ZERO + scenario.warmup,
+            links: Vec::new(),
+            flows: Vec::new(),
+            routes: Routes::new(),
+            groups: scenario.flows.iter().map(Group::new).collect(),
+            group_meters: vec![GroupMeter::default(); scenario.flows.len()],
+            tcp: scenario.flows.iter().map(|flow| flow.tcp).collect(),
+            series: Vec::new(),
+            events: 0,
+        };
+        world.add_links(options)?;
+        if scenario.warmup > Span::ZERO {
+            world.calendar.push(Lane::HEAP, world.warmup, Event::WarmedUp);
+        }
+        for group in 0..scenario.flows.len() {
+            world.add_flows(group, options.seed);
+        }
+        world.routes.assign_lanes(&mut world.calendar);
+        if options.series {
+            world.start_series(options);
+        }
+        Ok(world)
+    }
+
+    fn add_links(&mut self, options: RunOptions) -> Result<(), Problems> {
+        for (i, spec) in self.scenario.links.iter().enumerate() {
+            let scheme = build_scheme(self.scenario, spec, self.scenario.scheme_of(spec, options.aqm))?;
+            if let Some(period) = scheme.tick_every() {
+                self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
+            }
+            let lane = self.calendar.lane();
+            self.links.push(Link::new(spec, scheme, options.seed, lane));
+        }
+        Ok(())
+    }
+
+    fn add_flows(&mut self, group: usize, seed: u64) {
+        let spec = &self.scenario.flows[group];
+        let stream = |what: &str, i: usize| Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64);
+        let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
+        for (i, batch) in batches.into_iter().enumerate() {
+            let route = self.routes.of(self.scenario, group, spec.rtt.draw(i, &mut stream("rtt", i)));
+            let phase = Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
+            let flow = self.flows.len() as u32;
+            self.flows.push(Flow::new(Sender::new(spec.variant, &spec.tcp, phase), route, group as u32));
+            let start = Time::ZERO + batch.start.draw(i, &mut stream("start", i));
+            self.calendar.push(Lane::HEAP, start, Event::Open { flow });
+            if let Some(stop) = &batch.stop {
+                let stop = Time::ZERO + stop.draw(i, &mut stream("stop", i));
+                self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
+            }
+        }
+    }
+
+    fn start_series(&mut self, options: RunOptions) {
+        for spec in &self.scenario.links {
+            let scheme = self.scenario.scheme_of(spec, options.aqm);
+            let shown = aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default();
+            let names = ["time", "queue"].into_iter().chain(shown.iter().map(|o| o.name));
+            let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
+            self.series.push(Series { link: spec.name.clone(), columns });
+        }
+        self.calendar.push(Lane::HEAP, Time::ZERO + self.scenario.sample, Event::Sample);
+    }
+
+    fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), Interrupted> {
+        while let Some((time, event)) = self.calendar.pop() {
+            if time > self.end {
+                break;
+            }
+            self.now = time;
+            self.events += 1;
+            if self.events.is_multiple_of(EVENTS_PER_LOOK) && cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                return Err(Interrupted);
+            }
+            self.handle(event);
+        }
+        self.now = self.end;
+        for link in &mut self.links {
+            link.meter.pass_time(self.end);
+            debug_assert!(link.queue.accounts_balance());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrive(packet) => self.arrive(packet),
+            Event::Sent { link } => self.sent(link),
+            Event::Ack { flow, ack } => {
+                self.at_sender(flow, |sender, now, tcp, net| sender.on_ack(ack, now, tcp, net));
+            }
+            Event::Timer { flow } => self.timer(flow),
+            Event::Open { flow } => self.at_sender(flow, |sender, now, tcp, net| sender.open(now, tcp, net)),
+            Event::Close { flow } => self.flows[flow as usize].sender.close(),
+            Event::Tick { link, period } => {
+                self.links[link as usize].tick(self.now);
+                self.calendar.push(Lane::HEAP, self.now + period, event);
+            }
+            Event::Sample => self.sample(),
+            Event::WarmedUp => self.restart_meters(),
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, packet: Packet) {
+        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
+        let index = route.hops[packet.hop as usize].link;
+        if self.links[index].offer(packet, self.now) {
+            self.start_service(index as u32);
+        }
+    }
+
+    #[inline]
+    fn start_service(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        if let Some(end) = link.start_service(self.now) {
+            self.calendar.push(link.lane, end, Event::Sent { link: index });
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, index: u32) {
+        if let Some(packet) = self.links[index as usize].finish_service() {
+            self.forward(packet);
+        }
+        self.start_service(index);
+    }
+
+    /// On to the next link, or through the receiver and back as an ACK: nothing happens on that way but delay.
+    #[inline]
+    fn forward(&mut self, mut packet: Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let route = &self.routes.routes[flow.route as usize];
+        let onward = route.hops[packet.hop as usize].onward;
+        packet.hop += 1;
+        if (packet.hop as usize) < route.hops.len() {
+            self.calendar.push(onward.lane, self.now + onward.delay, Event::Arrive(packet));
+            return;
+        }
+        let received = flow.egress(&packet, &self.groups[flow.group as usize], route, self.now + onward.delay);
+        let ack = flow.receiver.on_segment(packet.seq);
+        if received <= self.warmup {
+            flow.delivered_before = flow.receiver.in_order();
+        } else if received <= self.end {
+            self.group_meters[flow.group as usize].packet_delay.add(received.since(packet.sent_at).seconds());
+        }
+        if received <= self.end {
+            flow.delivered = flow.receiver.in_order();
+        }
+        self.calendar.push(route.back.lane, received + route.back.delay, Event::Ack { flow: packet.flow, ack });
+    }
+
+    /// Lets a sender act, then sees to its timer.
+    #[inline]
+    fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut crate::flow::Access)) {
+        let flow = &mut self.flows[index as usize];
+        let group = flow.group as usize;
+        let route = &self.routes.routes[flow.route as usize];
+        let (sender, mut access) = flow.at_sender(index, &self.groups[group], route, self.now, &mut self.calendar);
+        act(sender, self.now, &self.tcp[group], &mut access);
+        self.arm(index);
+    }
+
+    /// A timer that moves on leaves its event where it is; the event finds out when it comes.
+    #[inline]
+    fn arm(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let deadline = flow.sender.deadline();
+        if deadline < flow.timer_event {
+            flow.timer_event = deadline;
+            self.calendar.push(Lane::HEAP, deadline, Event::Timer { flow: index });
+        }
+    }
+
+    fn timer(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.timer_event != self.now {
+            return; // an earlier event took its place
+        }
+        flow.timer_event = Time::NEVER;
+        if flow.sender.deadline() > self.now {
+            self.arm(index);
+        } else {
+            self.at_sender(index, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
+        }
+    }
+
+    fn sample(&mut self) {
+        for (series, link) in self.series.iter_mut().zip(&self.links) {
+            let mut columns = series.columns.iter_mut().map(|(_, values)| values);
+            columns.next().into_iter().for_each(|time| time.push(self.now.seconds()));
+            columns.next().into_iter().for_each(|queue| queue.push(f64::from(link.queue.len())));
+            columns.enumerate().for_each(|(i, values)| values.push(link.queue.scheme().observe(i)));
+        }
+        self.calendar.push(Lane::HEAP, self.now + self.scenario.sample, Event::Sample);
+    }
+
+    fn restart_meters(&mut self) {
+        for link in &mut self.links {
+            link.restart_meters(self.now);
+        }
+        for flow in &self.flows {
+            let meter = &mut self.group_meters[flow.group as usize];
+            meter.retransmits_before += u64::from(flow.sender.retransmits());
+            meter.timeouts_before += u64::from(flow.sender.timeouts());
+        }
+    }
+
+    fn output(self, options: RunOptions) -> Output {
+        let named = options.aqm.unwrap_or(&self.scenario.links[0].aqm);
+        let result = RunResult {
+            schema: 1,
+            scenario: self.scenario.name.clone(),
+            aqm: named.name.clone(),
+            seed: options.seed,
+            links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
+            flows: (0..self.groups.len()).map(|i| (self.scenario.flows[i].name.clone(), self.flow_result(i))).collect(),
+            engine: Engine { events: self.events, wall: 0.0 },
+        };
+        Output { result, series: self.series }
+    }
+
+    fn link_result(&self, index: usize) -> LinkResult {
+        let (spec, link) = (&self.scenario.links[index], &self.links[index]);
+        let (meter, accounts) = (&link.meter, link.queue.accounts());
+        let (queue_mean, queue_std) = meter.queue_mean_and_std();
+        let (queue_delay_mean, queue_delay_std, queue_delay_p99) = meter.sojourn();
+        let buffer = match spec.buffer {
+            Limit::Packets(packets) => f64::from(packets),
+            Limit::Bytes(_) => 3.0 * spec.target,
+        };
+        let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
+        LinkResult {
+            utilisation: meter.utilisation(self.now),
+            drop_ratio: per_arrival(accounts.dropped),
+            mark_ratio: per_arrival(accounts.marked),
+            queue_mean,
+            queue_std,
+            queue_p95: meter.queue_quantile(0.95),
+            queue_delay_mean,
+            queue_delay_std,
+            queue_delay_p99,
+            settling_time: meter.settling_time(spec.target, 0.1 * buffer),
+            arrived: accounts.arrived,
+            departed: accounts.departed,
+            dropped: accounts.dropped,
+            marked: accounts.marked,
+            drops: accounts.drops.iter().copied().collect(),
+        }
+    }
+
+    fn flow_result(&self, group: usize) -> FlowResult {
+        let (spec, meter) = (&self.scenario.flows[group], &self.group_meters[group]);
+        let flows = || self.flows.iter().filter(|flow| flow.group as usize == group);
+        let syn = u32::from(spec.tcp.syn);
+        let segments = |flow: &Flow| f64::from(flow.delivered.max(syn) - flow.delivered_before.max(syn));
+        let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
+        let active =
+            spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).map(|b| self.always_active(b));
+        let active_flows: Vec<f64> =
+            flows().zip(active).filter(|(_, active)| *active).map(|(flow, _)| segments(flow)).collect();
+        FlowResult {
+            count: spec.count(),
+            goodput: bits * flows().map(segments).sum::<f64>(),
+            jain: jain(active_flows.iter().copied()),
+            packet_delay_mean: meter.packet_delay.mean(),
+            packet_delay_std: meter.packet_delay.std(),
+            retransmits: flows().map(|f| u64::from(f.sender.retransmits())).sum::<u64>() - meter.retransmits_before,
+            timeouts: flows().map(|f| u64::from(f.sender.timeouts())).sum::<u64>() - meter.timeouts_before,
+        }
+    }
+
+    fn always_active(&self, batch: &Batch) -> bool {
+        let starts_in_time = Time::ZERO + batch.start.typical_longest() <= self.warmup;
+        let stops_too_soon = batch.stop.as_ref().is_some_and(|stop| Time::ZERO + stop.least() < self.end);
+        starts_in_time && !stops_too_soon
+    }
+}

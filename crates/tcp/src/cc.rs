@@ -1,0 +1,71 @@
+//! Congestion control of Reno (RFC 5681): slow start, congestion avoidance, halving.
+
+use crate::params::Halve;
+
+/// Window and threshold of one sender, in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno {
+    /// Congestion window; a real number.
+    pub cwnd: f64,
+    /// Slow start threshold; a whole number.
+    pub ssthresh: f64,
+}
+
+impl Reno {
+    /// Opens the window for one ACK of new data: by 1 below ssthresh, by 1/cwnd above.
+    #[inline]
+    pub fn on_ack(&mut self) {
+        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+    }
+
+    /// ssthresh becomes half of what `halve` says, at least 2; returns that half unrounded.
+    pub fn reduce_ssthresh(&mut self, halve: Halve, window: f64, flight: u32) -> f64 {
+        let half = match halve {
+            Halve::Window => window / 2.0,
+            Halve::Flight => f64::from(flight) / 2.0,
+        };
+        self.ssthresh = half.floor().max(2.0);
+        half
+    }
+
+    /// Window after a fast retransmit. ns-2 halves the window and keeps the fraction; RFC 5681 goes to ssthresh.
+    pub fn enter_recovery(&mut self, halve: Halve, window: f64, flight: u32) {
+        let half = self.reduce_ssthresh(halve, window, flight);
+        self.cwnd = match halve {
+            Halve::Window => half,
+            Halve::Flight => self.ssthresh,
+        };
+    }
+
+    /// Window after a retransmission timeout: one segment (RFC 5681, section 3.1).
+    pub fn on_timeout(&mut self, halve: Halve, window: f64, flight: u32) {
+        self.reduce_ssthresh(halve, window, flight);
+        self.cwnd = 1.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_adds_one_and_avoidance_one_per_window() {
+        let mut reno = Reno { cwnd: 3.0, ssthresh: 4.0 };
+        reno.on_ack();
+        assert_eq!(reno.cwnd, 4.0);
+        reno.on_ack();
+        assert_eq!(reno.cwnd, 4.25);
+    }
+
+    #[test]
+    fn halves_the_window_or_the_flight() {
+        let mut reno = Reno { cwnd: 9.0, ssthresh: 100.0 };
+        reno.enter_recovery(Halve::Window, 9.0, 6);
+        assert_eq!((reno.ssthresh, reno.cwnd), (4.0, 4.5));
+        let mut reno = Reno { cwnd: 9.0, ssthresh: 100.0 };
+        reno.enter_recovery(Halve::Flight, 9.0, 7);
+        assert_eq!((reno.ssthresh, reno.cwnd), (3.0, 3.0));
+        reno.on_timeout(Halve::Flight, 3.0, 1);
+        assert_eq!((reno.ssthresh, reno.cwnd), (2.0, 1.0));
+    }
+}

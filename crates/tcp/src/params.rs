@@ -1,0 +1,119 @@
+//! Every constant of TCP, and the two profiles that fill them in.
+
+use aqmlab_core::{Bytes, Packets, Span, choice, params};
+
+choice! {
+    /// Loss recovery.
+    pub enum Variant {
+        /// Fast retransmit and fast recovery (RFC 5681): recovery ends at the first new ACK.
+        Reno = "reno",
+        /// Recovery goes on through partial ACKs (RFC 6582).
+        NewReno = "newreno",
+    }
+}
+
+choice! {
+    /// Where the constants come from.
+    pub enum Profile {
+        /// RFC 5681, 6298, 6582, 6928: the default.
+        Rfc = "rfc",
+        /// What ns-2.35 does, to the tick; needed to meet papers that used it.
+        Ns2 = "ns2",
+    }
+}
+
+choice! {
+    /// What is halved at a loss.
+    pub enum Halve {
+        /// The window.
+        Window = "window",
+        /// The data in flight.
+        Flight = "flight",
+    }
+}
+
+choice! {
+    /// Arithmetic of the round-trip time estimator.
+    pub enum Estimator {
+        /// Real numbers (RFC 6298).
+        Real = "real",
+        /// Scaled integers in clock ticks (4.4BSD, ns-2).
+        Integer = "integer",
+    }
+}
+
+params! {
+    /// TCP's constants. Defaults are those of the profile `rfc`.
+    pub struct TcpParams {
+        /// Receiver's window, and the initial ssthresh.
+        window: Packets = "1000000 packets" in "1 packet" ..= "1000000000 packets", from "RFC 5681: arbitrarily high";
+        /// Initial window.
+        initial_window: Packets = "10 packets" in "1 packet" ..= "10000 packets", from "RFC 6928";
+        /// Duplicate ACKs that trigger fast retransmit.
+        dup_ack_threshold: u32 = "3" in "1" ..= "1000", from "RFC 5681, section 3.2";
+        /// Send a new segment at each of the first duplicate ACKs.
+        limited_transmit: bool = "true", from "RFC 3042";
+        /// Fast retransmit only once per window of data, so that duplicates of retransmitted segments do not trigger it.
+        careful: bool = "true", from "RFC 6582, section 3.2; ns-2 (bugFix_)";
+        /// What is halved at a loss: the window or the data in flight.
+        halve: Halve = "flight", from "RFC 5681, eq. (4)";
+        /// Granularity of the clock that measures round-trip times.
+        clock: Span = "1 ms" in "1 ns" ..= "10 s", from "RFC 6298, section 4";
+        /// Arithmetic of the round-trip time estimator.
+        estimator: Estimator = "real", from "RFC 6298";
+        /// Least retransmission timeout.
+        min_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.4)";
+        /// Greatest retransmission timeout, backoff included.
+        max_rto: Span = "60 s" in "1 us" ..= "10000 s", from "RFC 6298, (2.5)";
+        /// Retransmission timeout before the first measurement.
+        initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
+        /// Begin with a SYN and wait for its ACK.
+        syn: bool = "true", from "RFC 9293";
+        /// TCP and IP headers, added to every segment; also the size of SYNs.
+        header: Bytes = "40 B" in "0 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";
+        /// Size of an ACK.
+        ack: Bytes = "40 B" in "1 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";
+    }
+    check |p| if p.min_rto <= p.max_rto { Ok(()) } else { Err("min_rto must not exceed max_rto".into()) };
+}
+
+impl Profile {
+    /// Loss recovery when the scenario names none.
+    pub fn default_variant(self) -> Variant {
+        match self {
+            Profile::Rfc => Variant::NewReno,
+            Profile::Ns2 => Variant::Reno,
+        }
+    }
+
+    /// What the profile sets, over the declared defaults.
+    pub fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Profile::Rfc => &[],
+            Profile::Ns2 => &[
+                ("initial_window", "2 packets"),
+                ("halve", "window"),
+                ("clock", "10 ms"),
+                ("estimator", "integer"),
+                ("min_rto", "200 ms"),
+                ("initial_rto", "3 s"),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::ParamSet;
+
+    #[test]
+    fn every_default_and_setting_is_legal() {
+        for profile in [Profile::Rfc, Profile::Ns2] {
+            let mut problems = Vec::new();
+            let defaults: Vec<_> = TcpParams::specs().iter().map(|s| (s.name, s.default)).collect();
+            TcpParams::defaults().read("tcp", defaults.iter().chain(profile.settings()).copied(), &mut problems);
+            assert_eq!(problems, []);
+        }
+    }
+}

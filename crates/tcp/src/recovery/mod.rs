@@ -1,0 +1,4 @@
+//! Loss recovery: what a new or duplicate ACK means while segments are missing.
+
+pub mod newreno;
+pub mod reno;

@@ -1,0 +1,57 @@
+//! NewReno (RFC 6582): a partial ACK retransmits the next hole; recovery lasts until `recover` is acknowledged.
+
+use crate::params::TcpParams;
+use crate::sender::{LastCut, Network, Sender};
+use aqmlab_core::Time;
+
+/// Segments that one ACK may release during recovery.
+const MAX_BURST: u32 = 2;
+
+impl Sender {
+    /// New data are acknowledged: all that was outstanding at the loss, or only a part.
+    pub(crate) fn newreno_on_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if ack < self.recover && self.last_cut == LastCut::FastRetransmit {
+            return self.on_partial_ack(ack, now, params, net);
+        }
+        self.leave_recovery();
+        self.first_partial_seen = false;
+        self.advance(ack, now, params);
+        self.send_allowed(now, params, net, u32::MAX);
+    }
+
+    /// RFC 6582, section 3.2, step 3: retransmit the hole, deflate by what was acknowledged, add one segment back.
+    fn on_partial_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let acked = ack - self.highest_ack.unwrap_or(0);
+        if self.inflation > acked {
+            self.inflation -= acked - 1;
+        } else {
+            self.cc.cwnd = (self.cc.cwnd - f64::from(acked - self.inflation)).max(1.0);
+            self.inflation = 1; // recovery goes on
+        }
+        self.acknowledge(ack, now, params);
+        if !self.first_partial_seen {
+            // The impatient variant: only the first partial ACK restarts the timer.
+            self.first_partial_seen = true;
+            self.restart_timer(now, params);
+        }
+        self.retransmit_hole(now, params, net);
+        self.send_allowed(now, params, net, MAX_BURST);
+    }
+
+    /// A duplicate ACK: limited transmit, fast retransmit at the threshold, then one more segment each.
+    pub(crate) fn newreno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.duplicate_acks += 1;
+        if self.duplicate_acks < params.dup_ack_threshold {
+            self.limited_transmit(now, params, net);
+            return;
+        }
+        if self.duplicate_acks == params.dup_ack_threshold {
+            if self.may_fast_retransmit(params) {
+                self.fast_retransmit(now, params, net);
+            }
+        } else if self.last_cut == LastCut::FastRetransmit {
+            self.inflation += 1;
+        }
+        self.send_allowed(now, params, net, MAX_BURST);
+    }
+}

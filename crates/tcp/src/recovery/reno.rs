@@ -1,0 +1,32 @@
+//! Reno (RFC 5681, section 3.2): recovery ends at the first ACK of new data, partial or not.
+
+use crate::params::TcpParams;
+use crate::sender::{LastCut, Network, Sender};
+use aqmlab_core::Time;
+
+impl Sender {
+    /// New data are acknowledged: leave recovery, open the window.
+    pub(crate) fn reno_on_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.leave_recovery();
+        self.advance(ack, now, params);
+        self.send_allowed(now, params, net, u32::MAX);
+    }
+
+    /// A duplicate ACK: limited transmit, fast retransmit at the threshold, then one more segment each.
+    pub(crate) fn reno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.duplicate_acks += 1;
+        if self.duplicate_acks < params.dup_ack_threshold {
+            self.limited_transmit(now, params, net);
+            return;
+        }
+        if self.duplicate_acks == params.dup_ack_threshold {
+            // ns-2 lets a sender that is still in recovery retransmit again, and one that has only its SYN through.
+            if self.may_fast_retransmit(params) || self.last_cut == LastCut::FastRetransmit {
+                self.fast_retransmit(now, params, net);
+            }
+        } else if self.last_cut == LastCut::FastRetransmit {
+            self.inflation += 1;
+        }
+        self.send_allowed(now, params, net, u32::MAX);
+    }
+}

@@ -1,0 +1,195 @@
+//! Round-trip time estimator and retransmission timeout (RFC 6298; ns-2's integer arithmetic).
+
+use crate::params::{Estimator, TcpParams};
+use aqmlab_core::{Span, Time};
+
+/// Estimator of one sender. Times one segment at a time; never a retransmitted one (Karn).
+#[derive(Clone, Copy, Debug)]
+pub struct Rtt {
+    /// Smoothed round-trip time: ticks * 8 (integer) or ticks (real); 0 before the first sample.
+    srtt: f64,
+    /// Round-trip time variation: ticks * 4 (integer) or ticks (real).
+    rttvar: f64,
+    /// Timeout before backoff.
+    rto: Span,
+    backoff: u32,
+    /// Segment being timed and when it was sent.
+    timed: Option<(u32, Time)>,
+    /// Highest segment ever timed.
+    last_timed: u32,
+    /// Where in a clock tick this sender was booted.
+    phase: Span,
+}
+
+/// ns-2 backs off by doubling up to this, and on while the timeout is below its maximum.
+const MAX_BACKOFF: u32 = 64;
+
+impl Rtt {
+    /// No sample yet. `phase` is the sender's boot time within a clock tick.
+    pub fn new(params: &TcpParams, phase: Span) -> Self {
+        Rtt { srtt: 0.0, rttvar: 0.0, rto: params.initial_rto, backoff: 1, timed: None, last_timed: 0, phase }
+    }
+
+    /// A segment never sent before leaves; it is timed if none is.
+    #[inline]
+    pub fn on_send_new(&mut self, seq: u32, now: Time) {
+        if self.timed.is_none() && (seq > self.last_timed || seq == 0) {
+            self.timed = Some((seq, now));
+            self.last_timed = seq;
+        }
+    }
+
+    /// All data up to `ack` have arrived: takes the sample if the timed segment is among them. Only this ends backoff.
+    #[inline]
+    pub fn on_ack(&mut self, ack: u32, now: Time, params: &TcpParams) {
+        if let Some((seq, sent)) = self.timed
+            && ack >= seq
+        {
+            self.timed = None;
+            self.backoff = 1;
+            self.sample(self.ticks(sent, now, params.clock), params);
+        }
+    }
+
+    /// A retransmission makes the timed segment ambiguous.
+    pub fn cancel(&mut self) {
+        self.timed = None;
+    }
+
+    /// The retransmission timer expired: doubles the timeout.
+    pub fn back_off(&mut self, params: &TcpParams) {
+        if self.backoff < MAX_BACKOFF || self.timeout(params) < params.max_rto {
+            self.backoff = self.backoff.saturating_mul(2);
+        }
+        if params.estimator == Estimator::Integer && self.backoff > 8 {
+            // 4.4BSD: so far back the old estimate is worth nothing; the next sample starts anew.
+            self.rttvar += (self.srtt / 8.0).floor();
+            self.srtt = 0.0;
+        }
+    }
+
+    /// Present timeout: at least min_rto before backoff, at most max_rto after.
+    #[inline]
+    pub fn timeout(&self, params: &TcpParams) -> Span {
+        let base = self.rto.max(params.min_rto).0;
+        let backed_off = Span(base.saturating_mul(u64::from(self.backoff))).min(params.max_rto);
+        match params.estimator {
+            Estimator::Integer => backed_off.max(Span(2 * params.clock.0)),
+            Estimator::Real => backed_off,
+        }
+    }
+
+    /// Clock ticks crossed between two instants, at least 1.
+    fn ticks(&self, from: Time, to: Time, clock: Span) -> f64 {
+        let tick = |time: Time| (time.0 + self.phase.0) / clock.0;
+        (tick(to) - tick(from)).max(1) as f64
+    }
+
+    fn sample(&mut self, ticks: f64, params: &TcpParams) {
+        let rto_ticks = match params.estimator {
+            Estimator::Integer => self.sample_integer(ticks),
+            Estimator::Real => self.sample_real(ticks),
+        };
+        self.rto = Span((rto_ticks * params.clock.0 as f64) as u64);
+    }
+
+    /// Jacobson's shifts: srtt holds 8 times, rttvar 4 times the estimate; whole numbers throughout.
+    fn sample_integer(&mut self, ticks: f64) -> f64 {
+        if self.srtt == 0.0 {
+            self.srtt = 8.0 * ticks;
+            self.rttvar = 2.0 * ticks;
+        } else {
+            let delta = ticks - (self.srtt / 8.0).floor();
+            self.srtt = (self.srtt + delta).max(1.0);
+            self.rttvar = (self.rttvar + delta.abs() - (self.rttvar / 4.0).floor()).max(1.0);
+        }
+        ((8.0 * self.rttvar + self.srtt) / 8.0).floor()
+    }
+
+    /// RFC 6298, (2.2) and (2.3), with clock granularity 1.
+    fn sample_real(&mut self, ticks: f64) -> f64 {
+        if self.srtt == 0.0 {
+            self.srtt = ticks;
+            self.rttvar = ticks / 2.0;
+        } else {
+            self.rttvar += ((self.srtt - ticks).abs() - self.rttvar) / 4.0;
+            self.srtt += (ticks - self.srtt) / 8.0;
+        }
+        self.srtt + (4.0 * self.rttvar).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Profile;
+    use aqmlab_core::ParamSet;
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000_000)
+    }
+
+    fn ns2() -> TcpParams {
+        let mut params = TcpParams::defaults();
+        params.read("tcp", Profile::Ns2.settings().iter().copied(), &mut Vec::new());
+        params
+    }
+
+    #[test]
+    fn integer_arithmetic_by_hand() {
+        let params = ns2();
+        let mut rtt = Rtt::new(&params, Span::ZERO);
+        assert_eq!(rtt.timeout(&params), Span(3_000_000_000_000));
+        rtt.on_send_new(0, ms(0));
+        rtt.on_ack(0, ms(95), &params);
+        // 9 ticks: srtt = 72, rttvar = 18; (18*8 + 72)/8 = 27 ticks.
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (72.0, 18.0, Span(270_000_000_000)));
+        rtt.on_send_new(1, ms(100));
+        rtt.on_ack(1, ms(241), &params);
+        // 14 ticks: delta = 5; srtt = 77; rttvar = 18 + 5 - 4 = 19; (152 + 77)/8 = 28.6 -> 28 ticks.
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (77.0, 19.0, Span(280_000_000_000)));
+    }
+
+    #[test]
+    fn real_arithmetic_by_hand() {
+        let params = TcpParams { min_rto: Span::ZERO, ..TcpParams::defaults() };
+        let mut rtt = Rtt::new(&params, Span::ZERO);
+        rtt.on_send_new(0, ms(0));
+        rtt.on_ack(0, ms(100), &params);
+        assert_eq!(rtt.timeout(&params), Span(300_000_000_000));
+        rtt.on_send_new(1, ms(100));
+        rtt.on_ack(1, ms(280), &params);
+        // 180 ms: rttvar = 50 + (80 - 50)/4 = 57.5; srtt = 100 + 80/8 = 110; 110 + 230 = 340 ms.
+        assert_eq!(rtt.timeout(&params), Span(340_000_000_000));
+    }
+
+    #[test]
+    fn counts_tick_boundaries_from_the_boot_phase() {
+        let params = ns2();
+        let rtt = Rtt::new(&params, Span(9_000_000_000));
+        // 9 ms phase: 0.5 ms after the start is before the first boundary, 1.5 ms after it.
+        assert_eq!(rtt.ticks(Time(500_000_000), Time(1_500_000_000), params.clock), 1.0);
+        assert_eq!(rtt.ticks(Time(1_500_000_000), Time(10_500_000_000), params.clock), 1.0, "at least one");
+        assert_eq!(rtt.ticks(Time(1_500_000_000), Time(21_500_000_000), params.clock), 2.0);
+    }
+
+    #[test]
+    fn backs_off_to_the_maximum_and_ends_only_at_a_timed_segment() {
+        let params = ns2();
+        let mut rtt = Rtt::new(&params, Span::ZERO);
+        rtt.on_send_new(0, ms(0));
+        rtt.on_ack(0, ms(95), &params);
+        for expected in [540, 1080, 2160] {
+            rtt.back_off(&params);
+            assert_eq!(rtt.timeout(&params), Span(expected * 1_000_000_000));
+        }
+        rtt.on_ack(5, ms(5000), &params);
+        assert_eq!(rtt.timeout(&params), Span(2_160_000_000_000), "nothing was timed");
+        for _ in 0..10 {
+            rtt.back_off(&params);
+        }
+        assert_eq!(rtt.timeout(&params), params.max_rto);
+        // Above 8 the estimate is cleared; the next sample starts anew.
+        assert_eq!(rtt.srtt, 0.0);
+    }
+}

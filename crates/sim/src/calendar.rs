@@ -4,7 +4,7 @@
 //! queue at about a nanosecond each. What is out of order, and all timers, go to a 4-ary heap.
 
 use aqmlab_core::Time;
-use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 
 /// Time in the upper half; order of insertion, then the heap's slot, in the lower.
 type Key = u128;
@@ -20,7 +20,7 @@ pub struct Lane(u8);
 
 impl Lane {
     /// Events in any order.
-    pub const HEAP: Lane = Lane(u8::MAX);
+    pub const HEAP: Lane = Lane(0);
 }
 
 /// Pending events.
@@ -28,18 +28,20 @@ pub struct Calendar<E> {
     heap: Vec<Key>,
     slots: Vec<E>,
     free_slots: Vec<u32>,
-    lanes: Vec<VecDeque<(Key, E)>>,
+    /// The first stands for the heap and stays empty.
+    lanes: Vec<Ring<E>>,
+    /// Key of the first event of the heap and of each lane.
     heads: [Key; MAX_LANES],
     pushed: u64,
 }
 
-impl<E: Copy> Calendar<E> {
+impl<E: Copy + Default> Calendar<E> {
     pub fn new() -> Self {
         Self {
             heap: Vec::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
-            lanes: Vec::new(),
+            lanes: vec![Ring::new()],
             heads: [NO_EVENT; MAX_LANES],
             pushed: 0,
         }
@@ -50,44 +52,46 @@ impl<E: Copy> Calendar<E> {
         if self.lanes.len() == MAX_LANES {
             return Lane::HEAP;
         }
-        self.lanes.push(VecDeque::with_capacity(64));
+        self.lanes.push(Ring::new());
         Lane(self.lanes.len() as u8 - 1)
     }
 
-    #[inline]
+    /// Inlined, so that an event is written where it stays and not copied there through the stack.
+    #[inline(always)]
     pub fn push(&mut self, lane: Lane, time: Time, event: E) {
         self.pushed += 1;
         let key = Key::from(time.0) << 64 | Key::from(self.pushed << SLOT_BITS);
-        let Some(queue) = self.lanes.get_mut(usize::from(lane.0)) else { return self.push_heap(key, event) };
-        match queue.back() {
-            None => self.heads[usize::from(lane.0)] = key,
-            Some((last, _)) if *last < key => {}
-            Some(_) => return self.push_heap(key, event),
+        let ring = &mut self.lanes[usize::from(lane.0)];
+        if lane == Lane::HEAP || (ring.len > 0 && key < ring.last_key) {
+            return self.push_heap(key, event);
         }
-        queue.push_back((key, event));
+        if ring.len == 0 {
+            self.heads[usize::from(lane.0) % MAX_LANES] = key;
+        }
+        ring.push(key, event);
     }
 
-    /// The earliest event.
-    #[inline]
-    pub fn pop(&mut self) -> Option<(Time, E)> {
-        let (mut first, mut lane) = (self.heap.first().copied().unwrap_or(NO_EVENT), usize::MAX);
-        for (i, head) in self.heads[..self.lanes.len()].iter().enumerate() {
-            if *head < first {
-                (first, lane) = (*head, i);
-            }
+    /// The earliest event; it stays readable until the next push.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<(Time, &E)> {
+        let mut lane = 0;
+        for i in 1..self.lanes.len().min(MAX_LANES) {
+            // Which lane is next cannot be predicted, so it is selected, not branched on.
+            lane = select_unpredictable(self.heads[i] < self.heads[lane], i, lane);
         }
+        let first = self.heads[lane];
         if first == NO_EVENT {
             return None;
         }
-        let event = match self.lanes.get_mut(lane) {
-            Some(queue) => {
-                let (_, event) = queue.pop_front()?;
-                self.heads[lane] = queue.front().map_or(NO_EVENT, |(key, _)| *key);
-                event
-            }
-            None => self.pop_heap(),
-        };
-        Some((Time((first >> 64) as u64), event))
+        let time = Time((first >> 64) as u64);
+        if lane == 0 {
+            let slot = self.pop_heap();
+            return Some((time, &self.slots[slot]));
+        }
+        let ring = &mut self.lanes[lane];
+        let popped = ring.pop();
+        self.heads[lane] = ring.first_key();
+        Some((time, &ring.items[popped].1))
     }
 
     fn push_heap(&mut self, key: Key, event: E) {
@@ -110,16 +114,19 @@ impl<E: Copy> Calendar<E> {
             hole = (hole - 1) / 4;
         }
         self.heap[hole] = key;
+        self.heads[0] = self.heap[0];
     }
 
-    fn pop_heap(&mut self) -> E {
+    /// Slot of the first event of the heap.
+    fn pop_heap(&mut self) -> usize {
         let slot = (self.heap[0] as u32) & ((1 << SLOT_BITS) - 1);
         self.free_slots.push(slot);
         let last = self.heap.pop().unwrap_or(NO_EVENT);
         if !self.heap.is_empty() {
             self.sift_down(last);
         }
-        self.slots[slot as usize]
+        self.heads[0] = self.heap.first().copied().unwrap_or(NO_EVENT);
+        slot as usize
     }
 
     /// Puts `key` where the first was and lets it sink.
@@ -147,6 +154,52 @@ impl<E: Copy> Calendar<E> {
     }
 }
 
+/// First in, first out; grows when full, to a power of two.
+struct Ring<E> {
+    items: Vec<(Key, E)>,
+    first: usize,
+    len: usize,
+    last_key: Key,
+}
+
+impl<E: Copy + Default> Ring<E> {
+    fn new() -> Self {
+        Self { items: Vec::new(), first: 0, len: 0, last_key: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, key: Key, event: E) {
+        if self.len == self.items.len() {
+            self.grow();
+        }
+        let end = (self.first + self.len) & (self.items.len() - 1);
+        self.items[end] = (key, event);
+        self.len += 1;
+        self.last_key = key;
+    }
+
+    /// Place of the first event, which is overwritten by a later push; the ring must not be empty.
+    #[inline]
+    fn pop(&mut self) -> usize {
+        let place = self.first;
+        self.first = (place + 1) & (self.items.len() - 1);
+        self.len -= 1;
+        place
+    }
+
+    #[inline]
+    fn first_key(&self) -> Key {
+        if self.len == 0 { NO_EVENT } else { self.items[self.first].0 }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.items.rotate_left(self.first);
+        self.first = 0;
+        self.items.resize((2 * self.len).max(64), (NO_EVENT, E::default()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,11 +218,11 @@ mod tests {
                 for _ in 0..pops {
                     if let Some((time, event)) = calendar.pop() {
                         now = time.0;
-                        popped.push((time.0, event));
+                        popped.push((time.0, *event));
                     }
                 }
             }
-            popped.extend(std::iter::from_fn(|| calendar.pop()).map(|(time, event)| (time.0, event)));
+            popped.extend(std::iter::from_fn(|| calendar.pop().map(|(time, event)| (time.0, *event))));
             expected.sort();
             prop_assert_eq!(popped, expected);
         }
@@ -182,7 +235,7 @@ mod tests {
         for (i, lane) in lanes.iter().enumerate() {
             calendar.push(*lane, Time(20 - i as u64), i);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop()).map(|(_, i)| i).collect();
+        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop().map(|(_, i)| *i)).collect();
         assert_eq!(order, (0..20).rev().collect::<Vec<_>>());
     }
 }

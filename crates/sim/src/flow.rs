@@ -27,23 +27,19 @@ pub struct Flow {
 
 /// What the flows of a group have in common.
 pub struct Group {
-    data_size: u32,
-    syn_size: u32,
-    access_ps_per_byte: f64,
+    data_size: u16,
+    syn_size: u16,
+    /// What a data packet and a SYN take on an access link.
+    data_time: Span,
+    syn_time: Span,
 }
 
 impl Group {
     pub fn new(spec: &FlowSpec) -> Self {
-        Self {
-            data_size: spec.wire_size(),
-            syn_size: (spec.tcp.header.0 as u32).max(1),
-            access_ps_per_byte: spec.access_rate.map_or(0.0, |rate| 8e12 / rate.0),
-        }
-    }
-
-    #[inline]
-    fn access_time(&self, size: u32) -> Span {
-        Span((f64::from(size) * self.access_ps_per_byte) as u64)
+        // Within 16 bits: the scenario language allows no packet above 65000 B with its header.
+        let (data_size, syn_size) = (spec.wire_size() as u16, (spec.tcp.header.0 as u16).max(1));
+        let time = |size: u16| spec.access_rate.map_or(Span::ZERO, |rate| rate.transmission(size.into()));
+        Self { data_size, syn_size, data_time: time(data_size), syn_time: time(syn_size) }
     }
 }
 
@@ -78,7 +74,8 @@ impl Flow {
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
     pub fn egress(&mut self, packet: &Packet, group: &Group, route: &Route, time: Time) -> Time {
-        self.egress_free = time.max(self.egress_free) + group.access_time(packet.size);
+        let on_link = if packet.size == group.data_size { group.data_time } else { group.syn_time };
+        self.egress_free = time.max(self.egress_free) + on_link;
         self.egress_free + route.egress
     }
 }
@@ -96,10 +93,13 @@ pub struct Access<'a> {
 impl Network for Access<'_> {
     #[inline]
     fn send(&mut self, segment: Segment) {
-        let size = if segment.is_syn { self.group.syn_size } else { self.group.data_size };
-        *self.free = self.now.max(*self.free) + self.group.access_time(size);
+        let (size, on_link) = match segment.is_syn {
+            true => (self.group.syn_size, self.group.syn_time),
+            false => (self.group.data_size, self.group.data_time),
+        };
+        *self.free = self.now.max(*self.free) + on_link;
         let packet = Packet { sent_at: self.now, flow: self.flow, seq: segment.seq, size, hop: 0 };
-        self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
+        self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, packet.arrival());
     }
 }
 

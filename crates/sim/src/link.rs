@@ -3,8 +3,9 @@
 use crate::calendar::Lane;
 use crate::meter::LinkMeter;
 use crate::scenario::{AqmChoice, LinkSpec, Scenario};
+use crate::world::Event;
 use aqmlab_aqm::{AnyAqm, Carried, Ctx, Fifo, QueueView};
-use aqmlab_core::{Problems, Span, Stream, Time};
+use aqmlab_core::{Problems, Rate, Span, Stream, Time};
 
 /// A data packet on its way.
 #[derive(Clone, Copy, Debug)]
@@ -14,15 +15,24 @@ pub struct Packet {
     pub flow: u32,
     pub seq: u32,
     /// Bytes on the wire.
-    pub size: u32,
+    pub size: u16,
     /// Which link of its path it is at or bound for.
-    pub hop: u32,
+    pub hop: u8,
+}
+
+impl Packet {
+    /// The event of its arrival at the next queue.
+    #[inline]
+    pub fn arrival(self) -> Event {
+        let Packet { sent_at, flow, seq, size, hop } = self;
+        Event::Arrive { sent_at, flow, seq, size, hop }
+    }
 }
 
 impl Carried for Packet {
     #[inline]
     fn size(&self) -> u32 {
-        self.size
+        u32::from(self.size)
     }
     #[inline]
     fn flow(&self) -> u32 {
@@ -42,7 +52,9 @@ pub struct Link {
     /// Lane of the end of transmissions, which come one by one.
     pub lane: Lane,
     in_service: Option<Packet>,
-    ps_per_byte: f64,
+    rate: Rate,
+    /// Size of the last packet sent and what it took.
+    transmission: (u16, Span),
     rng: Stream,
 }
 
@@ -63,7 +75,8 @@ impl Link {
             meter: LinkMeter::new(spec.buffer),
             lane,
             in_service: None,
-            ps_per_byte: 8e12 / spec.rate.0,
+            rate: spec.rate,
+            transmission: (0, Span::ZERO),
             rng: Stream::new(seed, &format!("links.{}.aqm", spec.name), 0),
         }
     }
@@ -86,7 +99,10 @@ impl Link {
             self.meter.on_queue(self.queue.len(), now);
         }
         let (packet, since) = next?;
-        let end = now + Span((f64::from(packet.size) * self.ps_per_byte).round() as u64);
+        if packet.size != self.transmission.0 {
+            self.transmission = (packet.size, self.rate.transmission(u32::from(packet.size)));
+        }
+        let end = now + self.transmission.1;
         self.meter.on_service(now, now.since(since), end);
         self.in_service = Some(packet);
         Some(end)

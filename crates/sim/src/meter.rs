@@ -4,31 +4,33 @@ use aqmlab_aqm::Limit;
 use aqmlab_core::{Span, Time};
 use hdrhistogram::Histogram;
 
-/// Sum, sum of squares and count of a quantity in seconds.
+/// Mean and standard deviation of spans.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moments {
     count: u64,
+    /// Of picoseconds.
     sum: f64,
     squares: f64,
 }
 
 impl Moments {
     #[inline]
-    pub fn add(&mut self, value: f64) {
+    pub fn add(&mut self, span: Span) {
+        let value = span.0 as f64;
         self.count += 1;
         self.sum += value;
         self.squares += value * value;
     }
 
-    /// `None` without a sample.
+    /// In seconds; `None` without a sample.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+        (self.count > 0).then(|| self.sum / self.count as f64 * 1e-12)
     }
 
-    /// Of the population; `None` without a sample.
+    /// Of the population, in seconds; `None` without a sample.
     pub fn std(&self) -> Option<f64> {
-        let mean = self.mean()?;
-        Some((self.squares / self.count as f64 - mean * mean).max(0.0).sqrt())
+        let mean = self.sum / self.count as f64;
+        (self.count > 0).then(|| (self.squares / self.count as f64 - mean * mean).max(0.0).sqrt() * 1e-12)
     }
 }
 
@@ -81,12 +83,15 @@ impl LinkMeter {
     pub fn on_queue(&mut self, queue: u32, now: Time) {
         self.pass_time(now);
         self.queue = queue;
+        if queue as usize >= self.time_at.len() {
+            self.time_at.resize(queue as usize + 1, 0);
+        }
     }
 
     /// A packet that waited `sojourn` goes into service until `end`.
     #[inline]
     pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time) {
-        self.sojourn.add(sojourn.seconds());
+        self.sojourn.add(sojourn);
         self.sojourns.saturating_record(sojourn.0 / 1000);
         self.busy = self.busy + end.since(now);
         self.busy_until = end;
@@ -105,20 +110,28 @@ impl LinkMeter {
     /// Accounts for the time up to now.
     #[inline]
     pub fn pass_time(&mut self, now: Time) {
-        let level = self.queue as usize;
-        if level >= self.time_at.len() {
-            self.time_at.resize(level + 1, 0);
+        if now >= self.bin_end {
+            self.close_bins(now);
         }
-        self.time_at[level] += now.since(self.changed_at).0;
+        self.add_time(now);
+    }
+
+    #[inline]
+    fn add_time(&mut self, until: Time) {
+        let span = until.0 - self.changed_at.0;
+        self.time_at[self.queue as usize] += span;
+        self.bin += u64::from(self.queue) * span;
+        self.changed_at = until;
+    }
+
+    #[cold]
+    fn close_bins(&mut self, now: Time) {
         while now >= self.bin_end {
-            self.bin += u64::from(self.queue) * self.bin_end.since(self.changed_at).0;
+            self.add_time(self.bin_end);
             self.bin_means.push(self.bin as f64 / BIN.0 as f64);
             self.bin = 0;
-            self.changed_at = self.bin_end;
             self.bin_end += BIN;
         }
-        self.bin += u64::from(self.queue) * now.since(self.changed_at).0;
-        self.changed_at = now;
     }
 
     /// Share of the measured time in which the transmitter was busy.

@@ -80,7 +80,7 @@ impl Routes {
     }
 
     /// Gives a lane to the delays that many flows share; there events come in order.
-    pub fn assign_lanes<E: Copy>(&mut self, calendar: &mut Calendar<E>) {
+    pub fn assign_lanes<E: Copy + Default>(&mut self, calendar: &mut Calendar<E>) {
         let all: u32 = self.flows_on.iter().sum();
         let mut onward: BTreeMap<(usize, Span), Lane> = BTreeMap::new();
         for (route, flows) in self.routes.iter_mut().zip(&self.flows_on) {

@@ -13,10 +13,10 @@ use aqmlab_tcp::{Sender, TcpParams};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Everything that can happen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Event {
-    /// A packet reaches the queue of its next link.
-    Arrive(Packet),
+    /// A packet reaches the queue of its next link. The fields of [`Packet`], laid out to keep events small.
+    Arrive { sent_at: Time, flow: u32, seq: u32, size: u16, hop: u8 },
     /// A link has sent a packet.
     Sent { link: u32 },
     /// An ACK reaches its sender.
@@ -30,6 +30,7 @@ pub enum Event {
     /// A scheme's periodic update.
     Tick { link: u32, period: Span },
     /// A point of the recorded time series.
+    #[default]
     Sample,
     /// Metrics count from now.
     WarmedUp,
@@ -176,7 +177,19 @@ impl<'a> World<'a> {
             if self.events.is_multiple_of(EVENTS_PER_LOOK) && cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
                 return Err(Interrupted);
             }
-            self.handle(event);
+            match *event {
+                Event::Arrive { sent_at, flow, seq, size, hop } => {
+                    self.arrive(Packet { sent_at, flow, seq, size, hop })
+                }
+                Event::Sent { link } => self.sent(link),
+                Event::Ack { flow, ack } => self.acknowledge(flow, ack),
+                Event::Timer { flow } => self.timer(flow),
+                Event::Open { flow } => self.at_sender(flow, |sender, now, tcp, net| sender.open(now, tcp, net)),
+                Event::Close { flow } => self.flows[flow as usize].sender.close(),
+                Event::Tick { link, period } => self.tick(link, period),
+                Event::Sample => self.sample(),
+                Event::WarmedUp => self.restart_meters(),
+            }
         }
         self.now = self.end;
         for link in &mut self.links {
@@ -184,26 +197,6 @@ impl<'a> World<'a> {
             debug_assert!(link.queue.accounts_balance());
         }
         Ok(())
-    }
-
-    #[inline]
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Arrive(packet) => self.arrive(packet),
-            Event::Sent { link } => self.sent(link),
-            Event::Ack { flow, ack } => {
-                self.at_sender(flow, |sender, now, tcp, net| sender.on_ack(ack, now, tcp, net));
-            }
-            Event::Timer { flow } => self.timer(flow),
-            Event::Open { flow } => self.at_sender(flow, |sender, now, tcp, net| sender.open(now, tcp, net)),
-            Event::Close { flow } => self.flows[flow as usize].sender.close(),
-            Event::Tick { link, period } => {
-                self.links[link as usize].tick(self.now);
-                self.calendar.push(Lane::HEAP, self.now + period, event);
-            }
-            Event::Sample => self.sample(),
-            Event::WarmedUp => self.restart_meters(),
-        }
     }
 
     #[inline]
@@ -239,7 +232,7 @@ impl<'a> World<'a> {
         let onward = route.hops[packet.hop as usize].onward;
         packet.hop += 1;
         if (packet.hop as usize) < route.hops.len() {
-            self.calendar.push(onward.lane, self.now + onward.delay, Event::Arrive(packet));
+            self.calendar.push(onward.lane, self.now + onward.delay, packet.arrival());
             return;
         }
         let received = flow.egress(&packet, &self.groups[flow.group as usize], route, self.now + onward.delay);
@@ -247,12 +240,22 @@ impl<'a> World<'a> {
         if received <= self.warmup {
             flow.delivered_before = flow.receiver.in_order();
         } else if received <= self.end {
-            self.group_meters[flow.group as usize].packet_delay.add(received.since(packet.sent_at).seconds());
+            self.group_meters[flow.group as usize].packet_delay.add(received.since(packet.sent_at));
         }
         if received <= self.end {
             flow.delivered = flow.receiver.in_order();
         }
         self.calendar.push(route.back.lane, received + route.back.delay, Event::Ack { flow: packet.flow, ack });
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, flow: u32, ack: Option<u32>) {
+        self.at_sender(flow, |sender, now, tcp, net| sender.on_ack(ack, now, tcp, net));
+    }
+
+    fn tick(&mut self, link: u32, period: Span) {
+        self.links[link as usize].tick(self.now);
+        self.calendar.push(Lane::HEAP, self.now + period, Event::Tick { link, period });
     }
 
     /// Lets a sender act, then sees to its timer.

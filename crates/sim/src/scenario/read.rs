@@ -11,6 +11,8 @@ use toml::{Table, Value};
 
 /// Largest scenario file, bytes: far above any scenario, far below what would exhaust a machine.
 const MAX_TEXT: usize = 1 << 20;
+/// Most links in a path.
+const MAX_HOPS: usize = 255;
 /// Most flows in a scenario.
 const MAX_FLOWS: u32 = 2_000_000;
 
@@ -289,7 +291,7 @@ fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<Flow
         flow.refuse("rtt", "missing; write e.g. rtt = \"80 ms\"");
     }
     let payload: Option<Bytes> = flow.optional("packet");
-    let payload = flow.within("packet", payload, "1 B", "65000 B").map_or(1000, |b| b.0.round() as u32);
+    let payload = flow.within("packet", payload, "1 B", "64000 B").map_or(1000, |b| b.0.round() as u32);
     let access_rate: Option<Rate> = flow.optional("access_rate");
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
     if flow.optional::<bool>("ecn") == Some(true) {
@@ -310,6 +312,10 @@ fn read_path(flow: &mut Reader, links: &[String]) -> Option<Vec<usize>> {
         return None;
     };
     let known: Vec<&str> = links.iter().map(String::as_str).collect();
+    if names.len() > MAX_HOPS {
+        flow.refuse("path", format!("crosses {} links; at most {MAX_HOPS}", names.len()));
+        return None;
+    }
     let mut path = Vec::new();
     for name in names {
         match known.iter().position(|link| *link == name) {

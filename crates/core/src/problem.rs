@@ -44,7 +44,8 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     let guess =
         nearest(given, known.iter().copied()).map(|name| format!(" did you mean \"{name}\"?")).unwrap_or_default();
-    format!("unknown {what} \"{}\";{guess} known: {}", clip(given), known.join(", "))
+    let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+    format!("unknown {what} \"{}\";{guess} known: {known}", clip(given))
 }
 
 /// `text` on one line and no longer than a reader wants to see.

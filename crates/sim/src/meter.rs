@@ -39,6 +39,9 @@ const BIN: Span = Span(100_000_000_000);
 /// Bins that the settling time averages over: 1 s.
 const BINS_AVERAGED: usize = 10;
 
+/// Sojourn times are told apart up to this, ns; a scenario lasts at most 10^6 s.
+const LONGEST_SOJOURN: u64 = 1_000_000_000_000_000;
+
 /// Measures one link.
 pub struct LinkMeter {
     queue: u32,
@@ -71,7 +74,7 @@ impl LinkMeter {
             busy: Span::ZERO,
             busy_until: Time::ZERO,
             sojourn: Moments::default(),
-            sojourns: Histogram::new(3).expect("3 digits are within the library's 0 to 5"),
+            sojourns: Histogram::new_with_bounds(1, LONGEST_SOJOURN, 3).expect("the bounds are legal"),
             bin_end: Time::ZERO + BIN,
             bin: 0,
             bin_means: Vec::new(),
@@ -214,6 +217,19 @@ mod tests {
         assert_eq!(meter.utilisation(s(4.0)), 0.5);
         meter.restart(0, s(4.0));
         assert_eq!(meter.utilisation(s(6.0)), 0.5);
+    }
+
+    #[test]
+    fn sojourn_times_have_a_mean_a_deviation_and_a_percentile() {
+        let mut meter = LinkMeter::new(Limit::Packets(10));
+        for hundredths in 1..=100 {
+            meter.on_service(s(0.0), Span::from_seconds(f64::from(hundredths) * 0.01), s(0.0));
+        }
+        let (mean, std, p99) = meter.sojourn();
+        // 1 to 100 have mean 50.5 and variance (100^2 - 1)/12 = 833.25.
+        assert!((mean.unwrap() - 0.505).abs() < 1e-9);
+        assert!((std.unwrap() - 0.28866).abs() < 1e-5);
+        assert!((p99.unwrap() - 0.99).abs() < 0.001);
     }
 
     #[test]

@@ -1,0 +1,48 @@
+# Every verb there is; each needs nothing but Rust (cargo) and Python 3.10 or later.
+PYTHON ?= python3
+BIN := .venv/bin
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help setup build demo test lint bench validate docs clean
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: .venv/.installed  ## Create the virtual environment and install the pinned packages
+
+.venv/.installed: requirements.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	touch $@
+
+build: .venv/.built  ## Build the Rust half in release mode; leaves the command at .venv/bin/aqmlab
+
+.venv/.built: .venv/.installed $(RUST)
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet
+	touch $@
+
+demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
+	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
+
+test: build  ## Run all tests, Rust and Python
+	cargo test --locked --quiet
+	$(BIN)/python -m pytest -q
+
+lint: build  ## Check formatting, lints and types
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
+	$(BIN)/python benches/run.py
+
+validate: build  ## Compare with the stored results of ns-2.35; writes docs/validation.md
+	$(BIN)/python validation/ns2.py
+
+docs: build  ## Rewrite the generated pages of docs/
+	$(BIN)/python docs/generate.py
+
+clean:  ## Remove everything that was built
+	rm -rf target .venv demo

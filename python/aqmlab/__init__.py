@@ -1,0 +1,65 @@
+"""aqmlab, the laboratory for Active Queue Management.
+
+>>> import aqmlab
+>>> result = aqmlab.run("li2014/table-1", aqm="pi", seed=1)
+>>> result.links["bottleneck"].queue_mean          # packets waiting, time-weighted
+>>> aqmlab.compare("li2014/table-1", "ared,rem,pi", seeds=5).table()
+>>> aqmlab.reproduce("li2014", tables=["1"]).coverage
+
+Times are seconds, rates bit/s, queues packets. Bad input raises `InputError`, which names the field, the
+value, the reason and the nearest valid name. Modules are loaded when first used, so the import is fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aqmlab._core import InputError, Scenario
+    from aqmlab.catalogue import schemes
+    from aqmlab.experiments import RunError, compare, run
+    from aqmlab.reproduction import reproduce
+    from aqmlab.scenario import load, scenarios
+    from aqmlab.study import studies
+
+    __version__: str
+
+__all__ = [
+    "InputError",
+    "RunError",
+    "Scenario",
+    "__version__",
+    "compare",
+    "load",
+    "reproduce",
+    "run",
+    "scenarios",
+    "schemes",
+    "studies",
+]
+
+_HOME = {
+    "InputError": "_core",
+    "RunError": "experiments",
+    "Scenario": "_core",
+    "compare": "experiments",
+    "load": "scenario",
+    "reproduce": "reproduction",
+    "run": "experiments",
+    "scenarios": "scenario",
+    "schemes": "catalogue",
+    "studies": "study",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("aqmlab._core").version()
+    if name not in _HOME:
+        raise AttributeError(f"module 'aqmlab' has no attribute {name!r}")
+    value = getattr(import_module(f"aqmlab.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

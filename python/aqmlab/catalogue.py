@@ -1,0 +1,121 @@
+"""The schemes: what the Rust catalogue declares, parsed once, and how a list of them is written."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from aqmlab._core import InputError, catalogue_json
+from aqmlab.names import unknown
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a scheme; `default` and the two ends of `range` are texts that carry their unit."""
+
+    name: str
+    unit: str
+    default: str
+    range: tuple[str, str] | None
+    choices: tuple[str, ...] | None
+    doc: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Observable:
+    """A value a scheme shows of its state, recorded as a time series."""
+
+    name: str
+    unit: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it."""
+
+    name: str
+    title: str
+    family: str
+    year: int
+    source: str
+    confidence: str
+    papers: tuple[str, ...]
+    summary: str
+    page: str
+    parameters: tuple[Parameter, ...]
+    observables: tuple[Observable, ...]
+
+
+@cache
+def schemes() -> tuple[Scheme, ...]:
+    """Return every scheme, in the order of the catalogue."""
+    return tuple(_scheme(entry) for entry in json.loads(catalogue_json()))
+
+
+def find(name: str) -> Scheme:
+    """Return the scheme of that name; InputError with the nearest names if there is none."""
+    for scheme in schemes():
+        if scheme.name == name:
+            return scheme
+    raise unknown("aqm", "unknown scheme", name, (scheme.name for scheme in schemes()))
+
+
+def title(spec: str) -> str:
+    """Return the title of a scheme written `name` or `name:k=v,...`, with the parameters it was given."""
+    name, _, parameters = spec.partition(":")
+    return find(name).title + (f" ({parameters})" if parameters else "")
+
+
+def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the schemes meant by `aqms`, each once, in the order given.
+
+    `aqms` is "seed-papers" (every scheme a paper of our studies measured), "all", a list such as
+    "ared,pi:a=1e-5,b=9e-6,rem", or a sequence of single schemes. The scenario checks them.
+    """
+    if aqms == "all":
+        return tuple(scheme.name for scheme in schemes())
+    if aqms == "seed-papers":
+        return tuple(scheme.name for scheme in schemes() if scheme.papers)
+    specs = split(aqms) if isinstance(aqms, str) else list(aqms)
+    return tuple(dict.fromkeys(specs))
+
+
+def split(text: str) -> list[str]:
+    """Split a list of schemes at its commas; `k=v` without a scheme goes on with the one before it."""
+    specs: list[str] = []
+    for item in (part.strip() for part in text.split(",")):
+        if "=" not in item or ":" in item.partition("=")[0]:
+            specs.append(item)
+        elif specs and ":" in specs[-1]:
+            specs[-1] += f",{item}"
+        else:
+            scheme = specs[-1] if specs else "NAME"
+            raise InputError(f"aqms: {item}: a parameter needs its scheme before it; write {scheme}:{item}")
+    if "" in specs:
+        raise InputError(f"aqms: {text!r}: an empty name; write names separated by commas, or 'all'")
+    return specs
+
+
+def _scheme(entry: dict[str, Any]) -> Scheme:
+    return Scheme(
+        **entry
+        | {
+            "papers": tuple(entry["papers"]),
+            "parameters": tuple(_parameter(item) for item in entry["parameters"]),
+            "observables": tuple(Observable(**item) for item in entry["observables"]),
+        }
+    )
+
+
+def _parameter(entry: dict[str, Any]) -> Parameter:
+    limits, choices = entry["range"], entry["choices"]
+    return Parameter(
+        **entry
+        | {
+            "range": (limits[0], limits[1]) if limits else None,
+            "choices": tuple(choices) if choices else None,
+        }
+    )

@@ -1,0 +1,253 @@
+"""The command line: each command is a function of the package, with files and texts around it."""
+
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab import _core, catalogue, experiments, files, reproduction, study
+from aqmlab import scenario as worlds
+from aqmlab._core import InputError
+from aqmlab.batch import Failure
+from aqmlab.names import unknown
+
+app = typer.Typer(
+    name="aqmlab",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="A laboratory for Active Queue Management: simulate, compare and reproduce schemes.",
+    epilog="Begin with: aqmlab compare li2014/table-1 --out report",
+)
+
+
+class Kind(str, Enum):
+    """What `list` lists."""
+
+    aqms = "aqms"
+    scenarios = "scenarios"
+    studies = "studies"
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
+Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
+]
+World = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
+]
+
+
+def main() -> None:
+    """Run the command line: exit 0 when done, 1 if a run failed, 2 on bad input, 130 when interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        app()
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except (OSError, experiments.RunError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"aqmlab {_core.version()} ({_core.build_profile()})")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list", epilog="Example: aqmlab list aqms")
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="aqms, scenarios or studies.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List schemes, scenarios and studies."""
+    kinds = [kind] if kind else list(Kind)
+    if as_json:
+        found = {each.value: _entries(each) for each in kinds}
+        _print_json(found[kind.value] if kind else found)
+        return
+    from aqmlab import terminal
+
+    for each in kinds:
+        rows = [(entry["name"], entry.get("summary") or entry["title"]) for entry in _entries(each)]
+        terminal.console().print(terminal.names(each.value.capitalize(), rows))
+
+
+def _entries(kind: Kind) -> list[dict[str, Any]]:
+    if kind is Kind.aqms:
+        return [asdict(scheme) for scheme in catalogue.schemes()]
+    if kind is Kind.scenarios:
+        return [{"name": name, "title": worlds.load(name).title} for name in worlds.scenarios()]
+    papers = [study.load_study(name) for name in study.studies()]
+    return [{"name": paper.name, "title": paper.title, "source": paper.source} for paper in papers]
+
+
+@app.command(epilog="Example: aqmlab show pi")
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file) or a study.")
+    ],
+) -> None:
+    """Show a scheme, a scenario or a study."""
+    from aqmlab import terminal
+
+    known = [scheme.name for scheme in catalogue.schemes()]
+    if name in known:
+        terminal.scheme_page(catalogue.find(name))
+    elif name in study.studies():
+        terminal.study_page(study.load_study(name))
+    elif name in worlds.scenarios() or name.endswith(".toml") or Path(name).exists():
+        terminal.scenario_page(worlds.load(name), worlds.read(name)[1])
+    else:
+        choices = [*known, *study.studies(), *worlds.scenarios()]
+        raise unknown("name", "no scheme, scenario or study", name, choices)
+
+
+@app.command(epilog="Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")
+def run(
+    scenario: World,
+    aqm: Annotated[str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
+    ] = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Simulate one scenario once.
+
+    --out leaves result.json, series.csv and the figures.
+    """
+    world = worlds.load(scenario, _assignments(settings or []))
+    if out:
+        files.check_folder(out)
+    result = experiments.run(world, aqm, seed, series=out is not None)
+    if as_json:
+        print(result.json())
+    else:
+        from aqmlab import terminal
+
+        terminal.run(result, world)
+    if out:
+        from aqmlab import report
+
+        _leave(out, report.run_files(result, world))
+
+
+@app.command(epilog="Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
+def compare(
+    scenario: World,
+    aqms: Annotated[
+        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all")
+    ] = "seed-papers",
+    seeds: Seeds = 1,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Simulate schemes side by side.
+
+    --out leaves report.html, results.json and the figures.
+    """
+    from aqmlab import terminal
+
+    if out:
+        files.check_folder(out)
+    with terminal.progress(f"Comparing in {scenario}") as on_done:
+        compared = experiments.compare(scenario, aqms, seeds, jobs=jobs, progress=on_done)
+    if as_json:
+        print(compared.json())
+    else:
+        terminal.comparison(compared)
+    if out:
+        from aqmlab import report
+
+        command = ["aqmlab", "compare", scenario, "--aqms", aqms, "--seeds", str(seeds)]
+        _leave(out, report.comparison_files(compared, shlex.join(command)))
+    _exit_if_failed(compared.failures)
+
+
+@app.command(epilog="Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="STUDY", help="The study, see: aqmlab list studies")],
+    table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table; repeatable.")] = None,
+    figure: Annotated[
+        list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")
+    ] = None,
+    seeds: Seeds = 1,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Run a paper again and judge its numbers.
+
+    Ours stands beside published, cell by cell, with a verdict. --out leaves report.html, results.json and
+    the figures of each table.
+    """
+    from aqmlab import terminal
+
+    if out:
+        files.check_folder(out)
+    with terminal.progress(f"Reproducing {name}") as on_done:
+        again = reproduction.reproduce(
+            name, table or None, seeds, figures=figure or None, jobs=jobs, progress=on_done
+        )
+    if as_json:
+        print(again.json())
+    else:
+        terminal.reproduction(again)
+    if out:
+        from aqmlab import report
+
+        chosen = [part for number in table or () for part in ("--table", number)]
+        chosen += [part for number in figure or () for part in ("--figure", number)]
+        command = ["aqmlab", "reproduce", name, *chosen, "--seeds", str(seeds)]
+        _leave(out, report.reproduction_files(again, shlex.join(command)))
+    _exit_if_failed(again.failures)
+
+
+def _assignments(settings: list[str]) -> dict[str, str]:
+    for setting in settings:
+        if "=" not in setting:
+            raise InputError(
+                f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'"
+            )
+    return {path: value for path, _, value in (setting.partition("=") for setting in settings)}
+
+
+def _print_json(document: object) -> None:
+    print(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def _leave(folder: Path, contents: dict[str, bytes | str]) -> None:
+    files.write_all(folder, contents)
+    print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
+
+
+def _exit_if_failed(failures: list[Failure]) -> None:
+    for failure in failures:
+        print(f"Error: {failure}", file=sys.stderr)
+    if failures:
+        raise typer.Exit(1)

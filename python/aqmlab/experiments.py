@@ -1,0 +1,101 @@
+"""The two experiments: one run, and schemes compared over seeds."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from aqmlab import catalogue
+from aqmlab._core import InputError, Scenario
+from aqmlab.batch import Failure, Progress, Task, run_many
+from aqmlab.comparison import Comparison
+from aqmlab.results import RunResult
+from aqmlab.scenario import load
+
+Source = str | os.PathLike[str] | Scenario
+
+MOST_SEEDS = 10_000
+
+
+class RunError(RuntimeError):
+    """A run that started and failed; the input was good."""
+
+
+def run(
+    scenario: Source,
+    aqm: str | None = None,
+    seed: int = 1,
+    *,
+    series: bool = False,
+    set: Mapping[str, str] | None = None,
+) -> RunResult:
+    """Simulate one scenario once.
+
+    `aqm` ("pi" or "pi:a=1e-5,b=9e-6") replaces what the scenario says, `set` replaces values of the scenario,
+    `series` asks for time series. Raises InputError for bad input and RunError if the run fails.
+    """
+    world = load(scenario, set)
+    if aqm is not None:
+        world.scheme(aqm)
+    [outcome] = run_many([Task(world, aqm, seed, series)])
+    if isinstance(outcome, Failure):
+        raise RunError(str(outcome))
+    return outcome
+
+
+def compare(
+    scenario: Source,
+    aqms: str | Sequence[str] = "seed-papers",
+    seeds: int = 1,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Simulate a scenario under each of `aqms` (see `catalogue.select`) with the seeds 1 to `seeds`.
+
+    `jobs` runs go on at the same time, by default one a core. A run that fails is listed in `failures` and
+    loses no other. Raises InputError for bad input, before anything runs.
+    """
+    return compare_many([(load(scenario), catalogue.select(aqms))], seeds, jobs=jobs, progress=progress)[0]
+
+
+def compare_many(
+    grid: Sequence[tuple[Scenario, Sequence[str]]],
+    seeds: int,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Comparison]:
+    """Return one comparison for each scenario and its schemes, all runs in one batch."""
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
+    for world, specs in grid:
+        check_schemes(world, specs)
+    tasks = [
+        Task(world, spec, seed, series=seed == 1)
+        for world, specs in grid
+        for spec in specs
+        for seed in range(1, seeds + 1)
+    ]
+    started = time.perf_counter()
+    outcomes = iter(run_many(tasks, jobs, progress))
+    cells = [[next(outcomes) for _ in range(len(specs) * seeds)] for _, specs in grid]
+    wall = time.perf_counter() - started
+    return [
+        Comparison(world, tuple(specs), seeds, tuple(cell), wall)
+        for (world, specs), cell in zip(grid, cells, strict=True)
+    ]
+
+
+def check_schemes(world: Scenario, specs: Sequence[str]) -> None:
+    """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
+    problems = [problem for spec in specs if (problem := _problem(world, spec))]
+    if problems:
+        raise InputError("\n".join(problems))
+
+
+def _problem(world: Scenario, spec: str) -> str | None:
+    try:
+        world.scheme(spec)
+    except InputError as error:
+        return str(error)
+    return None

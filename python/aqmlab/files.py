@@ -1,0 +1,36 @@
+"""Files left behind: checked before work starts, whole or not there at all."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from aqmlab._core import InputError
+
+
+def check_folder(path: Path) -> None:
+    """Raise InputError unless `path` is, or can become, a folder we may write to. Creates nothing."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"out: {path}: is a file; expected a folder, new or existing")
+    parent = path
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"out: {path}: {parent} cannot be written to; choose another folder")
+
+
+def write_all(folder: Path, contents: Mapping[str, bytes | str]) -> None:
+    """Write files into `folder`, each under a temporary name first, then renamed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        data = content.encode("utf-8") if isinstance(content, str) else content
+        _write(folder / name, data)
+
+
+def _write(path: Path, data: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

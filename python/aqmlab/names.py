@@ -1,0 +1,14 @@
+"""Unknown names: one wording, always with the nearest valid one."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from aqmlab._core import InputError
+
+
+def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a `name` given in `field` that is none of `known`; `what` says what it is not."""
+    choices = sorted(set(known))
+    near = get_close_matches(name, choices, n=1, cutoff=0.5)
+    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(choices)}"
+    return InputError(f'{field}: {what} "{name}"; {hint}')

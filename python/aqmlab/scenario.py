@@ -1,0 +1,93 @@
+"""Scenarios by name or by file.
+
+A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
+`<study>/<name>`; any other TOML file is called by its stem.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aqmlab._core import InputError, Scenario
+from aqmlab.names import unknown
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+LARGEST_FILE = 1_000_000
+"""Bytes; a scenario is a page of text, so anything larger is some other file."""
+
+
+def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | None = None) -> Scenario:
+    """Return the scenario `source` (a built-in name, a path or a scenario) with the values of `set`.
+
+    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}.
+    Raises InputError for an unknown name, an unusable file and every mistake within it.
+    """
+    if isinstance(source, Scenario):
+        if set:
+            raise InputError(
+                f"set: {source.name}: values are set while reading; give the name or file instead"
+            )
+        return source
+    name, text = read(source)
+    return Scenario.parse(text, name, list((set or {}).items()))
+
+
+def read(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return the name and the text of a built-in scenario or a file, unparsed."""
+    if isinstance(source, str) and source in scenarios():
+        return source, _folder().joinpath(f"{source}.toml").read_text(encoding="utf-8")
+    path = Path(source)
+    if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
+        raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
+    return path.stem, _read_file(path)
+
+
+@cache
+def scenarios() -> tuple[str, ...]:
+    """Return the names of the built-in scenarios, tables in numerical order."""
+    found = [
+        f"{study.name}/{item.name.removesuffix('.toml')}"
+        for study in _folder().iterdir()
+        if study.is_dir()
+        for item in study.iterdir()
+        if item.name.endswith(".toml")
+    ]
+    return tuple(sorted(found, key=_natural))
+
+
+def _folder() -> "Traversable":
+    return files("aqmlab") / "scenarios"
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sort key that puts table-2 before table-13."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _read_file(path: Path) -> str:
+    expected = "expected a scenario in TOML, UTF-8 text of at most 1 MB"
+    if path.is_dir():
+        raise InputError(f"scenario: {path}: is a directory; {expected}")
+    if not path.exists():
+        raise InputError(f"scenario: {path}: no such file; {expected}")
+    if not path.is_file():
+        raise InputError(f"scenario: {path}: not a regular file; {expected}")
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise InputError(f"scenario: {path}: larger than 1 MB; {expected}")
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise InputError(f"scenario: {path}: cannot be read ({error.strerror}); {expected}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"scenario: {path}: not UTF-8 text; {expected}") from error
+    if "\0" in text:
+        raise InputError(f"scenario: {path}: a binary file; {expected}")
+    return text

@@ -1,0 +1,149 @@
+"""Bad input: exit code 2, one clear message that names the field, no traceback, nothing written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL, Aqmlab
+
+
+def refused(answer: object, *words: str) -> None:
+    assert answer.returncode == 2, answer.stderr  # type: ignore[attr-defined]
+    assert answer.stdout == ""  # type: ignore[attr-defined]
+    message = answer.stderr  # type: ignore[attr-defined]
+    assert message.count("Error: ") == 1, message
+    assert "Traceback" not in message
+    assert "panicked" not in message
+    for word in words:
+        assert word in message, message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('duration = "2 s"', 'duraton = "2 s"', ["duraton", "duration"]),
+        ('duration = "2 s"', "duration = 2", ["duration", "2"]),
+        ('duration = "2 s"', 'duration = "0 s"', ["duration", "0 s"]),
+        ('duration = "2 s"', 'duration = "-2 s"', ["duration", "-2 s"]),
+        ('duration = "2 s"', 'duration = "1e30 s"', ["duration", "1e30 s"]),
+        ('duration = "2 s"', 'duration = "2 Mbit/s"', ["duration", "2 Mbit/s"]),
+        ('duration = "2 s"', 'duration = "2 parsecs"', ["duration", "parsecs"]),
+        ('duration = "2 s"', 'duration = ""', ["duration"]),
+        ('rate = "10 Mbit/s"', 'rate = "ten Mbit/s"', ["rate", "ten"]),
+        ('rate = "10 Mbit/s"', 'rate = "nan Mbit/s"', ["rate", "nan"]),
+        ('rate = "10 Mbit/s"', 'rate = "0 Mbit/s"', ["rate"]),
+        ('rate = "10 Mbit/s"', 'rate = "-1 Mbit/s"', ["rate", "-1"]),
+        ('buffer = "100 packets"', "buffer = 100", ["buffer", "100"]),
+        ('buffer = "100 packets"', 'buffer = "0 packets"', ["buffer"]),
+        ('target = "30 packets"', 'target = "3000 packets"', ["target", "3000"]),
+        ('aqm = "droptail"', 'aqm = "doptail"', ["aqm", "doptail", "droptail"]),
+        ("count = 10", "count = 0", ["count"]),
+        ("count = 10", "count = -10", ["count", "-10"]),
+        ("count = 10", 'count = "ten"', ["count"]),
+        ("count = 10", "count = 100000000000", ["count", "100000000000"]),
+        ('rtt = "20 ms"', 'rtt = "1 ms"', ["rtt", "1 ms"]),
+        ('kind = "ftp"', 'kind = "fpt"', ["kind", "fpt", "ftp"]),
+        ('packet = "1000 B"', 'packet = "0 B"', ["packet"]),
+        ('variant = "reno"', 'variant = "renno"', ["variant", "renno", "reno"]),
+        ("schema = 1", "schema = 2", ["schema", "2"]),
+        ("schema = 1", "", ["schema"]),
+        ("schema = 1", "schema = [", ["line"]),
+    ],
+)
+def test_a_mistake_in_a_scenario(
+    aqmlab: Aqmlab, tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
+    text = SMALL.read_text()
+    assert old in text
+    (tmp_path / "wrong.toml").write_text(text.replace(old, new, 1))
+    refused(aqmlab("run", "wrong.toml", "--out", "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.toml", b"", []),
+        ("text.toml", b"This is no TOML.\n", []),
+        ("latin.toml", "title = 'Zürich'".encode("latin-1"), ["UTF-8"]),
+        ("binary.toml", bytes(range(256)), ["UTF-8"]),
+        ("zeros.toml", bytes(1000), ["binary"]),
+        ("deep.toml", b"a = " + b"[" * 900_000, []),
+        ("huge.toml", b"[" * 10_000_000, ["1 MB"]),
+    ],
+)
+def test_a_file_that_is_no_scenario(
+    aqmlab: Aqmlab, tmp_path: Path, name: str, content: bytes, words: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    refused(aqmlab("run", name), *words)
+
+
+def test_files_that_cannot_be_read(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    os.mkfifo(tmp_path / "pipe.toml")
+    refused(aqmlab("run", "folder.toml"), "folder.toml", "directory")
+    refused(aqmlab("run", "pipe.toml"), "pipe.toml", "regular")
+    refused(aqmlab("run", "none.toml"), "none.toml", "no such file")
+    refused(aqmlab("show", "folder.toml"), "folder.toml", "directory")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["run", "li2014/tabel-1"], ["li2014/tabel-1", "li2014/table-1"]),
+        (["run", "SMALL", "--aqm", "pii"], ["pii", "pi"]),
+        (["run", "SMALL", "--aqm", "pi:aa=1"], ["aa"]),
+        (["run", "SMALL", "--aqm", "pi:a"], ["a"]),
+        (["run", "SMALL", "--aqm", "pi:a=x"], ["a", "x"]),
+        (["run", "SMALL", "--aqm", "pi:a=-1"], ["a", "-1"]),
+        (["run", "SMALL", "--aqm", "pi:a=nan"], ["a", "nan"]),
+        (["run", "SMALL", "--aqm", ""], ["aqm"]),
+        (["run", "SMALL", "--seed", "-1"], ["--seed"]),
+        (["run", "SMALL", "--seed", "18446744073709551616"], ["--seed"]),
+        (["run", "SMALL", "--seed", "1.5"], ["--seed"]),
+        (["run", "SMALL", "--sed", "1"], ["--sed", "--seed"]),
+        (["run", "SMALL", "--set", "duration"], ["duration"]),
+        (["run", "SMALL", "--set", "duratoin=1 s"], ["duratoin", "duration"]),
+        (["run", "SMALL", "--set", "links.bottlenek.rate=1 Mbit/s"], ["bottlenek", "bottleneck"]),
+        (["run", "SMALL", "extra"], ["extra"]),
+        (["run"], ["SCENARIO"]),
+        (["compare", "SMALL", "--aqms", "pi,rmm"], ["rmm", "rem"]),
+        (["compare", "SMALL", "--aqms", "pi,,rem"], ["aqms"]),
+        (["compare", "SMALL", "--aqms", "a=1,pi"], ["a=1"]),
+        (["compare", "SMALL", "--aqms", "pi,a=1"], ["pi:a=1"]),
+        (["compare", "SMALL", "--aqms", "rem,pi:a=-1"], ["a", "-1"]),
+        (["compare", "SMALL", "--seeds", "0"], ["--seeds"]),
+        (["compare", "SMALL", "--seeds", "1000000000"], ["seeds", "1000000000"]),
+        (["compare", "SMALL", "--jobs", "0"], ["--jobs"]),
+        (["reproduce", "li2013"], ["li2013", "li2014"]),
+        (["reproduce", "li2014", "--table", "99"], ["table", "99"]),
+        (["reproduce", "li2014", "--figure", "1"], ["figure", "1"]),
+        (["show", "pie-in-the-sky"], ["pie-in-the-sky"]),
+        (["list", "aqm"], ["aqm"]),
+        (["compair"], ["compair", "compare"]),
+        (["--jsn"], ["--jsn"]),
+    ],
+)
+def test_a_mistake_on_the_command_line(
+    aqmlab: Aqmlab, tmp_path: Path, args: list[str], words: list[str]
+) -> None:
+    given = [str(SMALL) if arg == "SMALL" else arg for arg in args]
+    if given[0] in ("run", "compare", "reproduce"):
+        given += ["--out", "out"]
+    refused(aqmlab(*given), *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_used(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    refused(aqmlab("run", small, "--out", "file"), "out", "file")
+    refused(aqmlab("compare", small, "--aqms", "pi", "--out", "file/below"), "out", "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_several_problems_are_told_together(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    text = SMALL.read_text().replace('"2 s"', '"0 s"').replace("count = 10", "count = 0")
+    (tmp_path / "wrong.toml").write_text(text)
+    refused(aqmlab("run", "wrong.toml"), "duration", "count")

@@ -1,0 +1,184 @@
+"""Every command as a user types it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import Aqmlab
+
+SEED_PAPER = ["ared", "rem", "pi", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl"]
+
+
+def test_help_has_an_example_for_every_command(aqmlab: Aqmlab) -> None:
+    overview = aqmlab("--help")
+    assert overview.returncode == 0
+    for command in ("list", "show", "run", "compare", "reproduce"):
+        assert command in overview.stdout
+        page = aqmlab(command, "--help")
+        assert page.returncode == 0
+        assert f"Example: aqmlab {command}" in page.stdout
+
+
+def test_examples_in_help_are_accepted(aqmlab: Aqmlab) -> None:
+    for command in ("list", "show"):
+        example = re.search(r"Example: aqmlab (.*)", aqmlab(command, "--help").stdout)
+        assert example
+        assert aqmlab(*example[1].split()).returncode == 0
+
+
+def test_version(aqmlab: Aqmlab) -> None:
+    answer = aqmlab("--version")
+    assert answer.returncode == 0
+    assert re.match(r"aqmlab \d+\.\d+\.\d+", answer.stdout)
+
+
+def test_list_names_everything(aqmlab: Aqmlab) -> None:
+    answer = aqmlab("list")
+    assert answer.returncode == 0
+    for name in (*SEED_PAPER, "li2014/table-1", "li2014/table-13", "li2014"):
+        assert name in answer.stdout
+    assert answer.stdout.index("li2014/table-2 ") < answer.stdout.index("li2014/table-13 ")
+
+
+def test_list_json_has_the_fields_of_the_contract(aqmlab: Aqmlab) -> None:
+    schemes = json.loads(aqmlab("list", "aqms", "--json").stdout)
+    assert {"name", "family", "year", "source", "confidence", "parameters"} <= set(schemes[0])
+    assert set(SEED_PAPER) <= {scheme["name"] for scheme in schemes}
+    for kind in ("scenarios", "studies"):
+        entries = json.loads(aqmlab("list", kind, "--json").stdout)
+        assert all({"name", "title"} <= set(entry) for entry in entries)
+    assert set(json.loads(aqmlab("list", "--json").stdout)) == {"aqms", "scenarios", "studies"}
+
+
+def test_show_a_scheme_gives_every_parameter(aqmlab: Aqmlab) -> None:
+    [pi] = [s for s in json.loads(aqmlab("list", "aqms", "--json").stdout) if s["name"] == "pi"]
+    page = aqmlab("show", "pi")
+    assert page.returncode == 0
+    for parameter in pi["parameters"]:
+        assert parameter["name"] in page.stdout
+        assert parameter["default"] in page.stdout
+    assert "li2014" in page.stdout
+
+
+def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:
+    assert "# Does a scheme hold" in aqmlab("show", "li2014/table-1").stdout
+    assert "Ten flows" in aqmlab("show", small).stdout
+    assert "li2014/table-13" in aqmlab("show", "li2014").stdout
+
+
+def test_run_prints_a_table(aqmlab: Aqmlab, small: str) -> None:
+    answer = aqmlab("run", small, "--aqm", "pi")
+    assert answer.returncode == 0
+    assert "bottleneck" in answer.stdout
+    assert answer.stderr == ""
+
+
+def test_run_json_is_one_document_of_the_contract(aqmlab: Aqmlab, small: str) -> None:
+    answer = aqmlab("run", small, "--aqm", "pi", "--seed", 7, "--json")
+    result = json.loads(answer.stdout)
+    assert answer.returncode == 0
+    assert answer.stderr == ""
+    assert [result[key] for key in ("schema", "scenario", "aqm", "seed")] == [1, "small", "pi", 7]
+    link = result["links"]["bottleneck"]
+    assert 0 < link["utilisation"] <= 1
+    assert link["dropped"] == sum(link["drops"].values())
+    assert link["drop_ratio"] == pytest.approx(link["dropped"] / link["arrived"])
+    assert result["flows"]["ftp"]["count"] == 10
+
+
+def test_run_sets_values_and_takes_the_largest_seed(aqmlab: Aqmlab, small: str) -> None:
+    answer = aqmlab("run", small, "--set", "links.bottleneck.rate=1 Mbit/s", "--seed", 2**64 - 1, "--json")
+    slow = json.loads(answer.stdout)
+    fast = json.loads(aqmlab("run", small, "--seed", 2**64 - 1, "--json").stdout)
+    assert slow["seed"] == 2**64 - 1
+    assert slow["links"]["bottleneck"]["departed"] < fast["links"]["bottleneck"]["departed"] / 5
+
+
+def test_run_out_leaves_result_series_and_figures(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:
+    answer = aqmlab("run", small, "--aqm", "pi", "--out", "deep/out")
+    assert answer.returncode == 0
+    out = tmp_path / "deep" / "out"
+    assert {"result.json", "series.csv", "queue.png", "queue.svg"} <= {path.name for path in out.iterdir()}
+    assert json.loads((out / "result.json").read_text())["aqm"] == "pi"
+    head, *rows = (out / "series.csv").read_text().splitlines()
+    assert head.split(",")[:2] == ["time", "bottleneck.queue"]
+    assert len(rows) >= 200
+
+
+def test_compare_leaves_a_report(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:
+    answer = aqmlab("compare", small, "--aqms", "pi:a=2e-5,b=1e-5,droptail", "--seeds", 2, "--out", "out")
+    assert answer.returncode == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        "report.html",
+        "results.json",
+        "queue.png",
+        "queue.svg",
+    }
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "a=2e-5,b=1e-5" in page
+    assert "<svg" in page
+    assert "aqmlab compare" in page
+    assert not re.search(r'(src|href)="(?!#)', re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
+
+
+def test_compare_json_is_one_document(aqmlab: Aqmlab, small: str) -> None:
+    document = json.loads(aqmlab("compare", small, "--aqms", "pi,rem", "--seeds", 3, "--json").stdout)
+    assert [(run["aqm"], run["seed"]) for run in document["runs"]] == [
+        (aqm, seed) for aqm in ("pi", "rem") for seed in (1, 2, 3)
+    ]
+    [mean] = [e for e in document["summary"] if (e["aqm"], e["metric"]) == ("pi", "queue_mean")]
+    values = [run["links"]["bottleneck"]["queue_mean"] for run in document["runs"] if run["aqm"] == "pi"]
+    assert mean["mean"] == pytest.approx(sum(values) / 3)
+    assert mean["interval"][0] <= mean["mean"] <= mean["interval"][1]
+
+
+def test_compare_default_is_the_seed_papers(aqmlab: Aqmlab, small: str) -> None:
+    document = json.loads(aqmlab("compare", small, "--json").stdout)
+    assert set(SEED_PAPER) <= set(document["aqms"])
+
+
+def test_reproduce_a_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    answer = aqmlab("reproduce", "li2014", "--table", 1, "--json", "--out", "out")
+    document = json.loads(answer.stdout)
+    assert answer.returncode == 0
+    assert document["study"] == "li2014"
+    assert len(document["cells"]) == document["coverage"]["cells"] == 32
+    assert document["coverage"]["missing"] == 0
+    assert sum(count for name, count in document["coverage"].items() if name != "cells") == 32
+    cell = document["cells"][0]
+    assert list(cell) == [
+        "table",
+        "scheme",
+        "metric",
+        "unit",
+        "published",
+        "ours",
+        "interval",
+        "verdict",
+        "tolerance",
+        "why",
+    ]
+    assert cell["interval"] is None
+    assert all(cell["why"] for cell in document["cells"] if cell["verdict"] == "unreproducible")
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        "report.html",
+        "results.json",
+        "table-1-queue.png",
+        "table-1-queue.svg",
+        "table-1-p.png",
+    }
+
+
+def test_reproduce_a_figure_and_a_table_that_is_not_built(aqmlab: Aqmlab) -> None:
+    document = json.loads(aqmlab("reproduce", "li2014", "--figure", 25, "--json").stdout)
+    assert {cell["table"] for cell in document["cells"]} == {"18"}
+    assert document["coverage"] == {
+        "cells": 32,
+        "match": 0,
+        "near": 0,
+        "off": 0,
+        "unreproducible": 0,
+        "missing": 32,
+    }

@@ -1,0 +1,81 @@
+"""What a comparison says when seeds disagree, with runs whose numbers are made up."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+import aqmlab
+from aqmlab import reproduction
+from aqmlab.comparison import Comparison
+from aqmlab.metrics import LINK_METRICS
+from aqmlab.results import RunResult
+
+METRIC = {metric.name: metric for metric in LINK_METRICS}
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest) -> RunResult:
+    return aqmlab.run(request.path.parent / "small.toml", "ared")
+
+
+def made_up(run: RunResult, **columns: Sequence[float | None]) -> Comparison:
+    """Return a comparison of ARED whose runs have these values, one a seed."""
+    seeds = len(next(iter(columns.values())))
+    runs = []
+    for i in range(seeds):
+        link = replace(run.links["bottleneck"], **{name: values[i] for name, values in columns.items()})
+        runs.append(replace(run, seed=i + 1, links={"bottleneck": link}))
+    world = aqmlab.load("li2014/table-1")
+    return Comparison(world, ("ared",), seeds, tuple(runs), 1.0)
+
+
+def test_one_state(run: RunResult) -> None:
+    compared = made_up(run, queue_mean=[348, 350, 352])
+    assert compared.text("ared", "bottleneck", METRIC["queue_mean"]) == "350.0 ±\N{NO-BREAK SPACE}5.0"
+    assert compared.warnings("bottleneck") == []
+
+
+def test_two_states_are_shown_and_not_averaged(run: RunResult) -> None:
+    compared = made_up(run, queue_mean=[348, 632, 350, 352], drop_ratio=[0.158, 0.124, 0.157, 0.156])
+    assert compared.text("ared", "bottleneck", METRIC["queue_mean"]) == "350.0 | 632.0"
+    assert compared.text("ared", "bottleneck", METRIC["drop_ratio"]) == "15.70 | 12.40"
+    [warning] = compared.warnings("bottleneck")
+    assert "350 packets in 3 seeds" in warning
+    assert "632 packets in 1 seed." in warning
+
+
+def test_seeds_that_never_settle_are_counted(run: RunResult) -> None:
+    never = made_up(run, queue_mean=[300, 300], settling_time=[None, None])
+    assert never.text("ared", "bottleneck", METRIC["settling_time"]) == "–"
+    some = made_up(run, queue_mean=[300, 300, 300], settling_time=[5.0, None, 5.0])
+    assert (
+        some.text("ared", "bottleneck", METRIC["settling_time"])
+        == "5.0 ±\N{NO-BREAK SPACE}0.0 (2 of 3 seeds)"
+    )
+
+
+def test_the_mark_ratio_has_a_column_only_where_something_is_marked(run: RunResult) -> None:
+    names = [metric.name for metric in made_up(run, marked=[0, 0]).metrics("bottleneck")]
+    assert "mark_ratio" not in names
+    assert METRIC["mark_ratio"] in made_up(run, marked=[0, 3]).metrics("bottleneck")
+
+
+def test_a_published_run_is_compared_with_its_state(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = made_up(
+        run,
+        utilisation=[0.999] * 4,
+        queue_mean=[348, 632, 350, 352],
+        queue_std=[80, 50, 80, 80],
+        drop_ratio=[0.158, 0.124, 0.157, 0.156],
+    )
+    monkeypatch.setattr(reproduction, "compare_many", lambda *_args, **_options: [compared])
+    again = reproduction.reproduce("li2014", ["1"], 4)
+    row = again.rows("1")["ared"]
+    assert {name: cell.verdict for name, cell in row.items()} == dict.fromkeys(row, "match")
+    queue = row["queue_mean"]
+    assert queue.ours is not None
+    assert (queue.ours.mean, queue.ours.n) == (350, 3)
+    assert "632 in 1" in str(queue.why)
+    assert row["link_efficiency"].entry()["ours"] == pytest.approx(0.999 / 1.048576)
+    assert again.rows("1")["pi"]["queue_mean"].verdict == "missing"

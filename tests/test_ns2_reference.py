@@ -1,0 +1,42 @@
+"""The stock schemes under the profile ns2 against results of ns-2.35 itself (docs/validation.md)."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+VALIDATION = Path(__file__).parent.parent / "validation"
+sys.path.insert(0, str(VALIDATION))
+
+import ns2  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def checked() -> list[ns2.Checked]:
+    return ns2.check(ns2.settings_of_rows()[0])
+
+
+def test_at_least_nine_rows_in_ten_agree(checked: list[ns2.Checked]) -> None:
+    agreeing = sum(all(row.agrees) for row in checked)
+    assert len(checked) >= 130
+    assert agreeing >= 0.9 * len(checked)
+
+
+@pytest.mark.parametrize("scheme", ["DropTail", "RED", "PI", "REM"])
+def test_every_row_of_a_scheme_with_one_state_agrees(checked: list[ns2.Checked], scheme: str) -> None:
+    off = [(ns2.setting(row.row), row.theirs, row.ours) for row in checked if row.row["scheme"] == scheme and not all(row.agrees)]
+    assert off == []
+
+
+def test_every_row_that_does_not_agree_has_a_known_cause(checked: list[ns2.Checked]) -> None:
+    assert [ns2.setting(row.row) for row in checked if not all(row.agrees) and ns2.cause(row) == "unknown"] == []
+
+
+def test_changing_a_tcp_constant_moves_our_loss_as_it_moves_that_of_ns2(checked: list[ns2.Checked]) -> None:
+    moved = {row.row["scenario"].get("tcp_overrides"): row for row in checked}
+    for override in ["minrto_,1.0", "tcpTick_,0.1", "singledup_,0", "windowInit_,1", "packetSize_,960"]:
+        assert moved[override].ours[0] == pytest.approx(moved[override].theirs[0], abs=0.5), override
+
+
+def test_the_page_tells_these_numbers(checked: list[ns2.Checked]) -> None:
+    assert ns2.PAGE.read_text(encoding="utf-8") == ns2.page(checked, ns2.settings_of_rows()[1])

@@ -1,0 +1,127 @@
+"""The package as a script or a notebook uses it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab import batch
+from aqmlab._core import Cancel, Interrupted, Run, Scenario
+from aqmlab.batch import Failure, Task, run_many
+
+
+def test_the_names_are_there() -> None:
+    for name in aqmlab.__all__:
+        assert getattr(aqmlab, name)
+    with pytest.raises(AttributeError, match="rnu"):
+        aqmlab.rnu  # noqa: B018
+    assert set(aqmlab.__all__) == set(dir(aqmlab))
+
+
+def test_run_mirrors_its_json(small: str) -> None:
+    result = aqmlab.run(small, "pi", seed=3)
+    link = json.loads(result.json())["links"]["bottleneck"]
+    assert result.links["bottleneck"].queue_mean == link["queue_mean"]
+    assert result.links["bottleneck"].drops == link["drops"]
+    assert (result.scenario, result.aqm, result.seed) == ("small", "pi", 3)
+    assert result.series == {}
+
+
+def test_series_agree_with_the_metrics(small: str) -> None:
+    result = aqmlab.run(small, "pi", series=True)
+    series = result.series["bottleneck"]
+    assert {"time", "queue", "p"} <= set(series)
+    assert len({len(column) for column in series.values()}) == 1
+    assert series["time"][-1] == pytest.approx(2.0, abs=0.02)
+    assert series["queue"].min() >= 0
+    assert series["queue"].max() <= 100
+    assert series["queue"].mean() == pytest.approx(result.links["bottleneck"].queue_mean, rel=0.1)
+    assert ((series["p"] >= 0) & (series["p"] <= 1)).all()
+
+
+def test_a_path_a_scenario_and_values(small: str) -> None:
+    world = aqmlab.load(Path(small))
+    assert isinstance(world, Scenario)
+    assert (world.name, world.duration, world.links) == ("small", 2.0, ["bottleneck"])
+    shorter = aqmlab.load(small, {"duration": "1 s"})
+    assert shorter.duration == 1.0
+    assert aqmlab.run(world, "pi").links == aqmlab.run(small, "pi").links
+    assert aqmlab.run(small, "pi", set={"duration": "1 s"}).links == aqmlab.run(shorter, "pi").links
+    with pytest.raises(aqmlab.InputError, match="set"):
+        aqmlab.load(world, {"duration": "1 s"})
+
+
+def test_every_built_in_scenario_can_be_read() -> None:
+    assert len(aqmlab.scenarios()) >= 9
+    for name in aqmlab.scenarios():
+        assert aqmlab.load(name).name == name
+
+
+def test_comparison_table(small: str) -> None:
+    compared = aqmlab.compare(small, ["pi", "droptail"], seeds=3)
+    table = compared.table()
+    assert list(table.index) == ["pi", "droptail"]
+    values = [compared.runs["pi", seed].links["bottleneck"].queue_mean for seed in (1, 2, 3)]
+    assert table.loc["pi", ("queue_mean", "mean")] == pytest.approx(sum(values) / 3)
+    assert compared.runs["pi", 1].series
+    assert not compared.runs["pi", 2].series
+    assert aqmlab.compare(small, "pi").table()[("queue_mean", "ci95")].isna().all()
+
+
+def test_a_scheme_given_twice_runs_once(small: str) -> None:
+    assert aqmlab.compare(small, "pi,rem,pi").schemes == ("pi", "rem")
+
+
+def test_progress_counts_every_run(small: str) -> None:
+    seen: list[tuple[int, int]] = []
+    aqmlab.compare(small, "pi,rem", seeds=2, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = aqmlab.load(small)
+    real = batch._core.run
+
+    def broken(scenario: Scenario, aqm: str, seed: int, series: bool, cancel: Cancel) -> Run:
+        if seed == 2:
+            raise RuntimeError("the queue is on fire")
+        return real(scenario, aqm, seed, series, cancel)
+
+    monkeypatch.setattr(batch._core, "run", broken)
+    compared = aqmlab.compare(world, "pi,rem", seeds=3)
+    assert sorted(compared.runs) == [("pi", 1), ("pi", 3), ("rem", 1), ("rem", 3)]
+    assert [str(failure) for failure in compared.failures] == [
+        "small, pi, seed 2: the queue is on fire",
+        "small, rem, seed 2: the queue is on fire",
+    ]
+    assert compared.table().notna().loc["pi", ("queue_mean", "ci95")]
+    with pytest.raises(aqmlab.RunError, match="on fire"):
+        aqmlab.run(world, "pi", seed=2)
+
+
+def test_outcomes_keep_the_order_of_the_tasks(small: str) -> None:
+    long, short = aqmlab.load(small), aqmlab.load(small, {"duration": "0.1 s"})
+    tasks = [Task(long if i % 2 else short, "pi", i) for i in range(8)]
+    outcomes = run_many(tasks, jobs=4)
+    assert all(not isinstance(outcome, Failure) for outcome in outcomes)
+    assert [outcome.seed for outcome in outcomes] == list(range(8))  # type: ignore[union-attr]
+
+
+def test_an_exception_while_waiting_stops_the_runs(small: str) -> None:
+    world = aqmlab.load(small, {"duration": "100000 s"})
+    quick = aqmlab.load(small)
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_many([Task(quick, "pi", 1), Task(world, "pi", 1), Task(world, "pi", 2)], 2, interrupt)
+
+
+def test_a_cancelled_run_says_so(small: str) -> None:
+    cancel = Cancel()
+    cancel.cancel()
+    assert cancel.is_cancelled()
+    with pytest.raises(Interrupted):
+        batch._core.run(aqmlab.load(small, {"duration": "1000 s"}), "pi", 1, False, cancel)

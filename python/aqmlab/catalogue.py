@@ -1,4 +1,4 @@
-"""The schemes: what the Rust catalogue declares, parsed once, and how a list of them is written."""
+"""Schemes and TCP constants: what Rust declares, parsed once, and how a list of schemes is written."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aqmlab._core import InputError, catalogue_json
+from aqmlab._core import InputError, catalogue_json, tcp_json
 from aqmlab.names import unknown
 
 
@@ -21,6 +21,18 @@ class Parameter:
     choices: tuple[str, ...] | None
     doc: str
     source: str
+
+    @property
+    def legal(self) -> str:
+        """What it may be, in words."""
+        return " to ".join(self.range or ()) or ", ".join(self.choices or ()) or "any"
+
+
+@dataclass(frozen=True)
+class TcpConstant(Parameter):
+    """A constant of TCP: `default` is that of the profile rfc, `ns2` that of the profile ns2."""
+
+    ns2: str
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,12 @@ class Scheme:
 def schemes() -> tuple[Scheme, ...]:
     """Return every scheme, in the order of the catalogue."""
     return tuple(_scheme(entry) for entry in json.loads(catalogue_json()))
+
+
+@cache
+def tcp_constants() -> tuple[TcpConstant, ...]:
+    """Return every constant of TCP that a scenario can set, under `tcp` of its flows."""
+    return tuple(TcpConstant(**_tuples(entry)) for entry in json.loads(tcp_json()))
 
 
 def find(name: str) -> Scheme:
@@ -104,18 +122,15 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
         **entry
         | {
             "papers": tuple(entry["papers"]),
-            "parameters": tuple(_parameter(item) for item in entry["parameters"]),
+            "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
             "observables": tuple(Observable(**item) for item in entry["observables"]),
         }
     )
 
 
-def _parameter(entry: dict[str, Any]) -> Parameter:
+def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
     limits, choices = entry["range"], entry["choices"]
-    return Parameter(
-        **entry
-        | {
-            "range": (limits[0], limits[1]) if limits else None,
-            "choices": tuple(choices) if choices else None,
-        }
-    )
+    return entry | {
+        "range": (limits[0], limits[1]) if limits else None,
+        "choices": tuple(choices) if choices else None,
+    }

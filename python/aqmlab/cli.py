@@ -107,21 +107,23 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
 @app.command(epilog="Example: aqmlab show pi")
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file) or a study.")
+        str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file), a study, or tcp.")
     ],
 ) -> None:
-    """Show a scheme, a scenario or a study."""
+    """Show a scheme, a scenario, a study, or the constants of TCP."""
     from aqmlab import terminal
 
     known = [scheme.name for scheme in catalogue.schemes()]
     if name in known:
         terminal.scheme_page(catalogue.find(name))
+    elif name == "tcp":
+        terminal.tcp_page()
     elif name in study.studies():
         terminal.study_page(study.load_study(name))
     elif name in worlds.scenarios() or name.endswith(".toml") or Path(name).exists():
         terminal.scenario_page(worlds.load(name), worlds.read(name)[1])
     else:
-        choices = [*known, *study.studies(), *worlds.scenarios()]
+        choices = [*known, "tcp", *study.studies(), *worlds.scenarios()]
         raise unknown("name", "no scheme, scenario or study", name, choices)
 
 

@@ -154,9 +154,8 @@ def scheme_page(scheme: Scheme) -> None:
     for head in ("Name", "Default", "Unit", "Range", "Meaning", "Source"):
         table.add_column(head)
     for parameter in scheme.parameters:
-        allowed = " to ".join(parameter.range or ()) or ", ".join(parameter.choices or ()) or "any"
         table.add_row(
-            parameter.name, parameter.default, parameter.unit, allowed, parameter.doc, parameter.source
+            parameter.name, parameter.default, parameter.unit, parameter.legal, parameter.doc, parameter.source
         )
     out.print(table if scheme.parameters else "No parameters.")
     if scheme.observables:
@@ -165,6 +164,26 @@ def scheme_page(scheme: Scheme) -> None:
         )
         out.print(shown)
     out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
+
+
+def tcp_page() -> None:
+    """Print the constants of TCP in both profiles."""
+    out = console()
+    out.print(Text("TCP constants, set under tcp of [[flows]]: tcp = { profile = \"ns2\", min_rto = \"1 s\" }"))
+    table = _table("Constants")
+    for head in ("Name", "rfc", "ns2", "Unit", "Range", "Meaning", "Source"):
+        table.add_column(head)
+    for constant in catalogue.tcp_constants():
+        table.add_row(
+            constant.name,
+            constant.default,
+            constant.ns2,
+            constant.unit,
+            constant.legal,
+            constant.doc,
+            constant.source,
+        )
+    out.print(table)
 
 
 def scenario_page(scenario: Scenario, text: str) -> None:

@@ -1,8 +1,9 @@
 //! `aqmlab._core`: the Rust half as Python sees it. No logic; the interpreter is released while a run lasts.
 
 use aqmlab_aqm::{CATALOGUE, Entry};
-use aqmlab_core::ParamSpec;
+use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
+use aqmlab_tcp::{Profile, TcpParams};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -178,6 +179,18 @@ fn parameter(spec: &ParamSpec) -> serde_json::Value {
     })
 }
 
+/// Every constant of TCP: as a scheme's parameters, and what the profile `ns2` sets it to.
+#[pyfunction]
+fn tcp_json() -> String {
+    let ns2 = |name| Profile::Ns2.settings().iter().find(|(set, _)| *set == name).map(|(_, value)| *value);
+    let constants = TcpParams::specs().into_iter().map(|spec| {
+        let mut constant = parameter(&spec);
+        constant["ns2"] = ns2(spec.name).unwrap_or(spec.default).into();
+        constant
+    });
+    serde_json::Value::from(constants.collect::<Vec<_>>()).to_string()
+}
+
 /// Version of the package.
 #[pyfunction]
 fn version() -> &'static str {
@@ -199,6 +212,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Run>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
+    m.add_function(wrap_pyfunction!(tcp_json, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)
 }

@@ -26,18 +26,18 @@ params! {
     ///
     /// ## What to expect
     /// The integral weight runs to 10^2 within the first tenth of a second, and AN-AQM becomes a relay: p is 0 or 1 by the
-    /// sign of the error. That is not tail drop at the target, which would lose 9 % in Table 1 where this loses 18 %. The
+    /// sign of the error. That is not tail drop at the target, which would lose 10 % in Table 1 where this loses 19 %. The
     /// drop ratio of a run depends on what was learnt in the first 0.1 s and spreads by about one point between seeds.
     ///
     /// ## Readings
     /// Equation (2) of the paper does not divide by the sum of the weights; the division of Neuron PID
-    /// (`normalise = "sum"`) gives 26 % drops in Table 5 of Li et al. 2014, where 22.7 % is published and the undivided form
-    /// gives 23.1 %. The lower clamp of p is needed: without it the weights overflow. The rate counts packets; C takes
+    /// (`normalise = "sum"`) gives 25.5 % drops in Table 5 of Li et al. 2014, where 22.7 % is published and the undivided form
+    /// gives 22.5 %. The lower clamp of p is needed: without it the weights overflow. The rate counts packets; C takes
     /// 1000-byte packets (5625 a second at 45 Mbit/s).
     ///
     /// ## Not reproduced
     /// The standard deviation of the first second in Tables 1, 3, 4 and 8: the paper's first burst stays about 60 ms longer
-    /// at the full buffer. In steady state the deviation is 2.4 packets here and 2.3 in Sun & Zukerman 2007.
+    /// at the full buffer. In steady state the deviation is 2.1 packets here (Table 1 after 50 s) and 2.3 in Sun & Zukerman 2007.
     pub struct AnAqmParams {
         /// Gain of the neuron.
         gain: f64 = "0.01" in "0" ..= "1000", from "Sun & Zukerman 2007 (K)";

@@ -1,0 +1,321 @@
+"""Measure speed and memory, beside ns-2 where it is installed, and write docs/benchmarks.md."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+AQMLAB = str(Path(sys.executable).with_name("aqmlab"))
+NS2 = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), "queue=PI", "link_delay_ms=1"]
+
+CONTESTANTS = {
+    "aqmlab": [AQMLAB, "run", "li2014/table-1", "--aqm", "pi", "--json"],
+    "ns-2, shared": [*NS2, "topology=shared"],
+    "ns-2, pairs": [*NS2, "topology=pairs"],
+}
+ROUND = ["aqmlab", "ns-2, shared", "aqmlab", "ns-2, pairs", "aqmlab", "ns-2, shared"]
+ROUNDS = 3
+
+TABLES = ["1", "2", "3", "4", "5", "6", "7", "8", "13"]
+BATCH = [AQMLAB, "reproduce", "li2014", "--json", *(part for table in TABLES for part in ("--table", table))]
+BATCH_RUNS = 8 * len(TABLES)
+BATCHES = 2
+
+
+@dataclass(frozen=True)
+class Process:
+    """A finished process: wall time in s, peak memory in MB, and the JSON it printed."""
+
+    wall: float
+    memory: float
+    printed: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One case of the engine: packets that leave the bottleneck in a run, and seconds a run, by sample."""
+
+    departed: int
+    seconds: Sequence[float]
+
+
+def main() -> None:
+    """Measure everything, then write the page."""
+    load = os.getloadavg()[0]
+    engine = engine_speeds()
+    contest = hold_contest()
+    batches = [spend(BATCH, f"{BATCH_RUNS} runs, {i + 1} of {BATCHES}") for i in range(BATCHES)]
+    sections = [
+        head(load),
+        targets(engine, contest, batches),
+        schemes_section(engine["schemes"]),
+        sizes_section(engine["sizes"]),
+        contest_section(contest),
+        batch_section(batches),
+    ]
+    PAGE.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    print(f"Written: {PAGE.relative_to(ROOT)}", file=sys.stderr)
+
+
+# ---- measuring
+
+
+def engine_speeds() -> dict[str, dict[str, Speed]]:
+    """Run the Rust benchmark and return its samples by group and case."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["cargo", "bench", "--locked", "--package", "aqmlab-sim", "--bench", "engine"]
+        environment = os.environ | {"CRITERION_HOME": folder}
+        subprocess.run(command, cwd=ROOT, env=environment, stdout=sys.stderr, check=True)
+        speeds: dict[str, dict[str, Speed]] = {}
+        for path in sorted(
+            Path(folder).glob("*/*/new/benchmark.json"), key=lambda path: path.stat().st_mtime
+        ):
+            case = json.loads(path.read_text(encoding="utf-8"))
+            sample = json.loads(path.with_name("sample.json").read_text(encoding="utf-8"))
+            seconds = [1e-9 * t / n for t, n in zip(sample["times"], sample["iters"], strict=True)]
+            speed = Speed(case["throughput"]["Elements"], seconds)
+            speeds.setdefault(case["group_id"], {})[case["function_id"]] = speed
+        return speeds
+
+
+def hold_contest() -> dict[str, list[Process]]:
+    """Run the contestants in turn, for noise to meet them all alike; those of ns-2 if it is there."""
+    order = [name for name in ROUND * ROUNDS if shutil.which(CONTESTANTS[name][0])]
+    runs: dict[str, list[Process]] = {}
+    for name in order:
+        mine = runs.setdefault(name, [])
+        run = spend(CONTESTANTS[name], f"{name}, {len(mine) + 1} of {order.count(name)}")
+        mine.append(replace(run, printed=as_ns2(run.printed)) if name == "aqmlab" else run)
+    return runs
+
+
+def as_ns2(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a result of aqmlab in the form of dumbbell.tcl; its wall time has the set-up in it."""
+    return {**result["links"]["bottleneck"], "setup_wall": 0.0, "wall": result["engine"]["wall"]}
+
+
+def spend(command: Sequence[str], what: str) -> Process:
+    """Run a command to its end and say what it cost; exit if it fails."""
+    print(f"{what} ...", file=sys.stderr)
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        output = process.stdout.read() if process.stdout else b""
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{what}: {command[0]} failed with exit code {process.returncode}")
+    kilobyte = 1 if sys.platform == "darwin" else 1024
+    return Process(wall, usage.ru_maxrss * kilobyte / 1e6, json.loads(output))
+
+
+# ---- writing
+
+
+def head(load: float) -> str:
+    """Write the title, what is counted and the machine."""
+    rows = [
+        ("processor", f"{processor()}, {os.cpu_count()} cores"),
+        ("system", system()),
+        ("aqmlab", printed([AQMLAB, "--version"])),
+        ("compiler", printed(["rustc", "--version"])),
+        ("Python", platform.python_version()),
+        ("ns-2", ns2_version()),
+        ("load before the start", f"{load:.1f} processes on average over a minute"),
+        ("date", f"{datetime.now(timezone.utc):%Y-%m-%d}"),
+    ]
+    return f"""# Benchmarks
+
+<!-- Written by `make bench`; do not edit. -->
+
+`make bench` measures all of this again, in a few minutes, and rewrites this page. A *packet* here is one
+that leaves the bottleneck: dropped packets, ACKs and the access links cost time and are not counted. Times
+are wall time. *Best* and *median* are over the repeats; rates and ratios are of the best, for other work on
+the machine can only add time.
+
+{table(("", "measured on"), rows)}"""
+
+
+def targets(
+    engine: Mapping[str, Mapping[str, Speed]], contest: Mapping[str, list[Process]], batches: list[Process]
+) -> str:
+    """Write the targets of the project, met or missed."""
+    pi = engine["schemes"]["pi"]
+    rate = pi.departed / min(pi.seconds) / 1e6
+    batch = min(run.wall for run in batches)
+    memory = max(run.memory for run in contest["aqmlab"])
+    rows = [("PI in Table 1, one core", "4 million packets/s", f"{rate:.1f} million packets/s", rate >= 4)]
+    for rival, least in (("ns-2, pairs", 80), ("ns-2, shared", 6)):
+        if rival in contest:
+            for measure in ("set-up and simulation", "whole process"):
+                times = ratio(contest, rival, measure)
+                rows.append(
+                    (f"faster than {rival}: {measure}", f"{least} ×", f"{times:.3g} ×", times >= least)
+                )
+    rows.append(
+        (f"{BATCH_RUNS} runs on {os.cpu_count()} cores", "30 s on 2 cores", f"{batch:.1f} s", batch < 30)
+    )
+    rows.append(("memory of a run, Python included", "50 MB", f"{memory:.0f} MB", memory < 50))
+    body = [(*row[:3], "met" if row[3] else "**missed**") for row in rows]
+    return f"## Targets\n\n{table(('', 'target', 'measured', ''), body)}"
+
+
+def schemes_section(speeds: Mapping[str, Speed]) -> str:
+    """Write the speed of the engine under every scheme."""
+    return f"""## How fast is the engine under each scheme?
+
+`li2014/table-1`: 500 Reno flows on 45 Mbit/s for 100 s, seed 1, on one core, set-up and metrics included
+(`cargo bench -p aqmlab-sim`).
+
+{speed_table("scheme", speeds)}"""
+
+
+def sizes_section(speeds: Mapping[str, Speed]) -> str:
+    """Write the speed of the engine under more and more flows."""
+    return f"""## What do more flows cost?
+
+The same for 10 s with other numbers of flows, each with the share of rate, buffer and target that it has in
+Table 1. The queue is droptail: the gains of a scheme would suit one size only.
+
+{speed_table("flows", speeds)}"""
+
+
+def speed_table(case: str, speeds: Mapping[str, Speed]) -> str:
+    """Tabulate cases of the engine."""
+    rows = []
+    for name, speed in speeds.items():
+        fastest = min(speed.seconds)
+        rate = f"{speed.departed / fastest / 1e6:.2f} million"
+        rows.append((name, f"{speed.departed:,}", span(fastest), span(median(speed.seconds)), rate))
+    return table((case, "packets", "best", "median", "packets/s"), rows)
+
+
+MEASURES: Mapping[str, Callable[[Process], float]] = {
+    "simulation alone": lambda run: run.printed["wall"],
+    "set-up and simulation": lambda run: run.printed["setup_wall"] + run.printed["wall"],
+    "whole process": lambda run: run.wall,
+}
+
+
+def contest_section(contest: Mapping[str, list[Process]]) -> str:
+    """Write aqmlab beside ns-2: the times, and what was simulated."""
+    title = "## How fast is ns-2 in the same scenario?\n\n"
+    rivals = [name for name in contest if name != "aqmlab"]
+    if not rivals:
+        return f"{title}`ns` is not installed on this machine, so that nothing was compared."
+    times = [(name, *contest_cells(runs)) for name, runs in contest.items()]
+    ratios = [
+        (measure, *(f"{ratio(contest, rival, measure):.3g} ×" for rival in rivals)) for measure in MEASURES
+    ]
+    simulated = [(name, *simulated_cells(runs[0])) for name, runs in contest.items()]
+    return f"""{title}`li2014/table-1` under PI with seed 1 through the command line, and ns-2 with
+`benches/ns2/dumbbell.tcl`, in turn. In *pairs* each flow has a source and a sink node of its own, as the
+papers draw it; in *shared* all flows have the same two, ns-2's best case. None writes a trace.
+
+{table(("", "repeats", *MEASURES, "packets/s", "peak memory"), times)}
+
+Times are best / median; packets/s are over set-up and simulation. How many times as long ns-2 takes:
+
+{table(("", *rivals), ratios)}
+
+- *Simulation alone* begins at ns-2's first event. aqmlab does not tell its set-up apart: it is in its time.
+- *Set-up and simulation* is from the scenario to the result. ns-2 computes its routes in it, and in *pairs*
+  they are most of its time.
+- *Whole process* adds the loading of the program. For aqmlab that is Python and its packages: most of its
+  time here, once a process, however long or many its runs are.
+
+Both simulate the same:
+
+{table(("", "packets arrived", "departed", "drop ratio", "mean queue", "its std"), simulated)}"""
+
+
+def contest_cells(runs: list[Process]) -> tuple[str, ...]:
+    """Return repeats, the three times, rate and memory."""
+    times = {name: [measure(run) for run in runs] for name, measure in MEASURES.items()}
+    shown = (f"{span(min(values))} / {span(median(values))}" for values in times.values())
+    rate = runs[0].printed["departed"] / min(times["set-up and simulation"]) / 1e6
+    return str(len(runs)), *shown, f"{rate:.3f} million", f"{max(run.memory for run in runs):.0f} MB"
+
+
+def simulated_cells(run: Process) -> tuple[str, ...]:
+    """Return what happened at the bottleneck."""
+    link = run.printed
+    counts = (f"{link[name]:,}" for name in ("arrived", "departed"))
+    return *counts, f"{link['drop_ratio']:.2%}", f"{link['queue_mean']:.0f}", f"{link['queue_std']:.0f}"
+
+
+def batch_section(batches: list[Process]) -> str:
+    """Write the time that many runs take together."""
+    walls = [run.wall for run in batches]
+    row = (BATCH_RUNS, len(walls), span(min(walls)), span(median(walls)), f"{batches[0].memory:.0f} MB")
+    return f"""## How long do the tables of a paper take?
+
+Tables 1 to 8 and 13 of Li et al. (2014) for its eight schemes, as one process on all cores:
+`aqmlab reproduce li2014 --table 1 --table 2 ...`. Its memory holds a run for each core, and pandas.
+
+{table(("runs", "repeats", "best", "median", "peak memory"), [row])}"""
+
+
+# ---- small things
+
+
+def ratio(contest: Mapping[str, list[Process]], rival: str, measure: str) -> float:
+    """Return how many times as long the rival takes, best against best."""
+    of = MEASURES[measure]
+    return min(map(of, contest[rival])) / min(map(of, contest["aqmlab"]))
+
+
+def span(seconds: float) -> str:
+    """Return a time with three digits."""
+    return f"{seconds:#.3g} s" if seconds >= 1 else f"{1e3 * seconds:#.3g} ms"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def printed(command: Sequence[str], typed: str = "") -> str:
+    """Return what a command prints."""
+    done = subprocess.run(command, input=typed, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def ns2_version() -> str:
+    """Return the version of ns-2, or that it is not there."""
+    return printed(["ns"], "puts [ns-version]\nexit\n") if shutil.which("ns") else "not installed"
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def system() -> str:
+    """Return the operating system: its distribution and kernel."""
+    try:
+        distribution = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return platform.platform()
+    return f"{distribution}, {platform.system()} {platform.release()}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Write the pages of docs/ that come from declarations: one a scheme, and TCP's constants.
+
+`python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from aqmlab import catalogue
+from aqmlab.catalogue import Parameter, Scheme
+
+DOCS = Path(__file__).parent
+NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page by its path."""
+    schemes = catalogue.schemes()
+    return {
+        DOCS / "schemes" / "README.md": index(schemes),
+        DOCS / "tcp.md": tcp(),
+        **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
+    }
+
+
+def index(schemes: Sequence[Scheme]) -> str:
+    """The catalogue."""
+    rows = [(f"[`{s.name}`]({s.name}.md)", s.title, s.family, str(s.year), s.summary) for s in schemes]
+    return text(
+        "# Schemes",
+        NOTE,
+        "`aqmlab list aqms` prints this list, `aqmlab show NAME` a page.",
+        table(("name", "title", "family", "year", "in short"), rows),
+    )
+
+
+def scheme_page(scheme: Scheme) -> str:
+    """One scheme: what `aqmlab show` prints."""
+    shown = [(f"`{item.name}`", item.unit, item.doc) for item in scheme.observables]
+    return text(
+        f"# {scheme.title} (`{scheme.name}`)",
+        NOTE,
+        scheme.summary,
+        f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \nConfidence: {scheme.confidence}.",
+        scheme.page,
+        "## Parameters",
+        parameters(scheme.parameters) if scheme.parameters else "None.",
+        "## State shown",
+        table(("name", "unit", "meaning"), shown) if shown else "None.",
+        f"Compared in: {', '.join(scheme.papers) or 'no study yet'}.",
+    )
+
+
+def parameters(declared: Iterable[Parameter]) -> str:
+    """Parameters as a table."""
+    rows = [(f"`{p.name}`", p.default, p.unit, p.legal, p.doc, p.source) for p in declared]
+    return table(("name", "default", "unit", "range", "meaning", "source"), rows)
+
+
+def tcp() -> str:
+    """TCP's constants in both profiles."""
+    rows = [
+        (f"`{c.name}`", c.default, c.ns2, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()
+    ]
+    return text(
+        "# TCP",
+        NOTE,
+        "Senders have unlimited data (FTP); receivers acknowledge every segment. Two kinds of loss recovery: `reno`\n"
+        "(RFC 5681: recovery ends at the first ACK of new data) and `newreno` (RFC 6582: it goes on through partial ACKs).",
+        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
+        "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need ([validation](validation.md)).\n"
+        "Any constant can be set in a scenario, over its profile:",
+        '```toml\ntcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
+        "`aqmlab show tcp` prints this table.",
+        table(("name", "`rfc`", "`ns2`", "range", "meaning", "source"), rows),
+    )
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def text(*parts: str) -> str:
+    """Paragraphs as one page."""
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> int:
+    """Write what is out of date, or with --check only say so."""
+    stale = {path: page for path, page in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != page}
+    for path, page in stale.items():
+        print(f"{path.relative_to(DOCS.parent)} is out of date" if "--check" in sys.argv else f"wrote {path.name}")
+        if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(page, encoding="utf-8")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

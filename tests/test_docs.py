@@ -1,0 +1,72 @@
+"""Every example of the documentation runs, and the generated pages are up to date."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a language, in order."""
+    return [text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == language]
+
+
+def commands() -> list[tuple[Path, str]]:
+    """Every `$ aqmlab ...` line of every page."""
+    return [
+        (page, line[2:])
+        for page in PAGES
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files that the pages show: TOML blocks whose first line names one."""
+    for page in PAGES:
+        for block in blocks(page, "toml"):
+            if named := re.match(r"# (\S+\.toml)\n", block):
+                (tmp_path / named[1]).write_text(block, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("page", "command"), commands(), ids=lambda value: value.name if isinstance(value, Path) else value)
+def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) -> None:
+    line, _, comment = command.partition("   # ")
+    expected = int(comment.removeprefix("exit code ")) if comment else 0
+    program, *arguments = shlex.split(line)
+    assert program == "aqmlab"
+    done = subprocess.run(
+        [Path(sys.executable).parent / "aqmlab", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == expected, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_examples_run(page: Path, folder: Path) -> None:
+    for block in blocks(page, "python"):
+        done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [*PAGES, *sorted((ROOT / "docs" / "schemes").glob("*.md")), ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout

@@ -80,9 +80,7 @@ def engine_speeds() -> dict[str, dict[str, Speed]]:
         environment = os.environ | {"CRITERION_HOME": folder}
         subprocess.run(command, cwd=ROOT, env=environment, stdout=sys.stderr, check=True)
         speeds: dict[str, dict[str, Speed]] = {}
-        for path in sorted(
-            Path(folder).glob("*/*/new/benchmark.json"), key=lambda path: path.stat().st_mtime
-        ):
+        for path in sorted(Path(folder).glob("*/*/new/benchmark.json"), key=lambda path: path.stat().st_mtime):
             case = json.loads(path.read_text(encoding="utf-8"))
             sample = json.loads(path.with_name("sample.json").read_text(encoding="utf-8"))
             seconds = [1e-9 * t / n for t, n in zip(sample["times"], sample["iters"], strict=True)]
@@ -162,12 +160,8 @@ def targets(
         if rival in contest:
             for measure in ("set-up and simulation", "whole process"):
                 times = ratio(contest, rival, measure)
-                rows.append(
-                    (f"faster than {rival}: {measure}", f"{least} ×", f"{times:.3g} ×", times >= least)
-                )
-    rows.append(
-        (f"{BATCH_RUNS} runs on {os.cpu_count()} cores", "30 s on 2 cores", f"{batch:.1f} s", batch < 30)
-    )
+                rows.append((f"faster than {rival}: {measure}", f"{least} ×", f"{times:.3g} ×", times >= least))
+    rows.append((f"{BATCH_RUNS} runs on {os.cpu_count()} cores", "30 s on 2 cores", f"{batch:.1f} s", batch < 30))
     rows.append(("memory of a run, Python included", "50 MB", f"{memory:.0f} MB", memory < 50))
     body = [(*row[:3], "met" if row[3] else "**missed**") for row in rows]
     return f"## Targets\n\n{table(('', 'target', 'measured', ''), body)}"
@@ -217,9 +211,7 @@ def contest_section(contest: Mapping[str, list[Process]]) -> str:
     if not rivals:
         return f"{title}`ns` is not installed on this machine, so that nothing was compared."
     times = [(name, *contest_cells(runs)) for name, runs in contest.items()]
-    ratios = [
-        (measure, *(f"{ratio(contest, rival, measure):.3g} ×" for rival in rivals)) for measure in MEASURES
-    ]
+    ratios = [(measure, *(f"{ratio(contest, rival, measure):.3g} ×" for rival in rivals)) for measure in MEASURES]
     simulated = [(name, *simulated_cells(runs[0])) for name, runs in contest.items()]
     return f"""{title}`li2014/table-1` under PI with seed 1 through the command line, and ns-2 with
 `benches/ns2/dumbbell.tcl`, in turn. In *pairs* each flow has a source and a sink node of its own, as the
@@ -280,7 +272,7 @@ def ratio(contest: Mapping[str, list[Process]], rival: str, measure: str) -> flo
 
 def span(seconds: float) -> str:
     """Return a time with three digits."""
-    return f"{seconds:#.3g} s" if seconds >= 1 else f"{1e3 * seconds:#.3g} ms"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

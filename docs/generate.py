@@ -60,16 +60,16 @@ def parameters(declared: Iterable[Parameter]) -> str:
 
 def tcp() -> str:
     """TCP's constants in both profiles."""
-    rows = [
-        (f"`{c.name}`", c.default, c.ns2, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()
-    ]
+    rows = [(f"`{c.name}`", c.default, c.ns2, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
     return text(
         "# TCP",
         NOTE,
-        "Senders have unlimited data (FTP); receivers acknowledge every segment. Two kinds of loss recovery: `reno`\n"
-        "(RFC 5681: recovery ends at the first ACK of new data) and `newreno` (RFC 6582: it goes on through partial ACKs).",
-        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
-        "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need ([validation](validation.md)).\n"
+        "Senders have unlimited data (FTP); receivers acknowledge every segment. Two kinds of loss recovery:\n"
+        "`reno` (RFC 5681: recovery ends at the first ACK of new data) and `newreno` (RFC 6582: it goes on through\n"
+        "partial ACKs).",
+        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
+        "what ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
+        "([validation](validation.md)).\n"
         "Any constant can be set in a scenario, over its profile:",
         '```toml\ntcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
         "`aqmlab show tcp` prints this table.",
@@ -90,7 +90,9 @@ def text(*parts: str) -> str:
 
 def main() -> int:
     """Write what is out of date, or with --check only say so."""
-    stale = {path: page for path, page in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != page}
+    stale = {
+        path: page for path, page in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != page
+    }
     for path, page in stale.items():
         print(f"{path.relative_to(DOCS.parent)} is out of date" if "--check" in sys.argv else f"wrote {path.name}")
         if "--check" not in sys.argv:

@@ -51,9 +51,7 @@ def refused(answer: object, *words: str) -> None:
         ("schema = 1", "schema = [", ["line"]),
     ],
 )
-def test_a_mistake_in_a_scenario(
-    aqmlab: Aqmlab, tmp_path: Path, old: str, new: str, words: list[str]
-) -> None:
+def test_a_mistake_in_a_scenario(aqmlab: Aqmlab, tmp_path: Path, old: str, new: str, words: list[str]) -> None:
     text = SMALL.read_text()
     assert old in text
     (tmp_path / "wrong.toml").write_text(text.replace(old, new, 1))
@@ -126,9 +124,7 @@ def test_files_that_cannot_be_read(aqmlab: Aqmlab, tmp_path: Path) -> None:
         (["--jsn"], ["--jsn"]),
     ],
 )
-def test_a_mistake_on_the_command_line(
-    aqmlab: Aqmlab, tmp_path: Path, args: list[str], words: list[str]
-) -> None:
+def test_a_mistake_on_the_command_line(aqmlab: Aqmlab, tmp_path: Path, args: list[str], words: list[str]) -> None:
     given = [str(SMALL) if arg == "SMALL" else arg for arg in args]
     if given[0] in ("run", "compare", "reproduce"):
         given += ["--out", "out"]

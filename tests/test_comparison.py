@@ -49,10 +49,7 @@ def test_seeds_that_never_settle_are_counted(run: RunResult) -> None:
     never = made_up(run, queue_mean=[300, 300], settling_time=[None, None])
     assert never.text("ared", "bottleneck", METRIC["settling_time"]) == "–"
     some = made_up(run, queue_mean=[300, 300, 300], settling_time=[5.0, None, 5.0])
-    assert (
-        some.text("ared", "bottleneck", METRIC["settling_time"])
-        == "5.0 ±\N{NO-BREAK SPACE}0.0 (2 of 3 seeds)"
-    )
+    assert some.text("ared", "bottleneck", METRIC["settling_time"]) == "5.0 ±\N{NO-BREAK SPACE}0.0 (2 of 3 seeds)"
 
 
 def test_the_mark_ratio_has_a_column_only_where_something_is_marked(run: RunResult) -> None:

@@ -39,14 +39,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("page", "command"), commands(), ids=lambda value: value.name if isinstance(value, Path) else value)
+@pytest.mark.parametrize(
+    ("page", "command"), commands(), ids=lambda value: value.name if isinstance(value, Path) else value
+)
 def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) -> None:
     line, _, comment = command.partition("   # ")
     expected = int(comment.removeprefix("exit code ")) if comment else 0
     program, *arguments = shlex.split(line)
     assert program == "aqmlab"
     done = subprocess.run(
-        [Path(sys.executable).parent / "aqmlab", *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [Path(sys.executable).parent / "aqmlab", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == expected, done.stderr
     assert "Traceback" not in done.stderr
@@ -67,6 +73,9 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -24,7 +24,11 @@ def test_at_least_nine_rows_in_ten_agree(checked: list[ns2.Checked]) -> None:
 
 @pytest.mark.parametrize("scheme", ["DropTail", "RED", "PI", "REM"])
 def test_every_row_of_a_scheme_with_one_state_agrees(checked: list[ns2.Checked], scheme: str) -> None:
-    off = [(ns2.setting(row.row), row.theirs, row.ours) for row in checked if row.row["scheme"] == scheme and not all(row.agrees)]
+    off = [
+        (ns2.setting(row.row), row.theirs, row.ours)
+        for row in checked
+        if row.row["scheme"] == scheme and not all(row.agrees)
+    ]
     assert off == []
 
 

@@ -11,14 +11,14 @@ Run as a program, it writes docs/validation.md. `make test` asserts what the pag
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aqmlab import _core
 from aqmlab.batch import Failure, Task, run_many
-from aqmlab.results import LinkResult
+from aqmlab.results import RunResult
 from aqmlab.statistics import branches
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ Metrics = tuple[float, float, float]
 """Drop ratio (percentage points), mean and standard deviation of the queue (packets)."""
 
 SCHEMES = {"DropTail": "droptail", "RED": "red", "ARED": "ared", "PI": "pi", "REM": "rem"}
-TCP_SETTINGS = {
+TCP_SETTINGS: Mapping[str, tuple[str, Callable[[str], str | bool]]] = {
     "minrto_": ("min_rto", lambda value: f"{float(value)} s"),
     "tcpTick_": ("clock", lambda value: f"{float(value)} s"),
     "singledup_": ("limited_transmit", lambda value: value != "0"),
@@ -198,11 +198,10 @@ def check(settings: Mapping[str, list[Row]], seeds: int = SEEDS) -> list[Checked
     return checked
 
 
-def measured(outcome: Any) -> Metrics:
+def measured(outcome: RunResult | Failure) -> Metrics:
     """The three metrics of one of our runs."""
-    if isinstance(outcome, Failure):
-        raise RuntimeError(str(outcome))
-    link: LinkResult = outcome.links["bottleneck"]
+    assert isinstance(outcome, RunResult), str(outcome)
+    link = outcome.links["bottleneck"]
     return 100 * link.drop_ratio, link.queue_mean, link.queue_std
 
 
@@ -220,8 +219,11 @@ def held_against(row: Row, runs: list[Metrics]) -> Checked:
 
 
 CAUSES = {
-    ("ARED", "rtxcur_init_,6.0"): "This run of ns-2 is in ARED's upper state, the five seeds here in the lower. Of "
-    "seeds 1 to 30 with `tcp.initial_rto = \"6 s\"`, three stay in the upper state and three leave it late.",
+    (
+        "ARED",
+        "rtxcur_init_,6.0",
+    ): "This run of ns-2 is in ARED's upper state, the five seeds here in the lower. Of "
+    'seeds 1 to 30 with `tcp.initial_rto = "6 s"`, three stay in the upper state and three leave it late.',
 }
 
 
@@ -284,11 +286,16 @@ def page(checked: list[Checked], left_out: Counter[str]) -> str:
         mine = [c for c in checked if c.row["scheme"] == scheme]
         worst = [max(abs(c.ours[i] - c.theirs[i]) for c in mine) for i in range(3)]
         agree = sum(all(c.agrees) for c in mine)
-        lines.append(f"| {scheme} | {len(mine)} | {agree} | {worst[0]:.2f} points | {worst[1]:.1f} packets | {worst[2]:.1f} packets |")
+        lines.append(
+            f"| {scheme} | {len(mine)} | {agree} "
+            f"| {worst[0]:.2f} points | {worst[1]:.1f} packets | {worst[2]:.1f} packets |"
+        )
     lines += ["", "## Rows that do not agree", ""]
     for c in checked:
         if not all(c.agrees):
-            lines.append(f"- **{c.row['scheme']}**, {setting(c.row)}: ns-2 {shown(c.theirs)}, ours {shown(c.ours)}. {cause(c)}")
+            lines.append(
+                f"- **{c.row['scheme']}**, {setting(c.row)}: ns-2 {shown(c.theirs)}, ours {shown(c.ours)}. {cause(c)}"
+            )
     if len(agreeing) == len(checked):
         lines.append("None.")
     lines += ["", "## Rows left out", ""]
@@ -297,7 +304,9 @@ def page(checked: list[Checked], left_out: Counter[str]) -> str:
     lines += ["| scheme | setting | ns-2.35 | ours | agrees | state |", "|---|---|---|---|---|---|"]
     for c in checked:
         mark = "yes" if all(c.agrees) else "no"
-        lines.append(f"| {c.row['scheme']} | {setting(c.row)} | {shown(c.theirs)} | {shown(c.ours)} | {mark} | {c.branch} |")
+        lines.append(
+            f"| {c.row['scheme']} | {setting(c.row)} | {shown(c.theirs)} | {shown(c.ours)} | {mark} | {c.branch} |"
+        )
     return "\n".join(lines) + "\n"
 
 

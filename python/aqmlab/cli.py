@@ -41,9 +41,7 @@ Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
 ]
-World = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
-]
+World = Annotated[str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")]
 
 
 def main() -> None:
@@ -106,9 +104,7 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
 
 @app.command(epilog="Example: aqmlab show pi")
 def show(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file), a study, or tcp.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file), a study, or tcp.")],
 ) -> None:
     """Show a scheme, a scenario, a study, or the constants of TCP."""
     from aqmlab import terminal
@@ -161,9 +157,7 @@ def run(
 @app.command(epilog="Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
 def compare(
     scenario: World,
-    aqms: Annotated[
-        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all")
-    ] = "seed-papers",
+    aqms: Annotated[str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all")] = "seed-papers",
     seeds: Seeds = 1,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -195,9 +189,7 @@ def compare(
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="STUDY", help="The study, see: aqmlab list studies")],
     table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table; repeatable.")] = None,
-    figure: Annotated[
-        list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")
-    ] = None,
+    figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
     seeds: Seeds = 1,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -213,9 +205,7 @@ def reproduce(
     if out:
         files.check_folder(out)
     with terminal.progress(f"Reproducing {name}") as on_done:
-        again = reproduction.reproduce(
-            name, table or None, seeds, figures=figure or None, jobs=jobs, progress=on_done
-        )
+        again = reproduction.reproduce(name, table or None, seeds, figures=figure or None, jobs=jobs, progress=on_done)
     if as_json:
         print(again.json())
     else:
@@ -233,9 +223,7 @@ def reproduce(
 def _assignments(settings: list[str]) -> dict[str, str]:
     for setting in settings:
         if "=" not in setting:
-            raise InputError(
-                f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'"
-            )
+            raise InputError(f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'")
     return {path: value for path, _, value in (setting.partition("=") for setting in settings)}
 
 

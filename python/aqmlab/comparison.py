@@ -33,9 +33,7 @@ class Comparison:
         """The runs that succeeded, by scheme and seed."""
         keys = [(spec, seed) for spec in self.schemes for seed in range(1, self.seeds + 1)]
         return {
-            key: outcome
-            for key, outcome in zip(keys, self.outcomes, strict=True)
-            if isinstance(outcome, RunResult)
+            key: outcome for key, outcome in zip(keys, self.outcomes, strict=True) if isinstance(outcome, RunResult)
         }
 
     @property
@@ -65,9 +63,7 @@ class Comparison:
 
     def text(self, spec: str, link: str, metric: Metric) -> str:
         """Return a metric as people read it: mean ± half-width, or both means where there are two states."""
-        summaries = [
-            self.summary(spec, link, metric.name, branch) for branch in self.branches(spec, link) or (None,)
-        ]
+        summaries = [self.summary(spec, link, metric.name, branch) for branch in self.branches(spec, link) or (None,)]
         if len(summaries) == 2:
             return " | ".join(metric.show(summary.mean if summary else None) for summary in summaries)
         [summary] = summaries

@@ -54,9 +54,7 @@ LINK_METRICS = (
     Metric("utilisation", "Utilisation", "ratio", "bits sent, headers included, over rate × time", PERCENT),
     Metric("drop_ratio", "Drop ratio", "ratio", "packets dropped over packets that arrived", PERCENT),
     Metric("mark_ratio", "Mark ratio", "ratio", "packets marked over packets that arrived", PERCENT),
-    Metric(
-        "queue_mean", "Queue mean", "packets", "time-weighted mean of the packets waiting", SHOWN["packets"]
-    ),
+    Metric("queue_mean", "Queue mean", "packets", "time-weighted mean of the packets waiting", SHOWN["packets"]),
     Metric(
         "queue_std",
         "Queue std",

@@ -94,9 +94,7 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     ]
     top = _packets(at["buffer"]) or max(float(panel.values.max()) for panel in queues) or 1.0
     end = scenario.duration
-    drawn = {
-        "queue": small_multiples(queues, Frame("Queue (packets)", end, top, THIRDS, _packets(at["target"])))
-    }
+    drawn = {"queue": small_multiples(queues, Frame("Queue (packets)", end, top, THIRDS, _packets(at["target"])))}
     probabilities = [
         Panel(
             title(spec),
@@ -149,9 +147,7 @@ def seconds_mean(time: "Array", values: "Array") -> tuple["Array", "Array"]:
     window = max(1, round(1 / (time[1] - time[0])))
     if window > len(values):
         return time[:0], values[:0]
-    return time[window // 2 :][: len(values) - window + 1], np.convolve(
-        values, np.ones(window) / window, "valid"
-    )
+    return time[window // 2 :][: len(values) - window + 1], np.convolve(values, np.ones(window) / window, "valid")
 
 
 def small_multiples(panels: Sequence[Panel], frame: Frame) -> Figure:

@@ -140,9 +140,7 @@ def _table_section(reproduction: Reproduction, table: Table, written: Files) -> 
 def _pair(cell: Cell, notes: Sequence[str]) -> tuple[Item, Item]:
     show = cell.metric.metric.show
     ours = show(cell.ours.mean, cell.ours.half_width) if cell.ours else ""
-    return Item(show(cell.published)), Item(
-        ours, cell.verdict, notes.index(cell.why) + 1 if cell.why else None
-    )
+    return Item(show(cell.published)), Item(ours, cell.verdict, notes.index(cell.why) + 1 if cell.why else None)
 
 
 def _draw(comparison: Comparison, link: str, prefix: str, written: Files) -> dict[str, str]:
@@ -221,8 +219,6 @@ def _seeds(seeds: int) -> str:
 def _template() -> "Template":
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = (files("aqmlab") / "templates" / "report.html").read_text(encoding="utf-8")
     return environment.from_string(text)

@@ -154,16 +154,11 @@ def _cells(paper: Study, table: Table, comparison: Comparison | None) -> list[Ce
     means = {cell.scheme: cell.value for cell in published if cell.metric == "queue_mean"}
     states = {}
     if comparison:
-        states = {
-            scheme: _state(comparison, paper.schemes[scheme], table.link, mean)
-            for scheme, mean in means.items()
-        }
+        states = {scheme: _state(comparison, paper.schemes[scheme], table.link, mean) for scheme, mean in means.items()}
     return [_cell(paper, table, cell, comparison, states.get(cell.scheme)) for cell in published]
 
 
-def _cell(
-    paper: Study, table: Table, cell: Published, comparison: Comparison | None, state: "State | None"
-) -> Cell:
+def _cell(paper: Study, table: Table, cell: Published, comparison: Comparison | None, state: "State | None") -> Cell:
     metric, scheme = paper.metrics[cell.metric], paper.schemes[cell.scheme]
     chosen = state.chosen if state else None
     ours = None

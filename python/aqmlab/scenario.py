@@ -30,9 +30,7 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
     """
     if isinstance(source, Scenario):
         if set:
-            raise InputError(
-                f"set: {source.name}: values are set while reading; give the name or file instead"
-            )
+            raise InputError(f"set: {source.name}: values are set while reading; give the name or file instead")
         return source
     name, text = read(source)
     return Scenario.parse(text, name, list((set or {}).items()))

@@ -99,8 +99,7 @@ class Study:
             return list(self.tables)
         wanted = [self._find("table", number, {t.number: t for t in self.tables}) for number in tables or ()]
         wanted += [
-            self._find("figure", number, {t.figure: t for t in self.tables if t.figure})
-            for number in figures or ()
+            self._find("figure", number, {t.figure: t for t in self.tables if t.figure}) for number in figures or ()
         ]
         return [table for table in self.tables if table in wanted]
 
@@ -138,8 +137,7 @@ def load_study(name: str) -> Study:
         tables=[_table(entry) for entry in data["tables"]],
         notes=[_note(entry) for entry in data["notes"]],
         published=[
-            Published(row["table"], row["scheme"], row["metric"], float(row["value"]))
-            for row in csv.DictReader(rows)
+            Published(row["table"], row["scheme"], row["metric"], float(row["value"])) for row in csv.DictReader(rows)
         ],
     )
 

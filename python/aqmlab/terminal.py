@@ -155,13 +155,16 @@ def scheme_page(scheme: Scheme) -> None:
         table.add_column(head)
     for parameter in scheme.parameters:
         table.add_row(
-            parameter.name, parameter.default, parameter.unit, parameter.legal, parameter.doc, parameter.source
+            parameter.name,
+            parameter.default,
+            parameter.unit,
+            parameter.legal,
+            parameter.doc,
+            parameter.source,
         )
     out.print(table if scheme.parameters else "No parameters.")
     if scheme.observables:
-        shown = names(
-            "State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables]
-        )
+        shown = names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables])
         out.print(shown)
     out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
 
@@ -169,7 +172,7 @@ def scheme_page(scheme: Scheme) -> None:
 def tcp_page() -> None:
     """Print the constants of TCP in both profiles."""
     out = console()
-    out.print(Text("TCP constants, set under tcp of [[flows]]: tcp = { profile = \"ns2\", min_rto = \"1 s\" }"))
+    out.print(Text('TCP constants, set under tcp of [[flows]]: tcp = { profile = "ns2", min_rto = "1 s" }'))
     table = _table("Constants")
     for head in ("Name", "rfc", "ns2", "Unit", "Range", "Meaning", "Source"):
         table.add_column(head)

@@ -2,8 +2,12 @@
 
 use crate::schemes::*;
 use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::params::Values;
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span};
+
+/// Parameters being set: name and text.
+pub type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 /// A scheme as the catalogue knows it.
 pub struct Entry {
@@ -15,20 +19,20 @@ pub struct Entry {
     pub observables: &'static [Observable],
     /// Its parameters.
     pub params: fn() -> Vec<ParamSpec>,
-    values: fn(&str, &[(&str, &str)], &mut Vec<Problem>) -> Vec<(&'static str, String)>,
-    build: fn(&str, &[(&str, &str)], &QueueView) -> Result<AnyAqm, Problems>,
+    values: fn(&str, Pairs, &mut Vec<Problem>) -> Values,
+    build: fn(&str, Pairs, &QueueView) -> Result<AnyAqm, Problems>,
 }
 
 impl Entry {
     /// Every parameter with the value it takes when `pairs` are set; the errors carry `path`.
-    pub fn values(&self, path: &str, pairs: &[(&str, &str)]) -> Result<Vec<(&'static str, String)>, Problems> {
+    pub fn values(&self, path: &str, pairs: Pairs) -> Result<Values, Problems> {
         let mut problems = Vec::new();
         let values = (self.values)(path, pairs, &mut problems);
         if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
     }
 
     /// The scheme for a queue like this one; the errors carry `path`.
-    pub fn build(&self, path: &str, pairs: &[(&str, &str)], queue: &QueueView) -> Result<AnyAqm, Problems> {
+    pub fn build(&self, path: &str, pairs: Pairs, queue: &QueueView) -> Result<AnyAqm, Problems> {
         (self.build)(path, pairs, queue)
     }
 }
@@ -39,13 +43,13 @@ pub fn entry(name: &str) -> Result<&'static Entry, String> {
     CATALOGUE.iter().find(|e| e.info.name == name).ok_or_else(|| unknown("scheme", name, &names))
 }
 
-fn read<S: Scheme>(path: &str, pairs: &[(&str, &str)], problems: &mut Vec<Problem>) -> S::Params {
+fn read<S: Scheme>(path: &str, pairs: Pairs, problems: &mut Vec<Problem>) -> S::Params {
     let mut params = S::Params::defaults();
     params.read(path, pairs.iter().copied(), problems);
     params
 }
 
-fn build<S: Scheme>(path: &str, pairs: &[(&str, &str)], queue: &QueueView) -> Result<S, Problems> {
+fn build<S: Scheme>(path: &str, pairs: Pairs, queue: &QueueView) -> Result<S, Problems> {
     let mut problems = Vec::new();
     let params = read::<S>(path, pairs, &mut problems);
     if !problems.is_empty() {

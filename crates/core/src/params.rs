@@ -22,6 +22,9 @@ pub struct ParamSpec {
     pub source: &'static str,
 }
 
+/// Name and value, as text with unit, of each parameter of a set.
+pub type Values = Vec<(&'static str, String)>;
+
 /// A set of declared parameters. Written by [`params!`](crate::params!), not by hand.
 pub trait ParamSet: Sized {
     /// The doc comment of the struct.
@@ -35,7 +38,7 @@ pub trait ParamSet: Sized {
     /// What must hold between parameters: the path and reason of what does not.
     fn check(&self) -> Result<(), String>;
     /// Name and current value of every parameter.
-    fn values(&self) -> Vec<(&'static str, String)>;
+    fn values(&self) -> Values;
 
     /// Sets `name = text` pairs; appends to `problems` whatever is refused, under `path`.
     fn read<'a>(
@@ -152,11 +155,11 @@ macro_rules! params {
                 Ok(())
             }
 
-            fn values(&self) -> Vec<(&'static str, String)> {
+            fn values(&self) -> $crate::params::Values {
                 #[allow(unused_mut)]
-                let mut values: Vec<(&'static str, String)> = Vec::new();
+                let mut values: $crate::params::Values = Vec::new();
                 $(values.extend(self.$inner.values());)?
-                let own: Vec<(&'static str, String)> = vec![$((stringify!($name), $crate::Quantity::text(self.$name))),*];
+                let own: $crate::params::Values = vec![$((stringify!($name), $crate::Quantity::text(self.$name))),*];
                 values.extend(own);
                 values
             }

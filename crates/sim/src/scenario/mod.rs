@@ -1,14 +1,18 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
+mod flows;
 mod law;
+mod links;
 mod read;
 mod reader;
+mod set;
 mod show;
 
 pub use law::Law;
 pub use read::parse;
 
 use aqmlab_aqm::Limit;
+use aqmlab_core::params::Values;
 use aqmlab_core::{Problem, Problems, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
 
@@ -149,7 +153,7 @@ impl Scenario {
     }
 
     /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
-    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Vec<(&'static str, String)>), Problems> {
+    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
         self.check_schemes(Some(&choice))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;

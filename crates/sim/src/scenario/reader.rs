@@ -148,6 +148,14 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
     }
 
+    /// The tables of the list `[[key]]`, of which there must be one.
+    pub fn some_tables(&mut self, key: &'static str) -> Vec<&'a Table> {
+        if self.raw(key).is_none_or(|value| value.as_array().is_some_and(Vec::is_empty)) {
+            self.refuse(key, format!("missing: a scenario needs at least one [[{key}]]"));
+        }
+        self.tables(key)
+    }
+
     /// Refuses every key that was not asked for.
     pub fn finish(mut self) {
         let known: Vec<&str> = self.asked.iter().copied().collect();

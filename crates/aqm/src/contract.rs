@@ -52,7 +52,7 @@ pub struct End {
 /// The clauses: accounts balance after every step; packets leave in the order in which they joined; only ECN-capable
 /// packets are marked; every observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
 pub fn check(entry: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End, String> {
-    let view = Fifo::<Numbered>::empty_view(Rate(8e6), 50.0);
+    let view = bench::queue(0);
     let scheme = entry.build(entry.info.name, &[], &view).map_err(|problems| problems.to_string())?;
     let mut host = Host {
         fifo: Fifo::new(scheme, view, Limit::Packets(100), true),
@@ -131,7 +131,7 @@ pub mod bench {
     /// A queue with `packets` waiting.
     pub fn queue(packets: u32) -> QueueView {
         let bytes = u64::from(packets) * 1000;
-        QueueView { packets, bytes, target: 50.0, rate: Rate(8e6), arrived_packets: 0, arrived_bytes: 0 }
+        QueueView { packets, bytes, ..QueueView::empty(Rate(8e6), 50.0) }
     }
 
     /// A packet of 1000 B.

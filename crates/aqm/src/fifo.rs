@@ -1,7 +1,7 @@
 //! One queue, one scheme: owns the packets and does all marking, dropping and counting.
 
 use crate::{AnyAqm, Aqm, Ctx, OVERFLOW, PacketView, QueueView, Verdict, Why};
-use aqmlab_core::{Rate, Time};
+use aqmlab_core::Time;
 use std::collections::VecDeque;
 
 /// A packet as its host carries it.
@@ -75,12 +75,7 @@ fn fate(verdict: Verdict, can_mark: bool) -> Fate {
 }
 
 impl<P: Carried> Fifo<P> {
-    /// An empty queue, as a scheme sees it before the first packet.
-    pub fn empty_view(rate: Rate, target: f64) -> QueueView {
-        QueueView { packets: 0, bytes: 0, target, rate, arrived_packets: 0, arrived_bytes: 0 }
-    }
-
-    /// An empty queue on a link of this rate; `ecn` lets it mark instead of dropping.
+    /// An empty queue, which `view` describes; `ecn` lets it mark instead of dropping.
     pub fn new(scheme: AnyAqm, view: QueueView, limit: Limit, ecn: bool) -> Self {
         let room = match limit {
             Limit::Packets(packets) => packets.min(1 << 16) as usize,

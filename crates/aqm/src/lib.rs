@@ -50,6 +50,13 @@ pub struct QueueView {
     pub arrived_bytes: u64,
 }
 
+impl QueueView {
+    /// A queue before the first packet.
+    pub fn empty(rate: Rate, target: f64) -> Self {
+        Self { packets: 0, bytes: 0, target, rate, arrived_packets: 0, arrived_bytes: 0 }
+    }
+}
+
 /// The world as a scheme meets it at one instant.
 pub struct Ctx<'a> {
     /// The present.

@@ -1,7 +1,7 @@
 //! Every scheme of the catalogue is put to the contract; none is named, so a new one is tested by being listed.
 
 use aqmlab_aqm::contract::{Step, check};
-use aqmlab_aqm::{Aqm, CATALOGUE, Carried, Ctx, Entry, Fifo, Limit, entry};
+use aqmlab_aqm::{Aqm, CATALOGUE, Carried, Ctx, Entry, Fifo, Limit, QueueView, entry};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -129,7 +129,7 @@ fn values_read_back_as_they_are_written() {
 fn every_scheme_builds_from_its_defaults_for_any_queue() {
     for scheme in CATALOGUE {
         for (rate, target) in [(1.0, 1e-3), (64e3, 1.0), (1e9, 1e4), (1e13, 1e7)] {
-            let built = scheme.build("x", &[], &Fifo::<Packet>::empty_view(Rate(rate), target));
+            let built = scheme.build("x", &[], &QueueView::empty(Rate(rate), target));
             assert!(built.is_ok(), "{}: {}", scheme.info.name, built.err().unwrap());
         }
     }
@@ -172,7 +172,7 @@ fn unknown_parameters_are_refused_with_their_path() {
         let pairs = [("no_such_thing", "1")];
         let refused = scheme.values("links.x", &pairs).unwrap_err().to_string();
         assert!(refused.starts_with(expected), "{refused}");
-        let refused = scheme.build("links.x", &pairs, &Fifo::<Packet>::empty_view(Rate(8e6), 50.0));
+        let refused = scheme.build("links.x", &pairs, &QueueView::empty(Rate(8e6), 50.0));
         assert!(refused.err().unwrap().to_string().starts_with(expected));
     }
 }
@@ -224,7 +224,7 @@ struct IdleQueue {
 
 impl IdleQueue {
     fn under(scheme: &Entry, seed: u64) -> Self {
-        let view = Fifo::<Packet>::empty_view(Rate(8e6), 50.0);
+        let view = QueueView::empty(Rate(8e6), 50.0);
         let fifo = Fifo::new(scheme.build("x", &[], &view).unwrap(), view, Limit::Packets(100), true);
         Self { fifo, rng: Stream::new(seed, "light", 0), now: Time::ZERO, next_tick: Time::ZERO }
     }

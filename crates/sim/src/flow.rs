@@ -1,10 +1,9 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
 use crate::calendar::Calendar;
-use crate::link::Packet;
+use crate::event::{Event, Packet};
 use crate::route::Route;
 use crate::scenario::FlowSpec;
-use crate::world::Event;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Network, Receiver, Segment, Sender};
 

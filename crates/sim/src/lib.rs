@@ -3,7 +3,8 @@
 //! ```text
 //!   scenario/   the scenario language: text -> Scenario, every problem with its path
 //!   calendar    the event queue: time, then order of insertion
-//!   world       one run: the events and the loop that handles them
+//!   event       what can happen, and the packets to which it happens
+//!   world       one run: the loop that handles the events
 //!   route       a flow's path, compiled to delays and queues
 //!   link        a queue, its scheme, and the transmitter behind it
 //!   flow        a sender, a receiver and the delays between them
@@ -14,6 +15,7 @@
 //! A result depends on scenario, scheme and seed only: never on threads, hash order or the wall clock.
 
 mod calendar;
+mod event;
 mod flow;
 mod link;
 mod meter;

@@ -1,49 +1,11 @@
 //! A queueing link: a queue under a scheme, and the transmitter behind it.
 
 use crate::calendar::Lane;
+use crate::event::Packet;
 use crate::meter::LinkMeter;
-use crate::scenario::{AqmChoice, LinkSpec, Scenario};
-use crate::world::Event;
-use aqmlab_aqm::{AnyAqm, Carried, Ctx, Fifo, QueueView};
-use aqmlab_core::{Problems, Rate, Span, Stream, Time};
-
-/// A data packet on its way.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    /// When the sender handed it to its access link.
-    pub sent_at: Time,
-    pub flow: u32,
-    pub seq: u32,
-    /// Bytes on the wire.
-    pub size: u16,
-    /// Which link of its path it is at or bound for.
-    pub hop: u8,
-}
-
-impl Packet {
-    /// The event of its arrival at the next queue.
-    #[inline]
-    pub fn arrival(self) -> Event {
-        let Packet { sent_at, flow, seq, size, hop } = self;
-        Event::Arrive { sent_at, flow, seq, size, hop }
-    }
-}
-
-impl Carried for Packet {
-    #[inline]
-    fn size(&self) -> u32 {
-        u32::from(self.size)
-    }
-    #[inline]
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-    #[inline]
-    fn is_ect(&self) -> bool {
-        false
-    }
-    fn mark(&mut self) {}
-}
+use crate::scenario::LinkSpec;
+use aqmlab_aqm::{AnyAqm, Ctx, Fifo};
+use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// A link in a running world.
 pub struct Link {
@@ -58,20 +20,10 @@ pub struct Link {
     rng: Stream,
 }
 
-/// The scheme of `link`, with the parameters of scenario and choice.
-pub fn build_scheme(scenario: &Scenario, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyAqm, Problems> {
-    let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
-    entry.build(&choice.name, &scenario.params(choice), &empty_view(link))
-}
-
-fn empty_view(link: &LinkSpec) -> QueueView {
-    Fifo::<Packet>::empty_view(link.rate, link.target)
-}
-
 impl Link {
     pub fn new(spec: &LinkSpec, scheme: AnyAqm, seed: u64, lane: Lane) -> Self {
         Self {
-            queue: Fifo::new(scheme, empty_view(spec), spec.buffer, false),
+            queue: Fifo::new(scheme, spec.empty_queue(), spec.buffer, false),
             meter: LinkMeter::new(spec.buffer),
             lane,
             in_service: None,

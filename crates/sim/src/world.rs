@@ -1,8 +1,9 @@
 //! One run: the events there are and the loop that handles them.
 
 use crate::calendar::{Calendar, Lane};
+use crate::event::{Event, Packet};
 use crate::flow::{Flow, Group};
-use crate::link::{Link, Packet, build_scheme};
+use crate::link::Link;
 use crate::meter::GroupMeter;
 use crate::result::{Engine, FlowResult, LinkResult, Output, RunResult, Series, jain};
 use crate::route::Routes;
@@ -11,30 +12,6 @@ use aqmlab_aqm::{Aqm, Limit};
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Everything that can happen.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum Event {
-    /// A packet reaches the queue of its next link. The fields of [`Packet`], laid out to keep events small.
-    Arrive { sent_at: Time, flow: u32, seq: u32, size: u16, hop: u8 },
-    /// A link has sent a packet.
-    Sent { link: u32 },
-    /// An ACK reaches its sender.
-    Ack { flow: u32, ack: Option<u32> },
-    /// A sender's retransmission timer may be due.
-    Timer { flow: u32 },
-    /// A flow's application starts.
-    Open { flow: u32 },
-    /// A flow's application stops.
-    Close { flow: u32 },
-    /// A scheme's periodic update.
-    Tick { link: u32, period: Span },
-    /// A point of the recorded time series.
-    #[default]
-    Sample,
-    /// Metrics count from now.
-    WarmedUp,
-}
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,7 +105,7 @@ impl<'a> World<'a> {
 
     fn add_links(&mut self, options: RunOptions) -> Result<(), Problems> {
         for (i, spec) in self.scenario.links.iter().enumerate() {
-            let scheme = build_scheme(self.scenario, spec, self.scenario.scheme_of(spec, options.aqm))?;
+            let scheme = self.scenario.build_scheme(spec, self.scenario.scheme_of(spec, options.aqm))?;
             if let Some(period) = scheme.tick_every() {
                 self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
             }

@@ -57,6 +57,8 @@ params! {
         careful: bool = "true", from "RFC 6582, section 3.2; ns-2 (bugFix_)";
         /// What is halved at a loss: the window or the data in flight.
         halve: Halve = "flight", from "RFC 5681, eq. (4)";
+        /// The ACK that ends fast recovery also opens the window, instead of only setting it to ssthresh.
+        open_on_exit: bool = "false", from "RFC 5681, section 3.2, step 6";
         /// Granularity of the clock that measures round-trip times.
         clock: Span = "1 ms" in "1 ns" ..= "10 s", from "RFC 6298, section 4";
         /// Arithmetic of the round-trip time estimator.
@@ -93,6 +95,7 @@ impl Profile {
             Profile::Ns2 => &[
                 ("initial_window", "2 packets"),
                 ("halve", "window"),
+                ("open_on_exit", "true"),
                 ("clock", "10 ms"),
                 ("estimator", "integer"),
                 ("min_rto", "200 ms"),

@@ -51,7 +51,14 @@ impl Rtt {
         }
     }
 
-    /// A retransmission makes the timed segment ambiguous.
+    /// A segment sent twice cannot be timed (Karn).
+    pub fn on_retransmit(&mut self, seq: u32) {
+        if self.timed.is_some_and(|(timed, _)| timed == seq) {
+            self.timed = None;
+        }
+    }
+
+    /// Gives up timing, as at a loss.
     pub fn cancel(&mut self) {
         self.timed = None;
     }

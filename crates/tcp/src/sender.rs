@@ -44,13 +44,15 @@ pub struct Sender {
     /// Segments that have left the network during recovery (ns-2's dupwnd).
     pub(crate) inflation: u32,
     pub(crate) duplicate_acks: u32,
+    /// New segments sent at these duplicate ACKs.
+    limited_transmits: u32,
     next_seq: u32,
     /// Highest segment acknowledged.
     pub(crate) highest_ack: Option<u32>,
     /// Highest segment sent.
     highest_sent: Option<u32>,
-    /// Highest segment sent when the window was last reduced.
-    pub(crate) recover: u32,
+    /// Highest segment sent when the window was last reduced; `None` before the first time.
+    pub(crate) recover: Option<u32>,
     /// No segment from here on exists.
     end: u32,
     initial_window: f64,
@@ -72,10 +74,11 @@ impl Sender {
             first_partial_seen: false,
             inflation: 0,
             duplicate_acks: 0,
+            limited_transmits: 0,
             next_seq: 0,
             highest_ack: None,
             highest_sent: None,
-            recover: 0,
+            recover: None,
             end: 0,
             initial_window,
             deadline: Time::NEVER,
@@ -120,8 +123,9 @@ impl Sender {
         }
         self.inflation = 0;
         self.duplicate_acks = 0;
+        self.limited_transmits = 0;
         self.first_partial_seen = false;
-        self.recover = self.highest_sent.unwrap_or(0);
+        self.recover = self.highest_sent;
         self.cc.on_timeout(params.halve, self.window(params), self.flight());
         self.last_cut = LastCut::Timeout;
         self.rtt.back_off(params);
@@ -186,48 +190,54 @@ impl Sender {
         if params.limited_transmit && within && self.next_seq < self.end {
             self.transmit(self.next_seq, now, params, net);
             self.next_seq += 1;
+            self.limited_transmits += 1;
         }
     }
 
     /// No fast retransmit for duplicates of segments sent before the last reduction (RFC 6582, section 3.2, step 2).
     pub(crate) fn may_fast_retransmit(&self, params: &TcpParams) -> bool {
         let only_syn_through = self.highest_ack == Some(0);
-        !params.careful || only_syn_through || self.highest_ack.is_some_and(|ack| ack > self.recover)
+        let beyond_last_cut = self.recover.is_none() || self.highest_ack > self.recover;
+        self.flight() > 0 && (!params.careful || only_syn_through || beyond_last_cut)
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3: halve, resend the hole, count the segments that have left.
     pub(crate) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.recover = self.highest_sent.unwrap_or(0);
+        self.recover = self.highest_sent;
         self.last_cut = LastCut::FastRetransmit;
-        self.cc.enter_recovery(params.halve, self.window(params), self.flight());
+        // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
+        let flight = self.flight().saturating_sub(self.limited_transmits);
+        self.cc.enter_recovery(params.halve, self.window(params), flight);
         self.deadline = now + self.rtt.timeout(params);
-        self.retransmit_hole(now, params, net);
+        self.rtt.cancel();
+        self.transmit(self.hole(), now, params, net);
         self.inflation = params.dup_ack_threshold;
     }
 
-    /// Sends the first segment not acknowledged again; what is being timed becomes ambiguous.
+    /// Sends the first segment not acknowledged again.
     pub(crate) fn retransmit_hole(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.rtt.cancel();
+        self.rtt.on_retransmit(self.hole());
         self.transmit(self.hole(), now, params, net);
     }
 
-    /// Ends fast recovery, if it is on.
-    pub(crate) fn leave_recovery(&mut self) {
+    /// New data end fast recovery, if it is on, or are acknowledged outside it.
+    pub(crate) fn take_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams) {
+        let in_recovery = self.last_cut == LastCut::FastRetransmit;
         self.inflation = 0;
-        if self.last_cut == LastCut::FastRetransmit {
+        if in_recovery {
             self.last_cut = LastCut::Recovered;
         }
-    }
-
-    /// Takes an ACK of new data: estimator, timer, window.
-    pub(crate) fn advance(&mut self, ack: u32, now: Time, params: &TcpParams) {
-        let first = self.highest_ack.is_none();
         self.duplicate_acks = 0;
+        self.limited_transmits = 0;
+        let first = self.highest_ack.is_none();
         self.acknowledge(ack, now, params);
         self.restart_timer(now, params);
-        self.cc.on_ack();
         if first && params.syn {
             self.cc.cwnd = self.initial_window;
+        } else if in_recovery && !params.open_on_exit {
+            self.cc.cwnd = self.cc.ssthresh;
+        } else {
+            self.cc.on_ack();
         }
     }
 

@@ -11,7 +11,7 @@ mod show;
 pub use law::Law;
 pub use read::parse;
 
-use aqmlab_aqm::Limit;
+use aqmlab_aqm::{AnyAqm, Limit, QueueView};
 use aqmlab_core::params::Values;
 use aqmlab_core::{Problem, Problems, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
@@ -116,6 +116,13 @@ impl AqmChoice {
     }
 }
 
+impl LinkSpec {
+    /// The link's queue before the first packet.
+    pub fn empty_queue(&self) -> QueueView {
+        QueueView::empty(self.rate, self.target)
+    }
+}
+
 impl FlowSpec {
     /// Flows in the group.
     pub fn count(&self) -> u32 {
@@ -140,12 +147,18 @@ impl Scenario {
         chosen.filter(|_| !link.fixed).unwrap_or(&link.aqm)
     }
 
+    /// The scheme of `link`, with the parameters that the scenario and the choice set.
+    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyAqm, Problems> {
+        let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
+        entry.build(&choice.name, &self.params(choice), &link.empty_queue())
+    }
+
     /// Refuses schemes and parameters that some link of the run could not be built with.
     pub fn check_schemes(&self, chosen: Option<&AqmChoice>) -> Result<(), Problems> {
         let mut problems: Vec<Problem> = Vec::new();
         for link in &self.links {
             let choice = self.scheme_of(link, chosen);
-            if let Err(Problems(more)) = crate::link::build_scheme(self, link, choice) {
+            if let Err(Problems(more)) = self.build_scheme(link, choice) {
                 problems.extend(more.into_iter().filter(|p| !problems.contains(p)).collect::<Vec<_>>());
             }
         }

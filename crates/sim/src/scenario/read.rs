@@ -2,7 +2,7 @@
 
 use super::flows::{check_flows, read_flows};
 use super::links::read_link;
-use super::reader::{Found, Reader, kind, scalar};
+use super::reader::{Found, Reader, default_name, kind, scalar};
 use super::set::set;
 use super::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::clip;
@@ -41,11 +41,6 @@ pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<S
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
     let line = error.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
     Problems::one(name, format!("is not TOML: line {line}: {}", error.message().replace('\n', "; ")))
-}
-
-/// What an entry of a list is called when it has no name.
-pub fn default_name(list: &str) -> &'static str {
-    if list == "links" { "bottleneck" } else { "flows" }
 }
 
 fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenario> {

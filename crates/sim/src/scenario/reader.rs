@@ -16,6 +16,11 @@ pub struct Reader<'a, 'f> {
     found: &'f mut Found,
 }
 
+/// What an entry of a list is called when it has no name.
+pub fn default_name(list: &str) -> &'static str {
+    if list == "links" { "bottleneck" } else { "flows" }
+}
+
 /// A scalar as text that quantities are read from: `"80 ms"`, `0.002`, `true`.
 pub fn scalar(value: &Value) -> Option<String> {
     match value {

@@ -1,7 +1,6 @@
 //! `path = value` pairs, as of `--set`, over the text of a scenario.
 
-use super::read::default_name;
-use super::reader::kind;
+use super::reader::{default_name, kind};
 use aqmlab_core::problem::{clip, unknown};
 use toml::{Table, Value};
 

@@ -10,12 +10,16 @@ const MAX_BURST: u32 = 2;
 impl Sender {
     /// New data are acknowledged: all that was outstanding at the loss, or only a part.
     pub(crate) fn newreno_on_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
-        if ack < self.recover && self.last_cut == LastCut::FastRetransmit {
+        if Some(ack) < self.recover && self.last_cut == LastCut::FastRetransmit {
             return self.on_partial_ack(ack, now, params, net);
         }
-        self.leave_recovery();
+        let in_recovery = self.last_cut == LastCut::FastRetransmit;
         self.first_partial_seen = false;
-        self.advance(ack, now, params);
+        self.take_new_ack(ack, now, params);
+        if in_recovery && !params.open_on_exit {
+            // RFC 6582, section 3.2, step 3: a full ACK releases no burst.
+            self.cc.cwnd = self.cc.cwnd.min(f64::from(self.flight().max(1) + 1));
+        }
         self.send_allowed(now, params, net, u32::MAX);
     }
 

@@ -7,8 +7,7 @@ use aqmlab_core::Time;
 impl Sender {
     /// New data are acknowledged: leave recovery, open the window.
     pub(crate) fn reno_on_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.leave_recovery();
-        self.advance(ack, now, params);
+        self.take_new_ack(ack, now, params);
         self.send_allowed(now, params, net, u32::MAX);
     }
 
@@ -21,7 +20,8 @@ impl Sender {
         }
         if self.duplicate_acks == params.dup_ack_threshold {
             // ns-2 lets a sender that is still in recovery retransmit again, and one that has only its SYN through.
-            if self.may_fast_retransmit(params) || self.last_cut == LastCut::FastRetransmit {
+            let again = self.last_cut == LastCut::FastRetransmit && self.flight() > 0;
+            if again || self.may_fast_retransmit(params) {
                 self.fast_retransmit(now, params, net);
             }
         } else if self.last_cut == LastCut::FastRetransmit {

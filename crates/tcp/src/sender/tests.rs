@@ -458,7 +458,6 @@ fn a_second_timeout_of_a_segment_leaves_ssthresh_alone_under_rfc_5681() {
 }
 
 #[test]
-#[ignore = "not yet so: limited transmit counts"]
 fn rfc_5681_leaves_limited_transmit_out_of_the_flight_it_halves() {
     // 10 segments in flight when the first was lost; the two sent by limited transmit do not count (section 3.2, step 2).
     let mut bench = rfc(&[]).grown(0);
@@ -467,7 +466,6 @@ fn rfc_5681_leaves_limited_transmit_out_of_the_flight_it_halves() {
 }
 
 #[test]
-#[ignore = "not yet so: the ACK that ends recovery opens the window as well"]
 fn rfc_5681_leaves_recovery_with_a_window_of_ssthresh_and_rfc_6582_with_no_more() {
     let after_recovery = |variant| {
         let mut bench = bench(variant, Profile::Rfc, &[]).grown(0);
@@ -482,7 +480,6 @@ fn rfc_5681_leaves_recovery_with_a_window_of_ssthresh_and_rfc_6582_with_no_more(
 }
 
 #[test]
-#[ignore = "not yet so: the segment after the last is sent"]
 fn duplicates_after_close_invent_no_segment() {
     let mut bench = reno(&[("careful", "false")]).grown(1);
     bench.sender.close();
@@ -496,7 +493,6 @@ fn duplicates_after_close_invent_no_segment() {
 }
 
 #[test]
-#[ignore = "not yet so: the careful rule needs an ACK above 0"]
 fn without_a_syn_rfc_6582_repairs_a_lost_segment_0_without_a_timeout() {
     let mut bench = rfc(&[("syn", "false")]);
     bench.open();
@@ -507,7 +503,6 @@ fn without_a_syn_rfc_6582_repairs_a_lost_segment_0_without_a_timeout() {
 }
 
 #[test]
-#[ignore = "not yet so: a partial ACK cancels the timing of a later segment"]
 fn only_fast_retransmit_and_timeout_cancel_the_timing_of_a_segment() {
     let mut bench = newreno(&[]).in_recovery();
     bench.sender.rtt = Rtt::new(&bench.params, Span::ZERO);

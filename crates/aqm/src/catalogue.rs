@@ -83,6 +83,9 @@ macro_rules! built_in {
             fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self { $(Self::$variant(aqm) => aqm.on_dequeue(packet, queue, cx)),* }
             }
+            fn acts_on_dequeue(&self) -> bool {
+                match self { $(Self::$variant(aqm) => aqm.acts_on_dequeue()),* }
+            }
             fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 match self { $(Self::$variant(aqm) => aqm.on_overflow(queue, cx)),* }
             }

@@ -1,8 +1,8 @@
 //! What every scheme must satisfy, put to it through the queue that hosts it.
 //!
-//! Public, so that a scheme written elsewhere can be put to the same test: [`check`] takes any [`Entry`].
+//! Public, so that a scheme written elsewhere can be put to the same test: [`check`] takes any [`Aqm`].
 
-use crate::{Aqm, Carried, Ctx, Entry, Fifo, Limit, QueueView};
+use crate::{Aqm, Carried, Ctx, Fifo, Limit, Observable, QueueView};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// One thing that happens to a queue.
@@ -49,13 +49,18 @@ pub struct End {
 
 /// Puts the scheme to `steps`; the error says which clause of the contract it broke.
 ///
-/// The clauses: accounts balance after every step; packets leave in the order in which they joined; only ECN-capable
-/// packets are marked; every observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
-pub fn check(entry: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End, String> {
-    let view = bench::queue(0);
-    let scheme = entry.build(entry.info.name, &[], &view).map_err(|problems| problems.to_string())?;
+/// The queue is that of [`bench::queue`], with room for 100 packets. The clauses: accounts balance after every step;
+/// packets leave in the order in which they joined; only ECN-capable packets (`ect`) are marked; a scheme that does not
+/// act on departures signals none; every observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
+pub fn check(
+    scheme: impl Aqm,
+    observables: &[Observable],
+    steps: &[Step],
+    ect: bool,
+    seed: u64,
+) -> Result<End, String> {
     let mut host = Host {
-        fifo: Fifo::new(scheme, view, Limit::Packets(100), true),
+        fifo: Fifo::new(scheme, bench::queue(0), Limit::Packets(100), true),
         rng: Stream::new(seed, "contract", 0),
         now: Time::ZERO,
         next_tick: Time::ZERO,
@@ -67,10 +72,10 @@ pub fn check(entry: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End,
                 number += 1;
                 host.with(|fifo, cx| fifo.enqueue(Numbered { number, size, ect, marked: false }, cx));
             }
-            Step::Depart => departed.extend(host.with(Fifo::dequeue).map(|(packet, _)| packet)),
+            Step::Depart => departed.extend(host.depart()?),
             Step::Wait(span) => host.wait(span),
         }
-        host.verify(entry)?;
+        host.verify(observables)?;
     }
     if departed.windows(2).any(|pair| pair[0].number >= pair[1].number) {
         return Err("packets left out of order".into());
@@ -78,20 +83,30 @@ pub fn check(entry: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End,
     if departed.iter().any(|packet| packet.marked && !packet.ect) {
         return Err("a packet that cannot carry a mark was marked".into());
     }
-    let observed = (0..entry.observables.len()).map(|i| host.fifo.scheme().observe(i)).collect();
+    let observed = (0..observables.len()).map(|i| host.fifo.scheme().observe(i)).collect();
     Ok(End { departed: departed.iter().map(|packet| (packet.number, packet.marked)).collect(), observed })
 }
 
-struct Host {
-    fifo: Fifo<Numbered>,
+struct Host<A> {
+    fifo: Fifo<A, Numbered>,
     rng: Stream,
     now: Time,
     next_tick: Time,
 }
 
-impl Host {
-    fn with<T>(&mut self, act: impl FnOnce(&mut Fifo<Numbered>, &mut Ctx) -> T) -> T {
+impl<A: Aqm> Host<A> {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Fifo<A, Numbered>, &mut Ctx) -> T) -> T {
         act(&mut self.fifo, &mut Ctx { now: self.now, rng: &mut self.rng })
+    }
+
+    fn depart(&mut self) -> Result<Option<Numbered>, String> {
+        let signals = |fifo: &Fifo<A, Numbered>| fifo.accounts().dropped + fifo.accounts().marked;
+        let before = signals(&self.fifo);
+        let departed = self.with(Fifo::dequeue);
+        if signals(&self.fifo) != before && !self.fifo.scheme().acts_on_dequeue() {
+            return Err("signals on departure, but says that it does not act on departures".into());
+        }
+        Ok(departed.map(|(packet, _)| packet))
     }
 
     fn wait(&mut self, span: Span) {
@@ -106,11 +121,11 @@ impl Host {
         self.now = end;
     }
 
-    fn verify(&self, entry: &Entry) -> Result<(), String> {
+    fn verify(&self, observables: &[Observable]) -> Result<(), String> {
         if !self.fifo.accounts_balance() {
             return Err(format!("accounts do not balance: {:?}", self.fifo.accounts()));
         }
-        for (i, observable) in entry.observables.iter().enumerate() {
+        for (i, observable) in observables.iter().enumerate() {
             let value = self.fifo.scheme().observe(i);
             if !value.is_finite() {
                 return Err(format!("{} is {value}", observable.name));

@@ -1,6 +1,6 @@
 //! One queue, one scheme: owns the packets and does all marking, dropping and counting.
 
-use crate::{AnyAqm, Aqm, Ctx, OVERFLOW, PacketView, QueueView, Verdict, Why};
+use crate::{Aqm, Ctx, OVERFLOW, PacketView, QueueView, Verdict, Why};
 use aqmlab_core::Time;
 use std::collections::VecDeque;
 
@@ -48,8 +48,8 @@ struct Waiting<P> {
 }
 
 /// First in, first out, under one scheme.
-pub struct Fifo<P> {
-    scheme: AnyAqm,
+pub struct Fifo<A, P> {
+    scheme: A,
     waiting: VecDeque<Waiting<P>>,
     view: QueueView,
     limit: Limit,
@@ -74,9 +74,9 @@ fn fate(verdict: Verdict, can_mark: bool) -> Fate {
     }
 }
 
-impl<P: Carried> Fifo<P> {
+impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// An empty queue, which `view` describes; `ecn` lets it mark instead of dropping.
-    pub fn new(scheme: AnyAqm, view: QueueView, limit: Limit, ecn: bool) -> Self {
+    pub fn new(scheme: A, view: QueueView, limit: Limit, ecn: bool) -> Self {
         let room = match limit {
             Limit::Packets(packets) => packets.min(1 << 16) as usize,
             Limit::Bytes(_) => 1 << 10,
@@ -86,7 +86,7 @@ impl<P: Carried> Fifo<P> {
     }
 
     /// The scheme.
-    pub fn scheme(&self) -> &AnyAqm {
+    pub fn scheme(&self) -> &A {
         &self.scheme
     }
 

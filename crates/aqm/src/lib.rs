@@ -104,7 +104,13 @@ pub trait Aqm {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
-    /// A packet is about to leave from the head. After a drop, the next head is shown at once.
+    /// Whether [`Aqm::on_dequeue`] does anything. If not, a departure is known as soon as a packet is accepted, and a
+    /// host may save itself the events.
+    fn acts_on_dequeue(&self) -> bool {
+        false
+    }
+    /// A packet is about to leave from the head. After a drop, the next head is shown at once. Asked only if
+    /// [`Aqm::acts_on_dequeue`] says so.
     #[inline]
     fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass

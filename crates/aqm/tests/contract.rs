@@ -1,7 +1,8 @@
 //! Every scheme of the catalogue is put to the contract; none is named, so a new one is tested by being listed.
 
-use aqmlab_aqm::contract::{Step, check};
-use aqmlab_aqm::{Aqm, CATALOGUE, Carried, Ctx, Entry, Fifo, Limit, QueueView, entry};
+use aqmlab_aqm::contract;
+use aqmlab_aqm::contract::{End, Step, bench};
+use aqmlab_aqm::{AnyAqm, Aqm, CATALOGUE, Carried, Ctx, Entry, Fifo, Limit, PacketView, QueueView, Verdict, entry};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -28,6 +29,12 @@ const HOUR: Span = Span(3_600_000_000_000_000);
 /// Packets that fill the queue, and some more.
 fn burst() -> impl Iterator<Item = Step> {
     (0..150).map(|_| Step::Arrive(1000))
+}
+
+/// Puts a scheme of the catalogue, with its defaults, to `steps`.
+fn check(scheme: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End, String> {
+    let built = scheme.build(scheme.info.name, &[], &bench::queue(0)).map_err(|problems| problems.to_string())?;
+    contract::check(built, scheme.observables, steps, ect, seed)
 }
 
 fn put_all_to(steps: &[Step]) -> Result<(), String> {
@@ -216,7 +223,7 @@ impl Carried for Packet {
 
 /// A queue on a link that takes a packet each millisecond, with room for 100 and a target of 50.
 struct IdleQueue {
-    fifo: Fifo<Packet>,
+    fifo: Fifo<AnyAqm, Packet>,
     rng: Stream,
     now: Time,
     next_tick: Time,
@@ -252,4 +259,30 @@ impl IdleQueue {
     fn signalled(&self) -> u64 {
         self.fifo.accounts().dropped + self.fifo.accounts().marked
     }
+}
+
+/// Breaks one clause of the contract at a time.
+struct Broken(&'static str);
+
+impl Aqm for Broken {
+    fn on_dequeue(&mut self, _: &PacketView, _: &QueueView, _: &mut Ctx) -> Verdict {
+        if self.0 == "departure" { Verdict::Drop("broken") } else { Verdict::Pass }
+    }
+    fn observe(&self, _: usize) -> f64 {
+        match self.0 {
+            "probability" => 1.5,
+            "finite" => f64::NAN,
+            _ => 0.5,
+        }
+    }
+}
+
+#[test]
+fn a_scheme_that_breaks_the_contract_is_told_which_clause() {
+    let steps = [Step::Arrive(1000), Step::Depart];
+    let told = |clause| contract::check(Broken(clause), &[aqmlab_aqm::P], &steps, false, 1);
+    assert!(told("nothing").is_ok());
+    assert_eq!(told("probability").unwrap_err(), "p = 1.5 is not in 0 ..= 1");
+    assert_eq!(told("finite").unwrap_err(), "p is NaN");
+    assert!(told("departure").unwrap_err().contains("does not act on departures"));
 }

@@ -180,7 +180,7 @@ impl Quantity for bool {
 }
 
 /// A quantity that is derived from the rest of the scenario unless it is given.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Auto<Q> {
     /// Written `"auto"`.
     Auto,
@@ -194,6 +194,16 @@ impl<Q> Auto<Q> {
         match self {
             Auto::Auto => derive(),
             Auto::Given(value) => value,
+        }
+    }
+}
+
+/// Only given values compare, so that "auto" lies in every range.
+impl<Q: PartialOrd> PartialOrd for Auto<Q> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        match (self, other) {
+            (Auto::Given(a), Auto::Given(b)) => a.partial_cmp(b),
+            _ => None,
         }
     }
 }

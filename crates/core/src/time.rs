@@ -45,16 +45,17 @@ impl Span {
     }
 }
 
+/// Saturates: what lies beyond the clock never comes.
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
-        Time(self.0 + span.0)
+        Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
     fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 

@@ -4,7 +4,6 @@
 //! queue at about a nanosecond each. What is out of order, and all timers, go to a 4-ary heap.
 
 use aqmlab_core::Time;
-use std::hint::select_unpredictable;
 
 /// Time in the upper half; order of insertion, then the heap's slot, in the lower.
 type Key = u128;
@@ -76,8 +75,8 @@ impl<E: Copy + Default> Calendar<E> {
     pub fn pop(&mut self) -> Option<(Time, &E)> {
         let mut lane = 0;
         for i in 1..self.lanes.len().min(MAX_LANES) {
-            // Which lane is next cannot be predicted, so it is selected, not branched on.
-            lane = select_unpredictable(self.heads[i] < self.heads[lane], i, lane);
+            // Which lane is next cannot be predicted, so it is computed, not branched on.
+            lane += (i - lane) * usize::from(self.heads[i] < self.heads[lane]);
         }
         let first = self.heads[lane];
         if first == NO_EVENT {
@@ -138,12 +137,11 @@ impl<E: Copy + Default> Calendar<E> {
                 break;
             }
             let children = &self.heap[first_child..len.min(first_child + 4)];
-            let (mut least, mut least_key) = (0, children[0]);
-            for (i, child) in children.iter().enumerate().skip(1) {
-                if *child < least_key {
-                    (least, least_key) = (i, *child);
-                }
+            let mut least = 0;
+            for i in 1..children.len() {
+                least += (i - least) * usize::from(children[i] < children[least]);
             }
+            let least_key = children[least];
             if least_key >= key {
                 break;
             }

@@ -1,45 +1,85 @@
 //! A queueing link: a queue under a scheme, and the transmitter behind it.
 
-use crate::calendar::Lane;
-use crate::event::Packet;
+use crate::calendar::{Calendar, Lane};
+use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
 use crate::scenario::LinkSpec;
-use aqmlab_aqm::{AnyAqm, Ctx, Fifo};
+use aqmlab_aqm::{AnyAqm, Aqm, Ctx, Fifo};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// A link in a running world.
+///
+/// Where the scheme acts on arrivals only, a packet's departure is known when it is accepted: it leaves after all that
+/// is before it. The link then needs no event for it; it catches up with its own departures whenever it is looked at. At
+/// one instant an arrival comes before a departure, as it mostly does in the order of insertion. Where the scheme also
+/// acts on departures, the end of each transmission is an event.
 pub struct Link {
-    pub queue: Fifo<Packet>,
+    pub queue: Fifo<AnyAqm, Packet>,
     pub meter: LinkMeter,
     /// Lane of the end of transmissions, which come one by one.
     pub lane: Lane,
-    in_service: Option<Packet>,
+    departures_known: bool,
+    in_service: Option<(Packet, Time)>,
+    /// When all that was accepted will have been sent, where departures are known.
+    clear_at: Time,
     rate: Rate,
-    /// Size of the last packet sent and what it took.
+    /// Size of the last packet timed and what its transmission takes.
     transmission: (u16, Span),
     rng: Stream,
 }
 
+/// What follows from the arrival of a packet.
+pub enum Offered {
+    /// Nothing: it was dropped, or waits behind others.
+    Nothing,
+    /// The transmitter is free: a transmission may start.
+    MayStart,
+    /// The packet will have been sent at this time.
+    SentAt(Time),
+}
+
 impl Link {
-    pub fn new(spec: &LinkSpec, scheme: AnyAqm, seed: u64, lane: Lane) -> Self {
+    pub fn new(spec: &LinkSpec, scheme: AnyAqm, seed: u64, calendar: &mut Calendar<Event>) -> Self {
+        let departures_known = !scheme.acts_on_dequeue();
         Self {
+            departures_known,
+            lane: if departures_known { Lane::HEAP } else { calendar.lane() },
             queue: Fifo::new(scheme, spec.empty_queue(), spec.buffer, false),
             meter: LinkMeter::new(spec.buffer),
-            lane,
             in_service: None,
+            clear_at: Time::ZERO,
             rate: spec.rate,
             transmission: (0, Span::ZERO),
             rng: Stream::new(seed, &format!("links.{}.aqm", spec.name), 0),
         }
     }
 
-    /// A packet arrives at the queue; true if a transmission may start.
+    /// As for a scheme that acts on departures: to hold one way of sending against the other.
+    #[cfg(test)]
+    pub fn make_departures_events(&mut self) {
+        self.departures_known = false;
+    }
+
+    /// A packet arrives at the queue.
     #[inline]
-    pub fn offer(&mut self, packet: Packet, now: Time) -> bool {
-        if self.queue.enqueue(packet, &mut Ctx { now, rng: &mut self.rng }) {
-            self.meter.on_queue(self.queue.len(), now);
+    pub fn offer(&mut self, packet: Packet, now: Time) -> Offered {
+        self.catch_up(now);
+        let accepted = self.queue.enqueue(packet, &mut Ctx { now, rng: &mut self.rng });
+        if !accepted {
+            return Offered::Nothing;
         }
-        self.in_service.is_none()
+        self.meter.on_queue(self.queue.len(), now);
+        match (self.departures_known, self.in_service) {
+            (true, in_service) => {
+                self.clear_at = now.max(self.clear_at) + self.transmission(packet.size);
+                if in_service.is_none() {
+                    self.start_service(now);
+                }
+                Offered::SentAt(self.clear_at)
+            }
+            (false, None) => Offered::MayStart,
+            (false, Some(_)) => Offered::Nothing,
+        }
     }
 
     /// Takes the next packet into service; returns when its transmission ends.
@@ -51,29 +91,54 @@ impl Link {
             self.meter.on_queue(self.queue.len(), now);
         }
         let (packet, since) = next?;
-        if packet.size != self.transmission.0 {
-            self.transmission = (packet.size, self.rate.transmission(u32::from(packet.size)));
-        }
-        let end = now + self.transmission.1;
+        let end = now + self.transmission(packet.size);
         self.meter.on_service(now, now.since(since), end);
-        self.in_service = Some(packet);
+        self.in_service = Some((packet, end));
         Some(end)
     }
 
     /// The transmission has ended.
     #[inline]
     pub fn finish_service(&mut self) -> Option<Packet> {
-        self.in_service.take()
+        self.in_service.take().map(|(packet, _)| packet)
+    }
+
+    /// Goes through the departures before now that made no event.
+    #[inline]
+    pub fn catch_up(&mut self, now: Time) {
+        while self.departures_known
+            && let Some((_, end)) = self.in_service
+            && end < now
+        {
+            self.in_service = None;
+            self.start_service(end);
+        }
     }
 
     /// Runs the scheme's periodic update.
     pub fn tick(&mut self, now: Time) {
+        self.catch_up(now);
         self.queue.tick(&mut Ctx { now, rng: &mut self.rng });
     }
 
     /// Metrics count from now.
     pub fn restart_meters(&mut self, now: Time) {
+        self.catch_up(now);
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
+    }
+
+    /// Accounts for the time up to now.
+    pub fn pass_time(&mut self, now: Time) {
+        self.catch_up(now);
+        self.meter.pass_time(now);
+    }
+
+    #[inline]
+    fn transmission(&mut self, size: u16) -> Span {
+        if size != self.transmission.0 {
+            self.transmission = (size, self.rate.transmission(u32::from(size)));
+        }
+        self.transmission.1
     }
 }

@@ -3,7 +3,7 @@
 use crate::calendar::{Calendar, Lane};
 use crate::event::{Event, Packet};
 use crate::flow::{Flow, Group};
-use crate::link::Link;
+use crate::link::{Link, Offered};
 use crate::meter::GroupMeter;
 use crate::result::{Engine, FlowResult, LinkResult, Output, RunResult, Series, jain};
 use crate::route::Routes;
@@ -109,8 +109,7 @@ impl<'a> World<'a> {
             if let Some(period) = scheme.tick_every() {
                 self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
             }
-            let lane = self.calendar.lane();
-            self.links.push(Link::new(spec, scheme, options.seed, lane));
+            self.links.push(Link::new(spec, scheme, options.seed, &mut self.calendar));
         }
         Ok(())
     }
@@ -125,9 +124,11 @@ impl<'a> World<'a> {
             let flow = self.flows.len() as u32;
             self.flows.push(Flow::new(Sender::new(spec.variant, &spec.tcp, phase), route, group as u32));
             let start = Time::ZERO + batch.start.draw(i, &mut stream("start", i));
-            self.calendar.push(Lane::HEAP, start, Event::Open { flow });
-            if let Some(stop) = &batch.stop {
-                let stop = Time::ZERO + stop.draw(i, &mut stream("stop", i));
+            let stop = batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut stream("stop", i)));
+            if stop.is_none_or(|stop| start < stop) {
+                self.calendar.push(Lane::HEAP, start, Event::Open { flow });
+            }
+            if let Some(stop) = stop {
                 self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
             }
         }
@@ -170,7 +171,7 @@ impl<'a> World<'a> {
         }
         self.now = self.end;
         for link in &mut self.links {
-            link.meter.pass_time(self.end);
+            link.pass_time(self.end);
             debug_assert!(link.queue.accounts_balance());
         }
         Ok(())
@@ -180,8 +181,10 @@ impl<'a> World<'a> {
     fn arrive(&mut self, packet: Packet) {
         let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
         let index = route.hops[packet.hop as usize].link;
-        if self.links[index].offer(packet, self.now) {
-            self.start_service(index as u32);
+        match self.links[index].offer(packet, self.now) {
+            Offered::Nothing => {}
+            Offered::MayStart => self.start_service(index as u32),
+            Offered::SentAt(time) => self.forward(packet, time),
         }
     }
 
@@ -196,23 +199,24 @@ impl<'a> World<'a> {
     #[inline]
     fn sent(&mut self, index: u32) {
         if let Some(packet) = self.links[index as usize].finish_service() {
-            self.forward(packet);
+            self.forward(packet, self.now);
         }
         self.start_service(index);
     }
 
-    /// On to the next link, or through the receiver and back as an ACK: nothing happens on that way but delay.
+    /// From a link that has sent the packet, or will have at `sent`: on to the next link, or through the receiver and
+    /// back as an ACK. Nothing happens on that way but delay.
     #[inline]
-    fn forward(&mut self, mut packet: Packet) {
+    fn forward(&mut self, mut packet: Packet, sent: Time) {
         let flow = &mut self.flows[packet.flow as usize];
         let route = &self.routes.routes[flow.route as usize];
         let onward = route.hops[packet.hop as usize].onward;
         packet.hop += 1;
         if (packet.hop as usize) < route.hops.len() {
-            self.calendar.push(onward.lane, self.now + onward.delay, packet.arrival());
+            self.calendar.push(onward.lane, sent + onward.delay, packet.arrival());
             return;
         }
-        let received = flow.egress(&packet, &self.groups[flow.group as usize], route, self.now + onward.delay);
+        let received = flow.egress(&packet, &self.groups[flow.group as usize], route, sent + onward.delay);
         let ack = flow.receiver.on_segment(packet.seq);
         if received <= self.warmup {
             flow.delivered_before = flow.receiver.in_order();
@@ -271,7 +275,8 @@ impl<'a> World<'a> {
     }
 
     fn sample(&mut self) {
-        for (series, link) in self.series.iter_mut().zip(&self.links) {
+        for (series, link) in self.series.iter_mut().zip(&mut self.links) {
+            link.catch_up(self.now);
             let mut columns = series.columns.iter_mut().map(|(_, values)| values);
             columns.next().into_iter().for_each(|time| time.push(self.now.seconds()));
             columns.next().into_iter().for_each(|queue| queue.push(f64::from(link.queue.len())));
@@ -361,3 +366,6 @@ impl<'a> World<'a> {
         starts_in_time && !stops_too_soon
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -198,6 +198,22 @@ fn a_closed_flow_falls_silent() {
 }
 
 #[test]
+fn a_flow_whose_stop_is_drawn_before_its_start_sends_nothing() {
+    let times = [("flows.ftp.start", "{ values = [\"0 s\", \"20 s\"] }"), ("flows.ftp.stop", "15 s")];
+    let (_, flows) = window_limited("droptail", 2, 3, &times);
+    // The first flow alone, for 5 s.
+    let packets = 3.0 * 5.0 / 0.025;
+    assert!((flows.goodput * MEASURED / PAYLOAD - packets).abs() <= 3.0);
+}
+
+#[test]
+fn an_absurdly_slow_access_link_delivers_nothing() {
+    // One packet takes 5.9 days; what is sent again meanwhile would end after the last time there is.
+    let slow = [("flows.ftp.access_rate", "1 bit/s"), ("flows.ftp.packet", "64000 B"), ("duration", "100000 s")];
+    assert_eq!(measure("droptail", &slow).1.goodput, 0.0);
+}
+
+#[test]
 fn scaling_time_by_ten_scales_only_time() {
     let count = |scale: &[(&str, &str)]| {
         let (link, flows) = window_limited("droptail", 4, 20, scale);

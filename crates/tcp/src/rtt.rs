@@ -21,6 +21,8 @@ pub struct Rtt {
     phase: Span,
 }
 
+/// RFC 6298, (5.7).
+const RTO_AFTER_LOST_SYN: Span = Span(3_000_000_000_000);
 /// ns-2 backs off by doubling up to this, and on while the timeout is below its maximum.
 const MAX_BACKOFF: u32 = 64;
 
@@ -55,6 +57,14 @@ impl Rtt {
     pub fn on_retransmit(&mut self, seq: u32) {
         if self.timed.is_some_and(|(timed, _)| timed == seq) {
             self.timed = None;
+        }
+    }
+
+    /// The SYN was lost and data begin: RFC 6298, (5.7).
+    pub fn after_lost_syn(&mut self) {
+        if self.rto < RTO_AFTER_LOST_SYN {
+            self.rto = RTO_AFTER_LOST_SYN;
+            self.backoff = 1;
         }
     }
 

@@ -229,10 +229,13 @@ impl Sender {
         }
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
-        let first = self.highest_ack.is_none();
+        let handshake_done = self.highest_ack.is_none() && params.syn;
         self.acknowledge(ack, now, params);
+        if handshake_done && self.timeouts > 0 {
+            self.rtt.after_lost_syn();
+        }
         self.restart_timer(now, params);
-        if first && params.syn {
+        if handshake_done {
             self.cc.cwnd = self.initial_window;
         } else if in_recovery && !params.open_on_exit {
             self.cc.cwnd = self.cc.ssthresh;

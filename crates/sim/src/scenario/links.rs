@@ -14,7 +14,8 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     let name = link.name("bottleneck");
     let rate: Option<Rate> = link.required("rate", "\"45 Mbit/s\"");
     let rate = link.within("rate", rate, "1 bit/s", "10 Tbit/s");
-    let delay = link.optional::<Span>("delay").unwrap_or(Span::ZERO);
+    let delay: Option<Span> = link.optional("delay");
+    let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, flows);
     let target = read_target(&mut link, rate, buffer, flows);
     let aqm = match AqmChoice::parse(link.text("aqm").unwrap_or("droptail")) {
@@ -29,52 +30,51 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     Some(LinkSpec { name, rate: rate?, delay, buffer: buffer?, target: target?, aqm: aqm?, fixed })
 }
 
-/// Packets, bytes, or multiples of the bandwidth-delay product at the longest RTT.
 fn read_buffer(link: &mut Reader, rate: Option<Rate>, flows: &[FlowSpec]) -> Option<Limit> {
-    let text = match link.raw("buffer") {
-        None => {
-            link.refuse("buffer", "missing; write e.g. buffer = \"900 packets\", \"1 MB\" or \"2 bdp\"");
-            return None;
-        }
-        Some(value) => scalar(value).unwrap_or_else(|| kind(value).to_string()),
+    let Some(value) = link.raw("buffer") else {
+        link.refuse("buffer", "missing; write e.g. buffer = \"900 packets\", \"1 MB\" or \"2 bdp\"");
+        return None;
     };
-    let packets = if let Some(multiple) = text.trim().strip_suffix("bdp") {
-        let longest = flows.iter().map(|f| f.rtt.typical_longest().seconds()).fold(0.0, f64::max);
-        f64::parse(multiple)
-            .map(|m| m * rate.map_or(0.0, |r| r.0) * longest / 8.0 / mean_wire_size(flows))
-            .map(f64::ceil)
-    } else if text.trim_end().ends_with('B') {
-        match Bytes::parse(&text) {
-            Ok(Bytes(bytes)) if (1.0..=1e12).contains(&bytes) => return Some(Limit::Bytes(bytes as u64)),
-            Ok(_) => Err(format!("\"{}\" is out of range: must lie in 1 B ..= 1000 GB", clip(&text))),
-            Err(reason) => Err(reason),
-        }
-    } else {
-        Packets::parse(&text).map(|p| p.0)
-    };
-    match packets {
-        Ok(packets) if (1.0..=1e7).contains(&packets) && packets.fract() == 0.0 => Some(Limit::Packets(packets as u32)),
-        Ok(_) => {
-            link.refuse(
-                "buffer",
-                format!("\"{}\" is out of range: must be a whole number in 1 packet ..= 10000000 packets", clip(&text)),
-            );
-            None
-        }
-        Err(reason) => {
-            link.refuse("buffer", reason);
-            None
-        }
+    let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
+    if text.trim().ends_with("bdp") && rate.is_none() {
+        return None; // what is wrong with the rate has been said
     }
+    limit(&text, rate, flows).map_err(|reason| link.refuse("buffer", reason)).ok()
+}
+
+/// Packets, bytes, or multiples of the bandwidth-delay product at the longest RTT.
+fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, String> {
+    if text.trim().ends_with('B') {
+        return match Bytes::parse(text)? {
+            Bytes(bytes) if (1.0..=1e12).contains(&bytes) => Ok(Limit::Bytes(bytes as u64)),
+            _ => Err(format!("\"{}\" is out of range: must lie in 1 B ..= 1000000 MB", clip(text))),
+        };
+    }
+    let packets = match text.trim().strip_suffix("bdp") {
+        Some(multiple) => {
+            let longest = flows.iter().map(|f| f.rtt.typical_longest().seconds()).fold(0.0, f64::max);
+            let bdp = rate.map_or(0.0, |rate| rate.0) * longest / 8.0 / mean_wire_size(flows);
+            (f64::parse(multiple)? * bdp).ceil()
+        }
+        None => Packets::parse(text)?.0,
+    };
+    if !(1.0..=1e7).contains(&packets) || packets.fract() != 0.0 {
+        return Err(format!(
+            "\"{}\" is out of range: must be a whole number in 1 packet ..= 10000000 packets",
+            clip(text)
+        ));
+    }
+    Ok(Limit::Packets(packets as u32))
 }
 
 /// Packets, or a delay at the link's rate; a third of the buffer (as in the papers) when it is not given.
 fn read_target(link: &mut Reader, rate: Option<Rate>, buffer: Option<Limit>, flows: &[FlowSpec]) -> Option<f64> {
+    let value = link.raw("target");
     let room = match buffer? {
         Limit::Packets(packets) => f64::from(packets),
         Limit::Bytes(bytes) => bytes as f64 / mean_wire_size(flows),
     };
-    let Some(value) = link.raw("target") else { return Some(room / 3.0) };
+    let Some(value) = value else { return Some(room / 3.0) };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
     let packets = match Packets::parse(&text) {
         Ok(Packets(packets)) => Ok(packets),

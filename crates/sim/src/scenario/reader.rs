@@ -16,6 +16,15 @@ pub struct Reader<'a, 'f> {
     found: &'f mut Found,
 }
 
+/// What a unit asks for, for a message.
+fn wanted(unit: &str) -> &str {
+    match unit {
+        "1" => "a number",
+        "switch" => "true or false",
+        unit => unit,
+    }
+}
+
 /// What an entry of a list is called when it has no name.
 pub fn default_name(list: &str) -> &'static str {
     if list == "links" { "bottleneck" } else { "flows" }
@@ -81,7 +90,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     pub fn optional<Q: Quantity>(&mut self, key: &'static str) -> Option<Q> {
         let value = self.raw(key)?;
         match scalar(value)
-            .ok_or_else(|| format!("expected {}, found {}", Q::UNIT, kind(value)))
+            .ok_or_else(|| format!("expected {}, found {}", wanted(Q::UNIT), kind(value)))
             .and_then(|t| Q::parse(&t))
         {
             Ok(quantity) => Some(quantity),
@@ -111,7 +120,8 @@ impl<'a, 'f> Reader<'a, 'f> {
         let quantity = quantity?;
         let bound = |text| Q::parse(text).expect("bounds in this module parse");
         if quantity < bound(least) || quantity > bound(greatest) {
-            self.refuse(key, format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", quantity.text()));
+            let given = self.table.get(key).and_then(scalar).unwrap_or_else(|| quantity.text());
+            self.refuse(key, format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(&given)));
             return None;
         }
         Some(quantity)

@@ -4,11 +4,17 @@ use super::reader::{default_name, kind};
 use aqmlab_core::problem::{clip, unknown};
 use toml::{Table, Value};
 
+/// Longest path; nothing in a scenario lies deeper.
+const MAX_KEYS: usize = 8;
+
 /// Sets `links.bottleneck.rate` and the like: list items go by their `name` or their index.
 pub fn set(table: &mut Table, path: &str, text: &str) -> Result<(), String> {
     let mut keys: Vec<&str> = path.split('.').collect();
     if keys.iter().any(|key| key.is_empty()) {
         return Err("is not a path; write e.g. links.bottleneck.rate=\"15 Mbit/s\"".into());
+    }
+    if keys.len() > MAX_KEYS {
+        return Err(format!("is a path of {} keys; at most {MAX_KEYS}", keys.len()));
     }
     let last = keys.pop().unwrap_or_default();
     let (mut place, mut keys) = (table, keys.into_iter());

@@ -420,14 +420,6 @@ fn after_close_nothing_new_is_sent_but_losses_are_repaired() {
 }
 
 #[test]
-fn a_sender_closed_before_it_opens_has_nothing_to_send() {
-    let mut bench = reno(&[]);
-    bench.sender.close();
-    assert_eq!(bench.sender.deadline(), Time::NEVER);
-    assert_eq!(bench.sent(), []);
-}
-
-#[test]
 fn rfc_starts_with_ten_segments_and_a_timeout_of_a_second() {
     let mut bench = rfc(&[]);
     assert_eq!(bench.open(), [0]);

@@ -1,0 +1,66 @@
+use super::*;
+use crate::scenario;
+
+const TWO_LINKS: &str = r#"
+schema = 1
+duration = "4 s"
+warmup = "1 s"
+
+[[links]]
+name = "first"
+rate = "5 Mbit/s"
+delay = "3 ms"
+buffer = "60 packets"
+
+[[links]]
+name = "second"
+rate = "4 Mbit/s"
+buffer = "40 packets"
+
+[[flows]]
+name = "long"
+count = 12
+rtt = { uniform = ["20 ms", "90 ms"] }
+start = { uniform = ["0 s", "1 s"] }
+
+[[flows]]
+name = "cross"
+count = 4
+path = ["second"]
+rtt = { uniform = ["10 ms", "40 ms"] }
+access_rate = "20 Mbit/s"
+tcp = { profile = "ns2" }
+"#;
+
+fn result(scenario: &Scenario, aqm: &AqmChoice, departures_as_events: bool) -> RunResult {
+    let options = RunOptions { aqm: Some(aqm), seed: 3, ..RunOptions::default() };
+    let mut world = World::new(scenario, options).unwrap();
+    if departures_as_events {
+        world.links.iter_mut().for_each(Link::make_departures_events);
+    }
+    world.run(None).unwrap();
+    let mut result = world.output(options).result;
+    result.engine.events = 0;
+    result
+}
+
+/// Also where an arrival and a departure fall on one instant, as they do under self-clocking: the arrival comes first, for
+/// its event was pushed a propagation delay before, longer than any transmission here.
+#[test]
+fn departures_foreseen_and_departures_as_events_give_the_same_run() {
+    let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
+    for entry in aqmlab_aqm::CATALOGUE {
+        let aqm = AqmChoice { name: entry.info.name.into(), params: Vec::new() };
+        let foreseen = result(&scenario, &aqm, false).json();
+        assert!(foreseen.contains("\"dropped\""));
+        assert_eq!(foreseen, result(&scenario, &aqm, true).json(), "{}", entry.info.name);
+    }
+}
+
+#[test]
+fn a_cancelled_run_yields_nothing() {
+    let scenario = scenario::parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
+    let cancel = AtomicBool::new(true);
+    let outcome = run(&scenario, RunOptions { cancel: Some(&cancel), ..RunOptions::default() });
+    assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
+}

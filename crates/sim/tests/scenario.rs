@@ -1,0 +1,582 @@
+//! What the scenario language refuses and how it says so; that no text makes it panic; units and overrides.
+
+use aqmlab_aqm::Limit;
+use aqmlab_core::Span;
+use aqmlab_sim::Scenario;
+use aqmlab_sim::scenario::{Law, parse};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const VALID: &str = r#"schema = 1
+title = "a valid scenario"
+duration = "10 s"
+warmup = "1 s"
+sample = "10 ms"
+
+[[links]]
+name = "bottleneck"
+rate = "8 Mbit/s"
+delay = "1 ms"
+buffer = "100 packets"
+target = "30 packets"
+aqm = "droptail"
+
+[[links]]
+name = "uplink"
+rate = "20 Mbit/s"
+buffer = "50 kB"
+fixed = true
+
+[[flows]]
+name = "ftp"
+kind = "ftp"
+count = 3
+path = ["bottleneck", "uplink"]
+rtt = "20 ms"
+start = "0 s"
+stop = "8 s"
+packet = "1000 B"
+access_rate = "100 Mbit/s"
+ecn = false
+tcp = { variant = "reno", profile = "ns2", window = "64 packets" }
+
+[[flows]]
+name = "late"
+rtt = { lognormal = { median = "50 ms", sigma = 0.4 } }
+groups = [{ count = 2, start = "1 s" }, { count = 3, start = { uniform = ["2 s", "3 s"] }, stop = "9 s" }]
+tcp = "newreno"
+
+[schemes.pi]
+a = 2e-5
+"#;
+
+/// What is wrong with a text, line by line.
+fn problems(text: &str, overrides: &[(&str, &str)]) -> String {
+    let overrides: Vec<_> = overrides.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+    parse(text, "test", &overrides).map_or_else(|problems| problems.to_string(), |_| "nothing".into())
+}
+
+fn valid_with(overrides: &[(&str, &str)]) -> Scenario {
+    let overrides: Vec<_> = overrides.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+    parse(VALID, "test", &overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems}"))
+}
+
+/// Each row: a line of the valid scenario, what stands there instead, and a part of a line of the answer.
+fn each_is_refused(rows: &[(&str, &str, &str)]) {
+    for (line, instead, expected) in rows {
+        assert_eq!(VALID.matches(line).count(), 1, "{line} stands once in the valid scenario");
+        let found = problems(&VALID.replace(line, instead), &[]);
+        assert!(found.contains(expected), "{line} -> {instead}\n  gives:    {found}\n  expected: {expected}");
+    }
+}
+
+#[test]
+fn the_valid_scenario_is_valid() {
+    assert_eq!(problems(VALID, &[]), "nothing");
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest_choice() {
+    each_is_refused(&[
+        ("duration = \"10 s\"", "duraton = \"10 s\"", "duraton: unknown key \"duraton\"; did you mean \"duration\"?"),
+        ("target = ", "tagret = ", "links.bottleneck.tagret: unknown key \"tagret\"; did you mean \"target\"?"),
+        ("count = 3\n", "cuont = 3\n", "flows.ftp.cuont: unknown key \"cuont\"; did you mean \"count\"?"),
+        ("{ count = 2,", "{ count = 2, begin = 1,", "flows.late.groups.0.begin: unknown key \"begin\";"),
+        ("window = ", "windwo = ", "flows.ftp.tcp.windwo: unknown parameter \"windwo\"; did you mean \"window\"?"),
+        ("\"reno\"", "\"remo\"", "flows.ftp.tcp.variant: unknown choice \"remo\"; did you mean \"reno\"?"),
+        ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
+        ("tcp = \"newreno\"", "tcp = \"cubic\"", "flows.late.tcp: unknown choice \"cubic\"; known: reno, newreno"),
+        (
+            "\"droptail\"",
+            "\"drop_tial\"",
+            "links.bottleneck.aqm: unknown scheme \"drop_tial\"; did you mean \"droptail\"?",
+        ),
+        ("\"droptail\"", "\"pi:aa=1\"", "pi.aa: unknown parameter \"aa\"; did you mean \"a\"?"),
+        ("\"droptail\"", "\"pi:a\"", "links.bottleneck.aqm: \"a\" is not a parameter; write pi:name=value,..."),
+        ("[schemes.pi]", "[schemes.pie]", "schemes.pie: unknown scheme \"pie\"; did you mean \"pi\"?"),
+        ("a = 2e-5", "c = 2e-5", "schemes.pi.c: unknown parameter \"c\"; did you mean"),
+        ("kind = \"ftp\"", "kind = \"http\"", "flows.ftp.kind: unknown kind \"http\";"),
+        ("\"uplink\"]", "\"uplnik\"]", "flows.ftp.path: unknown link \"uplnik\"; did you mean \"uplink\"?"),
+        (
+            "uniform = ",
+            "unifrom = ",
+            "flows.late.groups.1.start: unknown distribution \"unifrom\"; did you mean \"uniform\"?",
+        ),
+    ]);
+}
+
+#[test]
+fn units_are_asked_for_and_held_against_the_dimension() {
+    each_is_refused(&[
+        ("\"10 s\"", "10", "duration: \"10\" has no unit; write e.g. \"80 ms\""),
+        ("\"8 Mbit/s\"", "8e6", "links.bottleneck.rate: \"8000000\" has no unit; write e.g. \"45 Mbit/s\""),
+        ("\"100 packets\"", "100", "links.bottleneck.buffer: \"100\" has no unit; write e.g. \"300 packets\""),
+        ("packet = \"1000 B\"", "packet = 1000", "flows.ftp.packet: \"1000\" has no unit; write e.g. \"1000 B\""),
+        ("\"8 Mbit/s\"", "\"8 Mbits\"", "links.bottleneck.rate: \"8 Mbits\" is not a rate: units are"),
+        ("\"8 Mbit/s\"", "\"8 Mbits\"", "did you mean \"Mbit/s\"?"),
+        ("\"20 ms\"", "\"20 msec\"", "flows.ftp.rtt: \"20 msec\" is not a time: units are"),
+        ("\"10 s\"", "\"10 packets\"", "duration: \"10 packets\" is not a time"),
+        ("\"30 packets\"", "\"30 Mbit/s\"", "links.bottleneck.target: \"30 Mbit/s\" is not a number of packets"),
+        ("\"30 packets\"", "\"30 Mbit/s\"", ", or a delay such as \"10 ms\""),
+        ("\"100 packets\"", "\"100 ms\"", "links.bottleneck.buffer: \"100 ms\" is not a number of packets"),
+        ("a = 2e-5", "a = \"2e-5 packets\"", "schemes.pi.a: \"2e-5 packets\" is not a plain number"),
+    ]);
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    each_is_refused(&[
+        ("\"10 s\"", "\"0 s\"", "duration: \"0 s\" is out of range: must lie in 1 us ..= 1000000 s"),
+        ("\"10 s\"", "\"-10 s\"", "duration: \"-10 s\" is negative; times are 0 s or more"),
+        ("\"10 s\"", "\"2000000 s\"", "duration: \"2000000 s\" is out of range"),
+        ("\"10 s\"", "\"1e300 s\"", "duration: \"1e300 s\" is too long"),
+        ("\"10 s\"", "\"1e999 s\"", "duration: \"1e999 s\" is too large"),
+        ("\"10 s\"", "nan", "duration: \"NaN\" is not a number"),
+        ("\"10 s\"", "inf", "duration: \"inf\" is not a number"),
+        ("\"1 s\"\nsample", "\"10 s\"\nsample", "warmup: \"10 s\" must be shorter than the duration"),
+        ("\"10 ms\"\n", "\"0 s\"\n", "sample: \"0 s\" is out of range"),
+        ("\"10 ms\"\n", "\"1 ns\"\n", "sample: \"1 ns\" is out of range"),
+        ("\"8 Mbit/s\"", "\"0 Mbit/s\"", "links.bottleneck.rate: \"0 Mbit/s\" is out of range: must lie in 1 bit/s"),
+        ("\"8 Mbit/s\"", "\"-8 Mbit/s\"", "links.bottleneck.rate: \"-8 Mbit/s\" is out of range"),
+        ("\"8 Mbit/s\"", "\"1e9 Tbit/s\"", "links.bottleneck.rate: "),
+        ("\"100 packets\"", "\"0 packets\"", "links.bottleneck.buffer: \"0 packets\" is out of range"),
+        ("\"100 packets\"", "\"-1 packets\"", "links.bottleneck.buffer: \"-1 packets\" is out of range"),
+        (
+            "\"100 packets\"",
+            "\"1.5 packets\"",
+            "links.bottleneck.buffer: \"1.5 packets\" is out of range: must be a whole",
+        ),
+        ("\"100 packets\"", "\"1e8 packets\"", "links.bottleneck.buffer: \"1e8 packets\" is out of range"),
+        ("\"100 packets\"", "\"0 bdp\"", "links.bottleneck.buffer: \"0 bdp\" is out of range"),
+        ("\"100 packets\"", "\"two bdp\"", "links.bottleneck.buffer: \"two\" is not a number"),
+        ("\"50 kB\"", "\"0 B\"", "links.uplink.buffer: \"0 B\" is out of range"),
+        ("\"50 kB\"", "\"1e18 B\"", "links.uplink.buffer: \"1e18 B\" is out of range"),
+        ("\"30 packets\"", "\"0 packets\"", "links.bottleneck.target: \"0 packets\" must be above 0"),
+        ("\"30 packets\"", "\"101 packets\"", "\"101 packets\" must be above 0 and not above the buffer (100 packets)"),
+        ("\"30 packets\"", "\"1 s\"", "links.bottleneck.target: \"1 s\" must be above 0 and not above the buffer"),
+        ("count = 3\n", "count = 0\n", "flows.ftp.count: \"0\" is out of range: must lie in 1 ..= 2000000"),
+        ("count = 3\n", "count = -3\n", "flows.ftp.count: \"-3\" is not a whole number"),
+        ("count = 3\n", "count = 2.5\n", "flows.ftp.count: \"2.5\" is not a whole number"),
+        ("count = 3\n", "count = 2000001\n", "flows.ftp.count: \"2000001\" is out of range"),
+        ("count = 3\n", "count = 2000000\n", "flows: more than 2000000 flows"),
+        (
+            "packet = \"1000 B\"",
+            "packet = \"0 B\"",
+            "flows.ftp.packet: \"0 B\" is out of range: must lie in 1 B ..= 64000 B",
+        ),
+        ("packet = \"1000 B\"", "packet = \"1 MB\"", "flows.ftp.packet: \"1 MB\" is out of range"),
+        ("\"100 Mbit/s\"", "\"0 bit/s\"", "flows.ftp.access_rate: \"0 bit/s\" is out of range"),
+        (
+            "\"64 packets\"",
+            "\"0 packets\"",
+            "flows.ftp.tcp.window: \"0 packets\" is out of range: must lie in 1 packet",
+        ),
+        (
+            "window = ",
+            "min_rto = \"2 s\", max_rto = \"1 s\", window = ",
+            "flows.ftp.tcp: min_rto must not exceed max_rto",
+        ),
+        ("a = 2e-5", "a = 2", "schemes.pi.a: \"2\" is out of range: must lie in 0 ..= 1"),
+        ("sigma = 0.4", "sigma = -1", "flows.late.rtt: sigma \"-1\" is out of range: must lie in 0 ..= 10"),
+    ]);
+}
+
+#[test]
+fn contradictions_between_fields_are_refused() {
+    each_is_refused(&[
+        ("\"20 ms\"", "\"1.9 ms\"", "\"1.9 ms\" is shorter than the path's own delay, there and back: 2 ms"),
+        (
+            "\"20 ms\"",
+            "{ uniform = [\"1 ms\", \"9 ms\"] }",
+            "flows.ftp.rtt: \"1 ms\" is shorter than the path's own delay",
+        ),
+        (
+            "\"20 ms\"",
+            "{ values = [\"9 ms\", \"1 ms\"] }",
+            "flows.ftp.rtt: \"1 ms\" is shorter than the path's own delay",
+        ),
+        ("\"8 s\"", "\"0 s\"", "flows.ftp.stop: \"0 s\" is not after the start (0 s)"),
+        ("\"0 s\"", "\"9 s\"", "flows.ftp.stop: \"8 s\" is not after the start (9 s)"),
+        ("\"0 s\"", "\"11 s\"", "flows.ftp.start: \"11 s\" is after the end of the run (10 s)"),
+        ("\"50 kB\"", "\"1039 B\"", "flows.ftp.packet: 1040 B on the wire do not fit the buffer of links.uplink"),
+        ("\"bottleneck\", \"uplink\"]", "\"uplink\", \"uplink\"]", "flows.ftp.path: crosses \"uplink\" twice"),
+        ("\"bottleneck\", \"uplink\"]", "]", "flows.ftp.path: expected a list of links such as [\"bottleneck\"]"),
+        ("name = \"uplink\"", "name = \"bottleneck\"", "links.bottleneck: this name is used twice"),
+        ("name = \"late\"", "name = \"ftp\"", "flows.ftp: this name is used twice"),
+        ("tcp = \"newreno\"", "count = 4", "flows.late.count: stands beside groups; give it in each group"),
+        ("tcp = \"newreno\"", "start = \"1 s\"", "flows.late.start: stands beside groups; give it in each group"),
+        ("ecn = false", "ecn = true", "flows.ftp.ecn: true is not available yet"),
+        ("schema = 1", "schema = 2", "schema: 2 is not known; this version reads schema 1"),
+        ("\"droptail\"", "\"red:min_th=30 packets,max_th=20 packets\"", "red: min_th must be below max_th"),
+    ]);
+}
+
+#[test]
+fn what_is_missing_is_named_with_an_example() {
+    each_is_refused(&[
+        ("schema = 1\n", "", "schema: missing; write e.g. schema = 1"),
+        ("duration = \"10 s\"\n", "", "duration: missing; write e.g. duration = \"100 s\""),
+        ("rate = \"8 Mbit/s\"\n", "", "links.bottleneck.rate: missing; write e.g. rate = \"45 Mbit/s\""),
+        ("buffer = \"100 packets\"\n", "", "links.bottleneck.buffer: missing; write e.g. buffer = \"900 packets\""),
+        ("rtt = \"20 ms\"\n", "", "flows.ftp.rtt: missing; write e.g. rtt = \"80 ms\""),
+    ]);
+    let empty = problems("", &[]);
+    for part in ["schema: missing", "duration: missing", "links: missing", "flows: missing"] {
+        assert!(empty.contains(part), "{empty}");
+    }
+}
+
+#[test]
+fn distributions_are_read_strictly() {
+    let rtt = |law: &str| problems(&VALID.replace("rtt = \"20 ms\"", &format!("rtt = {law}")), &[]);
+    for (law, expected) in [
+        ("{ lognormal = { median = \"9 ms\" } }", "lognormal takes { median = \"149 ms\", sigma = 0.405 }"),
+        ("{ lognormal = \"9 ms\" }", "lognormal takes { median = \"149 ms\", sigma = 0.405 }"),
+        ("{ lognormal = { median = \"9 ms\", sigma = \"x\" } }", "\"x\" is not a number"),
+        ("{ lognormal = { median = 9, sigma = 1 } }", "\"9\" has no unit"),
+        ("{ uniform = [\"9 ms\"] }", "uniform takes two times, the smaller first"),
+        ("{ uniform = [\"9 ms\", \"8 ms\"] }", "uniform takes two times, the smaller first"),
+        ("{ uniform = \"9 ms\" }", "expected a list of times, found text"),
+        ("{ uniform = [9, 10] }", "\"9\" has no unit"),
+        ("{ values = [] }", "expected a list of times, found a list"),
+        ("{ values = [[\"9 ms\"]] }", "expected a time, found a list"),
+        ("{ exponential = \"-9 ms\" }", "\"-9 ms\" is negative"),
+        ("{ exponential = { mean = \"9 ms\" } }", "expected a time, found a table"),
+        ("{}", "a distribution has one name; known: uniform, exponential, lognormal, values"),
+        ("{ exponential = \"9 ms\", values = [\"9 ms\"] }", "a distribution has one name"),
+        ("{ pareto = \"9 ms\" }", "unknown distribution \"pareto\"; known:"),
+    ] {
+        let expected = format!("flows.ftp.rtt: {expected}");
+        assert!(rtt(law).contains(&expected), "{law}: {}", rtt(law));
+    }
+}
+
+#[test]
+fn wrong_types_are_refused_everywhere() {
+    let keys = [
+        "schema",
+        "title",
+        "duration",
+        "warmup",
+        "sample",
+        "links",
+        "flows",
+        "schemes",
+        "schemes.pi",
+        "schemes.pi.a",
+        "links.bottleneck.rate",
+        "links.bottleneck.delay",
+        "links.bottleneck.buffer",
+        "links.bottleneck.target",
+        "links.bottleneck.aqm",
+        "links.bottleneck.fixed",
+        "links.bottleneck.name",
+        "flows.ftp.kind",
+        "flows.ftp.count",
+        "flows.ftp.path",
+        "flows.ftp.rtt",
+        "flows.ftp.start",
+        "flows.ftp.stop",
+        "flows.ftp.packet",
+        "flows.ftp.access_rate",
+        "flows.ftp.ecn",
+        "flows.ftp.tcp",
+        "flows.ftp.tcp.variant",
+        "flows.ftp.tcp.profile",
+        "flows.ftp.tcp.window",
+        "flows.late.groups",
+        "flows.late.groups.0.count",
+        "flows.late.groups.0.start",
+    ];
+    for key in keys {
+        for value in ["[1, 2]", "{ x = 1 }", "1979-05-27", "7.25", "[[]]"] {
+            let found = problems(VALID, &[(key, value)]);
+            assert!(found.lines().any(|line| line.starts_with(key)), "{key} = {value}: {found}");
+        }
+    }
+}
+
+#[test]
+fn all_problems_are_reported_together() {
+    let text = VALID.replace("\"8 Mbit/s\"", "8").replace("\"20 ms\"", "\"20\"").replace("ecn = false", "ecn = 1");
+    let found = problems(&text, &[]);
+    for path in ["links.bottleneck.rate: ", "flows.ftp.rtt: ", "flows.ftp.ecn: "] {
+        assert!(found.lines().any(|line| line.starts_with(path)), "{path} in {found}");
+    }
+}
+
+#[test]
+fn text_that_is_not_toml_is_refused_with_its_line() {
+    assert!(problems("schema = 1\nduration =\n", &[]).starts_with("test: is not TOML: line 2: "));
+    assert!(problems("schema = 1\nschema = 1\n", &[]).starts_with("test: is not TOML: line 2: "));
+    assert!(problems("\u{0}", &[]).starts_with("test: is not TOML: line 1: "));
+}
+
+#[test]
+fn deep_nesting_and_sheer_size_are_refused() {
+    const MB: usize = 1 << 20;
+    for text in [
+        "[".repeat(MB),
+        format!("a = {}", "[".repeat(MB - 4)),
+        format!("a = {}", "{a=".repeat(MB / 3 - 4)),
+        format!("{}a = 1", "a.".repeat(MB / 2 - 4)),
+        format!("[{}a]", "a.".repeat(MB / 2 - 4)),
+    ] {
+        let found = problems(&text, &[]);
+        assert!(found.starts_with("test: is not TOML: line 1: ") && found.len() < 300, "{found}");
+    }
+    assert_eq!(problems(&" ".repeat(MB + 1), &[]), "test: is not a scenario: 1048577 bytes, at most 1048576 are read");
+    let long_key = problems(&format!("{VALID}\n[{}]\n", "k".repeat(100_000)), &[]);
+    assert!(long_key.len() < 400, "{} bytes", long_key.len());
+}
+
+#[test]
+fn delays_beyond_the_clock_are_refused() {
+    assert_ne!(problems(VALID, &[("links.bottleneck.delay", "10000000 s")]), "nothing");
+}
+
+#[test]
+fn an_override_of_absurd_depth_is_refused() {
+    assert_ne!(problems(VALID, &[(&format!("{}a", "a.".repeat(60_000)), "1")]), "nothing");
+}
+
+#[test]
+fn names_are_plain_words() {
+    for name in ["", "a b", "a.b", "\u{e9}", &"n".repeat(65)] {
+        let found = problems(&VALID.replace("\"late\"", &format!("\"{name}\"")), &[]);
+        assert!(found.contains("is not a name: use up to 64 letters, digits, - and _"), "{name:?}: {found}");
+    }
+}
+
+#[test]
+fn other_units_mean_the_same() {
+    let same = [
+        ("duration = \"10 s\"", "duration = \"10000 ms\""),
+        ("warmup = \"1 s\"", "warmup = \"1e6 us\""),
+        ("sample = \"10 ms\"", "sample = \"0.01 s\""),
+        ("rate = \"8 Mbit/s\"", "rate = \"8_000 kbit/s\""),
+        ("delay = \"1 ms\"", "delay = \"1000us\""),
+        ("buffer = \"100 packets\"", "buffer = \" 1e2  packets \""),
+        ("rate = \"20 Mbit/s\"", "rate = \"0.02 Gbit/s\""),
+        ("buffer = \"50 kB\"", "buffer = \"50000 B\""),
+        ("rtt = \"20 ms\"", "rtt = { values = [\"0.02 s\"] }"),
+        ("stop = \"8 s\"", "stop = \"8e12 ps\""),
+        ("packet = \"1000 B\"", "packet = \"1 kB\""),
+        ("access_rate = \"100 Mbit/s\"", "access_rate = \"1e8 bit/s\""),
+        ("window = \"64 packets\"", "window = \"+64 packets\""),
+        ("median = \"50 ms\"", "median = \"0.05 s\""),
+        ("a = 2e-5", "a = \"0.00002\""),
+    ];
+    let other = same.iter().fold(VALID.to_string(), |text, (here, there)| {
+        assert_eq!(text.matches(here).count(), 1, "{here}");
+        text.replace(here, there)
+    });
+    let resolved = |text: &str| {
+        let mut resolved = parse(text, "test", &[]).unwrap_or_else(|problems| panic!("{problems}")).resolved();
+        assert!(resolved["schemes"]["pi"]["a"].take().as_str().is_some()); // kept as it is written
+        resolved
+    };
+    assert_eq!(resolved(VALID), resolved(&other));
+}
+
+#[test]
+fn a_buffer_or_target_may_be_given_by_the_path() {
+    // 8 Mbit/s for the longest typical RTT of 50 ms are 50 kB; the mean packet is 1040 B: 48.08, rounded up.
+    let buffer = |text| valid_with(&[("links.bottleneck.buffer", text)]).links[0].buffer;
+    assert_eq!(buffer("1 bdp"), Limit::Packets(49));
+    assert_eq!(buffer("2 bdp"), Limit::Packets(97));
+    assert_eq!(buffer("64 KiB"), Limit::Bytes(65536));
+    // 10 ms at 8 Mbit/s are 10000 B.
+    let target = |text| valid_with(&[("links.bottleneck.target", text)]).links[0].target;
+    assert!((target("10 ms") - 10_000.0 / 1040.0).abs() < 1e-12);
+    let text = VALID.replace("target = \"30 packets\"\n", "");
+    assert!((parse(&text, "test", &[]).unwrap().links[0].target - 100.0 / 3.0).abs() < 1e-12, "a third of the buffer");
+}
+
+#[test]
+fn overrides_reach_every_level_and_list_items_by_name_or_index() {
+    let scenario = valid_with(&[
+        ("duration", "20 s"),
+        ("links.bottleneck.rate", "15 Mbit/s"),
+        ("links.1.buffer", "\"20 packets\""),
+        ("flows.ftp.count", "7"),
+        ("flows.ftp.path", "[\"uplink\"]"),
+        ("flows.ftp.rtt", "{ uniform = [\"30 ms\", \"40 ms\"] }"),
+        ("flows.ftp.tcp.window", "10 packets"),
+        ("flows.late.groups.1.count", "5"),
+        ("schemes.rem.phi", "1.002"),
+    ]);
+    assert_eq!(scenario.duration, Span::from_seconds(20.0));
+    assert_eq!(scenario.links[0].rate.0, 15e6);
+    assert_eq!(scenario.links[1].buffer, Limit::Packets(20));
+    assert_eq!((scenario.flows[0].count(), &scenario.flows[0].path[..]), (7, &[1][..]));
+    assert_eq!(scenario.flows[0].rtt, Law::Uniform(Span::from_seconds(0.03), Span::from_seconds(0.04)));
+    assert_eq!(scenario.flows[0].tcp.window.0, 10.0);
+    assert_eq!(scenario.flows[1].batches.iter().map(|batch| batch.count).collect::<Vec<_>>(), [2, 5]);
+    assert!(scenario.schemes.contains(&("rem".into(), vec![("phi".into(), "1.002".into())])));
+}
+
+#[test]
+fn the_last_override_of_a_path_counts() {
+    assert_eq!(valid_with(&[("duration", "20 s"), ("duration", "30 s")]).duration, Span::from_seconds(30.0));
+}
+
+#[test]
+fn overrides_that_name_nothing_are_refused() {
+    for (path, value, expected) in [
+        (
+            "links.botleneck.rate",
+            "1 Mbit/s",
+            "links.botleneck.rate: unknown link \"botleneck\"; did you mean \"bottleneck\"?",
+        ),
+        ("links.2.rate", "1 Mbit/s", "links.2.rate: unknown link \"2\";"),
+        ("flows.http.count", "1", "flows.http.count: unknown flow \"http\";"),
+        ("flows.late.groups.2.count", "1", "flows.late.groups.2.count: unknown group \"2\";"),
+        ("links.rate", "1 Mbit/s", "links.rate: names a list; write links.NAME.rate"),
+        ("duration.x", "1", "duration.x: \"duration\" is text, not a table"),
+        ("links.bottleneck.rat", "1", "links.bottleneck.rat: unknown key \"rat\"; did you mean \"rate\"?"),
+        ("nonsense", "1", "nonsense: unknown key \"nonsense\";"),
+        ("nonsense.deep.down", "1", "nonsense: unknown key \"nonsense\";"),
+        ("schemes.pie.a", "1", "schemes.pie: unknown scheme \"pie\"; did you mean \"pi\"?"),
+        ("", "1", ": is not a path; write e.g. links.bottleneck.rate="),
+        ("links..rate", "1", "links..rate: is not a path"),
+        ("links.bottleneck.", "1", "links.bottleneck.: is not a path"),
+    ] {
+        let found = problems(VALID, &[(path, value)]);
+        assert!(found.contains(expected), "{path}: {found}");
+    }
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Pieces of scenarios, and what is like them but wrong.
+const PIECES: &[&str] = &[
+    "schema",
+    "duration",
+    "warmup",
+    "sample",
+    "links",
+    "flows",
+    "schemes",
+    "name",
+    "rate",
+    "delay",
+    "buffer",
+    "target",
+    "aqm",
+    "fixed",
+    "kind",
+    "count",
+    "path",
+    "rtt",
+    "start",
+    "stop",
+    "packet",
+    "access_rate",
+    "ecn",
+    "tcp",
+    "groups",
+    "variant",
+    "profile",
+    "uniform",
+    "exponential",
+    "lognormal",
+    "values",
+    "median",
+    "sigma",
+    "pi",
+    "red",
+    " = ",
+    "=",
+    ".",
+    ",",
+    "\n",
+    "\n[[links]]\n",
+    "\n[[flows]]\n",
+    "\n[schemes.red]\n",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"",
+    "'",
+    "#",
+    "\\",
+    "\"10 s\"",
+    "\"80 ms\"",
+    "\"8 Mbit/s\"",
+    "\"100 packets\"",
+    "\"1 bdp\"",
+    "\"1000 B\"",
+    "\"pi:a=1e-5\"",
+    "\"auto\"",
+    "0",
+    "1",
+    "-1",
+    "1e308",
+    "nan",
+    "inf",
+    "true",
+    "1979-05-27",
+    "9223372036854775807",
+    "\u{0}",
+    "\u{fffd}",
+    "\u{1f600}",
+];
+
+/// Reading must end with a scenario that can be shown, or with problems that can be printed.
+fn read(text: &str, overrides: &[(String, String)]) {
+    match parse(text, "random", overrides) {
+        Ok(scenario) => assert!(scenario.resolved().is_object()),
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+    }
+}
+
+proptest! {
+    #![proptest_config(config(2000))]
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,300}", pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
+        read(&text, &[]);
+        read(&pieces.concat(), &[]);
+    }
+
+    /// Pieces are put in place of parts of a valid scenario, so that most of it is still read.
+    #[test]
+    fn no_mutation_makes_the_reader_panic(
+        edits in prop::collection::vec((0..VALID.len(), 0usize..12, prop::sample::select(PIECES)), 1..6),
+    ) {
+        let text = edits.into_iter().fold(VALID.to_string(), |mut text, (at, length, piece)| {
+            let at = text.floor_char_boundary(at.min(text.len()));
+            let end = text.ceil_char_boundary((at + length).min(text.len()));
+            text.replace_range(at..end, piece);
+            text
+        });
+        read(&text, &[]);
+    }
+
+    #[test]
+    fn no_value_makes_the_reader_panic(
+        line in 0..VALID.lines().count(),
+        value in prop_oneof![
+            "[-+0-9.e_]{1,8} ?(s|ms|packets|bdp|B|MB|Mbit/s|bit/s|%)?".prop_map(|text| format!("\"{text}\"")),
+            prop::sample::select(PIECES).prop_map(str::to_string),
+        ],
+    ) {
+        let lines = VALID.lines().enumerate().map(|(i, text)| match text.split_once(" = ") {
+            Some((key, _)) if i == line => format!("{key} = {value}\n"),
+            _ => format!("{text}\n"),
+        });
+        read(&lines.collect::<String>(), &[]);
+    }
+
+    #[test]
+    fn no_override_makes_the_reader_panic(
+        path in prop::collection::vec(prop::sample::select(PIECES), 1..5),
+        value in prop_oneof![".{0,40}", prop::sample::select(PIECES).prop_map(str::to_string)],
+    ) {
+        read(VALID, &[(path.join("."), value.clone()), (path.concat(), value)]);
+    }
+}

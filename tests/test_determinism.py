@@ -2,12 +2,15 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import aqmlab as lab
 from conftest import Aqmlab
+
+ROOT = Path(__file__).parent.parent
 
 
 def without_wall(text: str) -> str:
@@ -19,6 +22,17 @@ def test_command_line_twice_and_python(aqmlab: Aqmlab, small: str, aqm: str) -> 
     first, second = (aqmlab("run", small, "--aqm", aqm, "--seed", 5, "--json").stdout for _ in range(2))
     assert without_wall(first) == without_wall(second)
     assert without_wall(first).strip() == without_wall(lab.run(small, aqm, seed=5).json())
+
+
+def test_the_same_bytes_from_rust(aqmlab: Aqmlab) -> None:
+    """Also at another level of optimisation, with overflow checks: the example is built with the tests' profile."""
+    file = Path(lab.__file__).parent / "scenarios" / "li2014" / "table-1.toml"
+    example = ["cargo", "run", "--quiet", "--locked", "--profile", "test", "-p", "aqmlab-sim", "--example", "run", "--"]
+    rust = subprocess.run(
+        [*example, file, "li2014/table-1", "pi", "3"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    command_line = aqmlab("run", "li2014/table-1", "--aqm", "pi", "--seed", 3, "--json").stdout
+    assert without_wall(rust) == without_wall(command_line)
 
 
 def test_seeds_differ(small: str) -> None:

@@ -18,7 +18,7 @@ setup: .venv/.installed  ## Create the virtual environment and install the pinne
 build: .venv/.built  ## Build the Rust half in release mode; leaves the command at .venv/bin/aqmlab
 
 .venv/.built: .venv/.installed $(RUST)
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked
 	touch $@
 
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/

@@ -1,5 +1,4 @@
-use super::neuron_pid::Normalise;
-use super::pid_inputs::PidInputs;
+use super::neuron::{Neuron, Normalise, PidInputs};
 use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
@@ -66,13 +65,13 @@ params! {
 
 /// See [`AnAqmParams`].
 pub struct AnAqm {
-    params: AnAqmParams,
-    weights: [f64; 6],
+    interval: Span,
+    /// Packets that the link sends in an interval.
+    capacity: f64,
+    arrived_before: u64,
     error: PidInputs,
     mismatch: PidInputs,
-    arrived_before: u64,
-    capacity: f64,
-    p: f64,
+    neuron: Neuron<6>,
 }
 
 impl Scheme for AnAqm {
@@ -97,21 +96,21 @@ impl Scheme for AnAqm {
     type Params = AnAqmParams;
 
     fn new(params: AnAqmParams, queue: &QueueView) -> Result<Self, String> {
+        let AnAqmParams { gain, d1, d2, d3, d4, d5, d6, w0, normalise, interval, mean_packet } = params;
         Ok(Self {
-            params,
-            weights: [params.w0; 6],
+            interval,
+            capacity: interval.seconds() * queue.rate.0 / (8.0 * mean_packet.0),
+            arrived_before: queue.arrived_packets,
             error: PidInputs::default(),
             mismatch: PidInputs::default(),
-            arrived_before: queue.arrived_packets,
-            capacity: params.interval.seconds() * queue.rate.0 / (8.0 * params.mean_packet.0),
-            p: 0.0,
+            neuron: Neuron { weights: [w0; 6], rates: [d1, d2, d3, d4, d5, d6], gain, normalise, p: 0.0 },
         })
     }
 }
 
 impl Aqm for AnAqm {
     fn tick_every(&self) -> Option<Span> {
-        Some(self.params.interval)
+        Some(self.interval)
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
@@ -119,25 +118,15 @@ impl Aqm for AnAqm {
         let g = (queue.arrived_packets - self.arrived_before) as f64 / self.capacity - 1.0;
         self.arrived_before = queue.arrived_packets;
         let ([x1, x2, x3], [x4, x5, x6]) = (self.error.next(e), self.mismatch.next(g));
-        let x = [x1, x2, x3, x4, x5, x6];
-        let weighted: f64 = self.weights.iter().zip(x).map(|(w, x)| w * x).sum();
-        let divisor = match self.params.normalise {
-            Normalise::Sum => self.weights.iter().sum::<f64>().max(1e-12),
-            Normalise::None => 1.0,
-        };
-        self.p = (self.p + self.params.gain * weighted / divisor).clamp(0.0, 1.0);
-        let AnAqmParams { d1, d2, d3, d4, d5, d6, .. } = self.params;
-        for ((w, d), x) in self.weights.iter_mut().zip([d1, d2, d3, d4, d5, d6]).zip(x) {
-            *w += d * e * self.p * x;
-        }
+        self.neuron.step(e, [x1, x2, x3, x4, x5, x6]);
     }
 
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
-        if cx.chance(self.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
+        if cx.chance(self.neuron.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }
 
     fn observe(&self, i: usize) -> f64 {
-        if i == 0 { self.p } else { self.weights[i - 1] }
+        if i == 0 { self.neuron.p } else { self.neuron.weights[i - 1] }
     }
 }
 
@@ -151,16 +140,16 @@ mod tests {
     fn one_step_by_hand() {
         let mut params = AnAqmParams::defaults();
         params.read("an-aqm", [("w0", "0.1")], &mut Vec::new());
-        let mut neuron = AnAqm::new(params, &bench::queue(0)).unwrap();
+        let mut an = AnAqm::new(params, &bench::queue(0)).unwrap();
         // 1000 packets/s: 1 in a millisecond. 3 arrived: g = 2. Target 50, q = 60: e = 10.
         // p = 0.01 * 0.1 * (3*10 + 3*2) = 0.036.
-        bench::tick_after(&mut neuron, 60, 3);
-        assert!((neuron.p - 0.036).abs() < 1e-15, "{}", neuron.p);
+        bench::tick_after(&mut an, 60, 3);
+        assert!((an.neuron.p - 0.036).abs() < 1e-15, "{}", an.neuron.p);
         // w1..w3 += 1e-5*10*0.036*10 = 3.6e-5; w4..w6 += 1e-4*10*0.036*2 = 7.2e-5.
-        assert!((neuron.weights[0] - 0.100036).abs() < 1e-15);
-        assert!((neuron.weights[5] - 0.100072).abs() < 1e-15);
+        assert!((an.neuron.weights[0] - 0.100036).abs() < 1e-15);
+        assert!((an.neuron.weights[5] - 0.100072).abs() < 1e-15);
         // q = 61, 1 arrived: x = (1, 11, -9, -2, 0, -4). p += 0.01 * (0.100036*3 - 0.100072*6) = -0.00300324.
-        bench::tick_after(&mut neuron, 61, 4);
-        assert!((neuron.p - 0.03299676).abs() < 1e-12, "{}", neuron.p);
+        bench::tick_after(&mut an, 61, 4);
+        assert!((an.neuron.p - 0.03299676).abs() < 1e-12, "{}", an.neuron.p);
     }
 }

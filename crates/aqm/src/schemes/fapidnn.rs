@@ -1,4 +1,4 @@
-use super::pid_inputs::PidInputs;
+use super::neuron::PidInputs;
 use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
 use aqmlab_core::{Span, choice, params};
 

@@ -5,10 +5,10 @@ mod ared;
 mod droptail;
 mod fapidnn;
 mod iapi;
+mod neuron;
 mod neuron_pid;
 mod nrl;
 mod pi;
-mod pid_inputs;
 mod red;
 mod rem;
 

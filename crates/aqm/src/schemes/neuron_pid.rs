@@ -1,16 +1,6 @@
-use super::pid_inputs::PidInputs;
+use super::neuron::{Neuron, Normalise, PidInputs};
 use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
-use aqmlab_core::{Span, choice, params};
-
-choice! {
-    /// What the weighted sum of the inputs is divided by.
-    pub enum Normalise {
-        /// The sum of the weights.
-        Sum = "sum",
-        /// Nothing.
-        None = "none",
-    }
-}
+use aqmlab_core::{Span, params};
 
 params! {
     /// Neuron PID: a PID controller whose three gains are the weights of one neuron and learn as it runs.
@@ -63,10 +53,9 @@ params! {
 
 /// See [`NeuronPidParams`].
 pub struct NeuronPid {
-    params: NeuronPidParams,
-    weights: [f64; 3],
+    interval: Span,
     inputs: PidInputs,
-    p: f64,
+    neuron: Neuron<3>,
 }
 
 impl Scheme for NeuronPid {
@@ -88,38 +77,28 @@ impl Scheme for NeuronPid {
     type Params = NeuronPidParams;
 
     fn new(params: NeuronPidParams, _: &QueueView) -> Result<Self, String> {
-        let weights = [params.w1, params.w2, params.w3];
-        Ok(Self { params, weights, inputs: PidInputs::default(), p: 0.0 })
+        let NeuronPidParams { gain, d1, d2, d3, w1, w2, w3, normalise, interval } = params;
+        let neuron = Neuron { weights: [w1, w2, w3], rates: [d1, d2, d3], gain, normalise, p: 0.0 };
+        Ok(Self { interval, inputs: PidInputs::default(), neuron })
     }
 }
 
 impl Aqm for NeuronPid {
     fn tick_every(&self) -> Option<Span> {
-        Some(self.params.interval)
+        Some(self.interval)
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let e = f64::from(queue.packets) - queue.target;
-        let x = self.inputs.next(e);
-        let weighted: f64 = self.weights.iter().zip(x).map(|(w, x)| w * x).sum();
-        let divisor = match self.params.normalise {
-            // Weights may go negative, so their sum could cross zero.
-            Normalise::Sum => self.weights.iter().sum::<f64>().max(1e-12),
-            Normalise::None => 1.0,
-        };
-        self.p = (self.p + self.params.gain * weighted / divisor).clamp(0.0, 1.0);
-        let rates = [self.params.d1, self.params.d2, self.params.d3];
-        for ((w, d), x) in self.weights.iter_mut().zip(rates).zip(x) {
-            *w += d * e * self.p * x;
-        }
+        self.neuron.step(e, self.inputs.next(e));
     }
 
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
-        if cx.chance(self.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
+        if cx.chance(self.neuron.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }
 
     fn observe(&self, i: usize) -> f64 {
-        [self.p, self.weights[0], self.weights[1], self.weights[2]][i]
+        if i == 0 { self.neuron.p } else { self.neuron.weights[i - 1] }
     }
 }
 
@@ -131,16 +110,16 @@ mod tests {
 
     #[test]
     fn two_steps_by_hand() {
-        let mut neuron = NeuronPid::new(NeuronPidParams::defaults(), &bench::queue(0)).unwrap();
+        let mut pid = NeuronPid::new(NeuronPidParams::defaults(), &bench::queue(0)).unwrap();
         // Target 50, q = 62, e = 12: x = (12, 12, 12), all weights cancel: p = 0.01 * 12.
-        bench::tick(&mut neuron, 62);
-        assert!((neuron.p - 0.12).abs() < 1e-12);
+        bench::tick(&mut pid, 62);
+        assert!((pid.neuron.p - 0.12).abs() < 1e-12);
         // w1 += 2e-6*12*0.12*12 = 3.456e-5; w2, w3 += 1.728e-6.
-        assert!((neuron.weights[0] - 0.10003456).abs() < 1e-12);
-        assert!((neuron.weights[1] - 1.000001728).abs() < 1e-12);
+        assert!((pid.neuron.weights[0] - 0.10003456).abs() < 1e-12);
+        assert!((pid.neuron.weights[1] - 1.000001728).abs() < 1e-12);
         // q = 60, e = 10: x = (-2, 10, -14); sum w*x / sum w = 8.399930... / 1.200038016
-        bench::tick(&mut neuron, 60);
+        bench::tick(&mut pid, 60);
         let hand = 0.12 + 0.01 * (0.10003456 * -2.0 + 10.00001728 + 0.100001728 * -14.0) / 1.200038016;
-        assert!((neuron.p - hand).abs() < 1e-12);
+        assert!((pid.neuron.p - hand).abs() < 1e-12);
     }
 }

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
 AQMLAB = str(Path(sys.executable).with_name("aqmlab"))
-NS2 = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), "queue=PI", "link_delay_ms=1"]
+NS2 = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), "queue=PI"]
 
 CONTESTANTS = {
     "aqmlab": [AQMLAB, "run", "li2014/table-1", "--aqm", "pi", "--json"],

@@ -1,5 +1,5 @@
 use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
-use aqmlab_core::{Auto, Bytes, Packets, Ratio, Time, choice, params};
+use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
 
 choice! {
     /// Which `max_p` the gentle line starts from.
@@ -64,7 +64,9 @@ params! {
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";
     }
     check |p| match (p.min_th, p.max_th) {
-        (Auto::Given(min), Auto::Given(max)) if min >= max => Err("min_th must be below max_th".into()),
+        (Auto::Given(min), Auto::Given(max)) if min >= max => {
+            Err(format!("min_th (\"{}\") must be below max_th (\"{}\")", min.text(), max.text()))
+        }
         _ => Ok(()),
     };
 }
@@ -161,7 +163,7 @@ impl Scheme for Red {
         let min_th = params.min_th.unwrap_or_else(|| Packets((queue.target / 20.0).max(5.0))).0;
         let max_th = params.max_th.unwrap_or_else(|| Packets((2.0 * queue.target - min_th).max(3.0 * min_th))).0;
         if min_th >= max_th {
-            return Err(format!("min_th must be below max_th, but they are {min_th} and {max_th} packets"));
+            return Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"));
         }
         Ok(Self {
             params,

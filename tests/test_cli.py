@@ -172,8 +172,8 @@ def test_reproduce_a_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
 
 
 def test_reproduce_a_figure_and_a_table_that_is_not_built(aqmlab: Aqmlab) -> None:
-    document = json.loads(aqmlab("reproduce", "li2014", "--figure", 25, "--json").stdout)
-    assert {cell["table"] for cell in document["cells"]} == {"18"}
+    document = json.loads(aqmlab("reproduce", "li2014", "--figure", 20, "--json").stdout)
+    assert {cell["table"] for cell in document["cells"]} == {"14"}
     assert document["coverage"] == {
         "cells": 32,
         "match": 0,

@@ -8,7 +8,7 @@ use aqmlab_core::Time;
 /// Time in the upper half; order of insertion, then the heap's slot, in the lower.
 type Key = u128;
 
-const SLOT_BITS: u32 = 24;
+const SLOT_BITS: u32 = 26;
 const NO_EVENT: Key = Key::MAX;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
@@ -75,8 +75,9 @@ impl<E: Copy + Default> Calendar<E> {
     pub fn pop(&mut self) -> Option<(Time, &E)> {
         let mut lane = 0;
         for i in 1..self.lanes.len().min(MAX_LANES) {
-            // Which lane is next cannot be predicted, so it is computed, not branched on.
-            lane += (i - lane) * usize::from(self.heads[i] < self.heads[lane]);
+            if self.heads[i] < self.heads[lane] {
+                lane = i;
+            }
         }
         let first = self.heads[lane];
         if first == NO_EVENT {
@@ -104,7 +105,7 @@ impl<E: Copy + Default> Calendar<E> {
                 self.slots.len() as u32 - 1
             }
         };
-        assert!(slot < 1 << SLOT_BITS, "more than 16 million events pending");
+        assert!(slot < 1 << SLOT_BITS, "more than 67 million events pending");
         let key = key | Key::from(slot);
         let mut hole = self.heap.len();
         self.heap.push(key);
@@ -137,10 +138,10 @@ impl<E: Copy + Default> Calendar<E> {
                 break;
             }
             let children = &self.heap[first_child..len.min(first_child + 4)];
-            let mut least = 0;
-            for i in 1..children.len() {
-                least += (i - least) * usize::from(children[i] < children[least]);
-            }
+            let least = match children.len() {
+                4 => least_of_four(children),
+                few => (0..few).min_by_key(|i| children[*i]).unwrap_or(0),
+            };
             let least_key = children[least];
             if least_key >= key {
                 break;
@@ -150,6 +151,13 @@ impl<E: Copy + Default> Calendar<E> {
         }
         self.heap[hole] = key;
     }
+}
+
+/// Which of four keys is the least. That cannot be predicted, so it is computed in two rounds, not branched on.
+#[inline(always)]
+fn least_of_four(keys: &[Key]) -> usize {
+    let (first, second) = (usize::from(keys[1] < keys[0]), 2 + usize::from(keys[3] < keys[2]));
+    first + (second - first) * usize::from(keys[second] < keys[first])
 }
 
 /// First in, first out; grows when full, to a power of two.

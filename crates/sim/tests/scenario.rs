@@ -154,11 +154,11 @@ fn values_out_of_range_are_refused() {
         ("\"30 packets\"", "\"0 packets\"", "links.bottleneck.target: \"0 packets\" must be above 0"),
         ("\"30 packets\"", "\"101 packets\"", "\"101 packets\" must be above 0 and not above the buffer (100 packets)"),
         ("\"30 packets\"", "\"1 s\"", "links.bottleneck.target: \"1 s\" must be above 0 and not above the buffer"),
-        ("count = 3\n", "count = 0\n", "flows.ftp.count: \"0\" is out of range: must lie in 1 ..= 2000000"),
+        ("count = 3\n", "count = 0\n", "flows.ftp.count: \"0\" is out of range: must lie in 1 ..= 1000000"),
         ("count = 3\n", "count = -3\n", "flows.ftp.count: \"-3\" is not a whole number"),
         ("count = 3\n", "count = 2.5\n", "flows.ftp.count: \"2.5\" is not a whole number"),
-        ("count = 3\n", "count = 2000001\n", "flows.ftp.count: \"2000001\" is out of range"),
-        ("count = 3\n", "count = 2000000\n", "flows: more than 2000000 flows"),
+        ("count = 3\n", "count = 1000001\n", "flows.ftp.count: \"1000001\" is out of range"),
+        ("count = 3\n", "count = 1000000\n", "flows: more than 1000000 flows"),
         (
             "packet = \"1000 B\"",
             "packet = \"0 B\"",
@@ -207,7 +207,11 @@ fn contradictions_between_fields_are_refused() {
         ("tcp = \"newreno\"", "start = \"1 s\"", "flows.late.start: stands beside groups; give it in each group"),
         ("ecn = false", "ecn = true", "flows.ftp.ecn: true is not available yet"),
         ("schema = 1", "schema = 2", "schema: 2 is not known; this version reads schema 1"),
-        ("\"droptail\"", "\"red:min_th=30 packets,max_th=20 packets\"", "red: min_th must be below max_th"),
+        (
+            "\"droptail\"",
+            "\"red:min_th=30 packets,max_th=20 packets\"",
+            "red: min_th (\"30 packets\") must be below max_th (\"20 packets\")",
+        ),
     ]);
 }
 

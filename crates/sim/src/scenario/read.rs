@@ -14,7 +14,7 @@ const MAX_TEXT: usize = 1 << 20;
 /// Most points of a time series.
 const MAX_SAMPLES: u64 = 50_000_000;
 /// Most flows in a scenario.
-const MAX_FLOWS: u32 = 2_000_000;
+const MAX_FLOWS: u32 = 1_000_000;
 
 /// Reads a scenario; `overrides` are `path = value` pairs as of `--set`, such as `links.bottleneck.rate = 15 Mbit/s`.
 pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {

@@ -1,14 +1,18 @@
-//! One run: the events there are and the loop that handles them.
+//! One run: the world of a scenario, and the loop that handles its events.
+
+mod output;
+#[cfg(test)]
+mod tests;
 
 use crate::calendar::{Calendar, Lane};
 use crate::event::{Event, Packet};
 use crate::flow::{Flow, Group};
 use crate::link::{Link, Offered};
 use crate::meter::GroupMeter;
-use crate::result::{Engine, FlowResult, LinkResult, Output, RunResult, Series, jain};
+use crate::result::{Output, Series};
 use crate::route::Routes;
 use crate::scenario::{AqmChoice, Batch, Scenario};
-use aqmlab_aqm::{Aqm, Limit};
+use aqmlab_aqm::Aqm;
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +68,8 @@ struct World<'a> {
     warmup: Time,
     links: Vec<Link>,
     flows: Vec<Flow>,
+    /// For each flow: it is active during all of the measured time.
+    always_active: Vec<bool>,
     routes: Routes,
     groups: Vec<Group>,
     group_meters: Vec<GroupMeter>,
@@ -82,6 +88,7 @@ impl<'a> World<'a> {
             warmup: Time::ZERO + scenario.warmup,
             links: Vec::new(),
             flows: Vec::new(),
+            always_active: Vec::new(),
             routes: Routes::new(),
             groups: scenario.flows.iter().map(Group::new).collect(),
             group_meters: vec![GroupMeter::default(); scenario.flows.len()],
@@ -131,6 +138,7 @@ impl<'a> World<'a> {
             if let Some(stop) = stop {
                 self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
             }
+            self.always_active.push(start <= self.warmup && stop.is_none_or(|stop| stop >= self.end));
         }
     }
 
@@ -277,10 +285,12 @@ impl<'a> World<'a> {
     fn sample(&mut self) {
         for (series, link) in self.series.iter_mut().zip(&mut self.links) {
             link.catch_up(self.now);
-            let mut columns = series.columns.iter_mut().map(|(_, values)| values);
-            columns.next().into_iter().for_each(|time| time.push(self.now.seconds()));
-            columns.next().into_iter().for_each(|queue| queue.push(f64::from(link.queue.len())));
-            columns.enumerate().for_each(|(i, values)| values.push(link.queue.scheme().observe(i)));
+            let waiting = f64::from(link.queue.len());
+            let shown = (0..).map(|i| link.queue.scheme().observe(i));
+            let values = [self.now.seconds(), waiting].into_iter().chain(shown);
+            for ((_, column), value) in series.columns.iter_mut().zip(values) {
+                column.push(value);
+            }
         }
         self.calendar.push(Lane::HEAP, self.now + self.scenario.sample, Event::Sample);
     }
@@ -295,77 +305,4 @@ impl<'a> World<'a> {
             meter.timeouts_before += u64::from(flow.sender.timeouts());
         }
     }
-
-    fn output(self, options: RunOptions) -> Output {
-        let named = options.aqm.unwrap_or(&self.scenario.links[0].aqm);
-        let result = RunResult {
-            schema: 1,
-            scenario: self.scenario.name.clone(),
-            aqm: named.name.clone(),
-            seed: options.seed,
-            links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
-            flows: (0..self.groups.len()).map(|i| (self.scenario.flows[i].name.clone(), self.flow_result(i))).collect(),
-            engine: Engine { events: self.events, wall: 0.0 },
-        };
-        Output { result, series: self.series }
-    }
-
-    fn link_result(&self, index: usize) -> LinkResult {
-        let (spec, link) = (&self.scenario.links[index], &self.links[index]);
-        let (meter, accounts) = (&link.meter, link.queue.accounts());
-        let (queue_mean, queue_std) = meter.queue_mean_and_std();
-        let (queue_delay_mean, queue_delay_std, queue_delay_p99) = meter.sojourn();
-        let buffer = match spec.buffer {
-            Limit::Packets(packets) => f64::from(packets),
-            Limit::Bytes(_) => 3.0 * spec.target,
-        };
-        let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
-        LinkResult {
-            utilisation: meter.utilisation(self.now),
-            drop_ratio: per_arrival(accounts.dropped),
-            mark_ratio: per_arrival(accounts.marked),
-            queue_mean,
-            queue_std,
-            queue_p95: meter.queue_quantile(0.95),
-            queue_delay_mean,
-            queue_delay_std,
-            queue_delay_p99,
-            settling_time: meter.settling_time(spec.target, 0.1 * buffer),
-            arrived: accounts.arrived,
-            departed: accounts.departed,
-            dropped: accounts.dropped,
-            marked: accounts.marked,
-            drops: accounts.drops.iter().copied().collect(),
-        }
-    }
-
-    fn flow_result(&self, group: usize) -> FlowResult {
-        let (spec, meter) = (&self.scenario.flows[group], &self.group_meters[group]);
-        let flows = || self.flows.iter().filter(|flow| flow.group as usize == group);
-        let syn = u32::from(spec.tcp.syn);
-        let segments = |flow: &Flow| f64::from(flow.delivered.max(syn) - flow.delivered_before.max(syn));
-        let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
-        let active =
-            spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).map(|b| self.always_active(b));
-        let active_flows: Vec<f64> =
-            flows().zip(active).filter(|(_, active)| *active).map(|(flow, _)| segments(flow)).collect();
-        FlowResult {
-            count: spec.count(),
-            goodput: bits * flows().map(segments).sum::<f64>(),
-            jain: jain(active_flows.iter().copied()),
-            packet_delay_mean: meter.packet_delay.mean(),
-            packet_delay_std: meter.packet_delay.std(),
-            retransmits: flows().map(|f| u64::from(f.sender.retransmits())).sum::<u64>() - meter.retransmits_before,
-            timeouts: flows().map(|f| u64::from(f.sender.timeouts())).sum::<u64>() - meter.timeouts_before,
-        }
-    }
-
-    fn always_active(&self, batch: &Batch) -> bool {
-        let starts_in_time = Time::ZERO + batch.start.typical_longest() <= self.warmup;
-        let stops_too_soon = batch.stop.as_ref().is_some_and(|stop| Time::ZERO + stop.least() < self.end);
-        starts_in_time && !stops_too_soon
-    }
 }
-
-#[cfg(test)]
-mod tests;

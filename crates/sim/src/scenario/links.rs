@@ -17,7 +17,11 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, flows);
-    let target = read_target(&mut link, rate, buffer, flows);
+    let room = buffer.map(|buffer| match buffer {
+        Limit::Packets(packets) => f64::from(packets),
+        Limit::Bytes(bytes) => bytes as f64 / mean_wire_size(flows),
+    });
+    let target = read_target(&mut link, rate, room, flows);
     let aqm = match AqmChoice::parse(link.text("aqm").unwrap_or("droptail")) {
         Ok(choice) => Some(choice),
         Err(reason) => {
@@ -27,7 +31,7 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     };
     let fixed = link.optional("fixed").unwrap_or(false);
     link.finish();
-    Some(LinkSpec { name, rate: rate?, delay, buffer: buffer?, target: target?, aqm: aqm?, fixed })
+    Some(LinkSpec { name, rate: rate?, delay, buffer: buffer?, room: room?, target: target?, aqm: aqm?, fixed })
 }
 
 fn read_buffer(link: &mut Reader, rate: Option<Rate>, flows: &[FlowSpec]) -> Option<Limit> {
@@ -68,12 +72,8 @@ fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, St
 }
 
 /// Packets, or a delay at the link's rate; a third of the buffer (as in the papers) when it is not given.
-fn read_target(link: &mut Reader, rate: Option<Rate>, buffer: Option<Limit>, flows: &[FlowSpec]) -> Option<f64> {
-    let value = link.raw("target");
-    let room = match buffer? {
-        Limit::Packets(packets) => f64::from(packets),
-        Limit::Bytes(bytes) => bytes as f64 / mean_wire_size(flows),
-    };
+fn read_target(link: &mut Reader, rate: Option<Rate>, room: Option<f64>, flows: &[FlowSpec]) -> Option<f64> {
+    let (value, room) = (link.raw("target"), room?);
     let Some(value) = value else { return Some(room / 3.0) };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
     let packets = match Packets::parse(&text) {

@@ -48,6 +48,8 @@ pub struct LinkSpec {
     pub delay: Span,
     /// How much may wait.
     pub buffer: Limit,
+    /// The same in packets of mean size.
+    pub room: f64,
     /// Reference queue of the schemes that have one, packets.
     pub target: f64,
     /// Scheme when the run names none.

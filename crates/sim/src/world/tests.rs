@@ -1,4 +1,5 @@
 use super::*;
+use crate::result::RunResult;
 use crate::scenario;
 
 const TWO_LINKS: &str = r#"

@@ -10,6 +10,17 @@ import pytest
 from conftest import COMMAND, SMALL
 
 
+def wait_until_simulating(process: "subprocess.Popen[str]") -> None:
+    """Return when a thread beside the first is at work; the runs are made there."""
+    threads = Path(f"/proc/{process.pid}/task")
+    for _ in range(600):
+        assert process.poll() is None
+        if len(list(threads.iterdir())) > 1:
+            return
+        time.sleep(0.1)
+    pytest.fail("no simulation began within a minute")
+
+
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
     world = tmp_path / "long.toml"
@@ -22,8 +33,7 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2)
-    assert process.poll() is None
+    wait_until_simulating(process)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -9,14 +9,16 @@ class InputError(ValueError):
     """A scenario, scheme or parameter that cannot be used; the text names each problem on its own line."""
 
 class Interrupted(Exception):
-    """The run was cancelled through its `Cancel`."""
+    """The run was cancelled through its `Watch`."""
 
 @final
-class Cancel:
+class Watch:
     """A flag shared with running simulations; any thread may raise it."""
     def __init__(self) -> None: ...
     def cancel(self) -> None: ...
     def is_cancelled(self) -> bool: ...
+    @property
+    def now(self) -> float: ...
 
 @final
 class Scenario:
@@ -49,7 +51,7 @@ def run(
     aqm: str | None = None,
     seed: int = 1,
     series: bool = False,
-    cancel: Cancel | None = None,
+    watch: Watch | None = None,
 ) -> Run: ...
 def version() -> str: ...
 def build_profile() -> str: ...

@@ -2,15 +2,18 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from aqmlab import _core
-from aqmlab._core import Cancel, InputError, Scenario
+from aqmlab._core import InputError, Scenario, Watch
 from aqmlab.results import RunResult
 
-Progress = Callable[[int, int], None]
-"""Called after each run with the number of runs done and of all runs."""
+Progress = Callable[[float, int], None]
+"""Called now and then with the number of runs done, parts of runs included, and of all runs."""
+
+LOOK_EVERY = 0.2
+"""Seconds between looks at how far the runs have come."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Failure:
 
 
 def run_many(
-    tasks: Sequence[Task], jobs: int | None = None, on_done: Progress | None = None
+    tasks: Sequence[Task], jobs: int | None = None, on_progress: Progress | None = None
 ) -> list[RunResult | Failure]:
     """Do all tasks, `jobs` at a time, and return their outcomes in the order of the tasks.
 
@@ -43,22 +46,33 @@ def run_many(
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs: {jobs}: at least one run at a time")
-    cancel = Cancel()
+    watches = [Watch() for _ in tasks]
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         try:
-            futures = [pool.submit(_simulate, task, cancel) for task in tasks]
-            for done, _ in enumerate(as_completed(futures), start=1):
-                if on_done:
-                    on_done(done, len(tasks))
+            futures = [pool.submit(_simulate, task, watch) for task, watch in zip(tasks, watches, strict=True)]
+            while wait(futures, timeout=LOOK_EVERY).not_done:
+                if on_progress:
+                    on_progress(_done(tasks, watches, futures), len(tasks))
+            if on_progress:
+                on_progress(len(tasks), len(tasks))
         except BaseException:
-            cancel.cancel()
+            for watch in watches:
+                watch.cancel()
             pool.shutdown(cancel_futures=True)
             raise
     return [_outcome(task, future) for task, future in zip(tasks, futures, strict=True)]
 
 
-def _simulate(task: Task, cancel: Cancel) -> RunResult:
-    return RunResult.of(_core.run(task.scenario, task.aqm, task.seed, task.series, cancel))
+def _done(tasks: Sequence[Task], watches: Sequence[Watch], futures: "Sequence[Future[RunResult]]") -> float:
+    """How many runs are done, counting the simulated part of those under way."""
+    return sum(
+        1.0 if future.done() else watch.now / task.scenario.duration
+        for task, watch, future in zip(tasks, watches, futures, strict=True)
+    )
+
+
+def _simulate(task: Task, watch: Watch) -> RunResult:
+    return RunResult.of(_core.run(task.scenario, task.aqm, task.seed, task.series, watch))
 
 
 def _outcome(task: Task, future: "Future[RunResult]") -> RunResult | Failure:

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from aqmlab import _core, catalogue, experiments, files, reproduction, study
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError
-from aqmlab.batch import Failure
+from aqmlab.batch import Failure, Progress
 from aqmlab.names import unknown
 
 app = typer.Typer(
@@ -141,7 +142,8 @@ def run(
     world = worlds.load(scenario, _assignments(settings or []))
     if out:
         files.check_folder(out)
-    result = experiments.run(world, aqm, seed, series=out is not None)
+    with _progress(f"Running {scenario}") as progress:
+        result = experiments.run(world, aqm, seed, series=out is not None, progress=progress)
     if as_json:
         print(result.json())
     else:
@@ -171,8 +173,8 @@ def compare(
 
     if out:
         files.check_folder(out)
-    with terminal.progress(f"Comparing in {scenario}") as on_done:
-        compared = experiments.compare(scenario, aqms, seeds, jobs=jobs, progress=on_done)
+    with _progress(f"Comparing in {scenario}") as progress:
+        compared = experiments.compare(scenario, aqms, seeds, jobs=jobs, progress=progress)
     if as_json:
         print(compared.json())
     else:
@@ -204,8 +206,8 @@ def reproduce(
 
     if out:
         files.check_folder(out)
-    with terminal.progress(f"Reproducing {name}") as on_done:
-        again = reproduction.reproduce(name, table or None, seeds, figures=figure or None, jobs=jobs, progress=on_done)
+    with _progress(f"Reproducing {name}") as progress:
+        again = reproduction.reproduce(name, table or None, seeds, figures=figure or None, jobs=jobs, progress=progress)
     if as_json:
         print(again.json())
     else:
@@ -225,6 +227,15 @@ def _assignments(settings: list[str]) -> dict[str, str]:
         if "=" not in setting:
             raise InputError(f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'")
     return {path: value for path, _, value in (setting.partition("=") for setting in settings)}
+
+
+def _progress(title: str) -> AbstractContextManager[Progress | None]:
+    """A bar for people who watch; nothing is shown, and nothing loaded, where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from aqmlab import terminal
+
+    return terminal.progress(title)
 
 
 def _print_json(document: object) -> None:

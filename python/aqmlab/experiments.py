@@ -27,16 +27,17 @@ def run(
     *,
     series: bool = False,
     set: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
 ) -> RunResult:
     """Simulate one scenario once.
 
     `aqm` ("pi" or "pi:a=1e-5,b=9e-6") replaces what the scenario says, `set` replaces values of the scenario,
-    `series` asks for time series. Raises InputError for bad input and RunError if the run fails.
+    `series` asks for time series, `progress` is called now and then with the part done, and 1. Raises InputError for bad input and RunError if the run fails.
     """
     world = load(scenario, set)
     if aqm is not None:
         world.scheme(aqm)
-    [outcome] = run_many([Task(world, aqm, seed, series)])
+    [outcome] = run_many([Task(world, aqm, seed, series)], on_progress=progress)
     if isinstance(outcome, Failure):
         raise RunError(str(outcome))
     return outcome

@@ -9,7 +9,7 @@ from threading import Timer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -42,17 +42,15 @@ def console() -> Console:
 
 @contextmanager
 def progress(title: str) -> Iterator[OnDone]:
-    """Yield a callback that moves a bar on stderr, shown on a terminal once two seconds have passed."""
-    shown = Console(stderr=True)
+    """Yield a callback that moves a bar on stderr, shown once two seconds have passed."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs, left"),
+        TaskProgressColumn(),
+        TextColumn("left"),
         TimeRemainingColumn(),
-        console=shown,
+        console=Console(stderr=True),
         transient=True,
-        disable=not shown.is_terminal,
     )
     task = bar.add_task(title, total=None)
     start = Timer(2.0, bar.start)

@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 create_exception!(
     aqmlab,
@@ -25,25 +24,31 @@ fn refused(problems: impl ToString) -> PyErr {
     InputError::new_err(problems.to_string())
 }
 
-/// A flag shared with running simulations.
+/// Shared with a run: shows how far it has come, and can stop it.
 #[pyclass(frozen)]
-struct Cancel(Arc<AtomicBool>);
+struct Watch(Arc<aqmlab_sim::Watch>);
 
 #[pymethods]
-impl Cancel {
+impl Watch {
     #[new]
     fn new() -> Self {
-        Cancel(Arc::new(AtomicBool::new(false)))
+        Watch(Arc::default())
     }
 
-    /// Runs that hold this flag stop within milliseconds.
+    /// The run stops within milliseconds.
     fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.cancel();
     }
 
     /// Whether `cancel` has been called.
     fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_cancelled()
+    }
+
+    /// Simulated time that the run has reached, s.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.now().seconds()
     }
 }
 
@@ -131,19 +136,19 @@ impl Run {
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile.
 #[pyfunction]
-#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, cancel=None))]
+#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None))]
 fn run(
     py: Python<'_>,
     scenario: &Scenario,
     aqm: Option<&str>,
     seed: u64,
     series: bool,
-    cancel: Option<&Cancel>,
+    watch: Option<&Watch>,
 ) -> PyResult<Run> {
     let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
-    let (world, flag) = (&scenario.0, cancel.map(|cancel| cancel.0.clone()));
+    let (world, watch) = (&scenario.0, watch.map(|watch| watch.0.clone()));
     let done = py
-        .detach(|| aqmlab_sim::run(world, RunOptions { aqm: choice.as_ref(), seed, series, cancel: flag.as_deref() }));
+        .detach(|| aqmlab_sim::run(world, RunOptions { aqm: choice.as_ref(), seed, series, watch: watch.as_deref() }));
     done.map(Run).map_err(|error| match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
@@ -207,7 +212,7 @@ fn build_profile() -> &'static str {
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
-    m.add_class::<Cancel>()?;
+    m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
     m.add_class::<Run>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;

@@ -9,6 +9,7 @@
 //!   link        a queue, its scheme, and the transmitter behind it
 //!   flow        a sender, a receiver and the delays between them
 //!   meter       what is measured at a link and at a group of flows
+//!   watch       how far a run has come, and how to stop it
 //!   result      metrics and time series of a run
 //! ```
 //!
@@ -22,8 +23,10 @@ mod meter;
 mod result;
 mod route;
 pub mod scenario;
+mod watch;
 mod world;
 
 pub use result::{Engine, FlowResult, LinkResult, Output, RunResult, Series};
 pub use scenario::{AqmChoice, Scenario};
+pub use watch::Watch;
 pub use world::{Interrupted, RunError, RunOptions, run};

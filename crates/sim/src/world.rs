@@ -12,10 +12,10 @@ use crate::meter::GroupMeter;
 use crate::result::{Output, Series};
 use crate::route::Routes;
 use crate::scenario::{AqmChoice, Batch, Scenario};
+use crate::watch::Watch;
 use aqmlab_aqm::Aqm;
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Sender, TcpParams};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,8 +26,8 @@ pub struct RunOptions<'a> {
     pub seed: u64,
     /// Record time series.
     pub series: bool,
-    /// Becomes true when the run is to stop.
-    pub cancel: Option<&'a AtomicBool>,
+    /// Shows another thread how far the run has come, and lets it stop the run.
+    pub watch: Option<&'a Watch>,
 }
 
 /// The run was told to stop.
@@ -46,7 +46,7 @@ pub enum RunError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Events between looks at the cancel flag: about a millisecond.
+/// Events between looks at the watch: about ten milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
 /// Runs a scenario from start to end.
@@ -54,7 +54,7 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 pub fn run(scenario: &Scenario, options: RunOptions) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
     let mut world = World::new(scenario, options)?;
-    world.run(options.cancel)?;
+    world.run(options.watch)?;
     let mut output = world.output(options);
     output.result.engine.wall = started.elapsed().as_secs_f64();
     Ok(output)
@@ -153,15 +153,20 @@ impl<'a> World<'a> {
         self.calendar.push(Lane::HEAP, Time::ZERO + self.scenario.sample, Event::Sample);
     }
 
-    fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), Interrupted> {
+    fn run(&mut self, watch: Option<&Watch>) -> Result<(), Interrupted> {
         while let Some((time, event)) = self.calendar.pop() {
             if time > self.end {
                 break;
             }
             self.now = time;
             self.events += 1;
-            if self.events.is_multiple_of(EVENTS_PER_LOOK) && cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-                return Err(Interrupted);
+            if self.events.is_multiple_of(EVENTS_PER_LOOK)
+                && let Some(watch) = watch
+            {
+                watch.note(time);
+                if watch.is_cancelled() {
+                    return Err(Interrupted);
+                }
             }
             match *event {
                 Event::Arrive { sent_at, flow, seq, size, hop } => {

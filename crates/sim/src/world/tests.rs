@@ -61,7 +61,9 @@ fn departures_foreseen_and_departures_as_events_give_the_same_run() {
 #[test]
 fn a_cancelled_run_yields_nothing() {
     let scenario = scenario::parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
-    let cancel = AtomicBool::new(true);
-    let outcome = run(&scenario, RunOptions { cancel: Some(&cancel), ..RunOptions::default() });
+    let watch = Watch::default();
+    watch.cancel();
+    let outcome = run(&scenario, RunOptions { watch: Some(&watch), ..RunOptions::default() });
+    assert!(watch.now() > Time::ZERO);
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
 }

@@ -32,7 +32,8 @@ def run(
     """Simulate one scenario once.
 
     `aqm` ("pi" or "pi:a=1e-5,b=9e-6") replaces what the scenario says, `set` replaces values of the scenario,
-    `series` asks for time series, `progress` is called now and then with the part done, and 1. Raises InputError for bad input and RunError if the run fails.
+    `series` asks for time series, `progress` is called now and then with the part done, and 1. Raises
+    InputError for bad input and RunError if the run fails.
     """
     world = load(scenario, set)
     if aqm is not None:

@@ -50,6 +50,8 @@ class Checked:
     """One row of ns-2 beside our runs of the same setting."""
 
     row: Row
+    seeds: tuple[float, ...]
+    """Mean queue under each of our seeds, packets."""
     ours: Metrics
     branch: str
     agrees: tuple[bool, bool, bool]
@@ -208,14 +210,15 @@ def measured(outcome: RunResult | Failure) -> Metrics:
 def held_against(row: Row, runs: list[Metrics]) -> Checked:
     """Our mean over all seeds, or over those in the row's state where there are two."""
     theirs, branch = metrics_of(row), ""
-    if states := branches([run[1] for run in runs]):
+    means = tuple(run[1] for run in runs)
+    if states := branches(means):
         state = min(states, key=lambda state: abs(state.mean - theirs[1]))
         branch = f"{'lower' if state is states[0] else 'upper'} state, {state.n} of {len(runs)} seeds"
         runs = [runs[i] for i in state.members]
     drop, mean, std = (sum(values) / len(runs) for values in zip(*runs, strict=True))
     ours = (drop, mean, std)
     agrees = [abs(a - b) <= limit for a, b, limit in zip(ours, theirs, tolerances(theirs), strict=True)]
-    return Checked(row, ours, branch, (agrees[0], agrees[1], agrees[2]))
+    return Checked(row, means, ours, branch, (agrees[0], agrees[1], agrees[2]))
 
 
 CAUSES = {
@@ -226,16 +229,14 @@ CAUSES = {
     'seeds 1 to 30 with `tcp.initial_rto = "6 s"`, three stay in the upper state and three leave it late.',
 }
 
+MOVING = "ARED moves between two states, and the time at which a run leaves one decides its mean."
+
 
 def cause(checked: Checked) -> str:
-    """Why a row does not agree, as far as it is known."""
-    row = checked.row
-    key = (row["scheme"], row["scenario"].get("tcp_overrides"))
-    if key in CAUSES:
-        return CAUSES[key]
-    if row["scheme"] == "ARED":
-        return "ARED moves between two states; the time at which the run leaves one decides its mean."
-    return "unknown"
+    """Why a row does not agree: what is known of it, and the spread of our seeds as evidence."""
+    key = (checked.row["scheme"], checked.row["scenario"].get("tcp_overrides"))
+    spread = f"Mean queue under our seeds: {', '.join(f'{mean:.0f}' for mean in checked.seeds)}."
+    return f"{CAUSES.get(key, MOVING)} {spread}"
 
 
 def setting(row: Row) -> str:

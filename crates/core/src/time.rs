@@ -1,7 +1,7 @@
 //! Simulated time in whole picoseconds: round rates are whole picoseconds per byte, and 2^64 ps is 213 days.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::{Add, AddAssign};
 
 const PS_PER_S: f64 = 1e12;
 
@@ -63,13 +63,6 @@ impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {
         Span(self.0 + other.0)
-    }
-}
-
-impl Sub for Span {
-    type Output = Span;
-    fn sub(self, other: Span) -> Span {
-        Span(self.0 - other.0)
     }
 }
 

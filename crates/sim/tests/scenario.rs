@@ -82,7 +82,7 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("target = ", "tagret = ", "links.bottleneck.tagret: unknown key \"tagret\"; did you mean \"target\"?"),
         ("count = 3\n", "cuont = 3\n", "flows.ftp.cuont: unknown key \"cuont\"; did you mean \"count\"?"),
         ("{ count = 2,", "{ count = 2, begin = 1,", "flows.late.groups.0.begin: unknown key \"begin\";"),
-        ("window = ", "windwo = ", "flows.ftp.tcp.windwo: unknown parameter \"windwo\"; did you mean \"window\"?"),
+        ("window = ", "windwo = ", "flows.ftp.tcp.windwo: unknown key \"windwo\"; did you mean \"window\"?"),
         ("\"reno\"", "\"remo\"", "flows.ftp.tcp.variant: unknown choice \"remo\"; did you mean \"reno\"?"),
         ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
         ("tcp = \"newreno\"", "tcp = \"cubic\"", "flows.late.tcp: unknown choice \"cubic\"; known: reno, newreno"),

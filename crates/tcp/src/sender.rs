@@ -174,7 +174,7 @@ impl Sender {
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
-        // ns-2 counts the window in whole segments; cwnd and inflation are cut separately, which is the same.
+        // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
         let allowed = self.hole().saturating_add(self.window(params) as u32).min(self.end);
         let stop = allowed.min(self.next_seq.saturating_add(burst));
         while self.next_seq < stop {

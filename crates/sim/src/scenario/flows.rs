@@ -115,12 +115,14 @@ fn read_tcp(flow: &mut Reader) -> Option<(Profile, Variant, TcpParams)> {
     let profile = tcp.optional("profile").unwrap_or(Profile::Rfc);
     let variant = tcp.optional("variant").unwrap_or(profile.default_variant());
     let mut params = TcpParams::defaults();
-    let own = table.iter().filter(|(key, _)| !["profile", "variant"].contains(&key.as_str()));
-    let own: Vec<(String, String)> =
-        own.map(|(key, value)| (key.clone(), scalar(value).unwrap_or_else(|| kind(value).to_string()))).collect();
-    let pairs = own.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let found = flow.found();
-    params.read(&path, profile.settings().iter().copied().chain(pairs), found);
+    let own: Vec<(&str, String)> = TcpParams::specs()
+        .iter()
+        .filter_map(|spec| tcp.raw(spec.name).map(|value| (spec.name, value)))
+        .map(|(name, value)| (name, scalar(value).unwrap_or_else(|| kind(value).to_string())))
+        .collect();
+    tcp.finish();
+    let pairs = own.iter().map(|(name, value)| (*name, value.as_str()));
+    params.read(&path, profile.settings().iter().copied().chain(pairs), flow.found());
     Some((profile, variant, params))
 }
 

@@ -17,11 +17,11 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, flows);
-    let room = buffer.map(|buffer| match buffer {
+    let buffer_packets = buffer.map(|buffer| match buffer {
         Limit::Packets(packets) => f64::from(packets),
         Limit::Bytes(bytes) => bytes as f64 / mean_wire_size(flows),
     });
-    let target = read_target(&mut link, rate, room, flows);
+    let target = read_target(&mut link, rate, buffer_packets, flows);
     let aqm = match AqmChoice::parse(link.text("aqm").unwrap_or("droptail")) {
         Ok(choice) => Some(choice),
         Err(reason) => {
@@ -31,7 +31,16 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     };
     let fixed = link.optional("fixed").unwrap_or(false);
     link.finish();
-    Some(LinkSpec { name, rate: rate?, delay, buffer: buffer?, room: room?, target: target?, aqm: aqm?, fixed })
+    Some(LinkSpec {
+        name,
+        rate: rate?,
+        delay,
+        buffer: buffer?,
+        buffer_packets: buffer_packets?,
+        target: target?,
+        aqm: aqm?,
+        fixed,
+    })
 }
 
 fn read_buffer(link: &mut Reader, rate: Option<Rate>, flows: &[FlowSpec]) -> Option<Limit> {
@@ -72,9 +81,9 @@ fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, St
 }
 
 /// Packets, or a delay at the link's rate; a third of the buffer (as in the papers) when it is not given.
-fn read_target(link: &mut Reader, rate: Option<Rate>, room: Option<f64>, flows: &[FlowSpec]) -> Option<f64> {
-    let (value, room) = (link.raw("target"), room?);
-    let Some(value) = value else { return Some(room / 3.0) };
+fn read_target(link: &mut Reader, rate: Option<Rate>, buffer_packets: Option<f64>, flows: &[FlowSpec]) -> Option<f64> {
+    let (value, buffer_packets) = (link.raw("target"), buffer_packets?);
+    let Some(value) = value else { return Some(buffer_packets / 3.0) };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
     let packets = match Packets::parse(&text) {
         Ok(Packets(packets)) => Ok(packets),
@@ -84,11 +93,11 @@ fn read_target(link: &mut Reader, rate: Option<Rate>, room: Option<f64>, flows: 
         },
     };
     match packets {
-        Ok(packets) if packets > 0.0 && packets <= room => Some(packets),
+        Ok(packets) if packets > 0.0 && packets <= buffer_packets => Some(packets),
         Ok(_) => {
             link.refuse(
                 "target",
-                format!("\"{}\" must be above 0 and not above the buffer ({room} packets)", clip(&text)),
+                format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(&text)),
             );
             None
         }

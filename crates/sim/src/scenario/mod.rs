@@ -49,7 +49,7 @@ pub struct LinkSpec {
     /// How much may wait.
     pub buffer: Limit,
     /// The same in packets of mean size.
-    pub room: f64,
+    pub buffer_packets: f64,
     /// Reference queue of the schemes that have one, packets.
     pub target: f64,
     /// Scheme when the run names none.
@@ -128,7 +128,7 @@ impl LinkSpec {
 impl FlowSpec {
     /// Flows in the group.
     pub fn count(&self) -> u32 {
-        self.batches.iter().map(|batch| batch.count).sum()
+        self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
     }
 
     /// Size of a data packet on the wire, bytes.

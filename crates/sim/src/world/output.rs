@@ -36,7 +36,7 @@ impl World<'_> {
             queue_delay_mean,
             queue_delay_std,
             queue_delay_p99,
-            settling_time: meter.settling_time(spec.target, 0.1 * spec.room),
+            settling_time: meter.settling_time(spec.target, 0.1 * spec.buffer_packets),
             arrived: accounts.arrived,
             departed: accounts.departed,
             dropped: accounts.dropped,

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help setup build demo test lint bench validate docs clean
+.PHONY: help setup build demo test nightly lint bench validate docs clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 test: build  ## Run all tests, Rust and Python
 	cargo test --locked --quiet
 	$(BIN)/python -m pytest -q
+
+nightly: build  ## Run the property tests over thousands of random scenarios (about two minutes)
+	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 
 lint: build  ## Check formatting, lints and types
 	cargo fmt --all --check

@@ -30,6 +30,7 @@ Metrics = tuple[float, float, float]
 """Drop ratio (percentage points), mean and standard deviation of the queue (packets)."""
 
 SCHEMES = {"DropTail": "droptail", "RED": "red", "ARED": "ared", "PI": "pi", "REM": "rem"}
+VARIANTS = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
 TCP_SETTINGS: Mapping[str, tuple[str, Callable[[str], str | bool]]] = {
     "minrto_": ("min_rto", lambda value: f"{float(value)} s"),
     "tcpTick_": ("clock", lambda value: f"{float(value)} s"),
@@ -73,13 +74,25 @@ def tolerances(theirs: Metrics) -> Metrics:
     return 0.5, max(5.0, 0.04 * theirs[1]), max(5.0, 0.15 * theirs[2])
 
 
+UDP = """
+[[flows]]
+name = "udp"
+kind = "udp-onoff"
+count = {count}
+rtt = {{ uniform = ["60 ms", "500 ms"] }}
+rate_on = "64 kbit/s"
+on = {{ exponential = "500 ms" }}
+off = {{ exponential = "500 ms" }}
+packet = "500 B"
+header = "0 B"
+access_rate = "100 Mbit/s"
+"""
+"""The UDP flows of Li et al. 2014, Table 14: exponential on and off times, one-way propagation 30 to 250 ms."""
+
+
 def scenario_of(row: Row) -> str:
     """The row's setting as a scenario; NotModelled if it needs what we do not have."""
     world = row["scenario"]
-    if world["udp_flows"]:
-        raise NotModelled("UDP traffic")
-    if world["ecn"]:
-        raise NotModelled("ECN marking")
     scheme = SCHEMES[row["scheme"]]
     low, high = world["rtpt_ms"]
     rtt = f'"{low} ms"' if low == high else f'{{ uniform = ["{low} ms", "{high} ms"] }}'
@@ -96,28 +109,34 @@ target = "{world["target"]} packets"
 aqm = "{scheme}"
 
 [[flows]]
+name = "ftp"
 rtt = {rtt}
 packet = "{packet} B"
 access_rate = "{world["access_mbps"]} Mbit/s"
+ecn = {toml_value(bool(world["ecn"]))}
 tcp = {{ {toml(tcp, ", ")} }}
 groups = [{", ".join(groups_of(world))}]
+{UDP.format(count=world["udp_flows"]) if world["udp_flows"] else ""}
 
 [schemes.{scheme}]
 {toml(parameters_of(row), chr(10))}
 """
 
 
+def toml_value(value: Any) -> str:
+    """A value in TOML; text, numbers and truth values are written as in JSON."""
+    return json.dumps(value)
+
+
 def toml(values: Mapping[str, Any], separator: str) -> str:
-    """Key = value pairs in TOML; text, numbers and truth values are written as in JSON."""
-    return separator.join(f"{key} = {json.dumps(value)}" for key, value in values.items())
+    """Key = value pairs in TOML."""
+    return separator.join(f"{key} = {toml_value(value)}" for key, value in values.items())
 
 
 def tcp_of(world: Row) -> tuple[int, dict[str, Any]]:
     """Payload size and TCP table of a row."""
-    if world["tcp"] not in ("Reno", "Newreno"):
-        raise NotModelled(f"TCP {world['tcp']}")
     packet = world["packet_bytes"]
-    tcp = {"variant": world["tcp"].lower(), "profile": "ns2", "window": "10000 packets"}
+    tcp = {"variant": VARIANTS[world["tcp"]], "profile": "ns2", "window": "10000 packets"}
     if override := world.get("tcp_overrides"):
         name, value = override.split(",")
         if name == "packetSize_":
@@ -168,6 +187,7 @@ def parameters_of(row: Row) -> dict[str, Any]:
             "gentle": given["gentle_"] in (True, "true"),
             "wait": given["wait_"] in (True, "true"),
             "mean_packet": f"{given['mean_pktsize_']} B",
+            "mark_p": float(given["mark_p_"]) if given.get("use_mark_p_") in (True, "true") else 1.0,
         }
     if scheme == "PI":
         return {"w": f"{given['w_']} Hz"}
@@ -251,7 +271,11 @@ def setting(row: Row) -> str:
     if world["start_spread_s"]:
         parts.append(f"starts over {world['start_spread_s']} s")
     if world["tcp"] != "Reno":
-        parts.append("NewReno")
+        parts.append({"Newreno": "NewReno", "Sack1": "SACK"}[world["tcp"]])
+    if world["ecn"]:
+        parts.append("ECN")
+    if world["udp_flows"]:
+        parts.append(f"{world['udp_flows']} UDP flows")
     if world.get("tcp_overrides"):
         parts.append(world["tcp_overrides"].replace(",", " = "))
     if "thresh_" in given:

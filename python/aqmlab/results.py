@@ -1,7 +1,7 @@
 """What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     Series = Mapping[str, Mapping[str, NDArray[np.float64]]]
     """Time series by link and column: "time" (s), "queue" (packets waiting), one column per observable."""
+
+    Columns = Mapping[str, NDArray[np.float64]]
+    """A table as arrays of equal length, by column."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class LinkResult:
     queue_delay_std: float | None
     queue_delay_p99: float | None
     settling_time: float | None
+    settling: Sequence[tuple[float, float | None]]
     arrived: int
     departed: int
     dropped: int
@@ -45,15 +49,33 @@ def columns(links: Iterable[LinkResult]) -> list[Metric]:
 
 @dataclass(frozen=True)
 class FlowResult:
-    """One flow group: goodput of all its flows in bit/s, Jain's index of it, delay of packets in seconds."""
+    """A group of flows after the warm-up, or all of them.
+
+    Goodput in bit/s: of all flows, and least, median and greatest of one; Jain's index of it over the flows
+    active all the time. Packets received, and those with a congestion mark. Delay of packets and completion time of transfers (`fct`) in seconds.
+    """
 
     count: int
     goodput: float
+    goodput_min: float | None
+    goodput_p50: float | None
+    goodput_max: float | None
     jain: float | None
+    received: int
+    marked: int
     packet_delay_mean: float | None
     packet_delay_std: float | None
+    packet_delay_p50: float | None
+    packet_delay_p95: float | None
+    packet_delay_p99: float | None
     retransmits: int
     timeouts: int
+    ecn_reductions: int
+    transfers: int
+    fct_mean: float | None
+    fct_p50: float | None
+    fct_p95: float | None
+    fct_p99: float | None
 
 
 @dataclass(frozen=True)
@@ -66,15 +88,23 @@ class EngineResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run of a scenario under a scheme and a seed; `series` is empty unless it was asked for."""
+    """One run of a scenario under a scheme and a seed.
+
+    `series`, `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
+    `transfer_table` ("group", "start" and "completion_time" in s, "size" in packets) are empty unless series were
+    asked for.
+    """
 
     scenario: str
     aqm: str
     seed: int
     links: Mapping[str, LinkResult]
     flows: Mapping[str, FlowResult]
+    total: FlowResult
     engine: EngineResult
     series: "Series" = field(repr=False)
+    flow_table: "Columns" = field(repr=False)
+    transfer_table: "Columns" = field(repr=False)
     text: str = field(repr=False)
 
     @classmethod
@@ -88,8 +118,11 @@ class RunResult:
             seed=data["seed"],
             links={name: LinkResult(**link) for name, link in data["links"].items()},
             flows={name: FlowResult(**group) for name, group in data["flows"].items()},
+            total=FlowResult(**data["total"]),
             engine=EngineResult(**data["engine"]),
             series=run.series(),
+            flow_table=run.flow_table(),
+            transfer_table=run.transfer_table(),
             text=text,
         )
 

@@ -151,7 +151,7 @@ pub mod bench {
 
     /// A packet of 1000 B.
     pub fn packet() -> PacketView {
-        PacketView { size: 1000, flow: 0, enqueued_at: Time::ZERO, can_mark: false }
+        PacketView { size: 1000, flow: 0, rtt: None, enqueued_at: Time::ZERO, can_mark: false }
     }
 
     /// A random stream.

@@ -1,7 +1,7 @@
 //! One queue, one scheme: owns the packets and does all marking, dropping and counting.
 
 use crate::{Aqm, Ctx, OVERFLOW, PacketView, QueueView, Verdict, Why};
-use aqmlab_core::Time;
+use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
 /// A packet as its host carries it.
@@ -12,6 +12,10 @@ pub trait Carried {
     fn flow(&self) -> u32;
     /// It is ECN-capable.
     fn is_ect(&self) -> bool;
+    /// The round-trip time that its sender announces, if it does.
+    fn rtt(&self) -> Option<Span> {
+        None
+    }
     /// Sets the congestion-experienced mark.
     fn mark(&mut self);
 }
@@ -57,20 +61,25 @@ pub struct Fifo<A, P> {
     accounts: Accounts,
 }
 
-enum Fate {
-    Keep,
-    KeepMarked,
-    Gone(Why),
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on as it was.
+    Kept,
+    /// It goes on with a congestion mark.
+    Marked,
+    /// It is gone.
+    Dropped(Why),
 }
 
 /// Mark or drop: the three meanings of a signal, decided here and nowhere else.
 #[inline]
 fn fate(verdict: Verdict, can_mark: bool) -> Fate {
     match verdict {
-        Verdict::Pass => Fate::Keep,
-        Verdict::Signal(_) | Verdict::MarkOnly(_) if can_mark => Fate::KeepMarked,
-        Verdict::MarkOnly(_) => Fate::Keep,
-        Verdict::Signal(why) | Verdict::Drop(why) => Fate::Gone(why),
+        Verdict::Pass => Fate::Kept,
+        Verdict::Signal(_) | Verdict::MarkOnly(_) if can_mark => Fate::Marked,
+        Verdict::MarkOnly(_) => Fate::Kept,
+        Verdict::Signal(why) | Verdict::Drop(why) => Fate::Dropped(why),
     }
 }
 
@@ -106,9 +115,14 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         self.waiting.is_empty()
     }
 
-    /// Offers a packet; true if it waits now, false if it was dropped.
+    /// The link's rate is another from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.view.rate = rate;
+    }
+
+    /// Offers a packet; unless it is dropped, it waits now, marked or not.
     #[inline]
-    pub fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> bool {
+    pub fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
         self.accounts.arrived += 1;
         self.view.arrived_packets += 1;
@@ -116,22 +130,23 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         if self.is_full(size) {
             self.scheme.on_overflow(&self.view, cx);
             self.count_drop(OVERFLOW);
-            return false;
+            return Fate::Dropped(OVERFLOW);
         }
         let can_mark = self.ecn && packet.is_ect();
-        let shown = PacketView { size, flow: packet.flow(), enqueued_at: cx.now, can_mark };
-        match fate(self.scheme.on_enqueue(&shown, &self.view, cx), can_mark) {
-            Fate::Gone(why) => {
+        let shown = PacketView { size, flow: packet.flow(), rtt: packet.rtt(), enqueued_at: cx.now, can_mark };
+        let fate = fate(self.scheme.on_enqueue(&shown, &self.view, cx), can_mark);
+        match fate {
+            Fate::Dropped(why) => {
                 self.count_drop(why);
-                return false;
+                return fate;
             }
-            Fate::KeepMarked => self.mark(&mut packet),
-            Fate::Keep => {}
+            Fate::Marked => self.mark(&mut packet),
+            Fate::Kept => {}
         }
         self.view.packets += 1;
         self.view.bytes += u64::from(size);
         self.waiting.push_back(Waiting { packet, since: cx.now });
-        true
+        fate
     }
 
     /// Takes the next packet to send and the time since it joined; `None` tells the scheme that the link idles.
@@ -142,14 +157,14 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             self.view.packets -= 1;
             self.view.bytes -= u64::from(size);
             let can_mark = self.ecn && packet.is_ect();
-            let shown = PacketView { size, flow: packet.flow(), enqueued_at: since, can_mark };
+            let shown = PacketView { size, flow: packet.flow(), rtt: packet.rtt(), enqueued_at: since, can_mark };
             match fate(self.scheme.on_dequeue(&shown, &self.view, cx), can_mark) {
-                Fate::Gone(why) => {
+                Fate::Dropped(why) => {
                     self.count_drop(why);
                     continue;
                 }
-                Fate::KeepMarked => self.mark(&mut packet),
-                Fate::Keep => {}
+                Fate::Marked => self.mark(&mut packet),
+                Fate::Kept => {}
             }
             self.accounts.departed += 1;
             return Some((packet, since));

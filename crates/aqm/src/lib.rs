@@ -18,7 +18,7 @@ pub mod schemes;
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 
 pub use catalogue::{AnyAqm, CATALOGUE, Entry, entry};
-pub use fifo::{Accounts, Carried, Fifo, Limit};
+pub use fifo::{Accounts, Carried, Fate, Fifo, Limit};
 
 /// What a scheme may see of a packet: no payload, no transport header.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ pub struct PacketView {
     pub size: u32,
     /// Which flow it belongs to.
     pub flow: u32,
+    /// Round-trip time that its sender announces (Explicit RTT Notification), if it does.
+    pub rtt: Option<Span>,
     /// When it joined the queue.
     pub enqueued_at: Time,
     /// It can carry a mark: ECN-capable, and this queue marks.

@@ -90,6 +90,12 @@ impl Scenario {
         self.0.sample.seconds()
     }
 
+    /// Names of the groups of flows.
+    #[getter]
+    fn flows(&self) -> Vec<&str> {
+        self.0.flows.iter().map(|flows| flows.name.as_str()).collect()
+    }
+
     #[getter]
     fn links(&self) -> Vec<&str> {
         self.0.links.iter().map(|link| link.name.as_str()).collect()
@@ -123,15 +129,38 @@ impl Run {
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let links = PyDict::new(py);
         for series in &self.0.series {
-            let columns = PyDict::new(py);
-            for (name, values) in &series.columns {
-                let array: Bound<'py, PyArray1<f64>> = values.clone().into_pyarray(py);
-                columns.set_item(name, array)?;
-            }
-            links.set_item(&series.link, columns)?;
+            links.set_item(&series.link, arrays(py, series.columns.iter().map(|(name, values)| (&**name, values)))?)?;
         }
         Ok(links)
     }
+
+    /// What each flow got: columns, one row a flow; empty unless series were asked for.
+    fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns =
+            self.0.flow_table.as_ref().map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput)]);
+        arrays(py, columns.into_iter().flatten())
+    }
+
+    /// The transfers that began after the warm-up and ended: columns; empty unless series were asked for.
+    fn transfer_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = self.0.transfer_table.as_ref().map(|t| {
+            [("group", &t.group), ("start", &t.start), ("size", &t.size), ("completion_time", &t.completion_time)]
+        });
+        arrays(py, columns.into_iter().flatten())
+    }
+}
+
+/// Columns as NumPy arrays by name.
+fn arrays<'py, 'a>(
+    py: Python<'py>,
+    columns: impl IntoIterator<Item = (&'a str, &'a Vec<f64>)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let arrays = PyDict::new(py);
+    for (name, values) in columns {
+        let array: Bound<'py, PyArray1<f64>> = values.clone().into_pyarray(py);
+        arrays.set_item(name, array)?;
+    }
+    Ok(arrays)
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile.

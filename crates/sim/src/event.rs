@@ -2,22 +2,29 @@
 
 use aqmlab_aqm::Carried;
 use aqmlab_core::{Span, Time};
+use aqmlab_tcp::Ack;
 
 /// Everything that can happen.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Event {
-    /// A packet reaches the queue of its next link. The fields of [`Packet`], laid out to keep events small.
-    Arrive { sent_at: Time, flow: u32, seq: u32, size: u16, hop: u8 },
+    /// A packet reaches the queue of its next link, or an ACK its sender.
+    Arrive(Packet),
     /// A link has sent a packet.
     Sent { link: u32 },
-    /// An ACK reaches its sender.
-    Ack { flow: u32, ack: Option<u32> },
     /// A sender's retransmission timer may be due.
     Timer { flow: u32 },
+    /// A receiver's delayed ACK may be due.
+    AckDue { flow: u32 },
     /// A flow's application starts.
     Open { flow: u32 },
     /// A flow's application stops.
     Close { flow: u32 },
+    /// A UDP source may send.
+    Emit { source: u32 },
+    /// A client asks for its next object.
+    Request { client: u32 },
+    /// A link's rate changes.
+    RateChange { link: u32 },
     /// A scheme's periodic update.
     Tick { link: u32, period: Span },
     /// A point of the recorded time series.
@@ -27,25 +34,135 @@ pub enum Event {
     WarmedUp,
 }
 
-/// A data packet on its way.
+/// The hop of an ACK that has passed all queues: it reaches its sender.
+pub const AT_SENDER: u8 = u8::MAX;
+
+/// A packet on its way. What it carries lies packed in words, for packets are copied often and looked into seldom.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When the sender handed it to its access link.
-    pub sent_at: Time,
     pub flow: u32,
-    pub seq: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Which link of its path it is at or bound for.
+    /// Which link of its route it is at or bound for; [`AT_SENDER`] after the last.
     pub hop: u8,
+    pub kind: Kind,
+    /// Data: when it was sent; an ACK: the first and the lengths of its blocks.
+    first: u64,
+    /// From the lowest bit: sequence number or next expected (32), announced RTT or a length (16), flags (8), epoch (8).
+    second: u64,
+    /// An ACK: the other blocks.
+    third: u64,
 }
 
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A segment or a datagram.
+    Data,
+    Ack,
+}
+
+/// What a data packet carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// When the sender handed it to its access link.
+    pub sent_at: Time,
+    pub seq: u32,
+    /// The sender's smoothed round-trip time, if it says.
+    pub rtt: Announced,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
+    /// The sender has reduced its window (RFC 3168, CWR).
+    pub is_cwr: bool,
+}
+
+const ECT: u64 = 1 << 48;
+const CE: u64 = 1 << 49;
+const CWR: u64 = 1 << 50;
+const ECE: u64 = 1 << 51;
+
 impl Packet {
-    /// The event of its arrival at the next queue.
+    /// Data at the start of its route, of the `epoch`-th transfer of its flow.
     #[inline]
-    pub fn arrival(self) -> Event {
-        let Packet { sent_at, flow, seq, size, hop } = self;
-        Event::Arrive { sent_at, flow, seq, size, hop }
+    pub fn of_data(flow: u32, size: u16, epoch: u8, data: Data) -> Self {
+        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+        let flags = flag(data.ecn != Ecn::NotEct, ECT) | flag(data.ecn == Ecn::Ce, CE) | flag(data.is_cwr, CWR);
+        let second = u64::from(data.seq) | u64::from(data.rtt.0) << 32 | flags | u64::from(epoch) << 56;
+        Self { flow, size, hop: 0, kind: Kind::Data, first: data.sent_at.0, second, third: 0 }
+    }
+
+    /// An ACK on its way back from `hop` on.
+    #[inline]
+    pub fn of_ack(flow: u32, size: u16, hop: u8, epoch: u8, ack: &Ack) -> Self {
+        let flags = if ack.ece { ECE } else { 0 } | u64::from(epoch) << 56;
+        let mut packet =
+            Self { flow, size, hop, kind: Kind::Ack, first: 0, second: u64::from(ack.next) | flags, third: 0 };
+        if !ack.sack.is_empty() {
+            let (starts, lens) = (ack.sack.starts.map(u64::from), ack.sack.lens.map(u64::from));
+            packet.first = starts[0] | lens[1] << 32 | lens[2] << 48;
+            packet.second |= lens[0] << 32;
+            packet.third = starts[1] | starts[2] << 32;
+        }
+        packet
+    }
+
+    /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
+    #[inline]
+    pub fn epoch(&self) -> u8 {
+        (self.second >> 56) as u8
+    }
+
+    /// What a packet of kind data carries.
+    #[inline]
+    pub fn data(&self) -> Data {
+        let ecn = match self.second & (ECT | CE) {
+            0 => Ecn::NotEct,
+            ECT => Ecn::Ect,
+            _ => Ecn::Ce,
+        };
+        Data {
+            sent_at: Time(self.first),
+            seq: self.second as u32,
+            rtt: Announced((self.second >> 32) as u16),
+            ecn,
+            is_cwr: self.second & CWR != 0,
+        }
+    }
+
+    /// What a packet of kind ACK carries.
+    #[inline]
+    pub fn ack(&self) -> Ack {
+        let mut ack = Ack { next: self.second as u32, ece: self.second & ECE != 0, ..Ack::default() };
+        let len = (self.second >> 32) as u16;
+        if len > 0 {
+            ack.sack.starts = [self.first as u32, self.third as u32, (self.third >> 32) as u32];
+            ack.sack.lens = [len, (self.first >> 32) as u16, (self.first >> 48) as u16];
+        }
+        ack
+    }
+}
+
+/// ECN field of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ecn {
+    NotEct,
+    Ect,
+    Ce,
+}
+
+/// A round-trip time as a packet carries it: units of 0.1 ms, up to 6.5 s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Announced(u16);
+
+impl Announced {
+    const UNIT: u64 = 100_000_000;
+
+    pub fn new(rtt: Span) -> Self {
+        Announced((rtt.0 / Self::UNIT).clamp(1, u16::MAX.into()) as u16)
+    }
+
+    fn span(self) -> Option<Span> {
+        (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT))
     }
 }
 
@@ -60,7 +177,50 @@ impl Carried for Packet {
     }
     #[inline]
     fn is_ect(&self) -> bool {
-        false
+        self.second & ECT != 0
     }
-    fn mark(&mut self) {}
+    #[inline]
+    fn rtt(&self) -> Option<Span> {
+        if self.kind == Kind::Data { self.data().rtt.span() } else { None }
+    }
+    #[inline]
+    fn mark(&mut self) {
+        self.second |= CE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_tcp::Sack;
+
+    #[test]
+    fn an_event_is_half_a_cache_line() {
+        assert_eq!((size_of::<Packet>(), size_of::<Event>()), (32, 32));
+    }
+
+    #[test]
+    fn a_packet_carries_what_is_put_into_it() {
+        let rtt = Announced::new(Span::from_seconds(0.08));
+        let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect, is_cwr: true };
+        let mut packet = Packet::of_data(7, 1500, 255, data);
+        packet.mark();
+        let out = packet.data();
+        assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
+        assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
+        let sack = Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] };
+        for sack in [sack, Sack::default()] {
+            let ack = Ack { next: u32::MAX, ece: true, sack };
+            let packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
+            assert_eq!((packet.ack(), packet.epoch(), packet.hop), (ack, 3, AT_SENDER));
+            assert!(!packet.is_ect() && packet.rtt().is_none());
+        }
+    }
+
+    #[test]
+    fn announces_round_trip_times_to_a_tenth_of_a_millisecond() {
+        let told = |ms: f64| Announced::new(Span::from_seconds(ms / 1000.0)).span().map(|span| span.seconds() * 1000.0);
+        assert_eq!((told(80.04), told(0.01), told(9000.0)), (Some(80.0), Some(0.1), Some(6553.5)));
+        assert_eq!(Announced::default().span(), None);
+    }
 }

@@ -1,33 +1,50 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
 use crate::calendar::Calendar;
-use crate::event::{Event, Packet};
+use crate::event::{Announced, Data, Ecn, Event, Packet};
 use crate::route::Route;
 use crate::scenario::FlowSpec;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Network, Receiver, Segment, Sender};
+use aqmlab_tcp::{Ack, Network, Receiver, Segment, Sender, TcpParams, Variant};
 
 /// Hot state of one flow.
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
     pub route: u32,
-    pub group: u32,
+    pub group: u16,
+    /// Which transfer this is, from 0 on again after 255: packets of an earlier one are strangers.
+    pub epoch: u8,
     /// When the sender's access link is free.
     access_free: Time,
     /// When the receiver's access link is free.
     egress_free: Time,
     /// When the pending timer event comes; the timer itself may be due later.
     pub timer_event: Time,
-    /// Segments received in order, by the end of the warm-up and by the end of the run.
-    pub delivered_before: u32,
+    /// Segments received in order, or datagrams received, while metrics count.
     pub delivered: u32,
+    /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
+    pub connection: u32,
+}
+
+/// A flow that carries transfers of a client, one after the other.
+pub struct Connection {
+    pub client: u32,
+    /// When the present transfer began.
+    pub opened_at: Time,
 }
 
 /// What the flows of a group have in common.
 pub struct Group {
+    pub tcp: TcpParams,
+    pub variant: Variant,
+    pub is_udp: bool,
+    pub ecn: bool,
+    /// Packets carry the smoothed round-trip time.
+    announces_rtt: bool,
     data_size: u16,
     syn_size: u16,
+    ack_size: u16,
     /// What a data packet and a SYN take on an access link.
     data_time: Span,
     syn_time: Span,
@@ -36,25 +53,52 @@ pub struct Group {
 impl Group {
     pub fn new(spec: &FlowSpec) -> Self {
         // Within 16 bits: the scenario language allows no packet above 65000 B with its header.
-        let (data_size, syn_size) = (spec.wire_size() as u16, (spec.tcp.header.0 as u16).max(1));
+        let (data_size, syn_size) = (spec.wire_size() as u16, (spec.header as u16).max(1));
         let time = |size: u16| spec.access_rate.map_or(Span::ZERO, |rate| rate.transmission(size.into()));
-        Self { data_size, syn_size, data_time: time(data_size), syn_time: time(syn_size) }
+        Self {
+            tcp: spec.tcp,
+            variant: spec.variant,
+            is_udp: spec.traffic.is_udp(),
+            ecn: spec.ecn,
+            announces_rtt: spec.rtt_notification,
+            data_size,
+            syn_size,
+            ack_size: spec.tcp.ack.0 as u16,
+            data_time: time(data_size),
+            syn_time: time(syn_size),
+        }
+    }
+
+    /// A sender of this group at rest; `phase` is its host's boot time within a tick of its clock.
+    pub fn sender(&self, phase: Span) -> Sender {
+        Sender::new(self.variant, &self.tcp, self.ecn, phase)
     }
 }
 
 impl Flow {
-    pub fn new(sender: Sender, route: u32, group: u32) -> Self {
+    /// It belongs to no client.
+    pub const NO_CONNECTION: u32 = u32::MAX;
+
+    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32) -> Self {
         Self {
             sender,
-            receiver: Receiver::default(),
+            receiver,
             route,
             group,
             access_free: Time::ZERO,
             egress_free: Time::ZERO,
             timer_event: Time::NEVER,
-            delivered_before: 0,
             delivered: 0,
+            connection,
+            epoch: 0,
         }
+    }
+
+    /// Ready for another transfer, from segment 0 on.
+    pub fn restart(&mut self, sender: Sender) {
+        self.sender = sender;
+        self.receiver.restart();
+        self.epoch = self.epoch.wrapping_add(1);
     }
 
     /// The sender, and the access link that takes its segments to the first queue.
@@ -67,26 +111,46 @@ impl Flow {
         now: Time,
         calendar: &'a mut Calendar<Event>,
     ) -> (&'a mut Sender, Access<'a>) {
-        (&mut self.sender, Access { free: &mut self.access_free, flow: index, group, route, now, calendar })
+        let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
+        let rtt = rtt.map_or(Announced::default(), Announced::new);
+        let (free, epoch) = (&mut self.access_free, self.epoch);
+        (&mut self.sender, Access { free, flow: index, epoch, rtt, group, route, now, calendar })
     }
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
-    pub fn egress(&mut self, packet: &Packet, group: &Group, route: &Route, time: Time) -> Time {
-        let on_link = if packet.size == group.data_size { group.data_time } else { group.syn_time };
+    pub fn egress(&mut self, size: u16, group: &Group, route: &Route, time: Time) -> Time {
+        let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
         self.egress_free = time.max(self.egress_free) + on_link;
         self.egress_free + route.egress
     }
 }
 
-/// The sender's access link: sends one segment after the other, queue unlimited.
+/// The sender's access link: sends one packet after the other, queue unlimited.
 pub struct Access<'a> {
     free: &'a mut Time,
     flow: u32,
+    epoch: u8,
+    rtt: Announced,
     group: &'a Group,
     route: &'a Route,
     now: Time,
     calendar: &'a mut Calendar<Event>,
+}
+
+impl Access<'_> {
+    /// Sends a datagram.
+    pub fn send_datagram(&mut self) {
+        self.push(self.group.data_size, self.group.data_time, 0, Ecn::NotEct, false);
+    }
+
+    #[inline]
+    fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
+        *self.free = self.now.max(*self.free) + on_link;
+        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr };
+        let packet = Packet::of_data(self.flow, size, self.epoch, data);
+        self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
+    }
 }
 
 impl Network for Access<'_> {
@@ -96,10 +160,15 @@ impl Network for Access<'_> {
             true => (self.group.syn_size, self.group.syn_time),
             false => (self.group.data_size, self.group.data_time),
         };
-        *self.free = self.now.max(*self.free) + on_link;
-        let packet = Packet { sent_at: self.now, flow: self.flow, seq: segment.seq, size, hop: 0 };
-        self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, packet.arrival());
+        let ecn = if segment.is_ect { Ecn::Ect } else { Ecn::NotEct };
+        self.push(size, on_link, segment.seq, ecn, segment.is_cwr);
     }
+}
+
+/// An ACK on its way back from the receiver.
+#[inline]
+pub fn ack_packet(index: u32, flow: &Flow, group: &Group, route: &Route, ack: &Ack) -> Packet {
+    Packet::of_ack(index, group.ack_size, route.first_back(), flow.epoch, ack)
 }
 
 #[cfg(test)]

@@ -8,6 +8,9 @@
 //!   route       a flow's path, compiled to delays and queues
 //!   link        a queue, its scheme, and the transmitter behind it
 //!   flow        a sender, a receiver and the delays between them
+//!   udp         sources of datagrams
+//!   client      web sessions and short transfers: who asks for what, and when
+//!   histogram   percentiles at a nanosecond a sample
 //!   meter       what is measured at a link and at a group of flows
 //!   watch       how far a run has come, and how to stop it
 //!   result      metrics and time series of a run
@@ -16,17 +19,20 @@
 //! A result depends on scenario, scheme and seed only: never on threads, hash order or the wall clock.
 
 mod calendar;
+mod client;
 mod event;
 mod flow;
+mod histogram;
 mod link;
 mod meter;
 mod result;
 mod route;
 pub mod scenario;
+mod udp;
 mod watch;
 mod world;
 
-pub use result::{Engine, FlowResult, LinkResult, Output, RunResult, Series};
+pub use result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable};
 pub use scenario::{AqmChoice, Scenario};
 pub use watch::Watch;
 pub use world::{Interrupted, RunError, RunOptions, run};

@@ -3,8 +3,8 @@
 use crate::calendar::{Calendar, Lane};
 use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
-use crate::scenario::LinkSpec;
-use aqmlab_aqm::{AnyAqm, Aqm, Ctx, Fifo};
+use crate::scenario::{Law, LinkSpec, RateChanges};
+use aqmlab_aqm::{AnyAqm, Aqm, Carried, Ctx, Fate, Fifo};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// A link in a running world.
@@ -12,7 +12,7 @@ use aqmlab_core::{Rate, Span, Stream, Time};
 /// Where the scheme acts on arrivals only, a packet's departure is known when it is accepted: it leaves after all that
 /// is before it. The link then needs no event for it; it catches up with its own departures whenever it is looked at. At
 /// one instant an arrival comes before a departure, as it mostly does in the order of insertion. Where the scheme also
-/// acts on departures, the end of each transmission is an event.
+/// acts on departures, or the rate changes, the end of each transmission is an event.
 pub struct Link {
     pub queue: Fifo<AnyAqm, Packet>,
     pub meter: LinkMeter,
@@ -20,9 +20,14 @@ pub struct Link {
     pub lane: Lane,
     departures_known: bool,
     in_service: Option<(Packet, Time)>,
+    /// When the last packet taken into service had joined.
+    last_since: Time,
     /// When all that was accepted will have been sent, where departures are known.
     clear_at: Time,
     rate: Rate,
+    changes: Changes,
+    /// The next change: when, and to what.
+    upcoming: Option<(Time, Rate)>,
     /// Size of the last packet timed and what its transmission takes.
     transmission: (u16, Span),
     rng: Stream,
@@ -38,19 +43,58 @@ pub enum Offered {
     SentAt(Time),
 }
 
+/// Changes of the rate yet to come.
+enum Changes {
+    Steps(std::vec::IntoIter<(Span, Rate)>),
+    Wander { values: Vec<Rate>, hold: Law<Span>, holds: usize, rng: Stream },
+}
+
+impl Changes {
+    fn new(changes: &RateChanges, rng: Stream) -> Self {
+        match changes.clone() {
+            RateChanges::None => Changes::Steps(Vec::new().into_iter()),
+            RateChanges::At(steps) => Changes::Steps(steps.into_iter()),
+            RateChanges::Wander { values, hold } => Changes::Wander { values, hold, holds: 0, rng },
+        }
+    }
+
+    /// The next rate, and when it begins.
+    fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
+        match self {
+            Changes::Steps(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
+            Changes::Wander { values, hold, holds, rng } => {
+                let begins = now + hold.draw(*holds, rng).max(SHORTEST_HOLD);
+                *holds += 1;
+                let others: Vec<Rate> = values.iter().copied().filter(|rate| *rate != present).collect();
+                let rate = others.get((rng.uniform() * others.len() as f64) as usize).copied().unwrap_or(present);
+                Some((begins, rate))
+            }
+        }
+    }
+}
+
+/// A rate holds at least this long, so that a run moves on.
+const SHORTEST_HOLD: Span = Span(1_000_000);
+
 impl Link {
-    pub fn new(spec: &LinkSpec, scheme: AnyAqm, seed: u64, calendar: &mut Calendar<Event>) -> Self {
-        let departures_known = !scheme.acts_on_dequeue();
+    /// A link at rest; `marks` says whether its queue marks ECN-capable packets.
+    pub fn new(spec: &LinkSpec, scheme: AnyAqm, marks: bool, seed: u64, calendar: &mut Calendar<Event>) -> Self {
+        let departures_known = !scheme.acts_on_dequeue() && spec.changes == RateChanges::None;
+        let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
+        let mut changes = Changes::new(&spec.changes, stream("rate"));
         Self {
             departures_known,
+            upcoming: changes.next(spec.rate, Time::ZERO),
             lane: if departures_known { Lane::HEAP } else { calendar.lane() },
-            queue: Fifo::new(scheme, spec.empty_queue(), spec.buffer, false),
+            queue: Fifo::new(scheme, spec.empty_queue(), spec.buffer, marks),
             meter: LinkMeter::new(spec.buffer),
             in_service: None,
+            last_since: Time::ZERO,
             clear_at: Time::ZERO,
             rate: spec.rate,
+            changes,
             transmission: (0, Span::ZERO),
-            rng: Stream::new(seed, &format!("links.{}.aqm", spec.name), 0),
+            rng: stream("aqm"),
         }
     }
 
@@ -60,13 +104,14 @@ impl Link {
         self.departures_known = false;
     }
 
-    /// A packet arrives at the queue.
+    /// A packet arrives at the queue, which may mark it.
     #[inline]
-    pub fn offer(&mut self, packet: Packet, now: Time) -> Offered {
+    pub fn offer(&mut self, packet: &mut Packet, now: Time) -> Offered {
         self.catch_up(now);
-        let accepted = self.queue.enqueue(packet, &mut Ctx { now, rng: &mut self.rng });
-        if !accepted {
-            return Offered::Nothing;
+        match self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng }) {
+            Fate::Kept => {}
+            Fate::Marked => packet.mark(),
+            Fate::Dropped(_) => return Offered::Nothing,
         }
         self.meter.on_queue(self.queue.len(), now);
         match (self.departures_known, self.in_service) {
@@ -91,6 +136,8 @@ impl Link {
             self.meter.on_queue(self.queue.len(), now);
         }
         let (packet, since) = next?;
+        debug_assert!(since >= self.last_since, "first in, first out");
+        self.last_since = since;
         let end = now + self.transmission(packet.size);
         self.meter.on_service(now, now.since(since), end);
         self.in_service = Some((packet, end));
@@ -112,6 +159,21 @@ impl Link {
         {
             self.in_service = None;
             self.start_service(end);
+        }
+    }
+
+    /// When the rate changes next, if it does.
+    pub fn rate_changes_at(&self) -> Option<Time> {
+        self.upcoming.map(|(time, _)| time)
+    }
+
+    /// The rate changes now: the next packet is the first at the new one.
+    pub fn change_rate(&mut self, now: Time) {
+        if let Some((_, rate)) = self.upcoming.take() {
+            self.rate = rate;
+            self.transmission = (0, Span::ZERO);
+            self.queue.set_rate(rate);
+            self.upcoming = self.changes.next(rate, now);
         }
     }
 

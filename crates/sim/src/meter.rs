@@ -1,25 +1,46 @@
 //! What is measured at a link and at a group of flows (definitions: docs/metrics.md).
 
+use crate::histogram::Histogram;
 use aqmlab_aqm::Limit;
 use aqmlab_core::{Span, Time};
-use hdrhistogram::Histogram;
+use aqmlab_tcp::Sender;
 
-/// Mean and standard deviation of spans.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Moments {
+/// A sample of spans: mean, standard deviation, and percentiles to 0.1 %.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
     count: u64,
     /// Of picoseconds.
     sum: f64,
     squares: f64,
+    histogram: Histogram,
 }
 
-impl Moments {
+impl Spans {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let value = span.0 as f64;
         self.count += 1;
         self.sum += value;
         self.squares += value * value;
+        self.histogram.add(span);
+    }
+
+    /// Takes in another sample.
+    pub fn merge(&mut self, other: &Spans) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.histogram.merge(&other.histogram);
+    }
+
+    pub fn reset(&mut self) {
+        (self.count, self.sum, self.squares) = (0, 0.0, 0.0);
+        self.histogram.clear();
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
     /// In seconds; `None` without a sample.
@@ -32,15 +53,17 @@ impl Moments {
         let mean = self.sum / self.count as f64;
         (self.count > 0).then(|| (self.squares / self.count as f64 - mean * mean).max(0.0).sqrt() * 1e-12)
     }
+
+    /// The span that `share` of the sample does not exceed, to 0.1 %, in seconds; `None` without a sample.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        self.histogram.quantile(share)
+    }
 }
 
 /// Bins of the queue's mean, from which the settling time is read.
 const BIN: Span = Span(100_000_000_000);
 /// Bins that the settling time averages over: 1 s.
 const BINS_AVERAGED: usize = 10;
-
-/// Sojourn times are told apart up to this, ns; a scenario lasts at most 10^6 s.
-const LONGEST_SOJOURN: u64 = 1_000_000_000_000_000;
 
 /// Measures one link.
 pub struct LinkMeter {
@@ -51,9 +74,8 @@ pub struct LinkMeter {
     time_at: Vec<u64>,
     busy: Span,
     busy_until: Time,
-    sojourn: Moments,
-    /// Sojourn times in ns, to three digits.
-    sojourns: Histogram<u64>,
+    /// Time from arrival to start of service.
+    pub sojourn: Spans,
     bin_end: Time,
     /// Packets times ps in the present bin.
     bin: u64,
@@ -73,8 +95,7 @@ impl LinkMeter {
             time_at: vec![0; levels],
             busy: Span::ZERO,
             busy_until: Time::ZERO,
-            sojourn: Moments::default(),
-            sojourns: Histogram::new_with_bounds(1, LONGEST_SOJOURN, 3).expect("the bounds are legal"),
+            sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
             bin_means: Vec::new(),
@@ -95,7 +116,6 @@ impl LinkMeter {
     #[inline]
     pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time) {
         self.sojourn.add(sojourn);
-        self.sojourns.saturating_record(sojourn.0 / 1000);
         self.busy = self.busy + end.since(now);
         self.busy_until = end;
     }
@@ -106,8 +126,7 @@ impl LinkMeter {
         self.since = now;
         self.time_at.fill(0);
         self.busy = self.busy_until.since(now);
-        self.sojourn = Moments::default();
-        self.sojourns.reset();
+        self.sojourn.reset();
     }
 
     /// Accounts for the time up to now.
@@ -164,30 +183,61 @@ impl LinkMeter {
         level.unwrap_or(0) as u32
     }
 
-    /// Mean, standard deviation and 99th percentile (to 0.1 %) of the sojourn time, s.
-    pub fn sojourn(&self) -> (Option<f64>, Option<f64>, Option<f64>) {
-        let p99 = (!self.sojourns.is_empty()).then(|| self.sojourns.value_at_quantile(0.99) as f64 * 1e-9);
-        (self.sojourn.mean(), self.sojourn.std(), p99)
+    /// For each scripted change, the time from there until the queue, averaged over 1 s, stays within `tolerance` of
+    /// `target` until the next change or the end, s; `None` if it does not.
+    pub fn settling(&self, changes: &[Span], target: f64, tolerance: f64) -> Vec<Option<f64>> {
+        let bin = |time: &Span| time.0.div_ceil(BIN.0) as usize;
+        let ends = changes.iter().skip(1).map(|next| (next.0 / BIN.0) as usize).chain([self.bin_means.len()]);
+        changes.iter().zip(ends).map(|(from, end)| self.settled(bin(from), end, target, tolerance, *from)).collect()
     }
 
-    /// The first time after which the queue, averaged over 1 s, stays within `tolerance` of `target` to the end.
-    pub fn settling_time(&self, target: f64, tolerance: f64) -> Option<f64> {
-        let windows: Vec<f64> =
-            self.bin_means.windows(BINS_AVERAGED).map(|w| w.iter().sum::<f64>() / w.len() as f64).collect();
-        let last_outside = windows.iter().rposition(|mean| (mean - target).abs() > tolerance);
-        let first_inside = last_outside.map_or(0, |i| i + 1);
-        (first_inside < windows.len()).then(|| first_inside as f64 / (1.0 / BIN.seconds()))
+    fn settled(&self, first: usize, end: usize, target: f64, tolerance: f64, from: Span) -> Option<f64> {
+        let bins = self.bin_means.get(first..end.min(self.bin_means.len()))?;
+        let is_outside = |window: &[f64]| (window.iter().sum::<f64>() / window.len() as f64 - target).abs() > tolerance;
+        let windows = bins.windows(BINS_AVERAGED);
+        let settled = windows.clone().rposition(is_outside).map_or(0, |last| last + 1);
+        (settled < windows.len()).then(|| (first + settled) as f64 / (1.0 / BIN.seconds()) - from.seconds())
     }
 }
 
 /// Measures one group of flows.
 #[derive(Clone, Debug, Default)]
 pub struct GroupMeter {
-    /// Source to destination, s.
-    pub packet_delay: Moments,
-    /// Counters of the senders when measuring began.
-    pub retransmits_before: u64,
-    pub timeouts_before: u64,
+    /// Source to destination of one transmission.
+    pub packet_delay: Spans,
+    /// Packets received with a congestion mark.
+    pub marked: u64,
+    /// From the opening of a transfer to its last ACK.
+    pub completion: Spans,
+    /// Of senders whose transfer has ended.
+    pub ended: Counters,
+    /// Of all senders when measuring began.
+    pub before: Counters,
+}
+
+/// What senders count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    pub retransmits: u64,
+    pub timeouts: u64,
+    pub ecn_reductions: u64,
+}
+
+impl Counters {
+    pub fn add(&mut self, sender: &Sender) {
+        self.retransmits += u64::from(sender.retransmits());
+        self.timeouts += u64::from(sender.timeouts());
+        self.ecn_reductions += u64::from(sender.ecn_reductions());
+    }
+}
+
+impl GroupMeter {
+    /// Takes in what was measured at another group.
+    pub fn merge(&mut self, other: &GroupMeter) {
+        self.packet_delay.merge(&other.packet_delay);
+        self.marked += other.marked;
+        self.completion.merge(&other.completion);
+    }
 }
 
 #[cfg(test)]
@@ -225,7 +275,7 @@ mod tests {
         for hundredths in 1..=100 {
             meter.on_service(s(0.0), Span::from_seconds(f64::from(hundredths) * 0.01), s(0.0));
         }
-        let (mean, std, p99) = meter.sojourn();
+        let (mean, std, p99) = (meter.sojourn.mean(), meter.sojourn.std(), meter.sojourn.quantile(0.99));
         // 1 to 100 have mean 50.5 and variance (100^2 - 1)/12 = 833.25.
         assert!((mean.unwrap() - 0.505).abs() < 1e-9);
         assert!((std.unwrap() - 0.28866).abs() < 1e-5);
@@ -239,7 +289,13 @@ mod tests {
         meter.on_queue(300, s(2.0));
         meter.pass_time(s(5.0));
         // A window from t averages 300 + 200 * (2 - t): within 90 from t = 1.55, at the next bin 1.6.
-        assert!((meter.settling_time(300.0, 90.0).unwrap() - 1.6).abs() < 1e-9);
-        assert_eq!(meter.settling_time(800.0, 90.0), None);
+        let settling = |changes: &[f64], target| {
+            let changes: Vec<Span> = changes.iter().map(|s| Span::from_seconds(*s)).collect();
+            meter.settling(&changes, target, 90.0)
+        };
+        assert!((settling(&[0.0], 300.0)[0].unwrap() - 1.6).abs() < 1e-9);
+        assert_eq!(settling(&[0.0], 800.0), [None]);
+        // Before 2 s it is never near; from 3 s on it is at once; between 4.5 s and the end no second fits.
+        assert_eq!(settling(&[0.0, 2.0, 3.0, 4.5], 300.0), [None, Some(0.0), Some(0.0), None]);
     }
 }

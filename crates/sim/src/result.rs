@@ -20,6 +20,8 @@ pub struct RunResult {
     /// By name, in the order of the scenario.
     #[serde(serialize_with = "in_order")]
     pub flows: Vec<(String, FlowResult)>,
+    /// All flows of all groups together.
+    pub total: FlowResult,
     /// About the run itself.
     pub engine: Engine,
 }
@@ -45,8 +47,10 @@ pub struct LinkResult {
     pub queue_delay_std: Option<f64>,
     /// Sojourn time: 99th percentile, s, to 0.1 %.
     pub queue_delay_p99: Option<f64>,
-    /// From when on the queue stays near its target, s.
+    /// From when on the queue stays near its target, s; until the first scripted change.
     pub settling_time: Option<f64>,
+    /// For each scripted change, the start of the run included: when it is, s, and how long the queue takes to settle.
+    pub settling: Vec<(f64, Option<f64>)>,
     /// Packets offered.
     pub arrived: u64,
     /// Packets taken into service.
@@ -62,20 +66,48 @@ pub struct LinkResult {
 /// What a group of flows got after the warm-up.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowResult {
-    /// Flows in the group.
+    /// Flows in the group: connections, sources, sessions or hosts.
     pub count: u32,
-    /// Payload received in order, bit/s over all flows.
+    /// Payload received (over TCP: in order), bit/s over all flows.
     pub goodput: f64,
+    /// The same of one flow: least, median and greatest.
+    pub goodput_min: Option<f64>,
+    /// Median.
+    pub goodput_p50: Option<f64>,
+    /// Greatest.
+    pub goodput_max: Option<f64>,
     /// Jain's fairness index of the goodput of flows active all the time.
     pub jain: Option<f64>,
-    /// Source to destination: mean, s.
+    /// Packets received, whatever their order, ACKs not counted.
+    pub received: u64,
+    /// Those of them with a congestion mark.
+    pub marked: u64,
+    /// Source to destination of one transmission: mean, s.
     pub packet_delay_mean: Option<f64>,
-    /// Source to destination: standard deviation, s.
+    /// Standard deviation, s.
     pub packet_delay_std: Option<f64>,
+    /// Percentiles, s, to 0.1 %.
+    pub packet_delay_p50: Option<f64>,
+    /// 95th percentile.
+    pub packet_delay_p95: Option<f64>,
+    /// 99th percentile.
+    pub packet_delay_p99: Option<f64>,
     /// Segments sent again.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Windows reduced for a congestion mark.
+    pub ecn_reductions: u64,
+    /// Transfers completed.
+    pub transfers: u64,
+    /// Flow completion time, from the opening of a transfer to its last ACK: mean, s.
+    pub fct_mean: Option<f64>,
+    /// Percentiles, s, to 0.1 %.
+    pub fct_p50: Option<f64>,
+    /// 95th percentile.
+    pub fct_p95: Option<f64>,
+    /// 99th percentile.
+    pub fct_p99: Option<f64>,
 }
 
 /// About the run itself.
@@ -96,13 +128,41 @@ pub struct Series {
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// Metrics and, on request, time series.
+/// What each flow got, one row a flow: columns of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    /// Index of the group.
+    pub group: Vec<f64>,
+    /// Round-trip propagation, s.
+    pub rtt: Vec<f64>,
+    /// Payload received, bit/s.
+    pub goodput: Vec<f64>,
+}
+
+/// The transfers that began after the warm-up and ended: columns of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct TransferTable {
+    /// Index of the group.
+    pub group: Vec<f64>,
+    /// When it was opened, s.
+    pub start: Vec<f64>,
+    /// Segments of data.
+    pub size: Vec<f64>,
+    /// From its opening to its last ACK, s.
+    pub completion_time: Vec<f64>,
+}
+
+/// Metrics and, on request, time series and tables.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Metrics.
     pub result: RunResult,
     /// One for each link, if asked for.
     pub series: Vec<Series>,
+    /// What each flow got, if series are asked for.
+    pub flow_table: Option<FlowTable>,
+    /// Each transfer, if series are asked for.
+    pub transfer_table: Option<TransferTable>,
 }
 
 impl RunResult {

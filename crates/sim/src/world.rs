@@ -5,17 +5,19 @@ mod output;
 mod tests;
 
 use crate::calendar::{Calendar, Lane};
-use crate::event::{Event, Packet};
-use crate::flow::{Flow, Group};
+use crate::client::{Client, laws_of};
+use crate::event::{AT_SENDER, Data, Ecn, Event, Kind, Packet};
+use crate::flow::{Access, Connection, Flow, Group, ack_packet};
 use crate::link::{Link, Offered};
 use crate::meter::GroupMeter;
-use crate::result::{Output, Series};
+use crate::result::{Output, Series, TransferTable};
 use crate::route::Routes;
-use crate::scenario::{AqmChoice, Batch, Scenario};
+use crate::scenario::{AqmChoice, Batch, FlowSpec, Scenario};
+use crate::udp::UdpSource;
 use crate::watch::Watch;
 use aqmlab_aqm::Aqm;
 use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_tcp::{Sender, TcpParams};
+use aqmlab_tcp::{Ack, Receiver, Sender, TcpParams, Variant};
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,14 +70,42 @@ struct World<'a> {
     warmup: Time,
     links: Vec<Link>,
     flows: Vec<Flow>,
-    /// For each flow: it is active during all of the measured time.
+    /// For each flow of TCP or UDP: it is active during all of the measured time.
     always_active: Vec<bool>,
+    sources: Vec<UdpSource>,
+    clients: Vec<Client>,
+    connections: Vec<Connection>,
     routes: Routes,
     groups: Vec<Group>,
     group_meters: Vec<GroupMeter>,
-    tcp: Vec<TcpParams>,
     series: Vec<Series>,
+    transfer_table: Option<TransferTable>,
     events: u64,
+}
+
+/// One flow or client of a group, as it is set up.
+struct Member<'a> {
+    spec: &'a FlowSpec,
+    group: usize,
+    /// Its place in the group.
+    i: usize,
+    route: u32,
+    /// Boot time of its sender within a clock tick.
+    phase: Span,
+    start: Time,
+    stop: Option<Time>,
+    seed: u64,
+}
+
+impl Member<'_> {
+    /// Its random stream for a purpose.
+    fn stream(&self, what: &str) -> Stream {
+        Stream::new(self.seed, &format!("flows.{}.{what}", self.spec.name), self.i as u64)
+    }
+
+    fn stops_at(&self) -> Time {
+        self.stop.unwrap_or(Time::NEVER)
+    }
 }
 
 impl<'a> World<'a> {
@@ -89,11 +119,14 @@ impl<'a> World<'a> {
             links: Vec::new(),
             flows: Vec::new(),
             always_active: Vec::new(),
+            sources: Vec::new(),
+            clients: Vec::new(),
+            connections: Vec::new(),
             routes: Routes::new(),
             groups: scenario.flows.iter().map(Group::new).collect(),
             group_meters: vec![GroupMeter::default(); scenario.flows.len()],
-            tcp: scenario.flows.iter().map(|flow| flow.tcp).collect(),
             series: Vec::new(),
+            transfer_table: options.series.then(TransferTable::default),
             events: 0,
         };
         world.add_links(options)?;
@@ -112,11 +145,17 @@ impl<'a> World<'a> {
 
     fn add_links(&mut self, options: RunOptions) -> Result<(), Problems> {
         for (i, spec) in self.scenario.links.iter().enumerate() {
-            let scheme = self.scenario.build_scheme(spec, self.scenario.scheme_of(spec, options.aqm))?;
+            let choice = self.scenario.scheme_of(spec, options.aqm);
+            let scheme = self.scenario.build_scheme(spec, choice)?;
             if let Some(period) = scheme.tick_every() {
                 self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
             }
-            self.links.push(Link::new(spec, scheme, options.seed, &mut self.calendar));
+            let marks = self.scenario.marks(spec, choice)?;
+            let link = Link::new(spec, scheme, marks, options.seed, &mut self.calendar);
+            if let Some(time) = link.rate_changes_at() {
+                self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
+            }
+            self.links.push(link);
         }
         Ok(())
     }
@@ -127,19 +166,63 @@ impl<'a> World<'a> {
         let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
         for (i, batch) in batches.into_iter().enumerate() {
             let route = self.routes.of(self.scenario, group, spec.rtt.draw(i, &mut stream("rtt", i)));
-            let phase = Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
-            let flow = self.flows.len() as u32;
-            self.flows.push(Flow::new(Sender::new(spec.variant, &spec.tcp, phase), route, group as u32));
-            let start = Time::ZERO + batch.start.draw(i, &mut stream("start", i));
-            let stop = batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut stream("stop", i)));
-            if stop.is_none_or(|stop| start < stop) {
-                self.calendar.push(Lane::HEAP, start, Event::Open { flow });
-            }
-            if let Some(stop) = stop {
-                self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
-            }
-            self.always_active.push(start <= self.warmup && stop.is_none_or(|stop| stop >= self.end));
+            self.add_member(Member {
+                spec,
+                group,
+                i,
+                route,
+                phase: Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64),
+                start: Time::ZERO + batch.start.draw(i, &mut stream("start", i)),
+                stop: batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut stream("stop", i))),
+                seed,
+            });
         }
+    }
+
+    fn add_member(&mut self, member: Member) {
+        let active = member.stop.is_none_or(|stop| member.start < stop);
+        if let Some(laws) = laws_of(member.spec) {
+            let (group, rng) = (member.group as u32, member.stream("client"));
+            let mut client = Client::new(laws, member.i, group, member.route, member.phase, member.stops_at(), rng);
+            let first = client.first(member.start).filter(|_| active);
+            self.clients.push(client);
+            self.schedule_request(self.clients.len() as u32 - 1, first);
+            return;
+        }
+        let flow = self.add_flow(member.group, member.route, member.phase, Flow::NO_CONNECTION);
+        let lasts = member.start <= self.warmup && member.stops_at() >= self.end;
+        self.always_active.push(lasts);
+        if let Some(source) = UdpSource::new(
+            &member.spec.traffic,
+            flow,
+            member.spec.wire_size(),
+            member.stops_at(),
+            member.stream("source"),
+        ) {
+            return self.add_source(source, member.start, active);
+        }
+        if active {
+            self.calendar.push(Lane::HEAP, member.start, Event::Open { flow });
+        }
+        if let Some(stop) = member.stop {
+            self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
+        }
+    }
+
+    fn add_flow(&mut self, group: usize, route: u32, phase: Span, connection: u32) -> u32 {
+        let of = &self.groups[group];
+        let receiver = Receiver::new(of.variant == Variant::Sack);
+        // Fewer groups than 65536: a scenario's text is not long enough for more.
+        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection));
+        self.flows.len() as u32 - 1
+    }
+
+    fn add_source(&mut self, mut source: UdpSource, start: Time, active: bool) {
+        if let Some(first) = source.first(start).filter(|_| active) {
+            let event = Event::Emit { source: self.sources.len() as u32 };
+            self.calendar.push(Lane::HEAP, first, event);
+        }
+        self.sources.push(source);
     }
 
     fn start_series(&mut self, options: RunOptions) {
@@ -169,14 +252,15 @@ impl<'a> World<'a> {
                 }
             }
             match *event {
-                Event::Arrive { sent_at, flow, seq, size, hop } => {
-                    self.arrive(Packet { sent_at, flow, seq, size, hop })
-                }
+                Event::Arrive(packet) => self.arrive(packet),
                 Event::Sent { link } => self.sent(link),
-                Event::Ack { flow, ack } => self.acknowledge(flow, ack),
                 Event::Timer { flow } => self.timer(flow),
-                Event::Open { flow } => self.at_sender(flow, |sender, now, tcp, net| sender.open(now, tcp, net)),
+                Event::AckDue { flow } => self.delayed_ack(flow, time),
+                Event::Open { flow } => self.at_sender(flow, |sender, now, tcp, net| sender.open(None, now, tcp, net)),
                 Event::Close { flow } => self.flows[flow as usize].sender.close(),
+                Event::Emit { source } => self.emit(source),
+                Event::Request { client } => self.request(client),
+                Event::RateChange { link } => self.change_rate(link),
                 Event::Tick { link, period } => self.tick(link, period),
                 Event::Sample => self.sample(),
                 Event::WarmedUp => self.restart_meters(),
@@ -191,13 +275,16 @@ impl<'a> World<'a> {
     }
 
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
+        if packet.hop == AT_SENDER {
+            return self.acknowledge(&packet);
+        }
         let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
         let index = route.hops[packet.hop as usize].link;
-        match self.links[index].offer(packet, self.now) {
+        match self.links[index].offer(&mut packet, self.now) {
             Offered::Nothing => {}
             Offered::MayStart => self.start_service(index as u32),
-            Offered::SentAt(time) => self.forward(packet, time),
+            Offered::SentAt(time) => self.forward(&packet, time),
         }
     }
 
@@ -212,39 +299,170 @@ impl<'a> World<'a> {
     #[inline]
     fn sent(&mut self, index: u32) {
         if let Some(packet) = self.links[index as usize].finish_service() {
-            self.forward(packet, self.now);
+            self.forward(&packet, self.now);
         }
         self.start_service(index);
     }
 
-    /// From a link that has sent the packet, or will have at `sent`: on to the next link, or through the receiver and
-    /// back as an ACK. Nothing happens on that way but delay.
+    /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
+    /// sender.
     #[inline]
-    fn forward(&mut self, mut packet: Packet, sent: Time) {
-        let flow = &mut self.flows[packet.flow as usize];
+    fn forward(&mut self, packet: &Packet, sent: Time) {
+        let flow = &self.flows[packet.flow as usize];
         let route = &self.routes.routes[flow.route as usize];
         let onward = route.hops[packet.hop as usize].onward;
-        packet.hop += 1;
-        if (packet.hop as usize) < route.hops.len() {
-            self.calendar.push(onward.lane, sent + onward.delay, packet.arrival());
+        let next = packet.hop as usize + 1;
+        if next == route.there {
+            return self.receive(packet, sent + onward.delay);
+        }
+        let mut packet = *packet;
+        packet.hop = if next == route.hops.len() { AT_SENDER } else { next as u8 };
+        self.calendar.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
+    }
+
+    /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
+    /// way through the receiver but delay.
+    #[inline(always)]
+    fn receive(&mut self, packet: &Packet, time: Time) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let group = &self.groups[flow.group as usize];
+        let route = &self.routes.routes[flow.route as usize];
+        let Data { sent_at, seq, ecn, is_cwr, .. } = packet.data();
+        if packet.epoch() != flow.epoch {
             return;
         }
-        let received = flow.egress(&packet, &self.groups[flow.group as usize], route, sent + onward.delay);
-        let ack = flow.receiver.on_segment(packet.seq);
-        if received <= self.warmup {
-            flow.delivered_before = flow.receiver.in_order();
-        } else if received <= self.end {
-            self.group_meters[flow.group as usize].packet_delay.add(received.since(packet.sent_at));
+        debug_assert!(packet.kind == Kind::Data);
+        let received = flow.egress(packet.size, group, route, time);
+        let counts = received > self.warmup && received <= self.end;
+        if counts {
+            let meter = &mut self.group_meters[flow.group as usize];
+            meter.packet_delay.add(received.since(sent_at));
+            meter.marked += u64::from(ecn == Ecn::Ce);
         }
-        if received <= self.end {
-            flow.delivered = flow.receiver.in_order();
+        if group.is_udp {
+            flow.delivered += u32::from(counts);
+            return;
         }
-        self.calendar.push(route.back.lane, received + route.back.delay, Event::Ack { flow: packet.flow, ack });
+        if let Some((due, ack)) = flow.receiver.take_due(received) {
+            self.return_ack(packet.flow, &ack, due);
+        }
+        let flow = &mut self.flows[packet.flow as usize];
+        let group = &self.groups[flow.group as usize];
+        let syn = u32::from(group.tcp.syn);
+        let before = flow.receiver.in_order().max(syn);
+        let ack = flow.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, &group.tcp);
+        if counts {
+            flow.delivered += flow.receiver.in_order().max(syn) - before;
+        }
+        match ack {
+            Some(ack) => self.return_ack(packet.flow, &ack, received),
+            None => {
+                let due = flow.receiver.ack_due();
+                self.calendar.push(Lane::HEAP, due, Event::AckDue { flow: packet.flow });
+            }
+        }
+    }
+
+    /// A receiver sends an ACK at `time`.
+    #[inline(always)]
+    fn return_ack(&mut self, index: u32, ack: &Ack, time: Time) {
+        let flow = &self.flows[index as usize];
+        let route = &self.routes.routes[flow.route as usize];
+        let packet = ack_packet(index, flow, &self.groups[flow.group as usize], route, ack);
+        self.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
+    }
+
+    /// A receiver's ACK may have waited long enough; if a segment has fetched it, none is due.
+    fn delayed_ack(&mut self, index: u32, now: Time) {
+        if let Some((due, ack)) = self.flows[index as usize].receiver.take_due(now) {
+            self.return_ack(index, &ack, due);
+        }
     }
 
     #[inline]
-    fn acknowledge(&mut self, flow: u32, ack: Option<u32>) {
-        self.at_sender(flow, |sender, now, tcp, net| sender.on_ack(ack, now, tcp, net));
+    fn acknowledge(&mut self, packet: &Packet) {
+        let flow = &self.flows[packet.flow as usize];
+        if packet.epoch() != flow.epoch {
+            return;
+        }
+        let connection = flow.connection;
+        let is_transfer = connection != Flow::NO_CONNECTION;
+        if is_transfer && flow.sender.is_done() {
+            return; // a late duplicate
+        }
+        self.at_sender(packet.flow, |sender, now, tcp, net| sender.on_ack(&packet.ack(), now, tcp, net));
+        if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
+            self.end_transfer(packet.flow, connection);
+        }
+    }
+
+    /// A UDP source sends a datagram and arranges for the next.
+    fn emit(&mut self, index: u32) {
+        let source = &mut self.sources[index as usize];
+        let flow = &mut self.flows[source.flow as usize];
+        let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
+        flow.at_sender(source.flow, group, route, self.now, &mut self.calendar).1.send_datagram();
+        if let Some(next) = source.after(self.now) {
+            self.calendar.push(Lane::HEAP, next, Event::Emit { source: index });
+        }
+    }
+
+    /// A client asks for an object: a transfer begins on an idle connection, or on a new one.
+    fn request(&mut self, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let (size, next) = client.request(self.now);
+        let (group, route, phase) = (client.group as usize, client.route, client.phase);
+        let flow = match client.idle.pop() {
+            Some(flow) => {
+                let sender = self.groups[group].sender(phase);
+                self.flows[flow as usize].restart(sender);
+                flow
+            }
+            None => {
+                self.connections.push(Connection { client: index, opened_at: self.now });
+                self.add_flow(group, route, phase, self.connections.len() as u32 - 1)
+            }
+        };
+        self.connections[self.flows[flow as usize].connection as usize].opened_at = self.now;
+        self.schedule_request(index, next);
+        self.at_sender(flow, |sender, now, tcp, net| sender.open(Some(size), now, tcp, net));
+    }
+
+    fn schedule_request(&mut self, client: u32, time: Option<Time>) {
+        if let Some(time) = time {
+            self.calendar.push(Lane::HEAP, time, Event::Request { client });
+        }
+    }
+
+    /// The last ACK of a transfer has come.
+    fn end_transfer(&mut self, index: u32, connection: u32) {
+        let flow = &self.flows[index as usize];
+        let &Connection { client, opened_at } = &self.connections[connection as usize];
+        let meter = &mut self.group_meters[flow.group as usize];
+        meter.ended.add(&flow.sender);
+        if opened_at >= self.warmup {
+            let taken = self.now.since(opened_at);
+            meter.completion.add(taken);
+            if let Some(table) = &mut self.transfer_table {
+                let size = flow.receiver.in_order() - u32::from(self.groups[flow.group as usize].tcp.syn);
+                table.group.push(f64::from(flow.group));
+                table.start.push(opened_at.seconds());
+                table.size.push(f64::from(size));
+                table.completion_time.push(taken.seconds());
+            }
+        }
+        let asking = &mut self.clients[client as usize];
+        asking.idle.push(index);
+        let next = asking.transfer_ended(self.now);
+        self.schedule_request(client, next);
+    }
+
+    fn change_rate(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        link.change_rate(self.now);
+        if let Some(time) = link.rate_changes_at() {
+            self.calendar.push(Lane::HEAP, time, Event::RateChange { link: index });
+        }
     }
 
     fn tick(&mut self, link: u32, period: Span) {
@@ -254,12 +472,11 @@ impl<'a> World<'a> {
 
     /// Lets a sender act, then sees to its timer.
     #[inline]
-    fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut crate::flow::Access)) {
+    fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access)) {
         let flow = &mut self.flows[index as usize];
-        let group = flow.group as usize;
-        let route = &self.routes.routes[flow.route as usize];
-        let (sender, mut access) = flow.at_sender(index, &self.groups[group], route, self.now, &mut self.calendar);
-        act(sender, self.now, &self.tcp[group], &mut access);
+        let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
+        let (sender, mut access) = flow.at_sender(index, group, route, self.now, &mut self.calendar);
+        act(sender, self.now, &group.tcp, &mut access);
         self.arm(index);
     }
 
@@ -304,10 +521,8 @@ impl<'a> World<'a> {
         for link in &mut self.links {
             link.restart_meters(self.now);
         }
-        for flow in &self.flows {
-            let meter = &mut self.group_meters[flow.group as usize];
-            meter.retransmits_before += u64::from(flow.sender.retransmits());
-            meter.timeouts_before += u64::from(flow.sender.timeouts());
+        for group in 0..self.groups.len() {
+            self.group_meters[group].before = self.counters(group);
         }
     }
 }

@@ -61,18 +61,152 @@ fn valid_with(overrides: &[(&str, &str)]) -> Scenario {
     parse(VALID, "test", &overrides).unwrap_or_else(|problems| panic!("{overrides:?}: {problems}"))
 }
 
+/// Every kind of traffic, ACKs that queue, links whose rate changes.
+const TRAFFIC: &str = r#"schema = 1
+duration = "10 s"
+
+[[links]]
+name = "down"
+rate = [["0 s", "8 Mbit/s"], ["4 s", "2 Mbit/s"]]
+delay = "1 ms"
+buffer = "100 packets"
+
+[[links]]
+name = "up"
+rate = { values = ["3 Mbit/s", "1 Mbit/s"], hold = { exponential = "2 s" } }
+delay = "2 ms"
+buffer = "100 packets"
+ecn = false
+
+[[flows]]
+name = "ecn"
+path = ["down"]
+ack_path = ["up"]
+rtt = "20 ms"
+ecn = true
+rtt_notification = true
+
+[[flows]]
+name = "cbr"
+kind = "udp-cbr"
+path = ["up"]
+rtt = "30 ms"
+rate = "64 kbit/s"
+packet = "500 B"
+header = "0 B"
+
+[[flows]]
+name = "onoff"
+kind = "udp-onoff"
+rtt = "40 ms"
+rate_on = "32 kbit/s"
+on = { exponential = "500 ms" }
+off = { exponential = "600 ms" }
+
+[[flows]]
+name = "web"
+kind = "http"
+rtt = "50 ms"
+pages = 25
+think_time = { exponential = "1 s" }
+think_after = "page"
+objects = { uniform = [1, 7] }
+object_gap = { exponential = "10 ms" }
+size = { pareto = { mean = "12 packets", shape = 1.2 } }
+
+[[flows]]
+name = "short"
+kind = "short"
+count = 10
+rtt = "60 ms"
+arrivals = "50 Hz"
+size = { exponential = "20 packets" }
+
+[schemes.red]
+ecn = false
+mark_p = 0.5
+"#;
+
 /// Each row: a line of the valid scenario, what stands there instead, and a part of a line of the answer.
 fn each_is_refused(rows: &[(&str, &str, &str)]) {
+    each_is_refused_in(VALID, rows);
+}
+
+fn each_is_refused_in(valid: &str, rows: &[(&str, &str, &str)]) {
     for (line, instead, expected) in rows {
-        assert_eq!(VALID.matches(line).count(), 1, "{line} stands once in the valid scenario");
-        let found = problems(&VALID.replace(line, instead), &[]);
+        assert_eq!(valid.matches(line).count(), 1, "{line} stands once in the valid scenario");
+        let found = problems(&valid.replace(line, instead), &[]);
         assert!(found.contains(expected), "{line} -> {instead}\n  gives:    {found}\n  expected: {expected}");
     }
 }
 
 #[test]
-fn the_valid_scenario_is_valid() {
+fn the_valid_scenarios_are_valid() {
     assert_eq!(problems(VALID, &[]), "nothing");
+    assert_eq!(problems(TRAFFIC, &[]), "nothing");
+}
+
+#[test]
+fn traffic_is_read_strictly() {
+    each_is_refused_in(
+        TRAFFIC,
+        &[
+            ("rate = \"64 kbit/s\"\n", "", "flows.cbr.rate: missing; write e.g. rate = \"64 kbit/s\""),
+            ("rate = \"64 kbit/s\"\n", "rate = \"0 bit/s\"\n", "flows.cbr.rate: \"0 bit/s\" is out of range"),
+            ("header = \"0 B\"", "header = \"2 kB\"", "flows.cbr.header: \"2 kB\" is out of range"),
+            ("header = \"0 B\"", "tcp = \"reno\"", "flows.cbr.tcp: unknown key \"tcp\";"),
+            ("header = \"0 B\"", "ecn = true", "flows.cbr.ecn: unknown key \"ecn\";"),
+            ("\"udp-cbr\"", "\"udp-cbt\"", "flows.cbr.kind: unknown kind \"udp-cbt\"; did you mean \"udp-cbr\"?"),
+            ("on = { exponential = \"500 ms\" }\n", "", "flows.onoff.on: missing; write e.g. on = { exponential"),
+            ("{ exponential = \"600 ms\" }", "\"-1 s\"", "flows.onoff.off: \"-1 s\" is negative"),
+            ("pages = 25", "pages = 0", "flows.web.pages: \"0\" is out of range: must be 1 or more"),
+            ("pages = 25", "pages = \"25 s\"", "flows.web.pages: \"25 s\" is not a plain number"),
+            ("pages = 25", "pages = -25", "flows.web.pages: \"-25\" is negative"),
+            ("pages = 25", "page = 25", "flows.web.page: unknown key \"page\"; did you mean \"pages\"?"),
+            ("think_time = { exponential = \"1 s\" }\n", "", "flows.web.think_time: missing; write e.g. think_time ="),
+            ("\"page\"\n", "\"pege\"\n", "flows.web.think_after: unknown choice \"pege\"; did you mean \"page\"?"),
+            ("[1, 7]", "[7, 1]", "flows.web.objects: uniform takes two numbers, the smaller first"),
+            ("shape = 1.2", "shape = 1", "flows.web.size: shape \"1\" is out of range: must lie in 1.01 ..= 100"),
+            (
+                "shape = 1.2",
+                "shpe = 1.2",
+                "flows.web.size: pareto takes { mean = a number of packets, shape = a number }",
+            ),
+            ("mean = \"12 packets\"", "mean = \"12 kB\"", "flows.web.size: \"12 kB\" is not a number of packets"),
+            ("mean = \"12 packets\"", "mean = \"0 packets\"", "flows.web.size: \"Pareto, mean 0 packets"),
+            ("arrivals = \"50 Hz\"\n", "", "flows.short.arrivals: missing; write e.g. arrivals = \"50 Hz\""),
+            ("\"50 Hz\"", "\"0 Hz\"", "flows.short.arrivals: \"0 Hz\" is out of range"),
+            ("size = { exponential = \"20 packets\" }\n", "", "flows.short.size: missing; write e.g. size = "),
+        ],
+    );
+}
+
+#[test]
+fn paths_and_rates_are_read_strictly() {
+    each_is_refused_in(
+        TRAFFIC,
+        &[
+            ("ack_path = [\"up\"]", "ack_path = [\"upp\"]", "flows.ecn.ack_path: unknown link \"upp\"; did you mean"),
+            ("ack_path = [\"up\"]", "ack_path = [\"up\", \"up\"]", "flows.ecn.ack_path: crosses \"up\" twice"),
+            ("ack_path = [\"up\"]", "ack_path = []", "flows.ecn.ack_path: expected a list of links"),
+            ("\"20 ms\"", "\"2.9 ms\"", "\"2.9 ms\" is shorter than the path's own delay, there and back: 3 ms"),
+            ("[\"4 s\", ", "[\"0 s\", ", "links.down.rate: the schedule is out of order: \"0 s\" follows \"0 s\""),
+            ("[\"0 s\", ", "[\"1 s\", ", "links.down.rate: the schedule begins at 1 s; the first step must be at 0 s"),
+            ("\"2 Mbit/s\"]", "\"2 Mbit\"]", "links.down.rate: \"2 Mbit\" is not a rate"),
+            ("\"2 Mbit/s\"]", "\"0 bit/s\"]", "links.down.rate: \"0 bit/s\" is out of range: must lie in 1 bit/s"),
+            ("[\"4 s\", \"2 Mbit/s\"]", "[\"4 s\"]", "links.down.rate: expected a rate, a schedule [["),
+            (
+                "[[\"0 s\", \"8 Mbit/s\"], [\"4 s\", \"2 Mbit/s\"]]",
+                "[]",
+                "links.down.rate: expected a rate, a schedule",
+            ),
+            ("[\"3 Mbit/s\", \"1 Mbit/s\"]", "[\"3 Mbit/s\"]", "links.up.rate: values: a rate that wanders needs two"),
+            ("{ exponential = \"2 s\" }", "\"0 s\"", "links.up.rate: hold: \"0 s\" is too short"),
+            ("{ exponential = \"2 s\" }", "\"2\"", "links.up.rate: hold: \"2\" has no unit"),
+            ("ecn = false\n\n[[flows", "ecn = 1\n\n[[flows", "links.up.ecn: \"1\" is not true or false"),
+            ("[schemes.red]\necn = false", "[schemes.red]\necn = 2", "red.ecn: \"2\" is not true or false"),
+        ],
+    );
 }
 
 #[test]
@@ -85,7 +219,11 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("window = ", "windwo = ", "flows.ftp.tcp.windwo: unknown key \"windwo\"; did you mean \"window\"?"),
         ("\"reno\"", "\"remo\"", "flows.ftp.tcp.variant: unknown choice \"remo\"; did you mean \"reno\"?"),
         ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
-        ("tcp = \"newreno\"", "tcp = \"cubic\"", "flows.late.tcp: unknown choice \"cubic\"; known: reno, newreno"),
+        (
+            "tcp = \"newreno\"",
+            "tcp = \"cubic\"",
+            "flows.late.tcp: unknown choice \"cubic\"; known: reno, newreno, sack",
+        ),
         (
             "\"droptail\"",
             "\"drop_tial\"",
@@ -95,7 +233,7 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("\"droptail\"", "\"pi:a\"", "links.bottleneck.aqm: \"a\" is not a parameter; write pi:name=value,..."),
         ("[schemes.pi]", "[schemes.pie]", "schemes.pie: unknown scheme \"pie\"; did you mean \"pi\"?"),
         ("a = 2e-5", "c = 2e-5", "schemes.pi.c: unknown parameter \"c\"; did you mean"),
-        ("kind = \"ftp\"", "kind = \"http\"", "flows.ftp.kind: unknown kind \"http\";"),
+        ("kind = \"ftp\"", "kind = \"htpp\"", "flows.ftp.kind: unknown kind \"htpp\"; did you mean \"http\"?"),
         ("\"uplink\"]", "\"uplnik\"]", "flows.ftp.path: unknown link \"uplnik\"; did you mean \"uplink\"?"),
         (
             "uniform = ",
@@ -205,7 +343,16 @@ fn contradictions_between_fields_are_refused() {
         ("name = \"late\"", "name = \"ftp\"", "flows.ftp: this name is used twice"),
         ("tcp = \"newreno\"", "count = 4", "flows.late.count: stands beside groups; give it in each group"),
         ("tcp = \"newreno\"", "start = \"1 s\"", "flows.late.start: stands beside groups; give it in each group"),
-        ("ecn = false", "ecn = true", "flows.ftp.ecn: true is not available yet"),
+        (
+            "\"0 s\"",
+            "{ uniform = [\"8 s\", \"9 s\"] }",
+            "flows.ftp.stop: \"8 s\" is not after the start (uniform 8 s to 9 s)",
+        ),
+        (
+            "\"8 s\"",
+            "{ uniform = [\"0 s\", \"0 s\"] }",
+            "flows.ftp.stop: \"uniform 0 s to 0 s\" is not after the start",
+        ),
         ("schema = 1", "schema = 2", "schema: 2 is not known; this version reads schema 1"),
         (
             "\"droptail\"",
@@ -234,8 +381,8 @@ fn what_is_missing_is_named_with_an_example() {
 fn distributions_are_read_strictly() {
     let rtt = |law: &str| problems(&VALID.replace("rtt = \"20 ms\"", &format!("rtt = {law}")), &[]);
     for (law, expected) in [
-        ("{ lognormal = { median = \"9 ms\" } }", "lognormal takes { median = \"149 ms\", sigma = 0.405 }"),
-        ("{ lognormal = \"9 ms\" }", "lognormal takes { median = \"149 ms\", sigma = 0.405 }"),
+        ("{ lognormal = { median = \"9 ms\" } }", "lognormal takes { median = a time, sigma = a number }"),
+        ("{ lognormal = \"9 ms\" }", "lognormal takes { median = a time, sigma = a number }"),
         ("{ lognormal = { median = \"9 ms\", sigma = \"x\" } }", "\"x\" is not a number"),
         ("{ lognormal = { median = 9, sigma = 1 } }", "\"9\" has no unit"),
         ("{ uniform = [\"9 ms\"] }", "uniform takes two times, the smaller first"),
@@ -246,9 +393,10 @@ fn distributions_are_read_strictly() {
         ("{ values = [[\"9 ms\"]] }", "expected a time, found a list"),
         ("{ exponential = \"-9 ms\" }", "\"-9 ms\" is negative"),
         ("{ exponential = { mean = \"9 ms\" } }", "expected a time, found a table"),
-        ("{}", "a distribution has one name; known: uniform, exponential, lognormal, values"),
+        ("{}", "a distribution has one name; known: uniform, exponential, lognormal, pareto, values"),
         ("{ exponential = \"9 ms\", values = [\"9 ms\"] }", "a distribution has one name"),
-        ("{ pareto = \"9 ms\" }", "unknown distribution \"pareto\"; known:"),
+        ("{ pareto = \"9 ms\" }", "pareto takes { mean = a time, shape = a number }"),
+        ("{ weibull = \"9 ms\" }", "unknown distribution \"weibull\"; known:"),
     ] {
         let expected = format!("flows.ftp.rtt: {expected}");
         assert!(rtt(law).contains(&expected), "{law}: {}", rtt(law));

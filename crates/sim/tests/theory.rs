@@ -234,3 +234,121 @@ fn scaling_time_by_ten_scales_only_time() {
     let small = [("links.bottleneck.buffer", "20 packets")];
     assert_eq!(count(&small), count(&[&small[..], &slow].concat()));
 }
+
+/// Traffic over two links there and back: `down` 8 Mbit/s, `up` 80 Mbit/s, 1 ms each, and a flow of the given kind.
+fn measure_traffic(flow: &str, settings: &[(&str, &str)]) -> (Vec<LinkResult>, FlowResult) {
+    let text = format!(
+        r#"
+        schema = 1
+        duration = "100 s"
+        warmup = "10 s"
+        [[links]]
+        name = "down"
+        rate = "8 Mbit/s"
+        delay = "1 ms"
+        buffer = "100 packets"
+        [[links]]
+        name = "up"
+        rate = "80 Mbit/s"
+        delay = "1 ms"
+        buffer = "100 packets"
+        [[flows]]
+        path = ["down"]
+        access_rate = "80 Mbit/s"
+        {flow}
+    "#
+    );
+    let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+    let scenario = parse(&text, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    (result.links.drain(..).map(|(_, link)| link).collect(), result.flows.remove(0).1)
+}
+
+const CBR: &str = "kind = \"udp-cbr\"\nrtt = \"20 ms\"\nrate = \"500 kbit/s\"\npacket = \"972 B\"";
+
+#[test]
+fn datagrams_at_a_constant_rate_come_at_that_rate() {
+    // 972 B and a header of 28 B: 62.5 packets a second, each 10 ms of propagation, 1 ms on the link, 0.2 ms beside it.
+    let (links, flows) = measure_traffic(CBR, &[]);
+    assert_eq!((flows.received, links[0].dropped), (5625, 0));
+    assert!((flows.goodput - 62.5 * 972.0 * 8.0).abs() < 1e-6);
+    assert!((links[0].utilisation - 0.0625).abs() < 1e-9);
+    assert_eq!(picoseconds(flows.packet_delay_mean), 11_200_000_000);
+}
+
+#[test]
+fn a_link_sends_at_the_rate_of_its_schedule() {
+    // 750 packets a second fit 8 Mbit/s, until 50 s, but not the 4 Mbit/s after it: then 500 are sent.
+    let schedule = "[[\"0 s\", \"8 Mbit/s\"], [\"50 s\", \"4 Mbit/s\"]]";
+    let (links, _) = measure_traffic(CBR, &[("links.down.rate", schedule), ("flows.flows.rate", "6 Mbit/s")]);
+    assert!((links[0].departed as i64 - (30_000 + 25_000)).abs() <= 2, "{}", links[0].departed);
+    // 12500 more came than were sent; all but the 100 that wait were dropped.
+    assert!((links[0].dropped as i64 - 12_400).abs() <= 2, "{}", links[0].dropped);
+    assert_eq!(links[0].settling.len(), 2, "the start and the step");
+}
+
+#[test]
+fn a_wandering_rate_spends_its_time_evenly_over_its_values() {
+    // Offered more than it can send, a link at 8 or 2 Mbit/s, 20 ms each on average, sends 5 Mbit/s on average:
+    // 4500 changes in 90 s leave a standard error of about 1.3 %. Packets of 100 B end soon after a change.
+    let rate = "{ values = [\"8 Mbit/s\", \"2 Mbit/s\"], hold = { exponential = \"20 ms\" } }";
+    let settings = [("links.down.rate", rate), ("flows.flows.rate", "20 Mbit/s"), ("flows.flows.packet", "72 B")];
+    let (links, _) = measure_traffic(CBR, &settings);
+    let mean_rate = links[0].departed as f64 * 800.0 / 90.0;
+    assert!((mean_rate / 5e6 - 1.0).abs() < 0.06, "{mean_rate}");
+}
+
+#[test]
+fn a_transfer_completes_after_its_handshake_and_its_windows() {
+    let pages = "kind = \"http\"\nrtt = \"23.752 ms\"\npacket = \"960 B\"\ntcp = { profile = \"ns2\" }\n\
+                 think_time = \"1 s\"\nsize = \"1 packet\"";
+    let (_, flows) = measure_traffic(pages, &[]);
+    // SYN and ACK of 40 B: 23.752 + 0.048 + 0.048 ms; then a packet of 1000 B and its ACK: 25 ms.
+    assert_eq!(picoseconds(flows.fct_mean), 23_848_000_000 + 25_000_000_000);
+    // One page begins every 1.048848 s.
+    assert_eq!(flows.transfers, (90.0f64 / 1.048_848) as u64 + 1);
+    // Two packets fit the initial window; the second takes 1 ms more on the link.
+    let (_, flows) = measure_traffic(pages, &[("flows.flows.size", "2 packets")]);
+    assert_eq!(picoseconds(flows.fct_mean), 49_848_000_000);
+    // Six take a second window of four, on a second round trip that began with the first ACK.
+    let (_, flows) = measure_traffic(pages, &[("flows.flows.size", "6 packets")]);
+    assert_eq!(picoseconds(flows.fct_mean), 23_848_000_000 + 2 * 25_000_000_000 + 3_000_000_000);
+}
+
+#[test]
+fn short_transfers_arrive_as_a_poisson_process() {
+    let short = "kind = \"short\"\ncount = 10\nrtt = \"20 ms\"\narrivals = \"50 Hz\"\nsize = \"5 packets\"";
+    let (_, flows) = measure_traffic(short, &[]);
+    // 4500 in 90 s, with a standard deviation of sqrt(4500) = 67.
+    assert!((flows.transfers as f64 - 4500.0).abs() < 4.0 * 67.0, "{}", flows.transfers);
+    assert!((flows.goodput / (50.0 * 5.0 * 8000.0) - 1.0).abs() < 0.06, "{}", flows.goodput);
+    assert_eq!(flows.count, 10);
+}
+
+#[test]
+fn a_queue_of_acks_paces_the_sender() {
+    // 32 kbit/s send 100 ACKs of 40 B a second, so 100 segments a second are all that the window can do.
+    let ftp = "ack_path = [\"up\"]\nrtt = \"20 ms\"\npacket = \"960 B\"\n\
+               tcp = { profile = \"ns2\", window = \"50 packets\" }";
+    let (links, flows) = measure_traffic(ftp, &[("links.up.rate", "32 kbit/s")]);
+    assert_eq!(links[1].departed, 9000);
+    assert!((flows.goodput / (100.0 * PAYLOAD) - 1.0).abs() < 1e-3, "{}", flows.goodput);
+    assert_eq!((links[1].dropped, links[0].dropped), (0, 0));
+    // All but the packet on its way to the receiver wait as ACKs: the window less one in transmission and 2.2 under way.
+    assert!((45.0..49.0).contains(&links[1].queue_mean), "{}", links[1].queue_mean);
+}
+
+#[test]
+fn marks_take_the_place_of_drops() {
+    let ecn = [("flows.ftp.ecn", "true"), ("flows.ftp.count", "4")];
+    let (link, flows) = measure("red:min_th=10 packets,max_th=60 packets", &ecn);
+    assert_eq!((link.dropped, flows.retransmits, flows.timeouts), (0, 0, 0));
+    assert!(link.marked > 100 && flows.ecn_reductions > 100, "{} {}", link.marked, flows.ecn_reductions);
+    // Every marked packet arrives marked, those still under way aside; one mark a window is answered.
+    assert!(link.marked.abs_diff(flows.marked) <= 100 && flows.ecn_reductions <= flows.marked);
+    for unmarking in [("links.bottleneck.ecn", "false"), ("schemes.red.ecn", "false")] {
+        let (link, flows) = measure("red:min_th=10 packets,max_th=60 packets", &[&ecn[..], &[unmarking]].concat());
+        assert_eq!((link.marked, flows.marked, flows.ecn_reductions), (0, 0, 0));
+        assert!(link.dropped > 100);
+    }
+}

@@ -1,6 +1,6 @@
 //! Congestion control of Reno (RFC 5681): slow start, congestion avoidance, halving.
 
-use crate::params::Halve;
+use crate::params::{EcnResponse, Halve};
 
 /// Window and threshold of one sender, in segments.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,18 @@ impl Reno {
         };
     }
 
+    /// Window after the echo of a congestion mark (RFC 3168, section 6.1.2). Below one segment it is closed: nothing
+    /// new can be sent until the retransmission timer expires.
+    pub fn on_ecn_echo(&mut self, response: EcnResponse, halve: Halve, window: f64, flight: u32) {
+        // Data in flight beyond the window, as in fast recovery, must not make the half a whole.
+        let half = self.reduce_ssthresh(halve, window, flight.min(self.cwnd as u32));
+        self.cwnd = match response {
+            EcnResponse::Ns2 => half,
+            EcnResponse::Rfc3168 if self.cwnd > 1.0 => half.max(1.0),
+            EcnResponse::Rfc3168 => 0.5,
+        };
+    }
+
     /// Window after a retransmission timeout: one segment (RFC 5681, section 3.1).
     pub fn on_timeout(&mut self, halve: Halve, window: f64, flight: u32) {
         self.reduce_ssthresh(halve, window, flight);
@@ -55,6 +67,22 @@ mod tests {
         assert_eq!(reno.cwnd, 4.0);
         reno.on_ack();
         assert_eq!(reno.cwnd, 4.25);
+    }
+
+    #[test]
+    fn an_echo_halves_down_to_one_segment_then_closes() {
+        let after = |response, halve, window: f64, flight| {
+            let mut reno = Reno { cwnd: window, ssthresh: 100.0 };
+            reno.on_ecn_echo(response, halve, window, flight);
+            (reno.ssthresh, reno.cwnd)
+        };
+        let rfc = |window, flight| after(EcnResponse::Rfc3168, Halve::Flight, window, flight);
+        assert_eq!(rfc(9.5, 7), (3.0, 3.5));
+        assert_eq!(rfc(9.5, 15), (4.0, 4.5), "9 of the flight are the window's");
+        assert_eq!(rfc(1.5, 1), (2.0, 1.0));
+        assert_eq!(rfc(1.0, 1), (2.0, 0.5), "closed");
+        let ns2 = |window| after(EcnResponse::Ns2, Halve::Window, window, 0);
+        assert_eq!([ns2(9.5), ns2(1.5), ns2(1.0)], [(4.0, 4.75), (2.0, 0.75), (2.0, 0.5)]);
     }
 
     #[test]

@@ -2,22 +2,27 @@
 //!
 //! ```text
 //!   params     every constant of TCP, declared once; two profiles fill them in
-//!   sender     what both kinds of recovery share: window, sending, retransmission timer
-//!   recovery/  what a duplicate or partial ACK means: one file per kind
+//!   ack        what an ACK says
+//!   sender     what every kind of recovery shares: window, sending, ECN, retransmission timer
+//!   recovery/  what a duplicate or partial ACK means: one file per kind, and SACK's scoreboard
 //!   cc         congestion control: how the window grows and shrinks
 //!   rtt        round-trip time estimator and retransmission timeout
-//!   receiver   reassembly and cumulative ACKs
+//!   receiver   reassembly and ACKs
+//!   seqset     which segments of a window are there, a bit each
 //! ```
 //!
 //! Sequence numbers count segments, not bytes; segment 0 is the SYN. The window is a real number of segments.
 
+pub mod ack;
 pub mod cc;
 pub mod params;
 pub mod receiver;
 mod recovery;
 pub mod rtt;
 pub mod sender;
+mod seqset;
 
-pub use params::{Profile, TcpParams, Variant};
+pub use ack::{Ack, Sack};
+pub use params::{EcnResponse, Profile, TcpParams, Variant};
 pub use receiver::Receiver;
 pub use sender::{Network, Segment, Sender};

@@ -9,6 +9,8 @@ choice! {
         Reno = "reno",
         /// Recovery goes on through partial ACKs (RFC 6582).
         NewReno = "newreno",
+        /// The receiver names what has arrived; recovery resends what is lost (RFC 6675).
+        Sack = "sack",
     }
 }
 
@@ -42,6 +44,18 @@ choice! {
     }
 }
 
+choice! {
+    /// How a sender answers the echo of a congestion mark.
+    pub enum EcnResponse {
+        /// The window is halved once per window of data, down to one segment; an echo at one segment closes it until
+        /// the retransmission timer expires (RFC 3168).
+        Rfc3168 = "rfc3168",
+        /// Halved below one segment, which closes it until the timer expires; the second such echo in a row doubles the
+        /// timeout. An echo after a timeout halves at once, and a timeout after an echo leaves ssthresh alone.
+        Ns2 = "ns2",
+    }
+}
+
 params! {
     /// TCP's constants. Defaults are those of the profile `rfc`.
     pub struct TcpParams {
@@ -59,6 +73,14 @@ params! {
         halve: Halve = "flight", from "RFC 5681, eq. (4)";
         /// The ACK that ends fast recovery also opens the window, instead of only setting it to ssthresh.
         open_on_exit: bool = "false", from "RFC 5681, section 3.2, step 6";
+        /// How a sender answers the echo of a congestion mark.
+        ecn_response: EcnResponse = "rfc3168", from "RFC 3168, section 6.1.2";
+        /// Segments sent again carry ECT, and CWR where it is due, as new ones do.
+        ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5";
+        /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
+        delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
+        /// Longest wait of a delayed ACK.
+        ack_delay: Span = "200 ms" in "1 us" ..= "10 s", from "RFC 5681, section 4.2: at most 500 ms";
         /// Granularity of the clock that measures round-trip times.
         clock: Span = "1 ms" in "1 ns" ..= "10 s", from "RFC 6298, section 4";
         /// Arithmetic of the round-trip time estimator.
@@ -96,6 +118,8 @@ impl Profile {
                 ("initial_window", "2 packets"),
                 ("halve", "window"),
                 ("open_on_exit", "true"),
+                ("ecn_response", "ns2"),
+                ("ect_on_retransmit", "true"),
                 ("clock", "10 ms"),
                 ("estimator", "integer"),
                 ("min_rto", "200 ms"),

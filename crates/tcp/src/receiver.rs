@@ -1,33 +1,69 @@
-//! Reassembly and cumulative ACKs.
+//! Reassembly, and the ACKs that tell of it: cumulative, selective, delayed, with the echo of congestion marks.
 
-/// One receiver. Acknowledges every segment with the highest one received in order.
+use crate::ack::{Ack, Sack};
+use crate::params::TcpParams;
+use crate::seqset::SeqSet;
+use aqmlab_core::Time;
+use std::ops::Range;
+
+/// One receiver. Acknowledges every segment, or every second one.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// The next segment expected in order.
     next: u32,
     /// One past the highest segment received.
     end: u32,
-    /// A bit for each segment from `next` on that has arrived, at position seq mod 64*len.
-    received: Box<[u64]>,
-}
-
-impl Default for Receiver {
-    fn default() -> Self {
-        Self { next: 0, end: 0, received: Box::new([0]) }
-    }
+    /// What has arrived from `next` on.
+    received: SeqSet,
+    /// A segment of each block reported last, the newest first; one below `next` counts no more.
+    recent: [u32; 3],
+    ack_due: Time,
+    /// ACKs name what has arrived out of order.
+    sack: bool,
+    /// A mark has come and not yet been answered.
+    ece: bool,
 }
 
 impl Receiver {
-    /// A segment arrives; returns the cumulative ACK, the highest segment in order. `None` before segment 0.
+    /// A receiver before segment 0. `sack`: its ACKs carry selective blocks (RFC 2018).
+    pub fn new(sack: bool) -> Self {
+        let (next, end, ece) = (0, 0, false);
+        Self { next, end, received: SeqSet::default(), recent: [0; 3], ack_due: Time::NEVER, sack, ece }
+    }
+
+    /// A segment arrives at `now`, marked (`is_ce`) or the answer to a mark (`is_cwr`). `Some(ack)` if it is to be
+    /// acknowledged at once, `None` if the ACK is delayed: then [`ack_due`](Self::ack_due) says until when.
     #[inline]
-    pub fn on_segment(&mut self, seq: u32) -> Option<u32> {
-        if seq == self.next && self.end <= seq + 1 {
+    pub fn on_segment(&mut self, seq: u32, is_ce: bool, is_cwr: bool, now: Time, params: &TcpParams) -> Option<Ack> {
+        // RFC 3168, section 6.1.3: echo until the answer comes; a mark on the answer itself is a new one.
+        self.ece = is_ce || self.ece && !is_cwr;
+        let is_in_order = seq == self.next && self.end <= seq + 1;
+        if is_in_order {
             self.next += 1;
             self.end = self.next;
         } else if seq >= self.next {
             self.out_of_order(seq);
         }
-        self.next.checked_sub(1)
+        if params.delayed_ack && is_in_order && self.may_wait(seq, params) {
+            self.ack_due = now + params.ack_delay;
+            return None;
+        }
+        self.ack_due = Time::NEVER;
+        Some(self.ack())
+    }
+
+    /// When a delayed ACK is due; [`Time::NEVER`] if none is.
+    #[inline]
+    pub fn ack_due(&self) -> Time {
+        self.ack_due
+    }
+
+    /// The delayed ACK if it is due at or before `now`, with its time; none is due any longer.
+    pub fn take_due(&mut self, now: Time) -> Option<(Time, Ack)> {
+        if self.ack_due == Time::NEVER || self.ack_due > now {
+            return None;
+        }
+        Some((std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack()))
     }
 
     /// Segments received in order.
@@ -35,68 +71,208 @@ impl Receiver {
         self.next
     }
 
+    /// Ready for a new transfer from segment 0 on; keeps its memory.
+    pub fn restart(&mut self) {
+        self.received.clear(self.next..self.end);
+        (self.next, self.end, self.recent) = (0, 0, [0; 3]);
+        (self.ack_due, self.ece) = (Time::NEVER, false);
+    }
+
+    /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
+    fn may_wait(&self, seq: u32, params: &TcpParams) -> bool {
+        self.ack_due == Time::NEVER && !(params.syn && seq == 0)
+    }
+
+    #[inline]
+    fn ack(&self) -> Ack {
+        let has_hole = self.sack && self.end > self.next;
+        let sack = if has_hole { self.blocks() } else { Sack::default() };
+        Ack { next: self.next, ece: self.ece, sack }
+    }
+
     fn out_of_order(&mut self, seq: u32) {
-        while (seq - self.next) as usize >= 64 * self.received.len() {
-            self.grow();
-        }
-        *self.word(seq) |= 1 << (seq % 64);
+        self.received.reserve(self.next..self.end, self.next..self.end.max(seq + 1));
+        self.received.fill(seq..seq + 1);
         self.end = self.end.max(seq + 1);
-        while self.next < self.end && *self.word(self.next) & 1 << (self.next % 64) != 0 {
-            let next = self.next;
-            *self.word(next) &= !(1 << (next % 64));
-            self.next += 1;
+        let next = self.received.first_missing(self.next..self.end).unwrap_or(self.end);
+        self.received.clear(self.next..next);
+        self.next = next;
+        if self.sack && seq > next {
+            self.remember(seq);
         }
     }
 
-    fn word(&mut self, seq: u32) -> &mut u64 {
-        let words = self.received.len();
-        &mut self.received[seq as usize / 64 % words]
+    /// The block of `seq` becomes the newest; those it has swallowed go.
+    fn remember(&mut self, seq: u32) {
+        let block = self.block(seq);
+        let mut others = self.recent.into_iter().filter(|old| !block.contains(old));
+        self.recent = [seq, others.next().unwrap_or(0), others.next().unwrap_or(0)];
     }
 
-    fn grow(&mut self) {
-        let old = std::mem::take(&mut self.received);
-        self.received = vec![0; 2 * old.len()].into_boxed_slice();
-        for seq in self.next..self.end {
-            *self.word(seq) |= old[seq as usize / 64 % old.len()] & 1 << (seq % 64);
-        }
+    /// RFC 2018, section 4: the block of the newest segment first, then those reported last.
+    fn blocks(&self) -> Sack {
+        let mut sack = Sack::default();
+        let open = self.recent.into_iter().filter(|&seq| seq > self.next);
+        open.for_each(|seq| sack.push(self.block(seq)));
+        sack
+    }
+
+    /// What has arrived around `seq` without a gap.
+    fn block(&self, seq: u32) -> Range<u32> {
+        let before = self.received.last_missing(self.next..seq).unwrap_or(self.next);
+        before + 1..self.received.first_missing(seq..self.end).unwrap_or(self.end)
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 mod tests {
     use super::*;
+    use aqmlab_core::{ParamSet, Span};
+
+    /// A receiver whose segments come at intervals of a millisecond, neither marked nor answering a mark.
+    struct Bench {
+        receiver: Receiver,
+        params: TcpParams,
+        now: Time,
+    }
+
+    fn bench(sack: bool, changes: &[(&str, &str)]) -> Bench {
+        let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
+        params.read("tcp", changes.iter().copied(), &mut problems);
+        assert_eq!(problems, []);
+        Bench { receiver: Receiver::new(sack), params, now: Time::ZERO }
+    }
+
+    impl Bench {
+        fn ack(&mut self, seq: u32, is_ce: bool, is_cwr: bool) -> Option<Ack> {
+            self.now += Span(1_000_000_000);
+            self.receiver.on_segment(seq, is_ce, is_cwr, self.now, &self.params)
+        }
+
+        /// What the ACK says is next, if there is one.
+        fn next(&mut self, seq: u32) -> Option<u32> {
+            self.ack(seq, false, false).map(|ack| ack.next)
+        }
+
+        fn blocks(&mut self, seq: u32) -> Vec<Range<u32>> {
+            self.ack(seq, false, false).expect("an ACK at once").sack.blocks().collect()
+        }
+    }
 
     #[test]
-    fn acknowledges_the_highest_segment_in_order() {
-        let mut receiver = Receiver::default();
-        let acks: Vec<_> = [1, 0, 1, 2, 4, 5, 4, 3, 6].map(|seq| receiver.on_segment(seq)).into();
-        assert_eq!(acks, [None, Some(1), Some(1), Some(2), Some(2), Some(2), Some(2), Some(5), Some(6)]);
+    fn acknowledges_up_to_the_next_segment_expected() {
+        let mut bench = bench(false, &[]);
+        let acks = [1, 0, 1, 2, 4, 5, 4, 3, 6].map(|seq| bench.next(seq).expect("an ACK at once"));
+        assert_eq!(acks, [0, 2, 2, 3, 3, 3, 3, 6, 7]);
     }
 
     #[test]
     fn holds_any_amount_out_of_order() {
-        let mut receiver = Receiver::default();
-        receiver.on_segment(0);
+        let mut bench = bench(false, &[]);
+        bench.next(0);
         for seq in (2..1000).rev() {
-            assert_eq!(receiver.on_segment(seq), Some(0));
+            assert_eq!(bench.next(seq), Some(1));
         }
-        assert_eq!(receiver.on_segment(1), Some(999));
-        assert_eq!(receiver.on_segment(1000), Some(1000));
-        assert_eq!(receiver.on_segment(1002), Some(1000));
+        assert_eq!([bench.next(1), bench.next(1000), bench.next(1002)], [Some(1000), Some(1001), Some(1001)]);
     }
 
     #[test]
     fn agrees_with_a_set() {
         // A permutation of 0..2000 with stride 7 in blocks: every order of arrival ends complete.
-        let mut receiver = Receiver::default();
+        let mut bench = bench(true, &[]);
         let mut seen = std::collections::BTreeSet::new();
         for i in 0..2000u32 {
             let seq = (i / 100) * 100 + (i * 37 + 11) % 100;
             seen.insert(seq);
             let in_order = (0..).take_while(|s| seen.contains(s)).count() as u32;
-            receiver.on_segment(seq);
-            assert_eq!(receiver.in_order(), in_order);
+            let blocks = bench.blocks(seq);
+            assert_eq!(bench.receiver.in_order(), in_order);
+            for block in blocks {
+                assert!(block.start > in_order && block.clone().all(|s| seen.contains(&s)));
+                assert!(!seen.contains(&(block.start - 1)) && !seen.contains(&block.end));
+            }
         }
-        assert_eq!(receiver.in_order(), 2000);
+        assert_eq!(bench.receiver.in_order(), 2000);
+    }
+
+    #[test]
+    fn names_the_newest_block_first_and_then_those_named_last() {
+        let mut bench = bench(true, &[]);
+        assert_eq!(bench.blocks(0), []);
+        assert_eq!(bench.blocks(2), [2..3]);
+        assert_eq!(bench.blocks(4), [4..5, 2..3]);
+        assert_eq!(bench.blocks(6), [6..7, 4..5, 2..3]);
+        assert_eq!(bench.blocks(8), [8..9, 6..7, 4..5], "three blocks at most");
+        assert_eq!(bench.blocks(7), [6..9, 4..5], "two have become one");
+        assert_eq!(bench.blocks(3), [2..5, 6..9], "the newest is the one that has grown");
+        assert_eq!(bench.blocks(1), [6..9], "up to 5 all is there");
+        assert_eq!(bench.blocks(7), [6..9], "a duplicate");
+        assert_eq!(bench.blocks(5), []);
+        assert_eq!(bench.receiver.in_order(), 9);
+    }
+
+    #[test]
+    fn names_no_block_unless_asked() {
+        let mut bench = bench(false, &[]);
+        assert_eq!([bench.blocks(0), bench.blocks(2), bench.blocks(4)], [[], [], []]);
+    }
+
+    #[test]
+    fn echoes_a_mark_until_it_is_answered() {
+        let mut bench = bench(false, &[]);
+        let marked = (true, false);
+        let answer = (false, true);
+        let plain = (false, false);
+        let flags = [plain, marked, plain, plain, answer, plain, marked, (true, true), plain, answer];
+        let echoes = (0..).zip(flags).map(|(seq, (ce, cwr))| bench.ack(seq, ce, cwr).expect("an ACK at once").ece);
+        assert_eq!(
+            echoes.collect::<Vec<_>>(),
+            [false, true, true, true, false, false, true, true, true, false],
+            "a marked answer is a new mark"
+        );
+    }
+
+    #[test]
+    fn delays_every_other_ack_until_the_next_segment_or_the_timer() {
+        let mut bench = bench(false, &[("delayed_ack", "true"), ("ack_delay", "100 ms")]);
+        assert_eq!(bench.next(0), Some(1), "the SYN at once");
+        assert_eq!([bench.next(1), bench.next(2), bench.next(3)], [None, Some(3), None]);
+        // Segment 3 came at 4 ms.
+        let due = Time(104_000_000_000);
+        assert_eq!(bench.receiver.ack_due(), due);
+        assert_eq!(bench.receiver.take_due(Time(due.0 - 1)), None);
+        assert_eq!(bench.receiver.take_due(Time(due.0 + 1)), Some((due, Ack { next: 4, ..Ack::default() })));
+        assert_eq!((bench.receiver.ack_due(), bench.receiver.take_due(Time(2 * due.0))), (Time::NEVER, None));
+        assert_eq!([bench.next(4), bench.next(5)], [None, Some(6)], "the timer counts as an ACK");
+    }
+
+    #[test]
+    fn delays_nothing_out_of_order_and_nothing_that_fills_a_hole() {
+        let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
+        assert_eq!([bench.next(0), bench.next(2)], [None, Some(1)], "tells of 0 too");
+        assert_eq!(bench.receiver.ack_due(), Time::NEVER);
+        assert_eq!([bench.next(4), bench.next(1), bench.next(3), bench.next(3)], [Some(1), Some(3), Some(5), Some(5)]);
+        assert_eq!([bench.next(5), bench.next(6)], [None, Some(7)]);
+    }
+
+    #[test]
+    fn a_delayed_ack_echoes_a_mark_on_either_segment() {
+        for marked in [0, 1] {
+            let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
+            bench.ack(0, marked == 0, false);
+            assert!(bench.ack(1, marked == 1, false).is_some_and(|ack| ack.ece));
+        }
+    }
+
+    #[test]
+    fn a_restart_forgets_everything() {
+        let mut bench = bench(true, &[("delayed_ack", "true"), ("syn", "false")]);
+        bench.ack(0, true, false);
+        bench.ack(3, false, false);
+        bench.receiver.restart();
+        assert_eq!((bench.receiver.in_order(), bench.receiver.ack_due()), (0, Time::NEVER));
+        assert_eq!(bench.ack(1, false, false).map(|ack| (ack.next, ack.ece)), Some((0, false)));
+        assert_eq!(bench.next(0), Some(2), "3 is not there");
     }
 }

@@ -10,6 +10,8 @@ pub struct Rtt {
     srtt: f64,
     /// Round-trip time variation: ticks * 4 (integer) or ticks (real).
     rttvar: f64,
+    /// Smoothed round-trip time; zero before the first sample.
+    smoothed: Span,
     /// Timeout before backoff.
     rto: Span,
     backoff: u32,
@@ -29,7 +31,8 @@ const MAX_BACKOFF: u32 = 64;
 impl Rtt {
     /// No sample yet. `phase` is the sender's boot time within a clock tick.
     pub fn new(params: &TcpParams, phase: Span) -> Self {
-        Rtt { srtt: 0.0, rttvar: 0.0, rto: params.initial_rto, backoff: 1, timed: None, last_timed: 0, phase }
+        let (smoothed, rto) = (Span::ZERO, params.initial_rto);
+        Rtt { srtt: 0.0, rttvar: 0.0, smoothed, rto, backoff: 1, timed: None, last_timed: 0, phase }
     }
 
     /// A segment never sent before leaves; it is timed if none is.
@@ -41,14 +44,17 @@ impl Rtt {
         }
     }
 
-    /// All data up to `ack` have arrived: takes the sample if the timed segment is among them. Only this ends backoff.
+    /// All data before `next` have arrived: takes the sample if the timed segment is among them. Only this ends
+    /// backoff, unless it is to be kept.
     #[inline]
-    pub fn on_ack(&mut self, ack: u32, now: Time, params: &TcpParams) {
+    pub fn on_ack(&mut self, next: u32, keeps_backoff: bool, now: Time, params: &TcpParams) {
         if let Some((seq, sent)) = self.timed
-            && ack >= seq
+            && next > seq
         {
             self.timed = None;
-            self.backoff = 1;
+            if !keeps_backoff {
+                self.backoff = 1;
+            }
             self.sample(self.ticks(sent, now, params.clock), params);
         }
     }
@@ -96,6 +102,11 @@ impl Rtt {
         }
     }
 
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub fn srtt(&self) -> Option<Span> {
+        (self.smoothed > Span::ZERO).then_some(self.smoothed)
+    }
+
     /// Clock ticks crossed between two instants, at least 1.
     fn ticks(&self, from: Time, to: Time, clock: Span) -> f64 {
         let tick = |time: Time| (time.0 + self.phase.0) / clock.0;
@@ -103,15 +114,17 @@ impl Rtt {
     }
 
     fn sample(&mut self, ticks: f64, params: &TcpParams) {
-        let rto_ticks = match params.estimator {
+        let (srtt_ticks, rto_ticks) = match params.estimator {
             Estimator::Integer => self.sample_integer(ticks),
             Estimator::Real => self.sample_real(ticks),
         };
-        self.rto = Span((rto_ticks * params.clock.0 as f64) as u64);
+        let span = |ticks: f64| Span((ticks * params.clock.0 as f64) as u64);
+        (self.smoothed, self.rto) = (span(srtt_ticks), span(rto_ticks));
     }
 
-    /// Jacobson's shifts: srtt holds 8 times, rttvar 4 times the estimate; whole numbers throughout.
-    fn sample_integer(&mut self, ticks: f64) -> f64 {
+    /// Smoothed time and timeout in ticks. Jacobson's shifts: srtt holds 8 times, rttvar 4 times the estimate; whole
+    /// numbers throughout.
+    fn sample_integer(&mut self, ticks: f64) -> (f64, f64) {
         if self.srtt == 0.0 {
             self.srtt = 8.0 * ticks;
             self.rttvar = 2.0 * ticks;
@@ -120,11 +133,11 @@ impl Rtt {
             self.srtt = (self.srtt + delta).max(1.0);
             self.rttvar = (self.rttvar + delta.abs() - (self.rttvar / 4.0).floor()).max(1.0);
         }
-        ((8.0 * self.rttvar + self.srtt) / 8.0).floor()
+        (self.srtt / 8.0, ((8.0 * self.rttvar + self.srtt) / 8.0).floor())
     }
 
-    /// RFC 6298, (2.2) and (2.3), with clock granularity 1.
-    fn sample_real(&mut self, ticks: f64) -> f64 {
+    /// Smoothed time and timeout in ticks: RFC 6298, (2.2) and (2.3), with clock granularity 1.
+    fn sample_real(&mut self, ticks: f64) -> (f64, f64) {
         if self.srtt == 0.0 {
             self.srtt = ticks;
             self.rttvar = ticks / 2.0;
@@ -132,7 +145,7 @@ impl Rtt {
             self.rttvar += ((self.srtt - ticks).abs() - self.rttvar) / 4.0;
             self.srtt += (ticks - self.srtt) / 8.0;
         }
-        self.srtt + (4.0 * self.rttvar).max(1.0)
+        (self.srtt, self.srtt + (4.0 * self.rttvar).max(1.0))
     }
 }
 
@@ -158,13 +171,34 @@ mod tests {
         let mut rtt = Rtt::new(&params, Span::ZERO);
         assert_eq!(rtt.timeout(&params), Span(3_000_000_000_000));
         rtt.on_send_new(0, ms(0));
-        rtt.on_ack(0, ms(95), &params);
+        rtt.on_ack(1, false, ms(95), &params);
         // 9 ticks: srtt = 72, rttvar = 18; (18*8 + 72)/8 = 27 ticks.
         assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (72.0, 18.0, Span(270_000_000_000)));
         rtt.on_send_new(1, ms(100));
-        rtt.on_ack(1, ms(241), &params);
+        rtt.on_ack(2, false, ms(241), &params);
         // 14 ticks: delta = 5; srtt = 77; rttvar = 18 + 5 - 4 = 19; (152 + 77)/8 = 28.6 -> 28 ticks.
         assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (77.0, 19.0, Span(280_000_000_000)));
+    }
+
+    #[test]
+    fn the_smoothed_time_is_in_units_of_time() {
+        for (params, expected) in [(ns2(), 90), (TcpParams::defaults(), 95)] {
+            let mut rtt = Rtt::new(&params, Span::ZERO);
+            assert_eq!(rtt.srtt(), None);
+            rtt.on_send_new(0, ms(0));
+            rtt.on_ack(1, false, ms(95), &params);
+            assert_eq!(rtt.srtt(), Some(Span(expected * 1_000_000_000)));
+        }
+    }
+
+    #[test]
+    fn backoff_may_outlast_a_sample() {
+        let params = ns2();
+        let mut rtt = Rtt::new(&params, Span::ZERO);
+        rtt.back_off(&params);
+        rtt.on_send_new(0, ms(0));
+        rtt.on_ack(1, true, ms(95), &params);
+        assert_eq!(rtt.timeout(&params), Span(540_000_000_000), "27 ticks twice");
     }
 
     #[test]
@@ -172,10 +206,10 @@ mod tests {
         let params = TcpParams { min_rto: Span::ZERO, ..TcpParams::defaults() };
         let mut rtt = Rtt::new(&params, Span::ZERO);
         rtt.on_send_new(0, ms(0));
-        rtt.on_ack(0, ms(100), &params);
+        rtt.on_ack(1, false, ms(100), &params);
         assert_eq!(rtt.timeout(&params), Span(300_000_000_000));
         rtt.on_send_new(1, ms(100));
-        rtt.on_ack(1, ms(280), &params);
+        rtt.on_ack(2, false, ms(280), &params);
         // 180 ms: rttvar = 50 + (80 - 50)/4 = 57.5; srtt = 100 + 80/8 = 110; 110 + 230 = 340 ms.
         assert_eq!(rtt.timeout(&params), Span(340_000_000_000));
     }
@@ -195,12 +229,12 @@ mod tests {
         let params = ns2();
         let mut rtt = Rtt::new(&params, Span::ZERO);
         rtt.on_send_new(0, ms(0));
-        rtt.on_ack(0, ms(95), &params);
+        rtt.on_ack(1, false, ms(95), &params);
         for expected in [540, 1080, 2160] {
             rtt.back_off(&params);
             assert_eq!(rtt.timeout(&params), Span(expected * 1_000_000_000));
         }
-        rtt.on_ack(5, ms(5000), &params);
+        rtt.on_ack(6, false, ms(5000), &params);
         assert_eq!(rtt.timeout(&params), Span(2_160_000_000_000), "nothing was timed");
         for _ in 0..10 {
             rtt.back_off(&params);

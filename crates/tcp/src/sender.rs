@@ -1,7 +1,9 @@
-//! The sending endpoint: window, sending and the retransmission timer, shared by every kind of recovery.
+//! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
+use crate::ack::Ack;
 use crate::cc::Reno;
-use crate::params::{TcpParams, Variant};
+use crate::params::{EcnResponse, TcpParams, Variant};
+use crate::recovery::Scoreboard;
 use crate::rtt::Rtt;
 use aqmlab_core::{Span, Time};
 
@@ -14,6 +16,10 @@ pub struct Segment {
     pub is_syn: bool,
     /// It has been sent before.
     pub is_retransmission: bool,
+    /// It may be marked instead of dropped (RFC 3168, ECT).
+    pub is_ect: bool,
+    /// It tells the receiver that the window was reduced (RFC 3168, CWR).
+    pub is_cwr: bool,
 }
 
 /// Where segments go.
@@ -31,107 +37,135 @@ pub(crate) enum LastCut {
     /// Fast recovery has ended.
     Recovered,
     Timeout,
+    /// The echo of a congestion mark.
+    Ecn,
 }
 
-/// One sender with unlimited data. Parameters are passed in: many senders share one set.
+/// One sender. Parameters are passed in: many senders share one set.
 #[derive(Clone, Debug)]
 pub struct Sender {
     pub(crate) cc: Reno,
     pub(crate) rtt: Rtt,
+    /// What SACKs have told; only [`Variant::Sack`] has one.
+    pub(crate) scoreboard: Option<Box<Scoreboard>>,
     variant: Variant,
     pub(crate) last_cut: LastCut,
     pub(crate) first_partial_seen: bool,
+    /// Data are sent ECN-capable.
+    ecn: bool,
+    /// The receiver has not yet been told of the last reduction.
+    cwr_due: bool,
+    /// The last echo came at a window of one segment or less (ns-2's ecn_backoff_).
+    echo_at_one: bool,
     /// Segments that have left the network during recovery (ns-2's dupwnd).
     pub(crate) inflation: u32,
     pub(crate) duplicate_acks: u32,
     /// New segments sent at these duplicate ACKs.
-    limited_transmits: u32,
-    next_seq: u32,
-    /// Highest segment acknowledged.
-    pub(crate) highest_ack: Option<u32>,
-    /// Highest segment sent.
-    highest_sent: Option<u32>,
-    /// Highest segment sent when the window was last reduced; `None` before the first time.
-    pub(crate) recover: Option<u32>,
-    /// No segment from here on exists.
-    end: u32,
+    pub(crate) limited_transmits: u32,
+    pub(crate) next_seq: u32,
+    /// First segment not acknowledged.
+    pub(crate) hole: u32,
+    /// One past the highest segment sent.
+    pub(crate) sent: u32,
+    /// What `sent` was when the window was last reduced; 0 before the first time.
+    pub(crate) recover: u32,
+    /// No segment from here on exists; 0 before the first `open`.
+    pub(crate) end: u32,
     initial_window: f64,
     deadline: Time,
     retransmits: u32,
     timeouts: u32,
+    ecn_reductions: u32,
 }
 
 impl Sender {
-    /// A sender at rest. `clock_phase` is its boot time within a tick of its clock.
-    pub fn new(variant: Variant, params: &TcpParams, clock_phase: Span) -> Self {
+    /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock.
+    pub fn new(variant: Variant, params: &TcpParams, ecn: bool, clock_phase: Span) -> Self {
         let initial_window = params.initial_window.0;
         let cwnd = if params.syn { 1.0 } else { initial_window };
         Self {
             cc: Reno { cwnd, ssthresh: params.window.0.floor() },
             rtt: Rtt::new(params, clock_phase),
+            scoreboard: (variant == Variant::Sack).then(Box::default),
             variant,
             last_cut: LastCut::None,
             first_partial_seen: false,
+            ecn,
+            cwr_due: false,
+            echo_at_one: false,
             inflation: 0,
             duplicate_acks: 0,
             limited_transmits: 0,
             next_seq: 0,
-            highest_ack: None,
-            highest_sent: None,
-            recover: None,
+            hole: 0,
+            sent: 0,
+            recover: 0,
             end: 0,
             initial_window,
             deadline: Time::NEVER,
             retransmits: 0,
             timeouts: 0,
+            ecn_reductions: 0,
         }
     }
 
-    /// The application has unlimited data from now on.
-    pub fn open(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.end = u32::MAX;
+    /// The application has `segments` of data from now on, without limit if `None`; they follow what it had before.
+    pub fn open(&mut self, segments: Option<u32>, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let first = self.end.max(u32::from(params.syn));
+        self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
         self.send_allowed(now, params, net, u32::MAX);
     }
 
     /// The application stops: nothing new is sent, what is outstanding still is until it is acknowledged.
     pub fn close(&mut self) {
-        self.end = self.highest_sent.map_or(0, |seq| seq + 1);
+        self.end = self.sent;
     }
 
-    /// A cumulative ACK arrives: all up to `ack` are there, or (`None`) not even segment 0.
+    /// A finite or closed transfer is acknowledged to its end. False before `open` and while data are unlimited.
     #[inline]
-    pub fn on_ack(&mut self, ack: Option<u32>, now: Time, params: &TcpParams, net: &mut impl Network) {
-        match (ack, self.variant) {
-            (Some(new), Variant::Reno) if ack > self.highest_ack => self.reno_on_new_ack(new, now, params, net),
-            (Some(new), Variant::NewReno) if ack > self.highest_ack => self.newreno_on_new_ack(new, now, params, net),
-            (_, Variant::Reno) if ack == self.highest_ack => self.reno_on_duplicate_ack(now, params, net),
-            (_, Variant::NewReno) if ack == self.highest_ack => self.newreno_on_duplicate_ack(now, params, net),
+    pub fn is_done(&self) -> bool {
+        self.end > 0 && self.hole >= self.end
+    }
+
+    /// An ACK arrives.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if ack.ece && self.ecn {
+            self.on_ecn_echo(ack.next, params);
+        }
+        match self.variant {
+            Variant::Sack => self.sack_on_ack(ack, now, params, net),
+            Variant::Reno if ack.next > self.hole => self.reno_on_new_ack(ack, now, params, net),
+            Variant::NewReno if ack.next > self.hole => self.newreno_on_new_ack(ack, now, params, net),
+            Variant::Reno if ack.next == self.hole => self.reno_on_duplicate_ack(now, params, net),
+            Variant::NewReno if ack.next == self.hole => self.newreno_on_duplicate_ack(now, params, net),
             _ if self.duplicate_acks > 0 && self.duplicate_acks < params.dup_ack_threshold => {}
             _ => self.send_allowed(now, params, net, u32::MAX),
         }
     }
 
-    /// The retransmission timer expired: one segment, everything after the hole again (go-back-N), timeout doubled.
+    /// The retransmission timer expired: one segment, everything after the hole again (go-back-N), timeout doubled. If
+    /// nothing is outstanding, an echo has closed the window, and it opens to one segment.
     pub fn on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         self.deadline = Time::NEVER;
-        if self.highest_sent == self.highest_ack {
+        if !self.needs_timer() {
             return;
-        }
-        self.timeouts += 1;
-        if self.highest_ack.is_none() {
-            self.initial_window = 1.0; // RFC 5681, section 3.1: after a lost SYN, one segment
         }
         self.inflation = 0;
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
         self.first_partial_seen = false;
-        self.recover = self.highest_sent;
-        self.cc.on_timeout(params.halve, self.window(params), self.flight());
+        if self.flight() > 0 {
+            self.on_timeout(params);
+        } else {
+            self.cc.cwnd = 1.0;
+        }
         self.last_cut = LastCut::Timeout;
-        self.rtt.back_off(params);
+        self.recover = self.sent;
+        self.cwr_due = self.ecn;
         self.rtt.cancel();
         self.deadline = now + self.rtt.timeout(params);
-        self.next_seq = self.hole();
+        self.next_seq = self.hole;
         self.send_allowed(now, params, net, u32::MAX);
     }
 
@@ -141,7 +175,7 @@ impl Sender {
         self.deadline
     }
 
-    /// Congestion window, segments.
+    /// Congestion window, segments. Below 1 it is closed until the timer expires ([`EcnResponse`]).
     pub fn cwnd(&self) -> f64 {
         self.cc.cwnd
     }
@@ -156,37 +190,44 @@ impl Sender {
         self.timeouts
     }
 
+    /// Times the window was reduced for the echo of a congestion mark.
+    pub fn ecn_reductions(&self) -> u32 {
+        self.ecn_reductions
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
     /// Window in segments, with what left the network during recovery, within the receiver's.
     pub(crate) fn window(&self, params: &TcpParams) -> f64 {
         (self.cc.cwnd + f64::from(self.inflation)).min(params.window.0)
     }
 
-    /// First segment not acknowledged.
-    fn hole(&self) -> u32 {
-        self.highest_ack.map_or(0, |ack| ack + 1)
-    }
-
     /// Segments sent and not acknowledged.
     pub(crate) fn flight(&self) -> u32 {
-        self.highest_sent.map_or(0, |sent| sent + 1).saturating_sub(self.hole())
+        self.sent.saturating_sub(self.hole)
     }
 
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
         // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
-        let allowed = self.hole().saturating_add(self.window(params) as u32).min(self.end);
+        let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
         let stop = allowed.min(self.next_seq.saturating_add(burst));
         while self.next_seq < stop {
-            self.transmit(self.next_seq, now, params, net);
+            if !self.scoreboard.as_ref().is_some_and(|board| board.has(self.next_seq)) {
+                self.transmit(self.next_seq, now, params, net);
+            }
             self.next_seq += 1;
         }
     }
 
     /// RFC 3042: one new segment for each of the first duplicate ACKs.
     pub(crate) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let limit = f64::from(self.hole()) + (self.cc.cwnd + f64::from(self.duplicate_acks));
-        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole()) + params.window.0);
+        let limit = f64::from(self.hole) + (self.cc.cwnd + f64::from(self.duplicate_acks));
+        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + params.window.0);
         if params.limited_transmit && within && self.next_seq < self.end {
             self.transmit(self.next_seq, now, params, net);
             self.next_seq += 1;
@@ -196,32 +237,39 @@ impl Sender {
 
     /// No fast retransmit for duplicates of segments sent before the last reduction (RFC 6582, section 3.2, step 2).
     pub(crate) fn may_fast_retransmit(&self, params: &TcpParams) -> bool {
-        let only_syn_through = self.highest_ack == Some(0);
-        let beyond_last_cut = self.recover.is_none() || self.highest_ack > self.recover;
-        self.flight() > 0 && (!params.careful || only_syn_through || beyond_last_cut)
+        let careful = params.careful || self.ecn;
+        let only_syn_through = self.hole == 1;
+        let beyond_last_cut = self.recover == 0 || self.hole > self.recover;
+        self.flight() > 0 && (!careful || only_syn_through || beyond_last_cut)
+    }
+
+    /// The window of data in which this segment was lost has been answered for its marks: it is sent again, and that is
+    /// all (RFC 3168, section 6.1.2: once per window of data).
+    pub(crate) fn may_retransmit_after_echo(&self) -> bool {
+        self.last_cut == LastCut::Ecn && self.flight() > 0
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3: halve, resend the hole, count the segments that have left.
     pub(crate) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.recover = self.highest_sent;
-        self.last_cut = LastCut::FastRetransmit;
+        self.recover = self.sent;
         // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
         let flight = self.flight().saturating_sub(self.limited_transmits);
         self.cc.enter_recovery(params.halve, self.window(params), flight);
+        self.cwr_due = self.ecn;
+        self.enter_fast_recovery(now, params, net);
+    }
+
+    /// Resends the hole and counts the segments that have left.
+    pub(crate) fn enter_fast_recovery(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.last_cut = LastCut::FastRetransmit;
         self.deadline = now + self.rtt.timeout(params);
         self.rtt.cancel();
-        self.transmit(self.hole(), now, params, net);
+        self.transmit(self.hole, now, params, net);
         self.inflation = params.dup_ack_threshold;
     }
 
-    /// Sends the first segment not acknowledged again.
-    pub(crate) fn retransmit_hole(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.rtt.on_retransmit(self.hole());
-        self.transmit(self.hole(), now, params, net);
-    }
-
     /// New data end fast recovery, if it is on, or are acknowledged outside it.
-    pub(crate) fn take_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams) {
+    pub(crate) fn take_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
         let in_recovery = self.last_cut == LastCut::FastRetransmit;
         self.inflation = 0;
         if in_recovery {
@@ -229,44 +277,92 @@ impl Sender {
         }
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
-        let handshake_done = self.highest_ack.is_none() && params.syn;
+        let handshake_done = self.hole == 0 && params.syn;
         self.acknowledge(ack, now, params);
+        let is_echo = ack.ece && self.ecn;
+        self.echo_at_one &= is_echo;
         if handshake_done && self.timeouts > 0 {
             self.rtt.after_lost_syn();
+            // ns-2 takes the ECE that agrees on ECN for an echo, after a timeout and at a window of one.
+            self.echo_at_one = self.ecn && params.ecn_response == EcnResponse::Ns2;
         }
         self.restart_timer(now, params);
         if handshake_done {
             self.cc.cwnd = self.initial_window;
         } else if in_recovery && !params.open_on_exit {
             self.cc.cwnd = self.cc.ssthresh;
-        } else {
+        } else if !is_echo {
             self.cc.on_ack();
         }
     }
 
     /// Notes what is acknowledged; samples the round-trip time.
-    pub(crate) fn acknowledge(&mut self, ack: u32, now: Time, params: &TcpParams) {
-        self.highest_ack = Some(ack);
-        self.next_seq = self.next_seq.max(ack + 1);
-        self.rtt.on_ack(ack, now, params);
+    pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
+        self.hole = ack.next;
+        self.next_seq = self.next_seq.max(ack.next);
+        self.rtt.on_ack(ack.next, self.echo_at_one && ack.ece, now, params);
     }
 
     /// RFC 6298, (5.2) and (5.3): on while data are outstanding, else off.
     pub(crate) fn restart_timer(&mut self, now: Time, params: &TcpParams) {
-        let outstanding = self.highest_sent > self.highest_ack;
-        self.deadline = if outstanding { now + self.rtt.timeout(params) } else { Time::NEVER };
+        self.deadline = if self.needs_timer() { now + self.rtt.timeout(params) } else { Time::NEVER };
     }
 
-    fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let nothing_outstanding = self.highest_sent == self.highest_ack;
-        let is_new = self.highest_sent.is_none_or(|highest| seq > highest);
+    /// Data are outstanding, or only the timer can open the window again.
+    fn needs_timer(&self) -> bool {
+        self.flight() > 0 || self.cc.cwnd < 1.0 && !self.is_done()
+    }
+
+    /// The outstanding data have timed out: RFC 5681, section 3.1, and RFC 6298, (5.5).
+    fn on_timeout(&mut self, params: &TcpParams) {
+        self.timeouts += 1;
+        if self.hole == 0 {
+            self.initial_window = 1.0; // RFC 5681, section 3.1: after a lost SYN, one segment
+        }
+        let is_of_echoed_window = params.ecn_response == EcnResponse::Ns2 || self.hole < self.recover;
+        if self.last_cut == LastCut::Ecn && is_of_echoed_window {
+            self.cc.cwnd = 1.0; // RFC 3168, section 6.1.2: ssthresh falls once per window of data
+        } else {
+            self.cc.on_timeout(params.halve, self.window(params), self.flight());
+        }
+        self.rtt.back_off(params);
+        if let Some(board) = &mut self.scoreboard {
+            board.on_timeout(self.hole, self.sent);
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: the echo of a mark halves the window, once per window of data.
+    fn on_ecn_echo(&mut self, next: u32, params: &TcpParams) {
+        let ns2 = params.ecn_response == EcnResponse::Ns2;
+        let answered = self.recover.max(u32::from(ns2)); // ns-2 begins with segment 0 for `recover`
+        if next <= answered && !(ns2 && self.last_cut == LastCut::Timeout) {
+            return;
+        }
+        if ns2 && self.echo_at_one && self.cc.cwnd <= 1.0 {
+            self.rtt.back_off(params);
+        }
+        self.echo_at_one = ns2 && self.cc.cwnd <= 1.0;
+        self.recover = self.sent;
+        self.last_cut = LastCut::Ecn;
+        self.cc.on_ecn_echo(params.ecn_response, params.halve, self.window(params), self.flight());
+        self.cwr_due = true;
+        self.ecn_reductions += 1;
+    }
+
+    pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let nothing_outstanding = self.sent == self.hole;
+        let is_new = seq >= self.sent;
         if is_new {
-            self.highest_sent = Some(seq);
+            self.sent = seq + 1;
             self.rtt.on_send_new(seq, now);
         } else {
             self.retransmits += 1;
+            self.rtt.on_retransmit(seq);
         }
-        net.send(Segment { seq, is_syn: seq == 0 && params.syn, is_retransmission: !is_new });
+        let is_syn = seq == 0 && params.syn;
+        let is_ect = self.ecn && !is_syn && (is_new || params.ect_on_retransmit);
+        let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
+        net.send(Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
         if self.deadline == Time::NEVER || nothing_outstanding {
             self.deadline = now + self.rtt.timeout(params);
         }

@@ -60,6 +60,8 @@ params! {
         wait: bool = "true", from "ns-2 (since 1999)";
         /// max_p at the foot of the gentle line: the initial one ("stale") or the adapted one ("fresh").
         gentle_line: GentleLine = "stale", from "ns-2, measured: stale reproduces Li et al. 2014, Table 2";
+        /// An ECN-capable packet is marked below this probability and dropped from there on; ns-2 has 0.1 (mark_p_).
+        mark_p: Ratio = "1" in "0" ..= "1", from "RFC 3168, section 7: drop where congestion is severe";
         /// Packet size that turns the link's rate into packets per second, for the idle time.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";
     }
@@ -114,7 +116,11 @@ impl Red {
             return Verdict::Pass;
         }
         self.count = 0;
-        Verdict::Signal(if self.p < 1.0 { EARLY } else { FORCED })
+        match self.p {
+            p if p >= 1.0 => Verdict::Drop(FORCED),
+            p if p >= self.params.mark_p.0 => Verdict::Drop(EARLY),
+            _ => Verdict::Signal(EARLY),
+        }
     }
 
     fn probability(&self) -> f64 {
@@ -282,7 +288,19 @@ mod tests {
             red.on_enqueue(&bench::packet(), &bench::queue(queue), &mut cx)
         };
         assert_eq!(judge(100), Verdict::Pass);
-        assert_eq!(judge(100), Verdict::Signal(FORCED));
+        assert_eq!(judge(100), Verdict::Drop(FORCED));
         assert_eq!(judge(1), Verdict::Pass, "a queue of one is never dropped from");
+    }
+    /// avg = 20 has p_b = 0.05; the 41st arrival since the last drop is certain to be signalled.
+    #[test]
+    fn marks_below_mark_p_and_drops_from_there_on() {
+        for (mark_p, expected) in
+            [("1", Verdict::Signal(EARLY)), ("0.06", Verdict::Signal(EARLY)), ("0.05", Verdict::Drop(EARLY))]
+        {
+            let (mut red, mut rng) = (red(&[("mark_p", mark_p)]), bench::stream());
+            (red.idle_since, red.avg, red.above_min_th, red.count) = (None, 20.0, true, 40);
+            let mut cx = Ctx { now: Time::ZERO, rng: &mut rng };
+            assert_eq!(red.on_enqueue(&bench::packet(), &bench::queue(20), &mut cx), expected);
+        }
     }
 }

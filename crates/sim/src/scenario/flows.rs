@@ -2,62 +2,91 @@
 
 use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
-use super::{Batch, FlowSpec, LinkSpec};
+use super::traffic::{read_law, read_traffic, required_law};
+use super::{Batch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, ParamSet, Problem, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
 use toml::{Table, Value};
 
-/// Most links in a path.
-const MAX_HOPS: usize = 255;
+/// Most links in a path, there and back together.
+const MAX_HOPS: usize = 254;
+
+/// UDP and IP (RFC 768, RFC 791 without options).
+const UDP_HEADER: Bytes = Bytes(28.0);
 
 /// One `[[flows]]`; paths may name any of `links`.
 pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<FlowSpec> {
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
     let mut flow = Reader::new(table, format!("flows.{}", clip(shown)), found);
     let name = flow.name("flows");
-    match flow.text("kind") {
-        Some("ftp") | None => {}
-        Some(other) => flow.refuse("kind", unknown("kind", other, &["ftp"])),
-    }
-    let path = read_path(&mut flow, links);
-    let rtt = read_law(&mut flow, "rtt");
-    if rtt.is_none() && flow.raw("rtt").is_none() {
-        flow.refuse("rtt", "missing; write e.g. rtt = \"80 ms\"");
-    }
+    let traffic = read_traffic(&mut flow);
+    let is_udp = traffic.as_ref().is_some_and(Traffic::is_udp);
+    let path = match flow.raw("path") {
+        None => Some((0..links.len()).collect()),
+        Some(value) => read_path(&mut flow, "path", value, links),
+    };
+    let rtt = required_law(&mut flow, "rtt", "\"80 ms\"");
     let payload: Option<Bytes> = flow.optional("packet");
     let payload = flow.within("packet", payload, "1 B", "64000 B").map_or(1000, |b| b.0.round() as u32);
     let access_rate: Option<Rate> = flow.optional("access_rate");
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
-    if flow.optional::<bool>("ecn") == Some(true) {
-        flow.refuse("ecn", "true is not available yet; this version drops, it does not mark");
-    }
-    let tcp = read_tcp(&mut flow);
+    let (ecn, rtt_notification, ack_path, tcp) = if is_udp {
+        (false, false, Some(Vec::new()), Some((Profile::Rfc, Variant::Reno, TcpParams::defaults())))
+    } else {
+        let ecn = flow.optional("ecn").unwrap_or(false);
+        let rtt_notification = flow.optional("rtt_notification").unwrap_or(false);
+        let ack_path = match flow.raw("ack_path") {
+            None => Some(Vec::new()),
+            Some(value) => read_path(&mut flow, "ack_path", value, links),
+        };
+        (ecn, rtt_notification, ack_path, read_tcp(&mut flow))
+    };
+    let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|(_, _, tcp)| tcp.header) };
     let batches = read_batches(&mut flow);
+    let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
+    if hops > MAX_HOPS {
+        flow.refuse("path", format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
+    }
     flow.finish();
     let (profile, variant, tcp) = tcp?;
-    Some(FlowSpec { name, path: path?, rtt: rtt?, batches: batches?, payload, access_rate, profile, variant, tcp })
+    Some(FlowSpec {
+        name,
+        traffic: traffic?,
+        path: path?,
+        ack_path: ack_path?,
+        rtt: rtt?,
+        batches: batches?,
+        payload,
+        header: header?.0.round() as u32,
+        access_rate,
+        ecn,
+        rtt_notification,
+        profile,
+        variant,
+        tcp,
+    })
 }
 
-fn read_path(flow: &mut Reader, links: &[String]) -> Option<Vec<usize>> {
-    let Some(value) = flow.raw("path") else { return Some((0..links.len()).collect()) };
+fn read_udp_header(flow: &mut Reader) -> Option<Bytes> {
+    let header = if flow.raw("header").is_some() { flow.optional("header") } else { Some(UDP_HEADER) };
+    flow.within("header", header, "0 B", "1000 B")
+}
+
+fn read_path(flow: &mut Reader, key: &'static str, value: &Value, links: &[String]) -> Option<Vec<usize>> {
     let names: Option<Vec<&str>> = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
     let Some(names) = names.filter(|names| !names.is_empty()) else {
-        flow.refuse("path", format!("expected a list of links such as [\"bottleneck\"], found {}", kind(value)));
+        flow.refuse(key, format!("expected a list of links such as [\"bottleneck\"], found {}", kind(value)));
         return None;
     };
     let known: Vec<&str> = links.iter().map(String::as_str).collect();
-    if names.len() > MAX_HOPS {
-        flow.refuse("path", format!("crosses {} links; at most {MAX_HOPS}", names.len()));
-        return None;
-    }
     let mut path = Vec::new();
     for name in names {
         match known.iter().position(|link| *link == name) {
-            Some(index) if path.contains(&index) => flow.refuse("path", format!("crosses \"{name}\" twice")),
+            Some(index) if path.contains(&index) => flow.refuse(key, format!("crosses \"{name}\" twice")),
             Some(index) => path.push(index),
-            None => flow.refuse("path", unknown("link", name, &known)),
+            None => flow.refuse(key, unknown("link", name, &known)),
         }
     }
     Some(path)
@@ -126,66 +155,17 @@ fn read_tcp(flow: &mut Reader) -> Option<(Profile, Variant, TcpParams)> {
     Some((profile, variant, params))
 }
 
-fn read_law(reader: &mut Reader, key: &'static str) -> Option<Law> {
-    let value = reader.raw(key)?;
-    let law = match value {
-        Value::Table(table) => law_from_table(table),
-        other => match scalar(other) {
-            Some(text) => Span::parse(&text).map(Law::Fixed),
-            None => Err(format!("expected a time or a distribution, found {}", kind(other))),
-        },
-    };
-    law.map_err(|reason| reader.refuse(key, reason)).ok()
-}
-
-fn law_from_table(table: &Table) -> Result<Law, String> {
-    const KNOWN: [&str; 4] = ["uniform", "exponential", "lognormal", "values"];
-    let (name, value) = match table.iter().collect::<Vec<_>>()[..] {
-        [one] => one,
-        _ => return Err(format!("a distribution has one name; known: {}", KNOWN.join(", "))),
-    };
-    let span = |value: &Value| {
-        scalar(value).ok_or(format!("expected a time, found {}", kind(value))).and_then(|t| Span::parse(&t))
-    };
-    let spans = |value: &Value| match value {
-        Value::Array(items) if !items.is_empty() => items.iter().map(span).collect::<Result<Vec<_>, _>>(),
-        other => Err(format!("expected a list of times, found {}", kind(other))),
-    };
-    match name.as_str() {
-        "uniform" => match spans(value)?[..] {
-            [low, high] if low <= high => Ok(Law::Uniform(low, high)),
-            _ => Err("uniform takes two times, the smaller first: { uniform = [\"20 ms\", \"140 ms\"] }".into()),
-        },
-        "exponential" => span(value).map(Law::Exponential),
-        "values" => spans(value).map(Law::Values),
-        "lognormal" => match value.as_table().map(|t| (t.len(), t.get("median"), t.get("sigma").and_then(scalar))) {
-            Some((2, Some(median), Some(sigma))) => match f64::parse(&sigma)? {
-                sigma if (0.0..=10.0).contains(&sigma) => Ok(Law::Lognormal { median: span(median)?, sigma }),
-                sigma => Err(format!("sigma \"{sigma}\" is out of range: must lie in 0 ..= 10")),
-            },
-            _ => Err("lognormal takes { median = \"149 ms\", sigma = 0.405 }".into()),
-        },
-        other => Err(unknown("distribution", other, &KNOWN)),
-    }
-}
-
 /// What must hold between flows and the links they cross.
 pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found: &mut Found) {
     for flow in flows {
         let mut refuse =
             |key: &str, reason: String| found.push(Problem { path: format!("flows.{}.{key}", flow.name), reason });
-        let own: u64 = flow.path.iter().map(|link| links[*link].delay.0).sum();
+        let own = flow.own_delay(links);
         let least = flow.rtt.least();
-        let drawn_from_zero = matches!(flow.rtt, Law::Exponential(_) | Law::Lognormal { .. });
-        if least.0 < 2 * own && !drawn_from_zero {
-            refuse(
-                "rtt",
-                format!(
-                    "\"{}\" is shorter than the path's own delay, there and back: {}",
-                    least.text(),
-                    Span(2 * own).text()
-                ),
-            );
+        let drawn_from_zero = matches!(flow.rtt, Law::Exponential(_) | Law::Lognormal { .. } | Law::Pareto { .. });
+        if least < own && !drawn_from_zero {
+            let (least, own) = (least.text(), own.text());
+            refuse("rtt", format!("\"{least}\" is shorter than the path's own delay, there and back: {own}"));
         }
         for batch in &flow.batches {
             if batch.start.least() > duration {
@@ -194,10 +174,10 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
                     format!("\"{}\" is after the end of the run ({})", batch.start.text(), duration.text()),
                 );
             }
-            if let (Law::Fixed(start), Some(Law::Fixed(stop))) = (&batch.start, &batch.stop)
-                && stop <= start
+            if let Some(stop @ (Law::Fixed(_) | Law::Uniform(..) | Law::Values(_))) = &batch.stop
+                && stop.typical_largest() <= batch.start.least()
             {
-                refuse("stop", format!("\"{}\" is not after the start ({})", stop.text(), start.text()));
+                refuse("stop", format!("\"{}\" is not after the start ({})", stop.text(), batch.start.text()));
             }
         }
         let largest = flow.wire_size();

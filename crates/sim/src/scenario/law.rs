@@ -1,86 +1,208 @@
-//! Laws that times are drawn from.
+//! Laws that times, sizes and numbers are drawn from.
 
-use aqmlab_core::{Quantity, Span, Stream};
+use super::reader::{kind, scalar};
+use aqmlab_core::problem::unknown;
+use aqmlab_core::{Packets, Quantity, Span, Stream};
 use rand_distr::{Distribution, Exp1, StandardNormal};
+use toml::{Table, Value};
 
-/// A fixed time, or a distribution of times.
+/// A quantity that a law can be over.
+pub trait Drawn: Quantity {
+    /// What one and several are called, for messages.
+    const NAMES: (&'static str, &'static str);
+    /// Beyond this nothing is drawn: a run would not end.
+    const LARGEST: f64;
+    /// In the base unit.
+    fn number(self) -> f64;
+    /// From the base unit.
+    fn from_number(number: f64) -> Self;
+}
+
+impl Drawn for Span {
+    const NAMES: (&'static str, &'static str) = ("time", "times");
+    const LARGEST: f64 = 1e6;
+    fn number(self) -> f64 {
+        self.seconds()
+    }
+    fn from_number(seconds: f64) -> Self {
+        Span::from_seconds(seconds)
+    }
+}
+
+impl Drawn for Packets {
+    const NAMES: (&'static str, &'static str) = ("number of packets", "numbers of packets");
+    const LARGEST: f64 = 1e9;
+    fn number(self) -> f64 {
+        self.0
+    }
+    fn from_number(number: f64) -> Self {
+        Packets(number)
+    }
+}
+
+impl Drawn for f64 {
+    const NAMES: (&'static str, &'static str) = ("number", "numbers");
+    const LARGEST: f64 = 1e9;
+    fn number(self) -> f64 {
+        self
+    }
+    fn from_number(number: f64) -> Self {
+        number
+    }
+}
+
+/// A fixed quantity, or a distribution of quantities; all are 0 or more.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Law {
+pub enum Law<Q> {
     /// Always the same.
-    Fixed(Span),
-    /// Uniform between two times.
-    Uniform(Span, Span),
+    Fixed(Q),
+    /// Uniform between two.
+    Uniform(Q, Q),
     /// Exponential with this mean.
-    Exponential(Span),
-    /// Lognormal with this median; `sigma` is the standard deviation of the logarithm.
+    Exponential(Q),
+    /// Lognormal with this median; `sigma` is the standard deviation of the natural logarithm.
     Lognormal {
         /// Half of all draws lie below.
-        median: Span,
+        median: Q,
         /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
-    /// The i-th flow takes the i-th value; after the last the list begins again.
-    Values(Vec<Span>),
+    /// Pareto with this mean: heavy tail P(X > x) = (least / x)^shape, least = mean (shape - 1) / shape.
+    Pareto {
+        /// Mean; the tail makes a sample's mean approach it slowly.
+        mean: Q,
+        /// Above 1; at 2 or below the variance is infinite.
+        shape: f64,
+    },
+    /// The i-th entity takes the i-th value; after the last the list begins again.
+    Values(Vec<Q>),
 }
 
-/// Longest time drawn: beyond it a run would not end.
-const LONGEST: Span = Span(1_000_000_000_000_000_000);
-
-impl Law {
-    /// The time of the `i`-th entity.
-    pub fn draw(&self, i: usize, stream: &mut Stream) -> Span {
-        let seconds = match self {
-            Law::Fixed(span) => return *span,
+impl<Q: Drawn> Law<Q> {
+    /// The quantity of the `i`-th entity, or the `i`-th one of one entity.
+    pub fn draw(&self, i: usize, stream: &mut Stream) -> Q {
+        let number = match self {
+            Law::Fixed(quantity) => return *quantity,
             Law::Values(values) => return values[i % values.len()],
-            Law::Uniform(low, high) => low.seconds() + stream.uniform() * (high.seconds() - low.seconds()),
+            Law::Uniform(low, high) => low.number() + stream.uniform() * (high.number() - low.number()),
             Law::Exponential(mean) => {
                 let unit: f64 = Exp1.sample(stream.generator());
-                mean.seconds() * unit
+                mean.number() * unit
             }
             Law::Lognormal { median, sigma } => {
                 let normal: f64 = StandardNormal.sample(stream.generator());
-                median.seconds() * libm::exp(sigma * normal)
+                median.number() * libm::exp(sigma * normal)
+            }
+            Law::Pareto { mean, shape } => {
+                let least = mean.number() * (shape - 1.0) / shape;
+                least * libm::pow(1.0 - stream.uniform(), -1.0 / shape)
             }
         };
-        Span::from_seconds(seconds).min(LONGEST)
+        Q::from_number(number.min(Q::LARGEST))
     }
 
-    /// The least time that can be drawn.
-    pub fn least(&self) -> Span {
+    /// The least that can be drawn.
+    pub fn least(&self) -> Q {
         match self {
-            Law::Fixed(span) | Law::Uniform(span, _) => *span,
-            Law::Exponential(_) | Law::Lognormal { .. } => Span::ZERO,
-            Law::Values(values) => values.iter().copied().min().unwrap_or(Span::ZERO),
+            Law::Fixed(least) | Law::Uniform(least, _) => *least,
+            Law::Exponential(_) | Law::Lognormal { .. } => Q::from_number(0.0),
+            Law::Pareto { mean, shape } => Q::from_number(mean.number() * (shape - 1.0) / shape),
+            Law::Values(values) => Q::from_number(values.iter().map(|v| v.number()).fold(f64::INFINITY, f64::min)),
         }
     }
 
-    /// A time that stands for the longest: the greatest, the mean of an exponential, the median of a lognormal.
-    pub fn typical_longest(&self) -> Span {
+    /// One that stands for the largest: the greatest, the mean of an exponential or Pareto, the median of a lognormal.
+    pub fn typical_largest(&self) -> Q {
         match self {
-            Law::Fixed(span) | Law::Uniform(_, span) | Law::Exponential(span) | Law::Lognormal { median: span, .. } => {
-                *span
-            }
-            Law::Values(values) => values.iter().copied().max().unwrap_or(Span::ZERO),
+            Law::Fixed(largest) | Law::Uniform(_, largest) => *largest,
+            Law::Exponential(mean) | Law::Pareto { mean, .. } => *mean,
+            Law::Lognormal { median, .. } => *median,
+            Law::Values(values) => Q::from_number(values.iter().map(|v| v.number()).fold(0.0, f64::max)),
         }
     }
 
     /// As a scenario writes it, in words.
     pub fn text(&self) -> String {
         match self {
-            Law::Fixed(span) => span.text(),
+            Law::Fixed(quantity) => quantity.text(),
             Law::Uniform(low, high) => format!("uniform {} to {}", low.text(), high.text()),
             Law::Exponential(mean) => format!("exponential, mean {}", mean.text()),
             Law::Lognormal { median, sigma } => format!("lognormal, median {}, sigma {sigma}", median.text()),
+            Law::Pareto { mean, shape } => format!("Pareto, mean {}, shape {shape}", mean.text()),
             Law::Values(values) => values.iter().map(|v| v.text()).collect::<Vec<_>>().join(", "),
         }
     }
+
+    /// Reads a law as a scenario writes it: a quantity, or a table with the name of a distribution.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        let law = match value {
+            Value::Table(table) => Self::distribution(table)?,
+            other => match scalar(other) {
+                Some(text) => Law::Fixed(Q::parse(&text)?),
+                None => return Err(format!("expected a {} or a distribution, found {}", Q::NAMES.0, kind(other))),
+            },
+        };
+        match law.least() {
+            least if least.number() >= 0.0 => Ok(law),
+            least => Err(format!("\"{}\" is negative", least.text())),
+        }
+    }
+
+    fn distribution(table: &Table) -> Result<Self, String> {
+        const KNOWN: [&str; 5] = ["uniform", "exponential", "lognormal", "pareto", "values"];
+        let (name, value) = match table.iter().collect::<Vec<_>>()[..] {
+            [one] => one,
+            _ => return Err(format!("a distribution has one name; known: {}", KNOWN.join(", "))),
+        };
+        match name.as_str() {
+            "uniform" => match quantities(value)?[..] {
+                [low, high] if low <= high => Ok(Law::Uniform(low, high)),
+                _ => Err(format!("uniform takes two {}, the smaller first", Q::NAMES.1)),
+            },
+            "exponential" => quantity(value).map(Law::Exponential),
+            "values" => quantities(value).map(Law::Values),
+            "lognormal" => {
+                let (median, sigma) = pair(value, "lognormal", "median", "sigma", 0.0, 10.0)?;
+                Ok(Law::Lognormal { median, sigma })
+            }
+            "pareto" => {
+                let (mean, shape) = pair(value, "pareto", "mean", "shape", 1.01, 100.0)?;
+                Ok(Law::Pareto { mean, shape })
+            }
+            other => Err(unknown("distribution", other, &KNOWN)),
+        }
+    }
+}
+
+fn quantity<Q: Drawn>(value: &Value) -> Result<Q, String> {
+    scalar(value).ok_or_else(|| format!("expected a {}, found {}", Q::NAMES.0, kind(value))).and_then(|t| Q::parse(&t))
+}
+
+fn quantities<Q: Drawn>(value: &Value) -> Result<Vec<Q>, String> {
+    match value {
+        Value::Array(items) if !items.is_empty() => items.iter().map(quantity).collect(),
+        other => Err(format!("expected a list of {}, found {}", Q::NAMES.1, kind(other))),
+    }
+}
+
+/// The two parameters of a distribution: a quantity, and a number that must lie in a range.
+fn pair<Q: Drawn>(value: &Value, law: &str, of: &str, number: &str, low: f64, high: f64) -> Result<(Q, f64), String> {
+    let table = value.as_table().filter(|table| table.len() == 2);
+    let Some((first, second)) = table.and_then(|t| Some((t.get(of)?, t.get(number).and_then(scalar)?))) else {
+        return Err(format!("{law} takes {{ {of} = a {}, {number} = a number }}", Q::NAMES.0));
+    };
+    let parameter = f64::parse(&second)?;
+    if !(low..=high).contains(&parameter) {
+        return Err(format!("{number} \"{parameter}\" is out of range: must lie in {low} ..= {high}"));
+    }
+    Ok((quantity(first)?, parameter))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn mean(law: &Law) -> f64 {
+    fn mean(law: &Law<Span>) -> f64 {
         let mut stream = Stream::new(1, "law", 0);
         (0..20_000).map(|i| law.draw(i, &mut stream).seconds()).sum::<f64>() / 20_000.0
     }
@@ -95,5 +217,18 @@ mod tests {
         assert!((mean(&Law::Exponential(s(1.0))) - 1.0).abs() < 0.029);
         let lognormal = Law::Lognormal { median: s(1.0), sigma: 0.5 };
         assert!((mean(&lognormal) - 1.1331).abs() < 0.018, "exp(sigma^2/2)");
+        // Shape 3 has variance mean^2 / 3: four standard errors are 0.0163.
+        assert!((mean(&Law::Pareto { mean: s(1.0), shape: 3.0 }) - 1.0).abs() < 0.0163);
+    }
+
+    #[test]
+    fn a_pareto_tail_falls_with_its_shape() {
+        let law = Law::Pareto { mean: Packets(12.0), shape: 1.2 };
+        let mut stream = Stream::new(2, "law", 0);
+        let draws: Vec<f64> = (0..20_000).map(|i| law.draw(i, &mut stream).0).collect();
+        let above = |x: f64| draws.iter().filter(|d| **d > x).count() as f64 / 20_000.0;
+        // least = 12 * 0.2 / 1.2 = 2; P(X > 20) = (2/20)^1.2 = 0.0631; four standard errors are 0.0069.
+        assert!(draws.iter().all(|d| *d >= 2.0));
+        assert!((above(20.0) - 0.0631).abs() < 0.0069);
     }
 }

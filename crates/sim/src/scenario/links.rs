@@ -1,7 +1,8 @@
 //! Reads the links of a scenario.
 
+use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
-use super::{AqmChoice, FlowSpec, LinkSpec};
+use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
@@ -12,8 +13,8 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("bottleneck");
     let mut link = Reader::new(table, format!("links.{}", clip(shown)), found);
     let name = link.name("bottleneck");
-    let rate: Option<Rate> = link.required("rate", "\"45 Mbit/s\"");
-    let rate = link.within("rate", rate, "1 bit/s", "10 Tbit/s");
+    let rate_and_changes = read_rate(&mut link);
+    let rate = rate_and_changes.as_ref().map(|(rate, _)| *rate);
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, flows);
@@ -30,17 +31,87 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
         }
     };
     let fixed = link.optional("fixed").unwrap_or(false);
+    let ecn = link.optional("ecn").unwrap_or(true);
     link.finish();
+    let (rate, changes) = rate_and_changes?;
     Some(LinkSpec {
         name,
-        rate: rate?,
+        rate,
+        changes,
         delay,
         buffer: buffer?,
         buffer_packets: buffer_packets?,
         target: target?,
         aqm: aqm?,
         fixed,
+        ecn,
     })
+}
+
+const RATE_EXAMPLE: &str = "\"45 Mbit/s\"";
+const RATE_FORMS: &str = "a rate, a schedule [[\"0 s\", \"45 Mbit/s\"], [\"50 s\", \"15 Mbit/s\"]] or \
+                          { values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = \"2 s\" }";
+
+/// A rate, a schedule of rates, or rates that hold for a while each.
+fn read_rate(link: &mut Reader) -> Option<(Rate, RateChanges)> {
+    let read = match link.raw("rate") {
+        Some(Value::Array(steps)) => read_schedule(steps),
+        Some(Value::Table(table)) => read_wander(table),
+        _ => {
+            let rate: Option<Rate> = link.required("rate", RATE_EXAMPLE);
+            let rate = link.within("rate", rate, "1 bit/s", "10 Tbit/s")?;
+            return Some((rate, RateChanges::None));
+        }
+    };
+    read.map_err(|reason| link.refuse("rate", reason)).ok()
+}
+
+fn legal_rate(value: &Value) -> Result<Rate, String> {
+    let text = scalar(value).ok_or_else(|| format!("expected {RATE_FORMS}, found {}", kind(value)))?;
+    match Rate::parse(&text)? {
+        rate if (1.0..=1e13).contains(&rate.0) => Ok(rate),
+        _ => Err(format!("\"{}\" is out of range: must lie in 1 bit/s ..= 10 Tbit/s", clip(&text))),
+    }
+}
+
+/// Times and the rates from then on, in order, the first at 0 s.
+fn read_schedule(steps: &[Value]) -> Result<(Rate, RateChanges), String> {
+    let step = |value: &Value| match value.as_array().map(Vec::as_slice) {
+        Some([time, rate]) => {
+            let time = scalar(time).ok_or_else(|| format!("expected a time, found {}", kind(time)))?;
+            Ok((Span::parse(&time)?, legal_rate(rate)?))
+        }
+        _ => Err(format!("expected {RATE_FORMS}")),
+    };
+    let mut steps = steps.iter().map(step).collect::<Result<Vec<_>, String>>()?;
+    match steps.first() {
+        Some((Span::ZERO, _)) => {}
+        Some((time, _)) => {
+            return Err(format!("the schedule begins at {}; the first step must be at 0 s", time.text()));
+        }
+        None => return Err(format!("expected {RATE_FORMS}, found an empty list")),
+    }
+    if let Some(pair) = steps.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+        let (before, after) = (pair[0].0.text(), pair[1].0.text());
+        return Err(format!("the schedule is out of order: \"{after}\" follows \"{before}\""));
+    }
+    let (_, rate) = steps.remove(0);
+    Ok((rate, if steps.is_empty() { RateChanges::None } else { RateChanges::At(steps) }))
+}
+
+fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
+    let (Some(Value::Array(values)), Some(hold), 2) = (table.get("values"), table.get("hold"), table.len()) else {
+        return Err(format!("expected {RATE_FORMS}"));
+    };
+    let values = values.iter().map(legal_rate).collect::<Result<Vec<_>, _>>()?;
+    let hold = Law::<Span>::read(hold).map_err(|reason| format!("hold: {reason}"))?;
+    if hold.typical_largest() < Span::parse("1 us")? {
+        return Err(format!("hold: \"{}\" is too short; at least 1 us", hold.text()));
+    }
+    match values[..] {
+        [first, _, ..] => Ok((first, RateChanges::Wander { values, hold })),
+        _ => Err("values: a rate that wanders needs two values or more".into()),
+    }
 }
 
 fn read_buffer(link: &mut Reader, rate: Option<Rate>, flows: &[FlowSpec]) -> Option<Limit> {
@@ -65,7 +136,7 @@ fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, St
     }
     let packets = match text.trim().strip_suffix("bdp") {
         Some(multiple) => {
-            let longest = flows.iter().map(|f| f.rtt.typical_longest().seconds()).fold(0.0, f64::max);
+            let longest = flows.iter().map(|f| f.rtt.typical_largest().seconds()).fold(0.0, f64::max);
             let bdp = rate.map_or(0.0, |rate| rate.0) * longest / 8.0 / mean_wire_size(flows);
             (f64::parse(multiple)? * bdp).ceil()
         }

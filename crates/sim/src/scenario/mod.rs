@@ -7,13 +7,14 @@ mod read;
 mod reader;
 mod set;
 mod show;
+mod traffic;
 
 pub use law::Law;
 pub use read::parse;
 
 use aqmlab_aqm::{AnyAqm, Limit, QueueView};
 use aqmlab_core::params::Values;
-use aqmlab_core::{Problem, Problems, Rate, Span};
+use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
 
 /// One world to simulate: links, flows and the times between which they are measured.
@@ -42,8 +43,10 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Name that paths and results use.
     pub name: String,
-    /// Rate of the transmitter.
+    /// Rate of the transmitter, at first.
     pub rate: Rate,
+    /// How the rate changes.
+    pub changes: RateChanges,
     /// Propagation delay, one way.
     pub delay: Span,
     /// How much may wait.
@@ -56,6 +59,24 @@ pub struct LinkSpec {
     pub aqm: AqmChoice,
     /// The scheme stays, whatever the run names.
     pub fixed: bool,
+    /// ECN-capable packets are marked where others are dropped.
+    pub ecn: bool,
+}
+
+/// How a link's rate changes during a run. A packet in transmission is not affected.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateChanges {
+    /// Never.
+    None,
+    /// To these rates at these times, in order.
+    At(Vec<(Span, Rate)>),
+    /// To another of these rates, drawn at random, each time it has held for a while: a wireless link.
+    Wander {
+        /// The rates, two or more.
+        values: Vec<Rate>,
+        /// How long each holds.
+        hold: Law<Span>,
+    },
 }
 
 /// A group of flows alike in all but what their laws draw.
@@ -63,16 +84,26 @@ pub struct LinkSpec {
 pub struct FlowSpec {
     /// Name that results carry.
     pub name: String,
+    /// What is sent, and when.
+    pub traffic: Traffic,
     /// Indices of the links crossed, in order.
     pub path: Vec<usize>,
+    /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
+    pub ack_path: Vec<usize>,
     /// Round-trip propagation of the whole path, link delays included.
-    pub rtt: Law,
+    pub rtt: Law<Span>,
     /// Flows that start (and stop) together.
     pub batches: Vec<Batch>,
     /// Payload of a packet, bytes.
     pub payload: u32,
+    /// Headers of a packet, bytes.
+    pub header: u32,
     /// Rate of the links between hosts and the path; `None` takes no time to send.
     pub access_rate: Option<Rate>,
+    /// The endpoints speak ECN.
+    pub ecn: bool,
+    /// Packets carry the sender's smoothed round-trip time.
+    pub rtt_notification: bool,
     /// TCP profile.
     pub profile: Profile,
     /// Loss recovery.
@@ -81,15 +112,80 @@ pub struct FlowSpec {
     pub tcp: TcpParams,
 }
 
+/// What a group of flows sends.
+#[derive(Clone, Debug)]
+pub enum Traffic {
+    /// Unlimited data over TCP.
+    Ftp,
+    /// Datagrams at a constant rate.
+    UdpCbr {
+        /// On the wire, headers included.
+        rate: Rate,
+    },
+    /// Datagrams at a constant rate while on, none while off; begins with an off time.
+    UdpOnOff {
+        /// On the wire while on, headers included.
+        rate: Rate,
+        /// How long a source is on; at least one packet is sent.
+        on: Law<Span>,
+        /// How long it is off.
+        off: Law<Span>,
+    },
+    /// Web sessions: each object of each page is a TCP transfer of its own.
+    Http(Pages),
+    /// TCP transfers with Poisson arrivals.
+    Short {
+        /// Transfers that begin per second, over all hosts of the group.
+        arrivals: Frequency,
+        /// Data of a transfer.
+        size: Law<Packets>,
+    },
+}
+
+/// The laws of a web session; numbers drawn are rounded up to whole ones.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    /// Pages of a session; `None` for no end.
+    pub pages: Option<Law<f64>>,
+    /// Time between pages.
+    pub think_time: Law<Span>,
+    /// That time counts from the end of a page, not from its last request.
+    pub think_after_page: bool,
+    /// Objects of a page.
+    pub objects: Law<f64>,
+    /// Time between the requests of a page's objects.
+    pub object_gap: Law<Span>,
+    /// Data of an object.
+    pub size: Law<Packets>,
+}
+
+impl Traffic {
+    /// What a scenario calls it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Traffic::Ftp => "ftp",
+            Traffic::UdpCbr { .. } => "udp-cbr",
+            Traffic::UdpOnOff { .. } => "udp-onoff",
+            Traffic::Http(_) => "http",
+            Traffic::Short { .. } => "short",
+        }
+    }
+
+    /// It goes over UDP.
+    pub fn is_udp(&self) -> bool {
+        matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. })
+    }
+}
+
 /// So many flows that start and stop by the same laws.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// How many flows.
     pub count: u32,
     /// When each starts.
-    pub start: Law,
+    pub start: Law<Span>,
     /// When each stops, if ever.
-    pub stop: Option<Law>,
+    pub stop: Option<Law<Span>>,
 }
 
 /// A scheme and the parameters set on it, as in `pi:a=1e-5,b=9e-6`.
@@ -133,15 +229,58 @@ impl FlowSpec {
 
     /// Size of a data packet on the wire, bytes.
     pub fn wire_size(&self) -> u32 {
-        self.payload + self.tcp.header.0 as u32
+        self.payload + self.header
+    }
+
+    /// Propagation of the links crossed, there and back. Where ACKs queue nowhere, they return along the same links.
+    pub fn own_delay(&self, links: &[LinkSpec]) -> Span {
+        let sum = |path: &[usize]| path.iter().map(|link| links[*link].delay.0).sum::<u64>();
+        let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
+        Span(sum(&self.path) + sum(back))
+    }
+
+    /// Times at which flows of this group start or stop together, as scripted.
+    fn scripted_changes(&self) -> impl Iterator<Item = Span> {
+        let times = self.batches.iter().flat_map(|batch| [Some(&batch.start), batch.stop.as_ref()]);
+        times.flatten().filter_map(|law| if let Law::Fixed(time) = law { Some(*time) } else { None })
     }
 }
 
+/// Key among a scheme's parameters that is the queue's, not the scheme's: whether it marks.
+const ECN: &str = "ecn";
+
 impl Scenario {
-    /// The parameters of `choice` here: the scenario's own for that scheme, then those of the choice itself.
-    pub fn params<'a>(&'a self, choice: &'a AqmChoice) -> Vec<(&'a str, &'a str)> {
+    /// What is set on `choice` here: the scenario's own for that scheme, then what the choice itself says.
+    fn settings<'a>(&'a self, choice: &'a AqmChoice) -> impl Iterator<Item = (&'a str, &'a str)> {
         let own = self.schemes.iter().filter(|(name, _)| *name == choice.name).flat_map(|(_, params)| params);
-        own.chain(&choice.params).map(|(key, value)| (key.as_str(), value.as_str())).collect()
+        own.chain(&choice.params).map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The parameters of `choice` here.
+    pub fn params<'a>(&'a self, choice: &'a AqmChoice) -> Vec<(&'a str, &'a str)> {
+        self.settings(choice).filter(|(key, _)| *key != ECN).collect()
+    }
+
+    /// Whether `link` marks ECN-capable packets under `choice`: neither of them says no.
+    pub fn marks(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<bool, Problems> {
+        let own = self.settings(choice).filter(|(key, _)| *key == ECN).last();
+        let own = own.map_or(Ok(true), |(_, value)| bool::parse(value));
+        let own = own.map_err(|why| Problems::one(format!("{}.{ECN}", choice.name), why))?;
+        Ok(link.ecn && own)
+    }
+
+    /// When the load or a rate changes as scripted, from the start of the run on, in order.
+    pub fn scripted_changes(&self) -> Vec<Span> {
+        let rates = self.links.iter().filter_map(|link| match &link.changes {
+            RateChanges::At(steps) => Some(steps.iter().map(|(time, _)| *time)),
+            _ => None,
+        });
+        let loads = self.flows.iter().flat_map(FlowSpec::scripted_changes);
+        let within = rates.flatten().chain(loads).filter(|time| *time < self.duration);
+        let mut times: Vec<Span> = std::iter::once(Span::ZERO).chain(within).collect();
+        times.sort();
+        times.dedup();
+        times
     }
 
     /// The scheme that `link` runs under: what the run names, unless the link's is fixed.
@@ -152,6 +291,7 @@ impl Scenario {
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
     pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyAqm, Problems> {
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
+        self.marks(link, choice)?;
         entry.build(&choice.name, &self.params(choice), &link.empty_queue())
     }
 

@@ -4,7 +4,7 @@ use super::flows::{check_flows, read_flows};
 use super::links::read_link;
 use super::reader::{Found, Reader, default_name, kind, scalar};
 use super::set::set;
-use super::{FlowSpec, LinkSpec, Scenario};
+use super::{ECN, FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};
@@ -114,7 +114,11 @@ fn read_schemes(top: &mut Reader) -> Vec<(String, Vec<(String, String)>)> {
             .iter()
             .map(|(key, value)| (key.clone(), scalar(value).unwrap_or_else(|| kind(value).to_string())))
             .collect();
-        let borrowed: Vec<(&str, &str)> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let (marks, own): (Vec<_>, Vec<_>) = pairs.iter().partition(|(key, _)| key == ECN);
+        for reason in marks.iter().filter_map(|(_, value)| bool::parse(value).err()) {
+            top.refuse(&format!("{path}.{ECN}"), reason);
+        }
+        let borrowed: Vec<(&str, &str)> = own.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         if let Err(Problems(problems)) = entry.values(&path, &borrowed) {
             top.extend(problems);
         }

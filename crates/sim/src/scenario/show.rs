@@ -1,8 +1,8 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use super::{FlowSpec, LinkSpec, Scenario};
+use super::{FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::Limit;
-use aqmlab_core::{ParamSet, Quantity};
+use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
 
 impl Scenario {
@@ -32,14 +32,25 @@ impl LinkSpec {
             Limit::Packets(packets) => format!("{packets} packets"),
             Limit::Bytes(bytes) => format!("{bytes} B"),
         };
+        let rate = match &self.changes {
+            RateChanges::None => json!(self.rate.text()),
+            RateChanges::At(steps) => std::iter::once((Span::ZERO, self.rate))
+                .chain(steps.iter().copied())
+                .map(|(time, rate)| json!([time.text(), rate.text()]))
+                .collect(),
+            RateChanges::Wander { values, hold } => {
+                json!({"values": values.iter().map(|rate| rate.text()).collect::<Vec<_>>(), "hold": hold.text()})
+            }
+        };
         json!({
             "name": self.name,
-            "rate": self.rate.text(),
+            "rate": rate,
             "delay": self.delay.text(),
             "buffer": buffer,
             "target": format!("{} packets", self.target),
             "aqm": self.aqm.name,
             "fixed": self.fixed,
+            "ecn": self.ecn,
         })
     }
 }
@@ -51,17 +62,55 @@ impl FlowSpec {
             .iter()
             .map(|b| json!({"count": b.count, "start": b.start.text(), "stop": b.stop.as_ref().map(|law| law.text())}))
             .collect();
-        let mut tcp = vec![("variant", self.variant.text()), ("profile", self.profile.text())];
-        tcp.extend(self.tcp.values());
-        json!({
+        let mut shown = json!({
             "name": self.name,
-            "kind": "ftp",
+            "kind": self.traffic.kind(),
             "path": self.path,
             "rtt": self.rtt.text(),
             "groups": batches,
             "packet": format!("{} B", self.payload),
+            "header": format!("{} B", self.header),
             "access_rate": self.access_rate.map(|rate| rate.text()),
-            "tcp": object(&tcp),
-        })
+        });
+        let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
+        shown.as_object_mut().expect("made as an object above").extend(more);
+        shown
+    }
+
+    fn resolved_tcp(&self) -> Map<String, Value> {
+        if self.traffic.is_udp() {
+            return Map::new();
+        }
+        let mut tcp = vec![("variant", self.variant.text()), ("profile", self.profile.text())];
+        tcp.extend(self.tcp.values());
+        let pairs = [
+            ("ack_path", json!(self.ack_path)),
+            ("ecn", json!(self.ecn)),
+            ("rtt_notification", json!(self.rtt_notification)),
+            ("tcp", object(&tcp)),
+        ];
+        pairs.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
+    }
+}
+
+impl Traffic {
+    fn resolved(&self) -> Map<String, Value> {
+        let pairs = match self {
+            Traffic::Ftp => vec![],
+            Traffic::UdpCbr { rate } => vec![("rate", rate.text())],
+            Traffic::UdpOnOff { rate, on, off } => {
+                vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]
+            }
+            Traffic::Short { arrivals, size } => vec![("arrivals", arrivals.text()), ("size", size.text())],
+            Traffic::Http(laws) => vec![
+                ("pages", laws.pages.as_ref().map_or("no end".into(), |law| law.text())),
+                ("think_time", laws.think_time.text()),
+                ("think_after", if laws.think_after_page { "page" } else { "request" }.into()),
+                ("objects", laws.objects.text()),
+                ("object_gap", laws.object_gap.text()),
+                ("size", laws.size.text()),
+            ],
+        };
+        pairs.into_iter().map(|(key, value)| (key.to_string(), Value::from(value))).collect()
     }
 }

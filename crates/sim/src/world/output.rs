@@ -2,30 +2,50 @@
 
 use super::{RunOptions, World};
 use crate::flow::Flow;
-use crate::result::{Engine, FlowResult, LinkResult, Output, RunResult, jain};
+use crate::meter::{Counters, GroupMeter};
+use crate::result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, jain};
+use aqmlab_core::Span;
+
+/// What one flow got: bit/s, and whether it was active all the time.
+struct Share {
+    goodput: f64,
+    always_active: bool,
+    route: u32,
+}
 
 impl World<'_> {
     /// What the run yields.
     pub(super) fn output(self, options: RunOptions) -> Output {
         let named = options.aqm.unwrap_or(&self.scenario.links[0].aqm);
+        let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
+        let mut all = GroupMeter::default();
+        self.group_meters.iter().for_each(|meter| all.merge(meter));
+        let counters: Vec<Counters> = (0..self.groups.len()).map(|group| self.measured(group)).collect();
+        let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
+        let flows = flows.map(|((spec, shares), (meter, counters))| {
+            (spec.name.clone(), flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters))
+        });
         let result = RunResult {
             schema: 1,
             scenario: self.scenario.name.clone(),
             aqm: named.name.clone(),
             seed: options.seed,
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
-            flows: (0..self.groups.len()).map(|i| (self.scenario.flows[i].name.clone(), self.flow_result(i))).collect(),
+            flows: flows.collect(),
+            total: flow_result(&shares.iter().flatten().collect::<Vec<_>>(), &all, sum(&counters)),
             engine: Engine { events: self.events, wall: 0.0 },
         };
-        Output { result, series: self.series }
+        let flow_table = options.series.then(|| self.flow_table(&shares));
+        Output { result, flow_table, series: self.series, transfer_table: self.transfer_table }
     }
 
     fn link_result(&self, index: usize) -> LinkResult {
         let (spec, link) = (&self.scenario.links[index], &self.links[index]);
         let (meter, accounts) = (&link.meter, link.queue.accounts());
         let (queue_mean, queue_std) = meter.queue_mean_and_std();
-        let (queue_delay_mean, queue_delay_std, queue_delay_p99) = meter.sojourn();
         let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
+        let changes = self.scenario.scripted_changes();
+        let settling = meter.settling(&changes, spec.target, 0.1 * spec.buffer_packets);
         LinkResult {
             utilisation: meter.utilisation(self.now),
             drop_ratio: per_arrival(accounts.dropped),
@@ -33,10 +53,11 @@ impl World<'_> {
             queue_mean,
             queue_std,
             queue_p95: meter.queue_quantile(0.95),
-            queue_delay_mean,
-            queue_delay_std,
-            queue_delay_p99,
-            settling_time: meter.settling_time(spec.target, 0.1 * spec.buffer_packets),
+            queue_delay_mean: meter.sojourn.mean(),
+            queue_delay_std: meter.sojourn.std(),
+            queue_delay_p99: meter.sojourn.quantile(0.99),
+            settling_time: settling[0],
+            settling: changes.iter().copied().map(Span::seconds).zip(settling).collect(),
             arrived: accounts.arrived,
             departed: accounts.departed,
             dropped: accounts.dropped,
@@ -45,22 +66,110 @@ impl World<'_> {
         }
     }
 
-    fn flow_result(&self, group: usize) -> FlowResult {
-        let (spec, meter) = (&self.scenario.flows[group], &self.group_meters[group]);
-        let flows = || self.flows.iter().filter(|flow| flow.group as usize == group);
-        let syn = u32::from(spec.tcp.syn);
-        let segments = |flow: &Flow| f64::from(flow.delivered.max(syn) - flow.delivered_before.max(syn));
+    /// What each flow of a group got; of clients, over all their connections.
+    fn shares(&self, group: usize) -> Vec<Share> {
+        let spec = &self.scenario.flows[group];
         let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
-        let always_active = self.flows.iter().zip(&self.always_active);
-        let always_active = always_active.filter(|(flow, active)| flow.group as usize == group && **active);
-        FlowResult {
-            count: spec.count(),
-            goodput: bits * flows().map(segments).sum::<f64>(),
-            jain: jain(always_active.map(|(flow, _)| segments(flow))),
-            packet_delay_mean: meter.packet_delay.mean(),
-            packet_delay_std: meter.packet_delay.std(),
-            retransmits: flows().map(|f| u64::from(f.sender.retransmits())).sum::<u64>() - meter.retransmits_before,
-            timeouts: flows().map(|f| u64::from(f.sender.timeouts())).sum::<u64>() - meter.timeouts_before,
+        let of_group = || self.flows.iter().filter(move |flow| flow.group as usize == group);
+        let clients = || self.clients.iter().filter(move |client| client.group as usize == group);
+        if clients().next().is_none() {
+            let before = self.scenario.flows[..group].iter().filter(|spec| crate::client::laws_of(spec).is_none());
+            let first: u32 = before.map(|spec| spec.count()).sum();
+            return of_group()
+                .zip(&self.always_active[first as usize..])
+                .map(|(flow, active)| Share {
+                    goodput: bits * f64::from(flow.delivered),
+                    always_active: *active,
+                    route: flow.route,
+                })
+                .collect();
         }
+        let first = self.clients.iter().position(|client| client.group as usize == group).unwrap_or(0);
+        let mut shares: Vec<Share> =
+            clients().map(|client| Share { goodput: 0.0, always_active: false, route: client.route }).collect();
+        for flow in of_group() {
+            let client = self.connections[flow.connection as usize].client as usize;
+            shares[client - first].goodput += bits * f64::from(flow.delivered);
+        }
+        shares
+    }
+
+    /// What the senders of a group have counted so far.
+    pub(super) fn counters(&self, group: usize) -> Counters {
+        let mut counters = self.group_meters[group].ended;
+        let of_group = self.flows.iter().filter(|flow| flow.group as usize == group);
+        // A finished transfer was counted when it ended.
+        of_group
+            .filter(|flow| flow.connection == Flow::NO_CONNECTION || !flow.sender.is_done())
+            .for_each(|f| counters.add(&f.sender));
+        counters
+    }
+
+    /// What they have counted since the warm-up.
+    fn measured(&self, group: usize) -> Counters {
+        let (now, before) = (self.counters(group), self.group_meters[group].before);
+        Counters {
+            retransmits: now.retransmits - before.retransmits,
+            timeouts: now.timeouts - before.timeouts,
+            ecn_reductions: now.ecn_reductions - before.ecn_reductions,
+        }
+    }
+
+    fn flow_table(&self, shares: &[Vec<Share>]) -> FlowTable {
+        let mut table = FlowTable::default();
+        for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
+        {
+            table.group.push(group as f64);
+            table.rtt.push(self.routes.rtt(share.route).seconds());
+            table.goodput.push(share.goodput);
+        }
+        table
+    }
+}
+
+fn sum(counters: &[Counters]) -> Counters {
+    counters.iter().fold(Counters::default(), |sum, each| Counters {
+        retransmits: sum.retransmits + each.retransmits,
+        timeouts: sum.timeouts + each.timeouts,
+        ecn_reductions: sum.ecn_reductions + each.ecn_reductions,
+    })
+}
+
+fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> FlowResult {
+    let mut sorted: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (delay, completion) = (&meter.packet_delay, &meter.completion);
+    let always_active = shares.iter().filter(|share| share.always_active);
+    FlowResult {
+        count: shares.len() as u32,
+        goodput: shares.iter().map(|share| share.goodput).sum(),
+        goodput_min: sorted.first().copied(),
+        goodput_p50: median(&sorted),
+        goodput_max: sorted.last().copied(),
+        jain: jain(always_active.map(|share| share.goodput)),
+        received: delay.count(),
+        marked: meter.marked,
+        packet_delay_mean: delay.mean(),
+        packet_delay_std: delay.std(),
+        packet_delay_p50: delay.quantile(0.5),
+        packet_delay_p95: delay.quantile(0.95),
+        packet_delay_p99: delay.quantile(0.99),
+        retransmits: counters.retransmits,
+        timeouts: counters.timeouts,
+        ecn_reductions: counters.ecn_reductions,
+        transfers: completion.count(),
+        fct_mean: completion.mean(),
+        fct_p50: completion.quantile(0.5),
+        fct_p95: completion.quantile(0.95),
+        fct_p99: completion.quantile(0.99),
+    }
+}
+
+/// Of sorted values; between the two in the middle if their number is even.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted.get(middle).copied(),
+        _ => sorted.get(middle).map(|upper| (sorted[middle - 1] + upper) / 2.0),
     }
 }

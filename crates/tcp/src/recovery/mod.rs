@@ -2,3 +2,7 @@
 
 pub mod newreno;
 pub mod reno;
+pub mod sack;
+mod scoreboard;
+
+pub(crate) use scoreboard::Scoreboard;

@@ -1,5 +1,6 @@
 //! NewReno (RFC 6582): a partial ACK retransmits the next hole; recovery lasts until `recover` is acknowledged.
 
+use crate::ack::Ack;
 use crate::params::TcpParams;
 use crate::sender::{LastCut, Network, Sender};
 use aqmlab_core::Time;
@@ -9,8 +10,8 @@ const MAX_BURST: u32 = 2;
 
 impl Sender {
     /// New data are acknowledged: all that was outstanding at the loss, or only a part.
-    pub(crate) fn newreno_on_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
-        if Some(ack) < self.recover && self.last_cut == LastCut::FastRetransmit {
+    pub(crate) fn newreno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if ack.next < self.recover && self.last_cut == LastCut::FastRetransmit {
             return self.on_partial_ack(ack, now, params, net);
         }
         let in_recovery = self.last_cut == LastCut::FastRetransmit;
@@ -24,8 +25,8 @@ impl Sender {
     }
 
     /// RFC 6582, section 3.2, step 3: retransmit the hole, deflate by what was acknowledged, add one segment back.
-    fn on_partial_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let acked = ack - self.highest_ack.unwrap_or(0);
+    fn on_partial_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let acked = ack.next - self.hole;
         if self.inflation > acked {
             self.inflation -= acked - 1;
         } else {
@@ -38,7 +39,7 @@ impl Sender {
             self.first_partial_seen = true;
             self.restart_timer(now, params);
         }
-        self.retransmit_hole(now, params, net);
+        self.transmit(self.hole, now, params, net);
         self.send_allowed(now, params, net, MAX_BURST);
     }
 
@@ -52,6 +53,8 @@ impl Sender {
         if self.duplicate_acks == params.dup_ack_threshold {
             if self.may_fast_retransmit(params) {
                 self.fast_retransmit(now, params, net);
+            } else if self.may_retransmit_after_echo() {
+                self.enter_fast_recovery(now, params, net);
             }
         } else if self.last_cut == LastCut::FastRetransmit {
             self.inflation += 1;

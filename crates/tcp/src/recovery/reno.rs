@@ -1,12 +1,13 @@
 //! Reno (RFC 5681, section 3.2): recovery ends at the first ACK of new data, partial or not.
 
+use crate::ack::Ack;
 use crate::params::TcpParams;
 use crate::sender::{LastCut, Network, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
     /// New data are acknowledged: leave recovery, open the window.
-    pub(crate) fn reno_on_new_ack(&mut self, ack: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn reno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
         self.take_new_ack(ack, now, params);
         self.send_allowed(now, params, net, u32::MAX);
     }
@@ -23,6 +24,8 @@ impl Sender {
             let again = self.last_cut == LastCut::FastRetransmit && self.flight() > 0;
             if again || self.may_fast_retransmit(params) {
                 self.fast_retransmit(now, params, net);
+            } else if self.may_retransmit_after_echo() {
+                self.enter_fast_recovery(now, params, net);
             }
         } else if self.last_cut == LastCut::FastRetransmit {
             self.inflation += 1;

@@ -1,5 +1,8 @@
 //! Step by step against hand computation. Segment 0 is the SYN; a number in a list is a segment handed out.
 
+mod ecn;
+mod sack;
+
 use super::*;
 use crate::params::Profile;
 use aqmlab_core::ParamSet;
@@ -26,7 +29,7 @@ fn bench(variant: Variant, profile: Profile, changes: &[(&str, &str)]) -> Bench 
     let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
     params.read("tcp", profile.settings().iter().chain(changes).copied(), &mut problems);
     assert_eq!(problems, []);
-    let sender = Sender::new(variant, &params, Span::ZERO);
+    let sender = Sender::new(variant, &params, false, Span::ZERO);
     Bench { sender, params, wire: Wire::default(), now: Time::ZERO }
 }
 
@@ -42,6 +45,11 @@ fn rfc(changes: &[(&str, &str)]) -> Bench {
     bench(Variant::NewReno, Profile::Rfc, changes)
 }
 
+/// A segment of data that is new and knows no ECN.
+fn data(seq: u32) -> Segment {
+    Segment { seq, is_syn: false, is_retransmission: false, is_ect: false, is_cwr: false }
+}
+
 fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000_000)
 }
@@ -52,18 +60,23 @@ impl Bench {
     }
 
     fn open(&mut self) -> Vec<u32> {
-        self.sender.open(self.now, &self.params, &mut self.wire);
+        self.sender.open(None, self.now, &self.params, &mut self.wire);
         self.sent()
     }
 
+    /// All up to segment `ack` is acknowledged: what that released.
     fn ack(&mut self, ack: u32) -> Vec<u32> {
-        self.sender.on_ack(Some(ack), self.now, &self.params, &mut self.wire);
+        self.on(Ack { next: ack + 1, ..Ack::default() })
+    }
+
+    fn on(&mut self, ack: Ack) -> Vec<u32> {
+        self.sender.on_ack(&ack, self.now, &self.params, &mut self.wire);
         self.sent()
     }
 
     /// The highest ACK once more, `count` times: what each of them released.
     fn duplicates(&mut self, count: usize) -> Vec<Vec<u32>> {
-        let ack = self.sender.highest_ack.expect("there has been an ACK");
+        let ack = self.sender.hole.checked_sub(1).expect("there has been an ACK");
         (0..count).map(|_| self.ack(ack)).collect()
     }
 
@@ -96,12 +109,11 @@ impl Bench {
 #[test]
 fn a_syn_opens_and_its_ack_releases_the_initial_window() {
     let mut bench = reno(&[]);
-    bench.sender.open(bench.now, &bench.params, &mut bench.wire);
-    assert_eq!(bench.wire.0, [Segment { seq: 0, is_syn: true, is_retransmission: false }]);
+    bench.sender.open(None, bench.now, &bench.params, &mut bench.wire);
+    assert_eq!(bench.wire.0, [Segment { is_syn: true, ..data(0) }]);
     assert_eq!(bench.sender.deadline(), ms(3000));
     bench.wire.0.clear();
-    bench.sender.on_ack(Some(0), ms(80), &bench.params, &mut bench.wire);
-    let data = |seq| Segment { seq, is_syn: false, is_retransmission: false };
+    bench.sender.on_ack(&Ack { next: 1, ..Ack::default() }, ms(80), &bench.params, &mut bench.wire);
     assert_eq!(bench.wire.0, [data(1), data(2)]);
     assert_eq!(bench.sender.cwnd(), 2.0);
 }
@@ -141,7 +153,7 @@ fn the_receivers_window_bounds_the_flight_and_is_the_first_ssthresh() {
 fn an_old_ack_changes_nothing() {
     let mut bench = reno(&[]).grown(6);
     assert_eq!(bench.ack(3), []);
-    assert_eq!((bench.sender.highest_ack, bench.sender.duplicate_acks, bench.sender.cwnd()), (Some(6), 0, 8.0));
+    assert_eq!((bench.sender.hole, bench.sender.duplicate_acks, bench.sender.cwnd()), (7, 0, 8.0));
 }
 
 #[test]
@@ -489,7 +501,7 @@ fn without_a_syn_rfc_6582_repairs_a_lost_segment_0_without_a_timeout() {
     let mut bench = rfc(&[("syn", "false")]);
     bench.open();
     for _ in 0..3 {
-        bench.sender.on_ack(None, bench.now, &bench.params, &mut bench.wire);
+        bench.sender.on_ack(&Ack::default(), bench.now, &bench.params, &mut bench.wire);
     }
     assert_eq!(bench.sent(), [10, 11, 0]);
 }
@@ -505,4 +517,46 @@ fn only_fast_retransmit_and_timeout_cancel_the_timing_of_a_segment() {
     bench.ack(17);
     // 10 ticks: timeout 10 + 4*5 = 30 ticks.
     assert_eq!(bench.sender.deadline(), ms(200 + 300));
+}
+
+#[test]
+fn a_finite_transfer_ends_with_its_last_segment() {
+    let mut bench = reno(&[]);
+    assert!(!bench.sender.is_done(), "not before it is opened");
+    bench.sender.open(Some(3), bench.now, &bench.params, &mut bench.wire);
+    assert_eq!((bench.sent(), bench.sender.is_done()), (vec![0], false));
+    assert_eq!([bench.ack(0), bench.ack(1), bench.ack(2)], [vec![1, 2], vec![3], vec![]]);
+    assert!(!bench.sender.is_done());
+    assert_eq!(bench.ack(3), []);
+    assert_eq!((bench.sender.is_done(), bench.sender.deadline()), (true, Time::NEVER));
+    bench.sender.open(Some(2), bench.now, &bench.params, &mut bench.wire);
+    assert_eq!((bench.sent(), bench.sender.is_done()), (vec![4, 5], false), "two more");
+}
+
+#[test]
+fn without_a_syn_a_finite_transfer_begins_with_segment_0() {
+    let mut bench = reno(&[("syn", "false"), ("initial_window", "9 packets")]);
+    bench.sender.open(Some(3), bench.now, &bench.params, &mut bench.wire);
+    assert_eq!(bench.sent(), [0, 1, 2]);
+    assert_eq!((bench.ack(2), bench.sender.is_done()), (vec![], true));
+}
+
+#[test]
+fn unlimited_data_are_done_only_after_close() {
+    let mut bench = reno(&[]).grown(6);
+    bench.sender.close();
+    bench.ack(13);
+    assert!(!bench.sender.is_done(), "14 is outstanding");
+    bench.ack(14);
+    assert!(bench.sender.is_done());
+}
+
+#[test]
+fn the_round_trip_time_is_smoothed() {
+    let mut bench = rfc(&[]);
+    bench.open();
+    assert_eq!(bench.sender.srtt(), None);
+    bench.now = ms(80);
+    bench.ack(0);
+    assert_eq!(bench.sender.srtt(), Some(Span(80_000_000_000)));
 }

@@ -1,0 +1,164 @@
+//! Web clients: they ask for objects, and each object is a TCP transfer of its own.
+
+use crate::scenario::{FlowSpec, Law, Pages, Traffic};
+use aqmlab_core::{Span, Stream, Time};
+
+/// One session, or one host with transfers of its own.
+pub struct Client {
+    pub group: u32,
+    pub route: u32,
+    /// Boot time of its peer within a clock tick.
+    pub phase: Span,
+    /// Connections that carry no transfer at present.
+    pub idle: Vec<u32>,
+    laws: Pages,
+    pages_left: u64,
+    /// Objects of the present page not yet asked for.
+    objects_left: u64,
+    /// Transfers under way.
+    outstanding: u32,
+    /// Draws made so far.
+    draws: usize,
+    stop: Time,
+    rng: Stream,
+}
+
+/// The laws of a group of clients; `None` where its traffic is no transfers. Short transfers with Poisson arrivals are
+/// pages of one object that follow each other at random, finished or not: many hosts make one Poisson process.
+pub fn laws_of(spec: &FlowSpec) -> Option<Pages> {
+    match &spec.traffic {
+        Traffic::Http(laws) => Some(laws.clone()),
+        Traffic::Short { arrivals, size } => Some(Pages {
+            pages: None,
+            think_time: Law::Exponential(Span::from_seconds(f64::from(spec.count()) / arrivals.0)),
+            think_after_page: false,
+            objects: Law::Fixed(1.0),
+            object_gap: Law::Fixed(Span::ZERO),
+            size: size.clone(),
+        }),
+        _ => None,
+    }
+}
+
+impl Client {
+    /// The `i`-th client of its group, at rest.
+    pub fn new(laws: Pages, i: usize, group: u32, route: u32, phase: Span, stop: Time, mut rng: Stream) -> Self {
+        let pages_left = laws.pages.as_ref().map_or(u64::MAX, |law| law.draw(i, &mut rng).ceil().max(1.0) as u64);
+        Self {
+            group,
+            route,
+            phase,
+            idle: Vec::new(),
+            laws,
+            pages_left,
+            objects_left: 0,
+            outstanding: 0,
+            draws: 0,
+            stop,
+            rng,
+        }
+    }
+
+    /// When it asks for the first time: at its start, or after a first think time where requests follow no page.
+    pub fn first(&mut self, start: Time) -> Option<Time> {
+        let wait = if self.laws.think_after_page { Span::ZERO } else { self.think() };
+        self.unless_stopped(start + wait)
+    }
+
+    /// Asks for its next object: the packets it takes, and when to ask again if that depends on nothing else.
+    pub fn request(&mut self, now: Time) -> (u32, Option<Time>) {
+        if self.objects_left == 0 {
+            self.pages_left -= 1;
+            self.draws += 1;
+            self.objects_left = self.laws.objects.draw(self.draws, &mut self.rng).ceil().max(1.0) as u64;
+        }
+        self.objects_left -= 1;
+        self.outstanding += 1;
+        self.draws += 1;
+        let size = self.laws.size.draw(self.draws, &mut self.rng).0.ceil().clamp(1.0, f64::from(u32::MAX / 2)) as u32;
+        if self.objects_left > 0 {
+            let gap = self.laws.object_gap.draw(self.draws, &mut self.rng);
+            return (size, self.unless_stopped(now + gap));
+        }
+        let goes_on = !self.laws.think_after_page && self.pages_left > 0;
+        (size, if goes_on { self.after_thinking(now) } else { None })
+    }
+
+    /// A transfer has ended: when to ask again if the page was waiting for it.
+    pub fn transfer_ended(&mut self, now: Time) -> Option<Time> {
+        self.outstanding -= 1;
+        let page_ended = self.outstanding == 0 && self.objects_left == 0;
+        let goes_on = self.laws.think_after_page && page_ended && self.pages_left > 0;
+        if goes_on { self.after_thinking(now) } else { None }
+    }
+
+    fn after_thinking(&mut self, now: Time) -> Option<Time> {
+        let time = now + self.think();
+        self.unless_stopped(time)
+    }
+
+    fn think(&mut self) -> Span {
+        self.draws += 1;
+        self.laws.think_time.draw(self.draws, &mut self.rng)
+    }
+
+    fn unless_stopped(&self, time: Time) -> Option<Time> {
+        (time < self.stop).then_some(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::Packets;
+
+    fn seconds(s: f64) -> Span {
+        Span::from_seconds(s)
+    }
+
+    fn at(s: f64) -> Time {
+        Time::ZERO + seconds(s)
+    }
+
+    fn client(think_after_page: bool) -> Client {
+        let laws = Pages {
+            pages: Some(Law::Fixed(2.0)),
+            think_time: Law::Fixed(seconds(10.0)),
+            think_after_page,
+            objects: Law::Fixed(2.0),
+            object_gap: Law::Fixed(seconds(1.0)),
+            size: Law::Fixed(Packets(6.5)),
+        };
+        Client::new(laws, 0, 0, 0, Span::ZERO, Time::NEVER, Stream::new(1, "client", 0))
+    }
+
+    #[test]
+    fn the_next_page_waits_for_all_objects_and_a_think_time() {
+        let mut client = client(true);
+        assert_eq!(client.first(at(0.0)), Some(at(0.0)));
+        assert_eq!(client.request(at(0.0)), (7, Some(at(1.0))), "6.5 packets are 7");
+        assert_eq!(client.transfer_ended(at(0.5)), None, "one object is not asked for yet");
+        assert_eq!(client.request(at(1.0)), (7, None));
+        assert_eq!(client.transfer_ended(at(3.0)), Some(at(13.0)));
+        assert_eq!(client.request(at(13.0)), (7, Some(at(14.0))));
+        assert_eq!(client.request(at(14.0)), (7, None));
+        assert_eq!(client.transfer_ended(at(15.0)), None);
+        assert_eq!(client.transfer_ended(at(15.0)), None, "the second page was the last");
+    }
+
+    #[test]
+    fn pages_that_wait_for_nothing_follow_their_requests() {
+        let mut client = client(false);
+        assert_eq!(client.first(at(0.0)), Some(at(10.0)));
+        assert_eq!(client.request(at(10.0)), (7, Some(at(11.0))));
+        assert_eq!(client.request(at(11.0)), (7, Some(at(21.0))));
+        assert_eq!(client.transfer_ended(at(12.0)), None);
+    }
+
+    #[test]
+    fn nothing_is_asked_for_after_the_stop() {
+        let mut client = client(true);
+        client.stop = at(1.0);
+        assert_eq!(client.request(at(0.5)), (7, None));
+    }
+}

@@ -1,0 +1,109 @@
+//! Reads what a group of flows sends.
+
+use super::law::{Drawn, Law};
+use super::reader::Reader;
+use super::{Pages, Traffic};
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Frequency, Packets, Rate, Span};
+
+/// Kinds of traffic, as a scenario calls them.
+const KINDS: [&str; 5] = ["ftp", "udp-cbr", "udp-onoff", "http", "short"];
+
+/// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
+pub fn read_traffic(flow: &mut Reader) -> Option<Traffic> {
+    match flow.text("kind") {
+        None | Some("ftp") => Some(Traffic::Ftp),
+        Some("udp-cbr") => read_rate(flow, "rate").map(|rate| Traffic::UdpCbr { rate }),
+        Some("udp-onoff") => read_on_off(flow),
+        Some("http") => read_pages(flow).map(Traffic::Http),
+        Some("short") => read_short(flow),
+        Some(other) => {
+            flow.refuse("kind", unknown("kind", other, &KINDS));
+            None
+        }
+    }
+}
+
+/// The law at `key`, if it is there and right.
+pub fn read_law<Q: Drawn>(flow: &mut Reader, key: &'static str) -> Option<Law<Q>> {
+    let value = flow.raw(key)?;
+    Law::read(value).map_err(|reason| flow.refuse(key, reason)).ok()
+}
+
+/// The law at `key`; its absence is a problem.
+pub fn required_law<Q: Drawn>(flow: &mut Reader, key: &'static str, example: &str) -> Option<Law<Q>> {
+    if flow.raw(key).is_none() {
+        flow.refuse(key, format!("missing; write e.g. {key} = {example}"));
+    }
+    read_law(flow, key)
+}
+
+/// The law at `key`, or `otherwise` where there is none.
+fn law_or<Q: Drawn>(flow: &mut Reader, key: &'static str, otherwise: Law<Q>) -> Option<Law<Q>> {
+    if flow.raw(key).is_some() { read_law(flow, key) } else { Some(otherwise) }
+}
+
+fn read_rate(flow: &mut Reader, key: &'static str) -> Option<Rate> {
+    let rate: Option<Rate> = flow.required(key, "\"64 kbit/s\"");
+    flow.within(key, rate, "1 bit/s", "10 Tbit/s")
+}
+
+fn read_on_off(flow: &mut Reader) -> Option<Traffic> {
+    let rate = read_rate(flow, "rate_on");
+    let example = "{ exponential = \"500 ms\" }";
+    let (on, off) = (required_law(flow, "on", example), required_law::<Span>(flow, "off", example));
+    Some(Traffic::UdpOnOff { rate: rate?, on: on?, off: off? })
+}
+
+/// ns-2's WebTraf: exponential times, Pareto sizes.
+fn read_pages(flow: &mut Reader) -> Option<Pages> {
+    let pages = match flow.raw("pages") {
+        None => None,
+        Some(_) => Some(counted(flow, "pages")?),
+    };
+    let think_time = required_law(flow, "think_time", "{ exponential = \"1 s\" }");
+    let objects = if flow.raw("objects").is_some() { counted(flow, "objects") } else { Some(Law::Fixed(1.0)) };
+    let object_gap = law_or(flow, "object_gap", Law::Fixed(Span::ZERO));
+    let size = read_size(flow);
+    let think_after_page = match flow.text("think_after") {
+        None | Some("page") => true,
+        Some("request") => false,
+        Some(other) => {
+            flow.refuse("think_after", unknown("choice", other, &["page", "request"]));
+            return None;
+        }
+    };
+    let (think_time, objects, object_gap, size) = (think_time?, objects?, object_gap?, size?);
+    if !think_after_page && think_time.typical_largest() < Span::from_seconds(1e-6) {
+        flow.refuse("think_time", format!("\"{}\" is too short; at least 1 us after a request", think_time.text()));
+        return None;
+    }
+    Some(Pages { pages, think_time, think_after_page, objects, object_gap, size })
+}
+
+fn read_short(flow: &mut Reader) -> Option<Traffic> {
+    let arrivals: Option<Frequency> = flow.required("arrivals", "\"50 Hz\"");
+    let arrivals = flow.within("arrivals", arrivals, "0.000001 Hz", "1000000 Hz");
+    let size = read_size(flow);
+    Some(Traffic::Short { arrivals: arrivals?, size: size? })
+}
+
+/// A transfer has at least one packet; draws below are rounded up.
+fn read_size(flow: &mut Reader) -> Option<Law<Packets>> {
+    let size: Law<Packets> = required_law(flow, "size", "{ pareto = { mean = \"12 packets\", shape = 1.2 } }")?;
+    at_least_one(flow, "size", size)
+}
+
+/// A law over numbers of something: pages, objects.
+fn counted(flow: &mut Reader, key: &'static str) -> Option<Law<f64>> {
+    let law = read_law(flow, key)?;
+    at_least_one(flow, key, law)
+}
+
+fn at_least_one<Q: Drawn>(flow: &mut Reader, key: &'static str, law: Law<Q>) -> Option<Law<Q>> {
+    if law.typical_largest().number() >= 1.0 {
+        return Some(law);
+    }
+    flow.refuse(key, format!("\"{}\" is out of range: must be 1 or more", clip(&law.text())));
+    None
+}

@@ -1,0 +1,63 @@
+//! Acknowledgements: the cumulative number, the echo of a congestion mark, selective blocks.
+
+use std::ops::Range;
+
+/// What an ACK tells its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// The next segment expected: all before it have arrived; 0 before segment 0.
+    pub next: u32,
+    /// Echo of a congestion mark (RFC 3168, ECE).
+    pub ece: bool,
+    /// What has arrived beyond `next`, the block of the segment that caused this ACK first (RFC 2018); empty where
+    /// there is none.
+    pub sack: Sack,
+}
+
+/// Up to three blocks of segments (RFC 2018).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    /// The first segment of each.
+    pub starts: [u32; 3],
+    /// The number of segments of each; 0 ends the list.
+    pub lens: [u16; 3],
+}
+
+impl Sack {
+    /// Adds a block, not empty; the fourth and later are left out. Of more than 65535 segments the last 65535 are
+    /// named: the earlier ones have been before.
+    pub(crate) fn push(&mut self, block: Range<u32>) {
+        let lens = self.lens;
+        if let Some(free) = lens.iter().position(|&len| len == 0) {
+            self.lens[free] = block.len().min(u16::MAX.into()) as u16;
+            self.starts[free] = block.end - u32::from(self.lens[free]);
+        }
+    }
+
+    /// The blocks, in the order in which they were reported.
+    pub fn blocks(&self) -> impl Iterator<Item = Range<u32>> + use<> {
+        let (starts, lens) = (self.starts, self.lens);
+        (0..lens.len()).take_while(move |&i| lens[i] > 0).map(move |i| starts[i]..starts[i] + u32::from(lens[i]))
+    }
+
+    /// No block at all.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.lens[0] == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_three_blocks_and_the_end_of_a_long_one() {
+        let mut sack = Sack::default();
+        assert!(sack.is_empty());
+        for block in [5..6, 10..100_010, 3..4, 1..2] {
+            sack.push(block);
+        }
+        assert_eq!(sack.blocks().collect::<Vec<_>>(), [5..6, 34_475..100_010, 3..4]);
+    }
+}

@@ -1,0 +1,160 @@
+//! A set of segment numbers within a sliding window, a bit for each.
+
+use std::ops::Range;
+
+/// Segment numbers. All members lie in one window, known to the owner; each range asked about lies in it too.
+#[derive(Clone, Debug)]
+pub(crate) struct SeqSet {
+    /// Segment `seq` is bit `seq` mod 64 of word `seq/64` mod the number of words, a power of two.
+    words: Box<[u64]>,
+}
+
+impl Default for SeqSet {
+    fn default() -> Self {
+        Self { words: Box::new([0]) }
+    }
+}
+
+impl SeqSet {
+    /// Makes room for `wanted`; the members so far lie in `held`.
+    pub fn reserve(&mut self, held: Range<u32>, wanted: Range<u32>) {
+        let (old, capacity) = (self.words.len(), wanted.len().div_ceil(64).next_power_of_two());
+        if capacity <= old {
+            return;
+        }
+        let words = std::mem::replace(&mut self.words, vec![0; capacity].into_boxed_slice());
+        for (word, mask) in pieces(held) {
+            self.words[word % capacity] |= words[word % old] & mask;
+        }
+    }
+
+    /// Whether `seq` is a member.
+    pub fn contains(&self, seq: u32) -> bool {
+        self.bits(seq as usize / 64) & 1 << (seq % 64) != 0
+    }
+
+    /// Adds all of `range`; returns how many were missing.
+    pub fn fill(&mut self, range: Range<u32>) -> u32 {
+        let mut added = 0;
+        for (word, mask) in pieces(range) {
+            let word = self.word(word);
+            added += (mask & !*word).count_ones();
+            *word |= mask;
+        }
+        added
+    }
+
+    /// Removes all of `range`; returns how many were there.
+    pub fn clear(&mut self, range: Range<u32>) -> u32 {
+        let mut removed = 0;
+        for (word, mask) in pieces(range) {
+            let word = self.word(word);
+            removed += (mask & *word).count_ones();
+            *word &= !mask;
+        }
+        removed
+    }
+
+    /// Members in `range`.
+    pub fn count(&self, range: Range<u32>) -> u32 {
+        pieces(range).map(|(word, mask)| (self.bits(word) & mask).count_ones()).sum()
+    }
+
+    /// The first number of `range` that is missing.
+    pub fn first_missing(&self, range: Range<u32>) -> Option<u32> {
+        let mut missing = pieces(range).map(|(word, mask)| (word, !self.bits(word) & mask));
+        missing.find(|&(_, bits)| bits != 0).map(|(word, bits)| 64 * word as u32 + bits.trailing_zeros())
+    }
+
+    /// The last number of `range` that is missing.
+    pub fn last_missing(&self, range: Range<u32>) -> Option<u32> {
+        let mut missing = pieces(range).rev().map(|(word, mask)| (word, !self.bits(word) & mask));
+        missing.find(|&(_, bits)| bits != 0).map(|(word, bits)| 64 * word as u32 + bits.ilog2())
+    }
+
+    /// The `n`-th member of `range` from its end, counted from 1.
+    pub fn nth_last(&self, range: Range<u32>, mut n: u32) -> Option<u32> {
+        for (word, mask) in pieces(range).rev() {
+            let mut bits = self.bits(word) & mask;
+            if bits.count_ones() < n {
+                n -= bits.count_ones();
+                continue;
+            }
+            for _ in 1..n {
+                bits ^= 1 << bits.ilog2();
+            }
+            return Some(64 * word as u32 + bits.ilog2());
+        }
+        None
+    }
+
+    fn bits(&self, word: usize) -> u64 {
+        self.words[word & (self.words.len() - 1)]
+    }
+
+    fn word(&mut self, word: usize) -> &mut u64 {
+        &mut self.words[word & (self.words.len() - 1)]
+    }
+}
+
+/// The words that hold `range`, as if there were no wrapping, with the bits that belong to it.
+fn pieces(range: Range<u32>) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+    let Range { start, end } = range;
+    let words = if start < end { start / 64..(end - 1) / 64 + 1 } else { 0..0 };
+    words.map(move |word| {
+        let from = if word == start / 64 { u64::MAX << (start % 64) } else { u64::MAX };
+        let to = if word == (end - 1) / 64 { u64::MAX >> (63 - (end - 1) % 64) } else { u64::MAX };
+        (word as usize, from & to)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_it_adds_and_removes() {
+        let mut set = SeqSet::default();
+        set.reserve(0..0, 100..300);
+        assert_eq!(set.fill(130..260), 130);
+        assert_eq!(set.fill(120..140), 10);
+        assert_eq!(set.count(100..300), 140);
+        assert_eq!(set.clear(128..192), 64);
+        assert_eq!((set.count(100..300), set.count(100..128), set.count(192..300)), (76, 8, 68));
+    }
+
+    #[test]
+    fn finds_gaps_and_members_across_words() {
+        let mut set = SeqSet::default();
+        set.reserve(0..0, 60..310);
+        set.fill(62..200);
+        set.fill(250..252);
+        assert_eq!([set.first_missing(60..300), set.first_missing(62..300)], [Some(60), Some(200)]);
+        assert_eq!(set.first_missing(62..200), None);
+        assert_eq!([set.last_missing(60..200), set.last_missing(60..252)], [Some(61), Some(249)]);
+        assert_eq!(
+            [1, 2, 3, 140, 141].map(|n| set.nth_last(60..310, n)),
+            [251, 250, 199, 62, 0].map(|s| (s > 0).then_some(s))
+        );
+    }
+
+    #[test]
+    fn wraps_and_grows_within_a_window() {
+        let mut set = SeqSet::default();
+        set.fill(100..120);
+        set.fill(130..140); // 64 numbers from 80 on share the one word
+        set.reserve(80..144, 80..1000);
+        set.fill(900..1000);
+        assert_eq!(set.count(80..1000), 130);
+        assert!(set.contains(139) && !set.contains(140) && set.contains(999));
+    }
+
+    #[test]
+    fn an_empty_range_holds_nothing() {
+        let mut set = SeqSet::default();
+        assert_eq!(
+            (set.fill(7..7), set.count(7..7), set.first_missing(7..7), set.nth_last(7..7, 1)),
+            (0, 0, None, None)
+        );
+    }
+}

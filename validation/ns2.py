@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from traffic import TrafficRow, check_traffic, section
+
 from aqmlab import _core
 from aqmlab.batch import Failure, Task, run_many
 from aqmlab.results import RunResult
@@ -109,7 +111,6 @@ target = "{world["target"]} packets"
 aqm = "{scheme}"
 
 [[flows]]
-name = "ftp"
 rtt = {rtt}
 packet = "{packet} B"
 access_rate = "{world["access_mbps"]} Mbit/s"
@@ -136,7 +137,7 @@ def toml(values: Mapping[str, Any], separator: str) -> str:
 def tcp_of(world: Row) -> tuple[int, dict[str, Any]]:
     """Payload size and TCP table of a row."""
     packet = world["packet_bytes"]
-    tcp = {"variant": VARIANTS[world["tcp"]], "profile": "ns2", "window": "10000 packets"}
+    tcp: dict[str, Any] = {"variant": VARIANTS[world["tcp"]], "profile": "ns2", "window": "10000 packets"}
     if override := world.get("tcp_overrides"):
         name, value = override.split(",")
         if name == "packetSize_":
@@ -285,7 +286,7 @@ def setting(row: Row) -> str:
     return "; ".join(parts)
 
 
-def page(checked: list[Checked], left_out: Counter[str]) -> str:
+def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRow]) -> str:
     """The validation page."""
     agreeing = [c for c in checked if all(c.agrees)]
     lines = [
@@ -323,7 +324,7 @@ def page(checked: list[Checked], left_out: Counter[str]) -> str:
             )
     if len(agreeing) == len(checked):
         lines.append("None.")
-    lines += ["", "## Rows left out", ""]
+    lines += ["", *section(traffic), "## Rows left out", ""]
     lines += [f"- {count} with {what}: not modelled by this version" for what, count in sorted(left_out.items())]
     lines += ["", "## All rows", "", "drop ratio (%) / mean queue / std (packets)", ""]
     lines += ["| scheme | setting | ns-2.35 | ours | agrees | state |", "|---|---|---|---|---|---|"]
@@ -343,10 +344,11 @@ def shown(metrics: Metrics) -> str:
 def main() -> None:
     """Write the page and say what it says."""
     settings, left_out = settings_of_rows()
-    checked = check(settings)
-    PAGE.write_text(page(checked, left_out), encoding="utf-8")
+    checked, traffic = check(settings), check_traffic(SEEDS)
+    PAGE.write_text(page(checked, left_out, traffic), encoding="utf-8")
     agreeing = sum(all(c.agrees) for c in checked)
     print(f"{agreeing} of {len(checked)} rows agree with ns-2.35; see {PAGE.relative_to(Path.cwd())}")
+    print(f"{sum(row.agrees for row in traffic)} of {len(traffic)} rows of other traffic and topologies agree")
     sys.exit(0 if agreeing >= 0.9 * len(checked) else 1)
 
 

@@ -35,6 +35,7 @@ pub fn laws_of(spec: &FlowSpec) -> Option<Pages> {
             objects: Law::Fixed(1.0),
             object_gap: Law::Fixed(Span::ZERO),
             size: size.clone(),
+            request_round_trips: 0.0,
         }),
         _ => None,
     }
@@ -84,6 +85,11 @@ impl Client {
         (size, if goes_on { self.after_thinking(now) } else { None })
     }
 
+    /// How long a request is under way until the transfer begins, over a path of this round-trip propagation.
+    pub fn request_takes(&self, rtt: Span) -> Span {
+        Span((self.laws.request_round_trips * rtt.0 as f64) as u64)
+    }
+
     /// A transfer has ended: when to ask again if the page was waiting for it.
     pub fn transfer_ended(&mut self, now: Time) -> Option<Time> {
         self.outstanding -= 1;
@@ -128,6 +134,7 @@ mod tests {
             objects: Law::Fixed(2.0),
             object_gap: Law::Fixed(seconds(1.0)),
             size: Law::Fixed(Packets(6.5)),
+            request_round_trips: 2.0,
         };
         Client::new(laws, 0, 0, 0, Span::ZERO, Time::NEVER, Stream::new(1, "client", 0))
     }
@@ -153,6 +160,11 @@ mod tests {
         assert_eq!(client.request(at(10.0)), (7, Some(at(11.0))));
         assert_eq!(client.request(at(11.0)), (7, Some(at(21.0))));
         assert_eq!(client.transfer_ended(at(12.0)), None);
+    }
+
+    #[test]
+    fn a_request_takes_round_trips() {
+        assert_eq!(client(true).request_takes(seconds(0.1)), seconds(0.2));
     }
 
     #[test]

@@ -30,8 +30,10 @@ pub struct Flow {
 /// A flow that carries transfers of a client, one after the other.
 pub struct Connection {
     pub client: u32,
-    /// When the present transfer began.
-    pub opened_at: Time,
+    /// When the present transfer was asked for.
+    pub asked_at: Time,
+    /// Its data, segments.
+    pub size: u32,
 }
 
 /// What the flows of a group have in common.

@@ -207,7 +207,7 @@ pub struct GroupMeter {
     pub packet_delay: Spans,
     /// Packets received with a congestion mark.
     pub marked: u64,
-    /// From the opening of a transfer to its last ACK.
+    /// From the request of a transfer to its last ACK.
     pub completion: Spans,
     /// Of senders whose transfer has ended.
     pub ended: Counters,

@@ -100,7 +100,7 @@ pub struct FlowResult {
     pub ecn_reductions: u64,
     /// Transfers completed.
     pub transfers: u64,
-    /// Flow completion time, from the opening of a transfer to its last ACK: mean, s.
+    /// Flow completion time, from the request of a transfer to its last ACK: mean, s.
     pub fct_mean: Option<f64>,
     /// Percentiles, s, to 0.1 %.
     pub fct_p50: Option<f64>,
@@ -144,11 +144,11 @@ pub struct FlowTable {
 pub struct TransferTable {
     /// Index of the group.
     pub group: Vec<f64>,
-    /// When it was opened, s.
+    /// When it was asked for, s.
     pub start: Vec<f64>,
     /// Segments of data.
     pub size: Vec<f64>,
-    /// From its opening to its last ACK, s.
+    /// From its request to its last ACK, s.
     pub completion_time: Vec<f64>,
 }
 

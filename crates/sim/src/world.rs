@@ -256,7 +256,7 @@ impl<'a> World<'a> {
                 Event::Sent { link } => self.sent(link),
                 Event::Timer { flow } => self.timer(flow),
                 Event::AckDue { flow } => self.delayed_ack(flow, time),
-                Event::Open { flow } => self.at_sender(flow, |sender, now, tcp, net| sender.open(None, now, tcp, net)),
+                Event::Open { flow } => self.open(flow),
                 Event::Close { flow } => self.flows[flow as usize].sender.close(),
                 Event::Emit { source } => self.emit(source),
                 Event::Request { client } => self.request(client),
@@ -412,6 +412,7 @@ impl<'a> World<'a> {
         let client = &mut self.clients[index as usize];
         let (size, next) = client.request(self.now);
         let (group, route, phase) = (client.group as usize, client.route, client.phase);
+        let takes = client.request_takes(self.routes.rtt(route));
         let flow = match client.idle.pop() {
             Some(flow) => {
                 let sender = self.groups[group].sender(phase);
@@ -419,13 +420,21 @@ impl<'a> World<'a> {
                 flow
             }
             None => {
-                self.connections.push(Connection { client: index, opened_at: self.now });
+                self.connections.push(Connection { client: index, asked_at: self.now, size });
                 self.add_flow(group, route, phase, self.connections.len() as u32 - 1)
             }
         };
-        self.connections[self.flows[flow as usize].connection as usize].opened_at = self.now;
+        let connection = &mut self.connections[self.flows[flow as usize].connection as usize];
+        (connection.asked_at, connection.size) = (self.now, size);
         self.schedule_request(index, next);
-        self.at_sender(flow, |sender, now, tcp, net| sender.open(Some(size), now, tcp, net));
+        self.calendar.push(Lane::HEAP, self.now + takes, Event::Open { flow });
+    }
+
+    /// A flow's application starts: with unlimited data, or with those of a transfer.
+    fn open(&mut self, index: u32) {
+        let connection = self.connections.get(self.flows[index as usize].connection as usize);
+        let size = connection.map(|connection| connection.size);
+        self.at_sender(index, |sender, now, tcp, net| sender.open(size, now, tcp, net));
     }
 
     fn schedule_request(&mut self, client: u32, time: Option<Time>) {
@@ -437,16 +446,16 @@ impl<'a> World<'a> {
     /// The last ACK of a transfer has come.
     fn end_transfer(&mut self, index: u32, connection: u32) {
         let flow = &self.flows[index as usize];
-        let &Connection { client, opened_at } = &self.connections[connection as usize];
+        let &Connection { client, asked_at, .. } = &self.connections[connection as usize];
         let meter = &mut self.group_meters[flow.group as usize];
         meter.ended.add(&flow.sender);
-        if opened_at >= self.warmup {
-            let taken = self.now.since(opened_at);
+        if asked_at >= self.warmup {
+            let taken = self.now.since(asked_at);
             meter.completion.add(taken);
             if let Some(table) = &mut self.transfer_table {
                 let size = flow.receiver.in_order() - u32::from(self.groups[flow.group as usize].tcp.syn);
                 table.group.push(f64::from(flow.group));
-                table.start.push(opened_at.seconds());
+                table.start.push(asked_at.seconds());
                 table.size.push(f64::from(size));
                 table.completion_time.push(taken.seconds());
             }

@@ -74,6 +74,13 @@ pub enum Law<Q> {
         /// Above 1; at 2 or below the variance is infinite.
         shape: f64,
     },
+    /// Pareto of the second kind, from 0 on: P(X > x) = (1 + x / scale)^-shape, scale = mean (shape - 1). ns-2's ParetoII.
+    Lomax {
+        /// Mean.
+        mean: Q,
+        /// Above 1; at 2 or below the variance is infinite.
+        shape: f64,
+    },
     /// The i-th entity takes the i-th value; after the last the list begins again.
     Values(Vec<Q>),
 }
@@ -97,6 +104,10 @@ impl<Q: Drawn> Law<Q> {
                 let least = mean.number() * (shape - 1.0) / shape;
                 least * libm::pow(1.0 - stream.uniform(), -1.0 / shape)
             }
+            Law::Lomax { mean, shape } => {
+                let scale = mean.number() * (shape - 1.0);
+                scale * (libm::pow(1.0 - stream.uniform(), -1.0 / shape) - 1.0)
+            }
         };
         Q::from_number(number.min(Q::LARGEST))
     }
@@ -105,7 +116,7 @@ impl<Q: Drawn> Law<Q> {
     pub fn least(&self) -> Q {
         match self {
             Law::Fixed(least) | Law::Uniform(least, _) => *least,
-            Law::Exponential(_) | Law::Lognormal { .. } => Q::from_number(0.0),
+            Law::Exponential(_) | Law::Lognormal { .. } | Law::Lomax { .. } => Q::from_number(0.0),
             Law::Pareto { mean, shape } => Q::from_number(mean.number() * (shape - 1.0) / shape),
             Law::Values(values) => Q::from_number(values.iter().map(|v| v.number()).fold(f64::INFINITY, f64::min)),
         }
@@ -115,7 +126,7 @@ impl<Q: Drawn> Law<Q> {
     pub fn typical_largest(&self) -> Q {
         match self {
             Law::Fixed(largest) | Law::Uniform(_, largest) => *largest,
-            Law::Exponential(mean) | Law::Pareto { mean, .. } => *mean,
+            Law::Exponential(mean) | Law::Pareto { mean, .. } | Law::Lomax { mean, .. } => *mean,
             Law::Lognormal { median, .. } => *median,
             Law::Values(values) => Q::from_number(values.iter().map(|v| v.number()).fold(0.0, f64::max)),
         }
@@ -129,6 +140,7 @@ impl<Q: Drawn> Law<Q> {
             Law::Exponential(mean) => format!("exponential, mean {}", mean.text()),
             Law::Lognormal { median, sigma } => format!("lognormal, median {}, sigma {sigma}", median.text()),
             Law::Pareto { mean, shape } => format!("Pareto, mean {}, shape {shape}", mean.text()),
+            Law::Lomax { mean, shape } => format!("Lomax, mean {}, shape {shape}", mean.text()),
             Law::Values(values) => values.iter().map(|v| v.text()).collect::<Vec<_>>().join(", "),
         }
     }
@@ -149,7 +161,7 @@ impl<Q: Drawn> Law<Q> {
     }
 
     fn distribution(table: &Table) -> Result<Self, String> {
-        const KNOWN: [&str; 5] = ["uniform", "exponential", "lognormal", "pareto", "values"];
+        const KNOWN: [&str; 6] = ["uniform", "exponential", "lognormal", "pareto", "lomax", "values"];
         let (name, value) = match table.iter().collect::<Vec<_>>()[..] {
             [one] => one,
             _ => return Err(format!("a distribution has one name; known: {}", KNOWN.join(", "))),
@@ -168,6 +180,10 @@ impl<Q: Drawn> Law<Q> {
             "pareto" => {
                 let (mean, shape) = pair(value, "pareto", "mean", "shape", 1.01, 100.0)?;
                 Ok(Law::Pareto { mean, shape })
+            }
+            "lomax" => {
+                let (mean, shape) = pair(value, "lomax", "mean", "shape", 1.01, 100.0)?;
+                Ok(Law::Lomax { mean, shape })
             }
             other => Err(unknown("distribution", other, &KNOWN)),
         }
@@ -230,5 +246,11 @@ mod tests {
         // least = 12 * 0.2 / 1.2 = 2; P(X > 20) = (2/20)^1.2 = 0.0631; four standard errors are 0.0069.
         assert!(draws.iter().all(|d| *d >= 2.0));
         assert!((above(20.0) - 0.0631).abs() < 0.0069);
+        let law = Law::Lomax { mean: Packets(12.0), shape: 1.2 };
+        let draws: Vec<f64> = (0..20_000).map(|i| law.draw(i, &mut stream).0).collect();
+        let above = |x: f64| draws.iter().filter(|d| **d > x).count() as f64 / 20_000.0;
+        // scale = 12 * 0.2 = 2.4; P(X > 2.4) = 2^-1.2 = 0.4353, P(X > 21.6) = 10^-1.2 = 0.0631.
+        assert!((above(2.4) - 0.4353).abs() < 0.014);
+        assert!((above(21.6) - 0.0631).abs() < 0.0069);
     }
 }

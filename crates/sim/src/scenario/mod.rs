@@ -157,6 +157,8 @@ pub struct Pages {
     pub object_gap: Law<Span>,
     /// Data of an object.
     pub size: Law<Packets>,
+    /// How long a request takes until the transfer of the object begins, in round-trip propagations.
+    pub request_round_trips: f64,
 }
 
 impl Traffic {

@@ -109,6 +109,7 @@ impl Traffic {
                 ("objects", laws.objects.text()),
                 ("object_gap", laws.object_gap.text()),
                 ("size", laws.size.text()),
+                ("request_round_trips", laws.request_round_trips.text()),
             ],
         };
         pairs.into_iter().map(|(key, value)| (key.to_string(), Value::from(value))).collect()

@@ -73,12 +73,14 @@ fn read_pages(flow: &mut Reader) -> Option<Pages> {
             return None;
         }
     };
+    let round_trips = flow.optional("request_round_trips");
+    let request_round_trips = flow.within("request_round_trips", round_trips, "0", "1000").unwrap_or(0.0);
     let (think_time, objects, object_gap, size) = (think_time?, objects?, object_gap?, size?);
     if !think_after_page && think_time.typical_largest() < Span::from_seconds(1e-6) {
         flow.refuse("think_time", format!("\"{}\" is too short; at least 1 us after a request", think_time.text()));
         return None;
     }
-    Some(Pages { pages, think_time, think_after_page, objects, object_gap, size })
+    Some(Pages { pages, think_time, think_after_page, objects, object_gap, size, request_round_trips })
 }
 
 fn read_short(flow: &mut Reader) -> Option<Traffic> {

@@ -1,11 +1,13 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, Lane};
 use crate::event::{Announced, Data, Ecn, Event, Packet};
+use crate::meter::GroupMeter;
 use crate::route::Route;
 use crate::scenario::FlowSpec;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Ack, Network, Receiver, Segment, Sender, TcpParams, Variant};
+use std::ops::Range;
 
 /// Hot state of one flow.
 pub struct Flow {
@@ -34,6 +36,13 @@ pub struct Connection {
     pub asked_at: Time,
     /// Its data, segments.
     pub size: u32,
+}
+
+/// What a flow's packets meet between its endpoints.
+pub struct Path<'a> {
+    pub group: &'a Group,
+    pub route: &'a Route,
+    pub calendar: &'a mut Calendar<Event>,
 }
 
 /// What the flows of a group have in common.
@@ -119,9 +128,65 @@ impl Flow {
         (&mut self.sender, Access { free, flow: index, epoch, rtt, group, route, now, calendar })
     }
 
+    /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
+    /// way through the receiver but delay.
+    #[inline(always)]
+    pub fn receive(
+        &mut self,
+        packet: &Packet,
+        time: Time,
+        mut path: Path,
+        meter: &mut GroupMeter,
+        measured: Range<Time>,
+    ) {
+        if packet.epoch() != self.epoch {
+            return;
+        }
+        let Data { sent_at, seq, ecn, is_cwr, .. } = packet.data();
+        let received = self.egress(packet.size, path.group, path.route, time);
+        let counts = received > measured.start && received <= measured.end;
+        if counts {
+            meter.packet_delay.add(received.since(sent_at));
+            meter.marked += u64::from(ecn == Ecn::Ce);
+        }
+        let tcp = &path.group.tcp;
+        if path.group.is_udp {
+            self.delivered += u32::from(counts);
+            return;
+        }
+        if tcp.delayed_ack {
+            self.send_due_ack(packet.flow, received, &mut path);
+        }
+        let before = self.receiver.in_order();
+        let ack = self.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, tcp);
+        if counts {
+            let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
+            self.delivered += self.receiver.in_order() - before - syn;
+        }
+        match ack {
+            Some(ack) => self.send_ack(packet.flow, &ack, received, &mut path),
+            None => path.calendar.push(Lane::HEAP, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
+        }
+    }
+
+    /// Sends the delayed ACK that is due at or before `now`, if one is.
+    #[cold]
+    pub fn send_due_ack(&mut self, index: u32, now: Time, path: &mut Path) {
+        if let Some((due, ack)) = self.receiver.take_due(now) {
+            self.send_ack(index, &ack, due, path);
+        }
+    }
+
+    #[inline(always)]
+    fn send_ack(&self, index: u32, ack: &Ack, time: Time, path: &mut Path) {
+        let Path { group, route, .. } = *path;
+        let packet = Packet::of_ack(index, group.ack_size, route.first_back(), self.epoch, ack);
+        path.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
+    }
+
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
-    pub fn egress(&mut self, size: u16, group: &Group, route: &Route, time: Time) -> Time {
+    fn egress(&mut self, size: u16, group: &Group, route: &Route, time: Time) -> Time {
         let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
         self.egress_free = time.max(self.egress_free) + on_link;
         self.egress_free + route.egress
@@ -146,7 +211,7 @@ impl Access<'_> {
         self.push(self.group.data_size, self.group.data_time, 0, Ecn::NotEct, false);
     }
 
-    #[inline]
+    #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
         *self.free = self.now.max(*self.free) + on_link;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr };
@@ -165,12 +230,6 @@ impl Network for Access<'_> {
         let ecn = if segment.is_ect { Ecn::Ect } else { Ecn::NotEct };
         self.push(size, on_link, segment.seq, ecn, segment.is_cwr);
     }
-}
-
-/// An ACK on its way back from the receiver.
-#[inline]
-pub fn ack_packet(index: u32, flow: &Flow, group: &Group, route: &Route, ack: &Ack) -> Packet {
-    Packet::of_ack(index, group.ack_size, route.first_back(), flow.epoch, ack)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ mod tests;
 
 use crate::calendar::{Calendar, Lane};
 use crate::client::{Client, laws_of};
-use crate::event::{AT_SENDER, Data, Ecn, Event, Kind, Packet};
-use crate::flow::{Access, Connection, Flow, Group, ack_packet};
+use crate::event::{AT_SENDER, Event, Packet};
+use crate::flow::{Access, Connection, Flow, Group, Path};
 use crate::link::{Link, Offered};
 use crate::meter::GroupMeter;
 use crate::result::{Output, Series, TransferTable};
@@ -17,7 +17,7 @@ use crate::udp::UdpSource;
 use crate::watch::Watch;
 use aqmlab_aqm::Aqm;
 use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_tcp::{Ack, Receiver, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Receiver, Sender, TcpParams, Variant};
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -306,77 +306,28 @@ impl<'a> World<'a> {
 
     /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
     /// sender.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, packet: &Packet, sent: Time) {
-        let flow = &self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow as usize];
         let route = &self.routes.routes[flow.route as usize];
         let onward = route.hops[packet.hop as usize].onward;
         let next = packet.hop as usize + 1;
         if next == route.there {
-            return self.receive(packet, sent + onward.delay);
+            let group = flow.group as usize;
+            let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
+            let path = Path { group: &self.groups[group], route, calendar: &mut self.calendar };
+            return flow.receive(packet, sent + onward.delay, path, meter, measured);
         }
         let mut packet = *packet;
         packet.hop = if next == route.hops.len() { AT_SENDER } else { next as u8 };
         self.calendar.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
     }
 
-    /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
-    /// way through the receiver but delay.
-    #[inline(always)]
-    fn receive(&mut self, packet: &Packet, time: Time) {
-        let flow = &mut self.flows[packet.flow as usize];
-        let group = &self.groups[flow.group as usize];
-        let route = &self.routes.routes[flow.route as usize];
-        let Data { sent_at, seq, ecn, is_cwr, .. } = packet.data();
-        if packet.epoch() != flow.epoch {
-            return;
-        }
-        debug_assert!(packet.kind == Kind::Data);
-        let received = flow.egress(packet.size, group, route, time);
-        let counts = received > self.warmup && received <= self.end;
-        if counts {
-            let meter = &mut self.group_meters[flow.group as usize];
-            meter.packet_delay.add(received.since(sent_at));
-            meter.marked += u64::from(ecn == Ecn::Ce);
-        }
-        if group.is_udp {
-            flow.delivered += u32::from(counts);
-            return;
-        }
-        if let Some((due, ack)) = flow.receiver.take_due(received) {
-            self.return_ack(packet.flow, &ack, due);
-        }
-        let flow = &mut self.flows[packet.flow as usize];
-        let group = &self.groups[flow.group as usize];
-        let syn = u32::from(group.tcp.syn);
-        let before = flow.receiver.in_order().max(syn);
-        let ack = flow.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, &group.tcp);
-        if counts {
-            flow.delivered += flow.receiver.in_order().max(syn) - before;
-        }
-        match ack {
-            Some(ack) => self.return_ack(packet.flow, &ack, received),
-            None => {
-                let due = flow.receiver.ack_due();
-                self.calendar.push(Lane::HEAP, due, Event::AckDue { flow: packet.flow });
-            }
-        }
-    }
-
-    /// A receiver sends an ACK at `time`.
-    #[inline(always)]
-    fn return_ack(&mut self, index: u32, ack: &Ack, time: Time) {
-        let flow = &self.flows[index as usize];
-        let route = &self.routes.routes[flow.route as usize];
-        let packet = ack_packet(index, flow, &self.groups[flow.group as usize], route, ack);
-        self.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
-    }
-
     /// A receiver's ACK may have waited long enough; if a segment has fetched it, none is due.
     fn delayed_ack(&mut self, index: u32, now: Time) {
-        if let Some((due, ack)) = self.flows[index as usize].receiver.take_due(now) {
-            self.return_ack(index, &ack, due);
-        }
+        let flow = &mut self.flows[index as usize];
+        let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
+        flow.send_due_ack(index, now, &mut Path { group, route, calendar: &mut self.calendar });
     }
 
     #[inline]
@@ -480,7 +431,7 @@ impl<'a> World<'a> {
     }
 
     /// Lets a sender act, then sees to its timer.
-    #[inline]
+    #[inline(always)]
     fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access)) {
         let flow = &mut self.flows[index as usize];
         let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);

@@ -171,14 +171,37 @@ def test_reproduce_a_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
     }
 
 
-def test_reproduce_a_figure_and_a_table_that_is_not_built(aqmlab: Aqmlab) -> None:
+def test_reproduce_a_figure_that_shows_a_table(aqmlab: Aqmlab) -> None:
     document = json.loads(aqmlab("reproduce", "li2014", "--figure", 20, "--json").stdout)
     assert {cell["table"] for cell in document["cells"]} == {"14"}
-    assert document["coverage"] == {
-        "cells": 32,
-        "match": 0,
-        "near": 0,
-        "off": 0,
-        "unreproducible": 0,
-        "missing": 32,
-    }
+    assert document["coverage"]["cells"] == 32
+    assert document["coverage"]["missing"] == 0
+    assert document["figures"] == []
+
+
+def test_reproduce_a_figure_and_its_numbers(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    answer = aqmlab("reproduce", "xiong2010", "--figure", 9, "--figure", 11, "--json", "--out", "out")
+    document = json.loads(answer.stdout)
+    assert answer.returncode == 0
+    assert document["cells"] == []
+    values, over_time = document["figures"]
+    assert (values["figure"], values["drawn"], over_time["figure"], over_time["values"]) == ("9", True, "11", None)
+    [lines] = values["values"]["(a) lower bound of K_d"].values()
+    assert lines["50"] == pytest.approx(-3.59e-7, rel=1e-3)
+    left = {path.name for path in (tmp_path / "out").iterdir()}
+    assert left == {"report.html", "results.json", *(f"figure-{n}.{kind}" for n in (9, 11) for kind in ("svg", "png"))}
+
+
+def test_reproduce_tells_claims(aqmlab: Aqmlab) -> None:
+    document = json.loads(aqmlab("reproduce", "sun2007", "--table", 1, "--json").stdout)
+    assert {claim["verdict"] for claim in document["claims"]} == {"holds"}
+    page = aqmlab("reproduce", "sun2007", "--table", 1).stdout
+    assert "What the paper says" in page
+    assert "closest to the target" in page
+
+
+@pytest.mark.parametrize("arguments", [(), ("li2014", "--all"), ("--all", "--table", 1), ("li2014", "--figure", 6)])
+def test_reproduce_refuses_what_it_cannot_do(aqmlab: Aqmlab, arguments: tuple[object, ...]) -> None:
+    answer = aqmlab("reproduce", *arguments)
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("Error: ")

@@ -68,11 +68,11 @@ def test_a_published_run_is_compared_with_its_state(run: RunResult, monkeypatch:
     )
     monkeypatch.setattr(reproduction, "compare_many", lambda *_args, **_options: [compared])
     again = reproduction.reproduce("li2014", ["1"], 4)
-    row = again.rows("1")["ared"]
+    row = again.rows("1")["ARED"]
     assert {name: cell.verdict for name, cell in row.items()} == dict.fromkeys(row, "match")
     queue = row["queue_mean"]
     assert queue.ours is not None
     assert (queue.ours.mean, queue.ours.n) == (350, 3)
     assert "632 in 1" in str(queue.why)
     assert row["link_efficiency"].entry()["ours"] == pytest.approx(0.999 / 1.048576)
-    assert again.rows("1")["pi"]["queue_mean"].verdict == "missing"
+    assert again.rows("1")["PI"]["queue_mean"].verdict == "missing"

@@ -13,10 +13,11 @@ PACKAGE = Path(aqmlab.__file__).parent
 LAYERS = [
     {"_core"},
     {"names", "metrics", "statistics", "files"},
-    {"catalogue", "scenario", "study", "results"},
+    {"catalogue", "scenario", "study", "results", "stability"},
     {"batch"},
     {"comparison"},
-    {"experiments"},
+    {"experiments", "measured"},
+    {"charts", "claims"},
     {"reproduction"},
     {"plots"},
     {"terminal", "report"},

@@ -1,12 +1,17 @@
 """Studies: the published numbers are complete, and verdicts are as worked out by hand."""
 
+import json
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 import aqmlab
-from aqmlab.reproduction import VERDICTS, reproduce, verdict
-from aqmlab.study import load_study
+from aqmlab import reproduction
+from aqmlab.measured import built
+from aqmlab.reproduction import verdict
+from aqmlab.scenario import original
+from aqmlab.study import Study, load_study
 
 
 def test_every_published_number_of_li2014_is_there() -> None:
@@ -21,24 +26,71 @@ def test_every_published_number_of_li2014_is_there() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "cells"), [("boudi", 27), ("jafar", 16), ("li2014", 624), ("sun2007", 8), ("xiong2010", 16)]
+)
+def test_every_published_number_is_there(name: str, cells: int) -> None:
+    assert len(load_study(name).published) == cells
+
+
 @pytest.mark.parametrize("name", aqmlab.studies())
-def test_a_study_names_only_what_exists(name: str) -> None:
+def test_published_numbers_are_under_names_of_the_study(name: str) -> None:
     study = load_study(name)
     numbers = {table.number for table in study.tables}
-    built = {scheme.name for scheme in aqmlab.schemes()}
-    assert set(study.schemes.values()) <= built
     for cell in study.published:
         assert cell.table in numbers
-        assert cell.scheme in study.schemes
+        assert cell.scheme in {**study.schemes, **study.differences}
         assert cell.metric in study.metrics
-    for table in study.tables:
-        assert (table.scenario is None) != (table.missing is None)
-        if table.scenario:
-            assert table.link in aqmlab.load(table.scenario).links
+    assert {part for parts in study.differences.values() for part in parts} <= set(study.schemes)
+
+
+@pytest.mark.parametrize("name", aqmlab.studies())
+def test_notes_are_about_published_numbers(name: str) -> None:
+    study = load_study(name)
+    cells = {f"{cell.table}/{cell.scheme}/{cell.metric}" for cell in study.published}
     for note in study.notes:
-        assert set(note.tables) <= numbers
-        assert set(note.schemes) <= set(study.schemes)
+        assert set(note.cells) <= cells
+        assert set(note.tables) <= {table.number for table in study.tables}
+        assert set(note.schemes) <= {*study.schemes, *study.differences}
         assert set(note.metrics) <= set(study.metrics)
+
+
+def places(study: Study) -> Iterator[tuple[str, str, str]]:
+    """Every scenario, link and scheme that a study names."""
+    for table in study.tables:
+        rows = {cell.scheme for cell in study.published if cell.table == table.number} & set(study.schemes)
+        yield from ((world, table.link, table.schemes[row]) for world in table.scenarios for row in rows)
+    for figure in study.figures:
+        for panel in figure.panels:
+            worlds = [world.format(x=f"{x:g}") for world in panel.scenarios for x in figure.x or (0,)]
+            yield from ((world, panel.link, study.spec(scheme)) for world in worlds for scheme in panel.schemes)
+    for claim in study.claims:
+        names = [*claim.schemes, *claim.below, *claim.above]
+        yield from ((world, claim.link, study.spec(scheme)) for world in claim.scenarios for scheme in names)
+
+
+@pytest.mark.parametrize("name", aqmlab.studies())
+def test_a_study_names_scenarios_links_and_schemes_that_exist(name: str) -> None:
+    for world, link, spec in set(places(load_study(name))):
+        scenario = aqmlab.load(world)
+        assert link in scenario.links
+        if built(spec):
+            scenario.scheme(spec)
+
+
+@pytest.mark.parametrize("name", aqmlab.studies())
+def test_a_claim_says_what_it_compares(name: str) -> None:
+    for claim in load_study(name).claims:
+        assert claim.within or claim.below or claim.above
+
+
+def test_another_name_of_a_world_gives_the_same_world() -> None:
+    assert original("li2014/table-16") == "li2014/table-15"
+    assert original("li2014/table-15") == "li2014/table-15"
+    worlds = [json.loads(aqmlab.load(name).resolved_json()) for name in ("sun2007/fig-11b", "li2014/table-15")]
+    assert [world.pop("name") for world in worlds] == ["sun2007/fig-11b", "li2014/table-15"]
+    assert worlds[0] == worlds[1]
+    assert all(original(original(name)) == original(name) for name in aqmlab.scenarios())
 
 
 @pytest.mark.parametrize(
@@ -77,13 +129,57 @@ def test_link_efficiency_counts_as_the_paper_does() -> None:
     assert load_study("li2014").metrics["link_efficiency"].factor == pytest.approx(1 / 1.048576)
 
 
-def test_tables_that_cannot_be_run_are_missing_and_say_why() -> None:
-    again = reproduce("li2014", tables=["14", "19"])
-    assert again.coverage == {"cells": 48, **dict.fromkeys(VERDICTS, 0), "missing": 48}
-    assert all(cell.why and cell.ours is None for cell in again.cells)
+@pytest.mark.parametrize(
+    ("ours", "bound", "expected"),
+    [
+        (0.95, "min", "match"),  # far above a lower limit
+        (0.89, "min", "match"),  # 0.01 below it
+        (0.87, "min", "near"),
+        (0.85, "min", "off"),
+        (0.85, "max", "match"),
+        (0.93, "max", "near"),
+    ],
+)
+def test_verdicts_on_limits(ours: float, bound: str, expected: str) -> None:
+    assert verdict(ours, 0.90, 0.02, None, bound) == expected
+
+
+def test_schemes_that_are_not_built_are_missing_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproduction, "built", lambda spec: spec != "rem")
+    monkeypatch.setattr("aqmlab.charts.built", lambda spec: spec != "rem")
+    monkeypatch.setattr("aqmlab.claims.built", lambda spec: spec != "rem")
+    again = reproduction.reproduce("sun2007", tables=["1"], figures=["12"])
+    assert again.unbuilt == ["REM"]
+    missing = [cell for cell in again.cells if cell.verdict == "missing"]
+    assert [(cell.row, cell.why) for cell in missing] == [("REM", "the scheme is not built yet")] * 2
+    assert again.coverage["missing"] == 2
+    assert again.absent(again.figures[0]) == ["REM"]
+    assert {checked.verdict for checked in again.claims} == {"holds"}
+    assert all("REM not built yet" in checked.measured for checked in again.claims)
 
 
 def test_figures_and_tables_choose_together() -> None:
     study = load_study("li2014")
-    assert [table.number for table in study.select(["2"], ["7", "19"])] == ["1", "2", "13"]
-    assert len(study.select(None, None)) == 21
+    tables, figures = study.select(["2"], ["7", "19"])
+    assert [table.number for table in tables] == ["1", "2", "13"]
+    assert figures == []
+    assert len(study.select(None, None)[0]) == 21
+
+
+def test_a_study_of_figures_alone_can_be_chosen_from() -> None:
+    tables, figures = load_study("jafar").select(None, ["3", "5"])
+    assert tables == []
+    assert [figure.number for figure in figures] == ["3", "5"]
+
+
+def test_every_number_of_table_21_is_the_queue_of_table_2_in_seconds() -> None:
+    """To the printed digits (0.0001 s, and 0.0001 s for what it was rounded from): the paper measured no delay."""
+    paper = load_study("li2014")
+    printed = {(cell.table, cell.scheme, cell.metric): cell.value for cell in paper.published}
+    packet = 8000 / (45 * 2**20)
+    for scheme in paper.schemes:
+        for delay, queue in (("delay_mean", "queue_mean"), ("delay_std", "queue_std")):
+            assert printed["21", scheme, delay] == pytest.approx(printed["2", scheme, queue] * packet, abs=1.1e-4)
+    metric = next(table for table in paper.tables if table.number == "21").metrics["delay_mean"]
+    assert (metric.ours, metric.metric.unit) == ("queue_mean", "s")
+    assert metric.count(728.72) == pytest.approx(0.1235, abs=5e-5)

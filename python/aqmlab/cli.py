@@ -189,37 +189,55 @@ def compare(
 
 @app.command(epilog="Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="STUDY", help="The study, see: aqmlab list studies")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="STUDY", help="The study, see: aqmlab list studies", show_default=False)
+    ] = None,
     table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table; repeatable.")] = None,
     figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every study, and one report about all.")] = False,
     seeds: Seeds = 1,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Run a paper again and judge its numbers.
+    """Run a paper again and judge its numbers and claims.
 
     Ours stands beside published, cell by cell, with a verdict. --out leaves report.html, results.json and
-    the figures of each table.
+    the figures.
     """
-    from aqmlab import terminal
-
+    if every == (name is not None):
+        raise InputError("study: give one study, or --all for every study; see: aqmlab list studies")
+    if every and (table or figure):
+        raise InputError("all: every study has its own numbers; give --table and --figure with one study")
     if out:
         files.check_folder(out)
-    with _progress(f"Reproducing {name}") as progress:
-        again = reproduction.reproduce(name, table or None, seeds, figures=figure or None, jobs=jobs, progress=progress)
-    if as_json:
-        print(again.json())
-    else:
-        terminal.reproduction(again)
+    chosen = [part for number in table or () for part in ("--table", number)]
+    chosen += [part for number in figure or () for part in ("--figure", number)]
+    command = shlex.join(["aqmlab", "reproduce", name or "--all", *chosen, "--seeds", str(seeds)])
+    with _progress(f"Reproducing {name or 'every study'}") as progress:
+        if name is None:
+            several = reproduction.reproduce_all(seeds, jobs=jobs, progress=progress)
+        else:
+            numbers = {"tables": table or None, "figures": figure or None}
+            several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=progress, **numbers)]
+    _tell(several, every, as_json)
     if out:
         from aqmlab import report
 
-        chosen = [part for number in table or () for part in ("--table", number)]
-        chosen += [part for number in figure or () for part in ("--figure", number)]
-        command = ["aqmlab", "reproduce", name, *chosen, "--seeds", str(seeds)]
-        _leave(out, report.reproduction_files(again, shlex.join(command)))
-    _exit_if_failed(again.failures)
+        left = report.all_files(several, command) if every else report.reproduction_files(several[0], command)
+        _leave(out, left)
+    _exit_if_failed([failure for again in several for failure in again.failures])
+
+
+def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
+    from aqmlab import terminal
+
+    if as_json:
+        print(reproduction.all_json(several) if every else several[0].json())
+    elif every:
+        terminal.reproductions(several)
+    else:
+        terminal.reproduction(several[0])
 
 
 def _assignments(settings: list[str]) -> dict[str, str]:

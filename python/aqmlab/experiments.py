@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from aqmlab import catalogue
 from aqmlab._core import InputError, Scenario
@@ -86,6 +87,30 @@ def compare_many(
         Comparison(world, tuple(specs), seeds, tuple(cell), wall)
         for (world, specs), cell in zip(grid, cells, strict=True)
     ]
+
+
+def find_flows(
+    source: str | os.PathLike[str], loss: float, *, group: str = "ftp", seeds: int = 3, precision: float = 0.02
+) -> int:
+    """Return the number of flows of `group` for which DropTail loses the share `loss` at the first link.
+
+    This is how RFC 7928, section 8.2, sets the level of congestion: 0.1 % is mild, 0.5 % medium, 1 % heavy. Found by
+    bisection to one flow or to `precision`, whichever is coarser, on the mean over the seeds, as flows that overflow a
+    buffer together make the loss of one run uneven. The source's own count is not used.
+    """
+
+    def drop_ratio(count: int) -> float:
+        world = load(source, {f"flows.{group}.count": str(count)})
+        runs = compare(world, ["droptail"], seeds).runs.values()
+        return fmean(run.links[world.links[0]].drop_ratio for run in runs)
+
+    low, high = 0, 1
+    while drop_ratio(high) < loss:
+        low, high = high, 2 * high
+    while high - low > max(1, precision * high):
+        middle = (low + high) // 2
+        low, high = (middle, high) if drop_ratio(middle) < loss else (low, middle)
+    return high
 
 
 def check_schemes(world: Scenario, specs: Sequence[str]) -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shown:
-    """How people read a value: times `scale`, in `unit`, with so many digits after the point."""
+    """How people read a value: times `scale`, in `unit`, so many digits after the point, perhaps a power of ten."""
 
     scale: float
     unit: str
     digits: int
+    exponent: bool = False
 
 
 PERCENT = Shown(100, "%", 2)
@@ -36,8 +37,8 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """Title and unit, for the head of a column."""
-        return f"{self.title} ({self.shown.unit})"
+        """Title and unit if it has one, for the head of a column."""
+        return self.title if self.shown.unit in ("1", "ratio") else f"{self.title} ({self.shown.unit})"
 
     def show(self, value: float | None, half_width: float | None = None) -> str:
         """Return the value as people read it, with its half-width if there is one; a dash for None."""
@@ -47,7 +48,7 @@ class Metric:
         return text if half_width is None else f"{text} ±\N{NO-BREAK SPACE}{self._text(half_width)}"
 
     def _text(self, value: float) -> str:
-        return f"{value * self.shown.scale:.{self.shown.digits}f}"
+        return f"{value * self.shown.scale:.{self.shown.digits}{'e' if self.shown.exponent else 'f'}}"
 
 
 LINK_METRICS = (

@@ -1,17 +1,21 @@
-"""Ours beside published, cell by cell, with a verdict."""
+"""Ours beside published, cell by cell, with a verdict; the paper's figures and claims beside them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import catalogue
+from aqmlab import charts, claims
 from aqmlab.batch import Failure, Progress
+from aqmlab.charts import Chart
+from aqmlab.claims import Checked
 from aqmlab.comparison import Comparison
 from aqmlab.experiments import compare_many
-from aqmlab.scenario import load
-from aqmlab.statistics import Branch, Summary
-from aqmlab.study import Published, Study, StudyMetric, Table, load_study
+from aqmlab.measured import Measured, built
+from aqmlab.scenario import load, original
+from aqmlab.statistics import Branch, Summary, summarise
+from aqmlab.study import Figure, Published, Study, StudyMetric, Table, load_study, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,18 +38,44 @@ VERDICTS = {
 }
 """Every verdict a cell can have, by its name in JSON."""
 
+LIMITS = {"min": "at least", "max": "at most"}
+"""How a published number that is a limit is said."""
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One published number beside ours, in the metric's unit; `scheme` is our name."""
+    """One published number beside ours, in the metric's unit; `row` is the paper's name of `scheme`."""
 
     table: str
+    row: str
     scheme: str
     metric: StudyMetric
     published: float
+    bound: str | None
     ours: Summary | None
     verdict: str
     why: str | None
+
+    @property
+    def column(self) -> str:
+        """What tells its column from others: the metric, and the limit where the published number is one."""
+        return self.metric.metric.name + (f"_{self.bound}" if self.bound else "")
+
+    @property
+    def heading(self) -> str:
+        """The head of its column: title and unit of the metric, and whether the number is a limit."""
+        limit = self.bound or self.metric.bound
+        return self.metric.metric.heading + (f", {LIMITS[limit]}" if limit else "")
+
+    @property
+    def printed(self) -> str:
+        """The published number as people read it."""
+        return self.metric.metric.show(self.published)
+
+    @property
+    def measured(self) -> str:
+        """Ours as people read it, empty if there is none."""
+        return self.metric.metric.show(self.ours.mean, self.ours.half_width) if self.ours else ""
 
     def entry(self) -> dict[str, Any]:
         """Return the cell as it stands in JSON."""
@@ -65,21 +95,21 @@ class Cell:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study run again: its cells, and the comparisons behind them by table number."""
+    """A study run again: its cells, charts and claims, and the comparisons behind them by scenario."""
 
     study: Study
     seeds: int
     tables: Sequence[Table]
+    figures: Sequence[Figure]
     cells: Sequence[Cell]
+    charts: Mapping[str, Chart]
+    claims: Sequence[Checked]
     comparisons: Mapping[str, Comparison]
 
     @property
     def coverage(self) -> dict[str, int]:
         """How many cells there are, and how many of each verdict."""
-        counts = dict.fromkeys(VERDICTS, 0)
-        for cell in self.cells:
-            counts[cell.verdict] += 1
-        return {"cells": len(self.cells), **counts}
+        return coverage(self.cells)
 
     @property
     def failures(self) -> list[Failure]:
@@ -87,13 +117,32 @@ class Reproduction:
         batches = {id(comparison): comparison for comparison in self.comparisons.values()}
         return [failure for comparison in batches.values() for failure in comparison.failures]
 
+    @property
+    def unbuilt(self) -> list[str]:
+        """The schemes of the paper that are not built yet, by the paper's names."""
+        return [name for name, spec in self.study.schemes.items() if not built(spec)]
+
     def rows(self, table: str) -> dict[str, dict[str, Cell]]:
-        """Return the cells of a table by scheme and metric, in the paper's order."""
+        """Return the cells of a table by row and column, in the paper's order."""
         rows: dict[str, dict[str, Cell]] = {}
         for cell in self.cells:
             if cell.table == table:
-                rows.setdefault(cell.scheme, {})[cell.metric.metric.name] = cell
+                rows.setdefault(cell.row, {})[cell.column] = cell
         return rows
+
+    def columns(self, table: str) -> dict[str, str]:
+        """Return the heads of a table's columns, in the paper's order."""
+        return {cell.column: cell.heading for cell in self.cells if cell.table == table}
+
+    def absent(self, figure: Figure) -> list[str]:
+        """Return the schemes that a figure lacks because they are not built yet, by the paper's names."""
+        names = dict.fromkeys(name for panel in figure.panels for name in panel.schemes)
+        return [name for name in names if not built(self.study.spec(name))]
+
+    def drawn(self, figure: Figure) -> bool:
+        """Say whether anything of a figure can be drawn."""
+        names = {name for panel in figure.panels for name in panel.schemes}
+        return figure.kind == "range" or bool(names - set(self.absent(figure)))
 
     def table(self) -> "pd.DataFrame":
         """Return the cells as a data frame, one row a cell."""
@@ -101,16 +150,51 @@ class Reproduction:
 
         return pd.DataFrame([cell.entry() for cell in self.cells])
 
-    def json(self) -> str:
-        """Return cells and coverage as one JSON document."""
-        document = {
-            "schema": 1,
+    def entry(self) -> dict[str, Any]:
+        """Return cells, figures, claims and coverage as they stand in JSON."""
+        return {
             "study": self.study.name,
             "seeds": self.seeds,
             "cells": [cell.entry() for cell in self.cells],
+            "figures": [self._figure(figure) for figure in self.figures],
+            "claims": [checked.entry() for checked in self.claims],
             "coverage": self.coverage,
         }
-        return json.dumps(document, indent=1)
+
+    def _figure(self, figure: Figure) -> dict[str, Any]:
+        chart = self.charts.get(figure.number)
+        return {
+            "figure": figure.number,
+            "title": figure.title,
+            "drawn": self.drawn(figure),
+            "absent": self.absent(figure),
+            "values": chart.entry() if chart else None,
+        }
+
+    def json(self) -> str:
+        """Return the whole as one JSON document."""
+        return json.dumps({"schema": 1, **self.entry()}, indent=1)
+
+
+def coverage(cells: Iterable[Cell]) -> dict[str, int]:
+    """Return how many cells there are, and how many of each verdict."""
+    verdicts = [cell.verdict for cell in cells]
+    return {"cells": len(verdicts), **{name: verdicts.count(name) for name in VERDICTS}}
+
+
+def all_json(reproductions: Sequence[Reproduction]) -> str:
+    """Return several studies as one JSON document, with their common coverage."""
+    document = {
+        "schema": 1,
+        "studies": [reproduction.entry() for reproduction in reproductions],
+        "coverage": coverage(cell for reproduction in reproductions for cell in reproduction.cells),
+    }
+    return json.dumps(document, indent=1)
+
+
+def reproduce_all(seeds: int = 1, *, jobs: int | None = None, progress: Progress | None = None) -> list[Reproduction]:
+    """Run every study again, one after the other."""
+    return [reproduce(name, seeds=seeds, jobs=jobs, progress=progress) for name in studies()]
 
 
 def reproduce(
@@ -122,26 +206,75 @@ def reproduce(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run a study again and judge each of its published numbers.
+    """Run a study again and judge each of its published numbers and claims.
 
-    `tables` and `figures` (numbers as text) choose what to run, by default all. Raises InputError for an
-    unknown study, table or figure, before anything runs.
+    `tables` and `figures` (numbers as text) choose what to run, by default all; of the claims, those about the
+    scenarios chosen are checked. Raises InputError for an unknown study, table or figure, before anything runs.
     """
     paper = load_study(study)
-    chosen = paper.select(tables, figures)
-    built = {scheme.name for scheme in catalogue.schemes()}
-    specs = [name for name in paper.schemes.values() if name in built]
-    names = list(dict.fromkeys(table.scenario for table in chosen if table.scenario))
-    results = compare_many([(load(name), specs) for name in names], seeds, jobs=jobs, progress=progress)
-    by_name = dict(zip(names, results, strict=True))
-    comparisons = {table.number: by_name[table.scenario] for table in chosen if table.scenario}
-    cells = [cell for table in chosen for cell in _cells(paper, table, comparisons.get(table.number))]
-    return Reproduction(paper, seeds, chosen, cells, comparisons)
+    chosen, drawn = paper.select(tables, figures)
+    plan = _plan(paper, chosen, drawn)
+    asked = [claim for claim in paper.claims if set(claim.scenarios) <= set(plan) or (tables, figures) == (None, None)]
+    for claim in asked:
+        for name in claim.scenarios:
+            plan.setdefault(name, {}).update(dict.fromkeys(claims.specs(paper, claim)))
+    measured = _measure(plan, seeds, jobs, progress)
+    return Reproduction(
+        study=paper,
+        seeds=seeds,
+        tables=chosen,
+        figures=drawn,
+        cells=[_cell(paper, table, cell, measured) for table in chosen for cell in _published(paper, table)],
+        charts={
+            figure.number: charts.chart(paper, figure, measured) for figure in drawn if figure.kind in charts.CHARTS
+        },
+        claims=[claims.check(paper, claim, measured) for claim in asked],
+        comparisons=measured.comparisons,
+    )
 
 
-def verdict(ours: float, published: float, limit: float, why: str | None) -> str:
-    """Judge a value: match within `limit`, near within twice; beyond, unreproducible if there is a reason."""
-    distance = abs(ours - published) * (1 - 1e-9)  # a value exactly at the limit is within
+Plan = dict[str, dict[str, None]]
+"""Which schemes to run, in order, by scenario."""
+
+
+def _plan(paper: Study, tables: Iterable[Table], figures: Iterable[Figure]) -> Plan:
+    plan: Plan = {}
+    for table in tables:
+        rows = dict.fromkeys(cell.scheme for cell in _published(paper, table))
+        names = [part for row in rows for part in paper.differences.get(row, [row])]
+        specs = dict.fromkeys(spec for name in names if built(spec := table.schemes[name]))
+        own = [metric.scenario for metric in table.metrics.values() if metric.scenario]
+        for scenario in (*table.scenarios, *(own if table.scenarios else ())):
+            plan.setdefault(scenario, {}).update(specs)
+    for figure in figures:
+        for scenario, spec in charts.needed(paper, figure):
+            plan.setdefault(scenario, {})[spec] = None
+    return plan
+
+
+def _measure(plan: Plan, seeds: int, jobs: int | None, progress: Progress | None) -> Measured:
+    """Run the plan, a world that has two names once."""
+    worlds: Plan = {}
+    for name, specs in plan.items():
+        worlds.setdefault(original(name), {}).update(specs)
+    results = compare_many(
+        [(load(name), list(specs)) for name, specs in worlds.items()], seeds, jobs=jobs, progress=progress
+    )
+    by_world = dict(zip(worlds, results, strict=True))
+    return Measured({name: by_world[original(name)] for name in plan})
+
+
+def _published(paper: Study, table: Table) -> list[Published]:
+    return [cell for cell in paper.published if cell.table == table.number]
+
+
+def verdict(ours: float, published: float, limit: float, why: str | None, bound: str | None = None) -> str:
+    """Judge a value: match within `limit`, near within twice; beyond, unreproducible if there is a reason.
+
+    Where the paper gives a bound ("min" or "max") a value on its good side has no distance.
+    """
+    distance = {"min": published - ours, "max": ours - published}.get(bound or "", abs(ours - published))
+    distance *= 1 - 1e-9  # a value exactly at the limit is within
     if distance <= limit:
         return "match"
     if distance <= 2 * limit:
@@ -149,36 +282,68 @@ def verdict(ours: float, published: float, limit: float, why: str | None) -> str
     return "unreproducible" if why else "off"
 
 
-def _cells(paper: Study, table: Table, comparison: Comparison | None) -> list[Cell]:
-    published = [cell for cell in paper.published if cell.table == table.number]
-    means = {cell.scheme: cell.value for cell in published if cell.metric == "queue_mean"}
-    states = {}
-    if comparison:
-        states = {scheme: _state(comparison, paper.schemes[scheme], table.link, mean) for scheme, mean in means.items()}
-    return [_cell(paper, table, cell, comparison, states.get(cell.scheme)) for cell in published]
-
-
-def _cell(paper: Study, table: Table, cell: Published, comparison: Comparison | None, state: "State | None") -> Cell:
-    metric, scheme = paper.metrics[cell.metric], paper.schemes[cell.scheme]
-    chosen = state.chosen if state else None
-    ours = None
-    if comparison and metric.ours:
-        ours = comparison.summary(scheme, table.link, metric.ours, chosen)
-    if ours is None:
-        why = table.missing or _why_missing(metric, scheme, comparison)
-        return Cell(table.number, scheme, metric, cell.value, None, "missing", why)
-    ours = ours.scaled(metric.factor)
+def _cell(paper: Study, table: Table, cell: Published, measured: Measured) -> Cell:
+    metric, spec = table.metrics[cell.metric], table.schemes.get(cell.scheme, cell.scheme)
+    missing = _why_missing(paper, table, cell)
+    state = None if missing else _state(paper, table, cell, measured)
+    ours = None if missing else _ours(paper, table, cell, measured, state)
     reason = paper.why(cell)
-    judged = verdict(ours.mean, cell.value, metric.limit(cell.value), reason)
-    remarks = [state.remark if state else None, reason if judged in ("near", "unreproducible") else None]
-    said = "; ".join(remark for remark in remarks if remark)
-    return Cell(table.number, scheme, metric, cell.value, ours, judged, said or None)
+    if ours is None:
+        judged, said = "missing", [missing or "no run gave a value"]
+    else:
+        judged = verdict(ours.mean, cell.value, metric.limit(cell.value), reason, cell.bound or metric.bound)
+        said = [state.remark] if state else []
+        if judged != "match":
+            said.append(reason or _no_reason(ours, metric, judged))
+    return Cell(table.number, cell.scheme, spec, metric, cell.value, cell.bound, ours, judged, "; ".join(said) or None)
 
 
-def _why_missing(metric: StudyMetric, scheme: str, comparison: Comparison | None) -> str:
-    if metric.ours is None or comparison is None:
+def _no_reason(ours: Summary, metric: StudyMetric, judged: str) -> str:
+    """What is known of a cell that does not match and has no written reason: the spread over the seeds."""
+    if judged == "off":
+        return "no reason is known"
+    if ours.half_width is None:
+        return "within twice the tolerance in this single run; more seeds show the spread"
+    low, high = (metric.metric.show(end) for end in ours.interval or ())
+    return f"within twice the tolerance; the mean over {ours.n} seeds lies between {low} and {high}"
+
+
+def _why_missing(paper: Study, table: Table, cell: Published) -> str | None:
+    metric = table.metrics[cell.metric]
+    if metric.ours is None or not (table.scenarios or table.analysis):
         return f"{metric.metric.title.lower()} is not compared yet"
-    return "every run failed" if scheme in comparison.schemes else "the scheme is not built yet"
+    if table.analysis:
+        return None
+    names = paper.differences.get(cell.scheme, [cell.scheme])
+    absent = [name for name in names if not built(table.schemes[name])]
+    if not absent:
+        return None
+    return "the scheme is not built yet" if absent == [cell.scheme] else f"{', '.join(absent)}: not built yet"
+
+
+def _ours(paper: Study, table: Table, cell: Published, measured: Measured, state: "State | None") -> Summary | None:
+    metric = table.metrics[cell.metric]
+    if table.analysis:
+        from aqmlab.stability import BOUNDS
+
+        return summarise([BOUNDS[(metric.ours or "").removeprefix("stability.")](**table.analysis)])
+    first, *others = [
+        _by_seed(table, metric, table.schemes[name], measured)
+        for name in paper.differences.get(cell.scheme, [cell.scheme])
+    ]
+    if others:
+        first = {
+            seed: value - fmean(other[seed] for other in others)
+            for seed, value in first.items()
+            if all(seed in other for other in others)
+        }
+    values = [value for seed, value in first.items() if state is None or seed in state.seeds]
+    return summarise([metric.count(value) for value in values]) if values else None
+
+
+def _by_seed(table: Table, metric: StudyMetric, spec: str, measured: Measured) -> dict[int, float]:
+    scenarios = [metric.scenario] if metric.scenario else table.scenarios
+    return measured.together(scenarios, spec, table.link, metric.ours or "", metric.over)
 
 
 @dataclass(frozen=True)
@@ -187,6 +352,7 @@ class State:
 
     chosen: Branch
     other: Branch
+    seeds: frozenset[int]
 
     @property
     def remark(self) -> str:
@@ -198,10 +364,17 @@ class State:
         )
 
 
-def _state(comparison: Comparison, scheme: str, link: str, published_mean: float) -> State | None:
+def _state(paper: Study, table: Table, cell: Published, measured: Measured) -> State | None:
     """Return which of two states to compare, None if the seeds agree: the paper printed one run."""
-    two = comparison.branches(scheme, link)
+    printed = [
+        other.value for other in _published(paper, table) if (other.scheme, other.metric) == (cell.scheme, "queue_mean")
+    ]
+    if len(table.scenarios) != 1 or not printed:
+        return None
+    spec = table.schemes[cell.scheme]
+    two = measured.comparisons[table.scenarios[0]].branches(spec, table.link)
     if two is None:
         return None
-    chosen, other = sorted(two, key=lambda branch: abs(branch.mean - published_mean))
-    return State(chosen, other)
+    chosen, other = sorted(two, key=lambda branch: abs(branch.mean - printed[0]))
+    seeds = list(measured.values(table.scenarios, spec, table.link, "queue_mean"))
+    return State(chosen, other, frozenset(seeds[i] for i in chosen.members))

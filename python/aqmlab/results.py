@@ -51,8 +51,9 @@ def columns(links: Iterable[LinkResult]) -> list[Metric]:
 class FlowResult:
     """A group of flows after the warm-up, or all of them.
 
-    Goodput in bit/s: of all flows, and least, median and greatest of one; Jain's index of it over the flows
-    active all the time. Packets received, and those with a congestion mark. Delay of packets and completion time of transfers (`fct`) in seconds.
+    Goodput in bit/s: of all flows, and least, median and greatest of one; Jain's index of it over the flows active all
+    the time. Packets received, and those with a congestion mark. Delay of packets and completion time of transfers
+    (`fct`) in seconds.
     """
 
     count: int

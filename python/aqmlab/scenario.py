@@ -37,13 +37,23 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
 
 
 def read(source: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return the name and the text of a built-in scenario or a file, unparsed."""
+    """Return the name and the text of a built-in scenario or a file, unparsed.
+
+    The text of a built-in scenario that is only another name is that of its original.
+    """
     if isinstance(source, str) and source in scenarios():
-        return source, _folder().joinpath(f"{source}.toml").read_text(encoding="utf-8")
+        return source, _text(original(source))
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
         raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
     return path.stem, _read_file(path)
+
+
+@cache
+def original(name: str) -> str:
+    """Return the built-in scenario that `name` is another name of (its file says `same_as`), by default itself."""
+    other = re.search(r'^same_as = "(.+)"$', _text(name), re.MULTILINE)
+    return other[1] if other else name
 
 
 @cache
@@ -57,6 +67,10 @@ def scenarios() -> tuple[str, ...]:
         if item.name.endswith(".toml")
     ]
     return tuple(sorted(found, key=_natural))
+
+
+def _text(name: str) -> str:
+    return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _folder() -> "Traversable":

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Timer
 
@@ -13,15 +13,16 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import catalogue
+from aqmlab import catalogue, claims
 from aqmlab._core import Scenario
 from aqmlab.batch import Progress as OnDone
 from aqmlab.catalogue import Scheme
 from aqmlab.comparison import Comparison
 from aqmlab.metrics import Metric, definitions
-from aqmlab.reproduction import VERDICTS, Cell, Reproduction
-from aqmlab.results import RunResult, columns
-from aqmlab.study import Study
+from aqmlab.reproduction import VERDICTS, Cell, Reproduction, coverage
+from aqmlab.results import FlowResult, RunResult, columns
+from aqmlab.study import Figure, Study
+from aqmlab.study import Table as StudyTable
 
 COLOURS = {
     "match": "green",
@@ -85,22 +86,39 @@ def run(result: RunResult, scenario: Scenario) -> None:
     for name, link in result.links.items():
         table.add_row(name, *(metric.show(getattr(link, metric.name)) for metric in metrics))
     out.print(table)
-    flows = _table("")
-    flows.add_column("Flows", style="bold")
-    for head in ("Count", "Goodput (Mbit/s)", "Jain", "Packet delay (ms)", "Retransmits", "Timeouts"):
-        flows.add_column(head, justify="right")
-    for name, group in result.flows.items():
-        flows.add_row(
-            name,
-            str(group.count),
-            f"{group.goodput / 1e6:.2f}",
-            "–" if group.jain is None else f"{group.jain:.3f}",
-            "–" if group.packet_delay_mean is None else f"{1000 * group.packet_delay_mean:.1f}",
-            f"{group.retransmits:,}",
-            f"{group.timeouts:,}",
-        )
-    out.print(flows)
+    out.print(_flows(result))
     out.print(Text(f"{result.engine.events:,} events in {result.engine.wall:.3f} s", style="bright_black"))
+
+
+def _flows(result: RunResult) -> Table:
+    """Return the table of the flow groups; marks and completion times only where there are any."""
+    groups = dict(result.flows) if len(result.flows) == 1 else {**result.flows, "all": result.total}
+    shown: dict[str, Callable[[FlowResult], str]] = {
+        "Count": lambda group: str(group.count),
+        "Goodput (Mbit/s)": lambda group: f"{group.goodput / 1e6:.2f}",
+        "Jain": lambda group: "–" if group.jain is None else f"{group.jain:.3f}",
+        "Packet delay (ms)": lambda group: _milliseconds(group.packet_delay_mean),
+        "Delay p99 (ms)": lambda group: _milliseconds(group.packet_delay_p99),
+        "Retransmits": lambda group: f"{group.retransmits:,}",
+        "Timeouts": lambda group: f"{group.timeouts:,}",
+    }
+    if result.total.marked:
+        shown["Marked"] = lambda group: f"{group.marked:,}"
+    if result.total.transfers:
+        shown["Transfers"] = lambda group: f"{group.transfers:,}"
+        shown["FCT p50 (ms)"] = lambda group: _milliseconds(group.fct_p50)
+        shown["FCT p95 (ms)"] = lambda group: _milliseconds(group.fct_p95)
+    table = _table("")
+    table.add_column("Flows", style="bold")
+    for head in shown:
+        table.add_column("\n".join(head.split()), justify="right")
+    for name, group in groups.items():
+        table.add_row(name, *(show(group) for show in shown.values()))
+    return table
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{1000 * seconds:.1f}"
 
 
 def comparison(compared: Comparison) -> None:
@@ -120,26 +138,90 @@ def comparison(compared: Comparison) -> None:
 
 
 def reproduction(reproduced: Reproduction) -> None:
-    """Print each table, ours beside published with marks, then the coverage."""
+    """Print each table, ours beside published with marks, the charts' numbers, the claims, then the coverage."""
     out = console()
-    paper_names = {ours: paper for paper, ours in reproduced.study.schemes.items()}
     for table in reproduced.tables:
-        rows = reproduced.rows(table.number)
-        if table.missing:
-            out.print(Text(f"Table {table.number}. {table.title}: {table.missing}", style="bright_black"))
-            continue
-        shown = _table(f"Table {table.number}. {table.title}: published → ours")
-        shown.add_column("Scheme", style="bold", no_wrap=True)
-        _heads(shown, [cell.metric.metric for cell in next(iter(rows.values())).values()])
-        for scheme, row in rows.items():
-            shown.add_row(paper_names[scheme], *(_cell(cell) for cell in row.values()))
+        _reproduced_table(out, reproduced, table)
+    for figure in reproduced.figures:
+        _reproduced_figure(out, reproduced, figure)
+    if reproduced.claims:
+        out.print(_claims(reproduced))
+    if reproduced.unbuilt:
+        out.print(Text(f"Not built yet, so left out: {', '.join(reproduced.unbuilt)}", style="bright_black"))
+    _coverage(out, reproduced.coverage)
+
+
+def reproductions(several: Sequence[Reproduction]) -> None:
+    """Print several studies, and a line about each at the end."""
+    for reproduced in several:
+        console().print(Text(f"{reproduced.study.title}\n{reproduced.study.source}", style="bold"))
+        reproduction(reproduced)
+    out = console()
+    table = _table("All studies")
+    table.add_column("Study", style="bold")
+    for head in ("numbers", *VERDICTS, "claims", "hold"):
+        table.add_column(head, justify="right")
+    for reproduced in several:
+        hold = sum(checked.verdict == "holds" for checked in reproduced.claims)
+        counts = [*reproduced.coverage.values(), len(reproduced.claims), hold]
+        table.add_row(reproduced.study.name, *map(str, counts))
+    out.print(table)
+    _coverage(out, coverage(cell for reproduced in several for cell in reproduced.cells))
+
+
+def _reproduced_table(out: Console, reproduced: Reproduction, table: StudyTable) -> None:
+    heads = reproduced.columns(table.number)
+    shown = _table(f"Table {table.number}. {table.title}: published → ours")
+    shown.add_column("Scheme", style="bold", no_wrap=True)
+    for head in heads.values():
+        shown.add_column("\n".join(head.split()), justify="right")
+    for name, row in reproduced.rows(table.number).items():
+        shown.add_row(name, *(_cell(row[column]) if column in row else "" for column in heads))
+    out.print(shown)
+    if len(table.scenarios) == 1:
+        _warn(out, reproduced.comparisons[table.scenarios[0]], table.link)
+
+
+def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -> None:
+    chart = reproduced.charts.get(figure.number)
+    absent = reproduced.absent(figure)
+    left_out = f" ({', '.join(absent)}: not built yet)" if absent else ""
+    if not reproduced.drawn(figure):
+        out.print(Text(f"Figure {figure.number}. {figure.title}: not drawn{left_out}", style="bright_black"))
+    elif chart is None:
+        out.print(f"Figure {figure.number}. {figure.title}: drawn with --out{left_out}")
+    else:
+        shown = _table(f"Figure {figure.number}. {figure.title}{left_out}")
+        shown.add_column(figure.x_label)
+        for head in chart.heads:
+            shown.add_column(head, justify="right")
+        for name, numbers in chart.rows.items():
+            shown.add_row(name, *numbers)
         out.print(shown)
-        _warn(out, reproduced.comparisons[table.number], table.link)
-    coverage = reproduced.coverage
-    out.print(Text(f"{coverage['match']} of {coverage['cells']} published numbers match", style="bold"))
+
+
+def _claims(reproduced: Reproduction) -> Table:
+    table = _table("What the paper says")
+    for head in ("Section", "Claim", "Verdict", "Measured, and why"):
+        table.add_column(head)
+    for checked in reproduced.claims:
+        colour = {"holds": "green", "fails": "bold red", "missing": "bright_black"}[checked.verdict]
+        table.add_row(
+            checked.claim.section,
+            checked.claim.text,
+            Text(f"{claims.VERDICTS[checked.verdict]} {checked.verdict}", style=colour),
+            ". ".join(part for part in (checked.measured, checked.why) if part),
+        )
+    return table
+
+
+def _coverage(out: Console, counts: Mapping[str, int]) -> None:
+    if not counts["cells"]:
+        return
+    out.print(Text(f"{counts['match']} of {counts['cells']} published numbers match", style="bold"))
     for name, verdict in VERDICTS.items():
-        if coverage[name]:
-            out.print(Text(f"{verdict.mark} {coverage[name]} {name}: {verdict.meaning}", style=COLOURS[name]))
+        if counts[name]:
+            out.print(Text(f"{verdict.mark} {counts[name]} {name}: {verdict.meaning}", style=COLOURS[name]))
 
 
 def scheme_page(scheme: Scheme) -> None:
@@ -201,12 +283,21 @@ def study_page(study: Study) -> None:
     out = console()
     out.print(Text(f"{study.title}\n{study.source}\n", style="bold"))
     out.print(f"{len(study.published)} published numbers; schemes: {', '.join(study.schemes)}")
-    table = _table("Tables")
-    for head in ("Table", "Figure", "What it shows", "Scenario"):
+    table = _table("Tables and figures")
+    for head in ("Table", "Figure", "What it shows", "Scenarios"):
         table.add_column(head)
     for item in study.tables:
-        table.add_row(item.number, item.figure or "–", item.title, item.scenario or item.missing)
+        table.add_row(item.number, item.figure or "–", item.title, _some(item.scenarios))
+    for figure in study.figures:
+        names = dict.fromkeys(name for panel in figure.panels for name in panel.scenarios)
+        table.add_row("–", figure.number, figure.title, _some(list(names)))
     out.print(table)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more or "the stability analysis"
 
 
 def _warn(out: Console, compared: Comparison, link: str) -> None:
@@ -215,10 +306,8 @@ def _warn(out: Console, compared: Comparison, link: str) -> None:
 
 
 def _cell(cell: Cell) -> Text:
-    show = cell.metric.metric.show
-    ours = show(cell.ours.mean, cell.ours.half_width) if cell.ours else ""
-    text = Text(f"{show(cell.published)} → ")
-    text.append(f"{ours} {VERDICTS[cell.verdict].mark}", style=COLOURS[cell.verdict])
+    text = Text(f"{cell.printed} → ")
+    text.append(f"{cell.measured} {VERDICTS[cell.verdict].mark}", style=COLOURS[cell.verdict])
     return text
 
 

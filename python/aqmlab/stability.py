@@ -1,0 +1,47 @@
+"""The stability ranges of NPD-RED's two gains, by the Routh array of Xiong et al. 2010, section 3.2.
+
+The paper linearises the fluid model of N TCP flows over a link of capacity C with round trip R and buffer B, closes the
+loop with its eq. (3) and takes e^-x as 1 - x + x^2/2, for the round trip and for the controller's step "t - 1", which
+it counts as one unit of time. What remains is a polynomial of fourth order, eqs. (12) to (18), stable where all
+elements of the Routh array's first column are positive, eq. (19). C and B may be in any unit, packets or bits, as long
+as it is the same; the gains are then in that unit too.
+"""
+
+from collections.abc import Callable
+from math import nan
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+
+def coefficients(kp: Polynomial, kd: float, n: float, r: float, c: float, b: float) -> list[Polynomial]:
+    """Return a0 to a4 of eqs. (13) to (17), as polynomials in K_p."""
+    g = r * c**2 / (2 * n**2 * b)
+    return [
+        g * kp,
+        2 / (r**2 * c) + g * kd - g * r * kp,
+        1 / n + 2 / (r * c) - g * kd * (1 / 2 + r) + g * r**2 / 2 * kp,
+        r / n + g * r / 2 * (1 + r) * kd + 0 * kp,
+        -g * r**2 / 4 * kd + 0 * kp,
+    ]
+
+
+def kd_lower(n: float, r: float, c: float, b: float, **_: float) -> float:
+    """Return the lower bound of K_d, eq. (22); the upper one is 0, eq. (20). A K_d given along is ignored."""
+    return -4 * n * b / (r * c**2 * (1 + r))
+
+
+def kp_upper(n: float, r: float, c: float, b: float, kd: float) -> float:
+    """Return the upper bound of K_p for a given K_d, eqs. (28) to (31); the lower one is 0, eq. (33).
+
+    Not a number where no positive K_p is stable.
+    """
+    a0, a1, a2, a3, a4 = coefficients(Polynomial([0, 1]), kd, n, r, c, b)
+    condition = a1 * a2 * a3 - a1**2 * a4 - a0 * a3**2
+    if not (kd_lower(n, r, c, b) < kd < 0 and condition(0) > 0):
+        return nan
+    return float(max(np.real(condition.roots())))
+
+
+BOUNDS: dict[str, Callable[..., float]] = {"kd_lower": kd_lower, "kp_upper": kp_upper}
+"""The bounds by the name a study gives them."""

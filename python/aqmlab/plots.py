@@ -135,6 +135,13 @@ def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
     return Panel(name, remark, _curves(runs, link, "p"), smooth=True)
 
 
+def utilisation_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
+    """Return a panel of the share of the time in which a link is busy in `runs`, by scheme."""
+    shares = [100 * run.links[link].utilisation for run in runs.values()]
+    remark = f"mean {shares[0]:.1f} %" if len(shares) == 1 else ""
+    return Panel(name, remark, _curves(runs, link, "utilisation"), smooth=True)
+
+
 def queue_frame(panels: Sequence[Panel], places: Sequence[tuple[Scenario, str]]) -> Frame:
     """Return axes for the packets waiting at links: up to the largest buffer, unless most of it is never used."""
     buffers = [_packets(_link(scenario, link)["buffer"]) for scenario, link in places]
@@ -146,6 +153,11 @@ def queue_frame(panels: Sequence[Panel], places: Sequence[tuple[Scenario, str]])
 def p_frame(panels: Sequence[Panel], end: float) -> Frame:
     """Return axes for the drop probability: up to the highest."""
     return Frame("Drop probability", end, _highest(panels), QUARTERS)
+
+
+def utilisation_frame(end: float) -> Frame:
+    """Return axes for the utilisation: up to 1."""
+    return Frame("Utilisation", end, 1.0, QUARTERS)
 
 
 def _highest(panels: Sequence[Panel]) -> float:

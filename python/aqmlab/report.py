@@ -37,6 +37,7 @@ CAPTIONS = {
 }
 
 FIGURE_CAPTIONS = CAPTIONS | {
+    "utilisation": "Share of the time in which the link is busy, seed 1: pale as sampled, dark the mean over 1 s.",
     "sweep": "Means over the seeds with their 95 % intervals, none for a single seed.",
     "bars": "Means over scenarios and seeds with their 95 % intervals, none for a single seed.",
     "sensitivity": "One parameter at a time times the value on the abscissa, means over the seeds.",
@@ -234,12 +235,15 @@ def _figure_section(reproduction: Reproduction, figure: Figure, prefix: str, dra
 
 
 def _over_time(reproduction: Reproduction, figure: Figure) -> plots.Multiples:
-    """Return the queue or the drop probability against time, in the paper's panels."""
+    """Return the queue, the drop probability or the utilisation against time, in the paper's panels."""
     panels = [_panel(reproduction, figure.kind, panel) for panel in figure.panels]
     places = [(load(panel.scenarios[0]), panel.link) for panel in figure.panels]
+    end = places[0][0].duration
     if figure.kind == "queue":
-        return plots.Multiples(panels, plots.queue_frame(panels, places), figure.columns)
-    return plots.Multiples(panels, plots.p_frame(panels, places[0][0].duration), figure.columns)
+        frame = plots.queue_frame(panels, places)
+    else:
+        frame = plots.utilisation_frame(end) if figure.kind == "utilisation" else plots.p_frame(panels, end)
+    return plots.Multiples(panels, frame, figure.columns)
 
 
 def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> plots.Panel:
@@ -253,7 +257,8 @@ def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> plots.Panel:
         return plots.Panel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
     if kind == "queue":
         return plots.queue_panel(panel.title, runs, load(panel.scenarios[0]), panel.link)
-    return plots.p_panel(panel.title, runs, panel.link)
+    draw = plots.utilisation_panel if kind == "utilisation" else plots.p_panel
+    return draw(panel.title, runs, panel.link)
 
 
 def _pair(cell: Cell | None, notes: Sequence[str]) -> tuple[Item, Item]:

@@ -81,7 +81,8 @@ class Panel:
 class Figure:
     """One figure of the paper; `kind` says what its panels show.
 
-    "queue" and "p" show packets waiting and drop probability against time, in one scenario a panel. "sweep" shows a
+    "queue", "p" and "utilisation" show packets waiting, drop probability and how busy the link is against time, in one
+    scenario a panel. "sweep" shows a
     metric against `x`, which stands for {x} in the scenarios, "bars" a metric over all scenarios that {x} gives.
     "sensitivity" shows a metric of one scheme whose `parameters` are multiplied, one at a time, by `x`. "range" shows
     a bound of the stability analysis against its value `varied`.

@@ -74,6 +74,10 @@ pub struct LinkMeter {
     time_at: Vec<u64>,
     busy: Span,
     busy_until: Time,
+    /// Since the start of the run, warm-up included.
+    ever_busy: Span,
+    /// What `ever_busy` was, up to then, at the last point of the time series.
+    sampled: (Time, Span),
     /// Time from arrival to start of service.
     pub sojourn: Spans,
     bin_end: Time,
@@ -95,6 +99,8 @@ impl LinkMeter {
             time_at: vec![0; levels],
             busy: Span::ZERO,
             busy_until: Time::ZERO,
+            ever_busy: Span::ZERO,
+            sampled: (Time::ZERO, Span::ZERO),
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
@@ -117,6 +123,7 @@ impl LinkMeter {
     pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time) {
         self.sojourn.add(sojourn);
         self.busy = self.busy + end.since(now);
+        self.ever_busy = self.ever_busy + end.since(now);
         self.busy_until = end;
     }
 
@@ -160,6 +167,13 @@ impl LinkMeter {
     pub fn utilisation(&self, now: Time) -> f64 {
         let busy = self.busy.0 - self.busy_until.since(now).0.min(self.busy.0);
         busy as f64 / now.since(self.since).0 as f64
+    }
+
+    /// Share of the time since the last call in which the transmitter was busy.
+    pub fn sample_utilisation(&mut self, now: Time) -> f64 {
+        let busy = Span(self.ever_busy.0 - self.busy_until.since(now).0);
+        let (then, before) = std::mem::replace(&mut self.sampled, (now, busy));
+        (busy.0 - before.0) as f64 / now.since(then).0.max(1) as f64
     }
 
     /// Time-weighted mean and standard deviation of the packets waiting.
@@ -267,6 +281,16 @@ mod tests {
         assert_eq!(meter.utilisation(s(4.0)), 0.5);
         meter.restart(0, s(4.0));
         assert_eq!(meter.utilisation(s(6.0)), 0.5);
+    }
+
+    #[test]
+    fn sampled_utilisation_is_that_since_the_last_sample() {
+        let mut meter = LinkMeter::new(Limit::Packets(10));
+        meter.on_service(s(1.0), Span::ZERO, s(2.0));
+        meter.on_service(s(3.0), Span::ZERO, s(5.0));
+        assert_eq!(meter.sample_utilisation(s(4.0)), 0.5);
+        meter.restart(0, s(4.5));
+        assert_eq!([meter.sample_utilisation(s(6.0)), meter.sample_utilisation(s(7.0))], [0.5, 0.0]);
     }
 
     #[test]

@@ -124,7 +124,8 @@ pub struct Engine {
 pub struct Series {
     /// Name of the link.
     pub link: String,
-    /// Column name and values: `time` (s), `queue` (packets), then what the scheme shows.
+    /// Column name and values: `time` (s), `queue` (packets), `utilisation` (share of the time since the last point),
+    /// then what the scheme shows.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 

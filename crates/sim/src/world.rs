@@ -229,7 +229,7 @@ impl<'a> World<'a> {
         for spec in &self.scenario.links {
             let scheme = self.scenario.scheme_of(spec, options.aqm);
             let shown = aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default();
-            let names = ["time", "queue"].into_iter().chain(shown.iter().map(|o| o.name));
+            let names = ["time", "queue", "utilisation"].into_iter().chain(shown.iter().map(|o| o.name));
             let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
             self.series.push(Series { link: spec.name.clone(), columns });
         }
@@ -468,8 +468,9 @@ impl<'a> World<'a> {
         for (series, link) in self.series.iter_mut().zip(&mut self.links) {
             link.catch_up(self.now);
             let waiting = f64::from(link.queue.len());
+            let utilisation = link.meter.sample_utilisation(self.now);
             let shown = (0..).map(|i| link.queue.scheme().observe(i));
-            let values = [self.now.seconds(), waiting].into_iter().chain(shown);
+            let values = [self.now.seconds(), waiting, utilisation].into_iter().chain(shown);
             for ((_, column), value) in series.columns.iter_mut().zip(values) {
                 column.push(value);
             }

@@ -92,12 +92,13 @@ impl Receiver {
 
     fn out_of_order(&mut self, seq: u32) {
         self.received.reserve(self.next..self.end, self.next..self.end.max(seq + 1));
-        self.received.fill(seq..seq + 1);
+        self.received.insert(seq);
         self.end = self.end.max(seq + 1);
-        let next = self.received.first_missing(self.next..self.end).unwrap_or(self.end);
-        self.received.clear(self.next..next);
-        self.next = next;
-        if self.sack && seq > next {
+        if seq == self.next {
+            let next = self.received.first_missing(seq..self.end).unwrap_or(self.end);
+            self.received.clear(seq..next);
+            self.next = next;
+        } else if self.sack {
             self.remember(seq);
         }
     }

@@ -129,11 +129,11 @@ impl Rtt {
             self.srtt = 8.0 * ticks;
             self.rttvar = 2.0 * ticks;
         } else {
-            let delta = ticks - (self.srtt / 8.0).floor();
+            let delta = ticks - whole(self.srtt / 8.0);
             self.srtt = (self.srtt + delta).max(1.0);
-            self.rttvar = (self.rttvar + delta.abs() - (self.rttvar / 4.0).floor()).max(1.0);
+            self.rttvar = (self.rttvar + delta.abs() - whole(self.rttvar / 4.0)).max(1.0);
         }
-        (self.srtt / 8.0, ((8.0 * self.rttvar + self.srtt) / 8.0).floor())
+        (self.srtt / 8.0, whole((8.0 * self.rttvar + self.srtt) / 8.0))
     }
 
     /// Smoothed time and timeout in ticks: RFC 6298, (2.2) and (2.3), with clock granularity 1.
@@ -147,6 +147,12 @@ impl Rtt {
         }
         (self.srtt, self.srtt + (4.0 * self.rttvar).max(1.0))
     }
+}
+
+/// The whole part of a number of ticks, not negative: a cast, which is faster than `floor` where that is a call.
+#[inline]
+fn whole(ticks: f64) -> f64 {
+    ticks as u64 as f64
 }
 
 #[cfg(test)]

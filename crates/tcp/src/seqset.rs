@@ -17,11 +17,16 @@ impl Default for SeqSet {
 
 impl SeqSet {
     /// Makes room for `wanted`; the members so far lie in `held`.
+    #[inline]
     pub fn reserve(&mut self, held: Range<u32>, wanted: Range<u32>) {
-        let (old, capacity) = (self.words.len(), wanted.len().div_ceil(64).next_power_of_two());
-        if capacity <= old {
-            return;
+        if wanted.len() > 64 * self.words.len() {
+            self.grow(held, wanted.len());
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, held: Range<u32>, wanted: usize) {
+        let (old, capacity) = (self.words.len(), wanted.div_ceil(64).next_power_of_two());
         let words = std::mem::replace(&mut self.words, vec![0; capacity].into_boxed_slice());
         for (word, mask) in pieces(held) {
             self.words[word % capacity] |= words[word % old] & mask;
@@ -31,6 +36,12 @@ impl SeqSet {
     /// Whether `seq` is a member.
     pub fn contains(&self, seq: u32) -> bool {
         self.bits(seq as usize / 64) & 1 << (seq % 64) != 0
+    }
+
+    /// Adds one number.
+    #[inline]
+    pub fn insert(&mut self, seq: u32) {
+        *self.word(seq as usize / 64) |= 1 << (seq % 64);
     }
 
     /// Adds all of `range`; returns how many were missing.

@@ -47,7 +47,7 @@ impl Scheme for Pi {
         year: 2001,
         source: "Hollot, Misra, Towsley & Gong, INFOCOM 2001; ns-2.35 queue/pi.cc",
         confidence: "exact; checked against ns-2.35 over 25 scenarios",
-        papers: &["li2014", "sun2007", "jafar", "xiong2010", "boudi"],
+        papers: &["li2014", "sun2007", "jafar", "xiong2010"],
     };
     const OBSERVABLES: &'static [Observable] = &[P];
     type Params = PiParams;

@@ -16,6 +16,7 @@ buffer = "60 packets"
 [[links]]
 name = "second"
 rate = "4 Mbit/s"
+delay = "4 ms"
 buffer = "40 packets"
 
 [[flows]]
@@ -30,7 +31,35 @@ count = 4
 path = ["second"]
 rtt = { uniform = ["10 ms", "40 ms"] }
 access_rate = "20 Mbit/s"
-tcp = { profile = "ns2" }
+ecn = true
+tcp = { profile = "ns2", delayed_ack = true }
+
+[[flows]]
+name = "back"
+count = 3
+path = ["second", "first"]
+ack_path = ["second"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+tcp = "sack"
+
+[[flows]]
+name = "pages"
+kind = "http"
+count = 5
+path = ["first"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+think_time = { exponential = "200 ms" }
+size = { pareto = { mean = "12 packets", shape = 1.2 } }
+
+[[flows]]
+name = "voice"
+kind = "udp-onoff"
+count = 5
+path = ["second"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+rate_on = "64 kbit/s"
+on = { exponential = "500 ms" }
+off = { exponential = "500 ms" }
 "#;
 
 fn result(scenario: &Scenario, aqm: &AqmChoice, departures_as_events: bool) -> RunResult {
@@ -46,7 +75,7 @@ fn result(scenario: &Scenario, aqm: &AqmChoice, departures_as_events: bool) -> R
 }
 
 /// Also where an arrival and a departure fall on one instant, as they do under self-clocking: the arrival comes first, for
-/// its event was pushed a propagation delay before, longer than any transmission here.
+/// its event was pushed a propagation delay before, longer than any transmission here (so both links have a delay).
 #[test]
 fn departures_foreseen_and_departures_as_events_give_the_same_run() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();

@@ -19,7 +19,10 @@ pub struct Link {
     /// Lane of the end of transmissions, which come one by one.
     pub lane: Lane,
     departures_known: bool,
-    in_service: Option<(Packet, Time)>,
+    /// When the transmission in progress ends.
+    in_service: Option<Time>,
+    /// What is being sent, where the end of its transmission is an event.
+    sending: Option<Packet>,
     /// When the last packet taken into service had joined.
     last_since: Time,
     /// When all that was accepted will have been sent, where departures are known.
@@ -89,6 +92,7 @@ impl Link {
             queue: Fifo::new(scheme, spec.empty_queue(), spec.buffer, marks),
             meter: LinkMeter::new(spec.buffer),
             in_service: None,
+            sending: None,
             last_since: Time::ZERO,
             clear_at: Time::ZERO,
             rate: spec.rate,
@@ -140,21 +144,25 @@ impl Link {
         self.last_since = since;
         let end = now + self.transmission(packet.size);
         self.meter.on_service(now, now.since(since), end);
-        self.in_service = Some((packet, end));
+        self.in_service = Some(end);
+        if !self.departures_known {
+            self.sending = Some(packet);
+        }
         Some(end)
     }
 
     /// The transmission has ended.
     #[inline]
     pub fn finish_service(&mut self) -> Option<Packet> {
-        self.in_service.take().map(|(packet, _)| packet)
+        self.in_service = None;
+        self.sending.take()
     }
 
     /// Goes through the departures before now that made no event.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {
         while self.departures_known
-            && let Some((_, end)) = self.in_service
+            && let Some(end) = self.in_service
             && end < now
         {
             self.in_service = None;

@@ -235,6 +235,41 @@ impl Network for Access<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aqmlab_aqm::Carried;
+
+    /// What the packets in the calendar announce, ms, in the order in which they come.
+    fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
+        let mut found = Vec::new();
+        while let Some((_, event)) = calendar.pop() {
+            if let Event::Arrive(packet) = event {
+                found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn segments_announce_the_smoothed_round_trip_once_there_is_one() {
+        let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n\
+                    [[flows]]\nrtt = \"80 ms\"\nrtt_notification = true\n";
+        for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
+            let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
+            let group = Group::new(&scenario.flows[0]);
+            let mut routes = crate::route::Routes::new();
+            let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
+            let mut flow = Flow::new(group.sender(Span::ZERO), Receiver::new(false), route, 0, Flow::NO_CONNECTION);
+            let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);
+            let (sender, mut access) = flow.at_sender(0, &group, route, Time::ZERO, &mut calendar);
+            sender.open(None, Time::ZERO, &group.tcp, &mut access);
+            assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");
+            for (next, seconds) in [(1, 0.08), (2, 0.16)] {
+                let now = Time::ZERO + Span::from_seconds(seconds);
+                let (sender, mut access) = flow.at_sender(0, &group, route, now, &mut calendar);
+                sender.on_ack(&Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
+            }
+            assert_eq!(announced(&mut calendar).last(), Some(&expected));
+        }
+    }
 
     #[test]
     fn hot_state_fits_four_cache_lines() {

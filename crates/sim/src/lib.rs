@@ -4,7 +4,7 @@
 //!   scenario/   the scenario language: text -> Scenario, every problem with its path
 //!   calendar    the event queue: time, then order of insertion
 //!   event       what can happen, and the packets to which it happens
-//!   world       one run: the loop that handles the events
+//!   world       one run: its set-up, the loop that handles the events, what it yields
 //!   route       a flow's path, compiled to delays and queues
 //!   link        a queue, its scheme, and the transmitter behind it
 //!   flow        a sender, a receiver and the delays between them

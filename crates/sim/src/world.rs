@@ -1,23 +1,24 @@
 //! One run: the world of a scenario, and the loop that handles its events.
 
 mod output;
+mod setup;
 #[cfg(test)]
 mod tests;
 
 use crate::calendar::{Calendar, Lane};
-use crate::client::{Client, laws_of};
+use crate::client::Client;
 use crate::event::{AT_SENDER, Event, Packet};
 use crate::flow::{Access, Connection, Flow, Group, Path};
 use crate::link::{Link, Offered};
 use crate::meter::GroupMeter;
 use crate::result::{Output, Series, TransferTable};
 use crate::route::Routes;
-use crate::scenario::{AqmChoice, Batch, FlowSpec, Scenario};
+use crate::scenario::{AqmChoice, Scenario};
 use crate::udp::UdpSource;
 use crate::watch::Watch;
 use aqmlab_aqm::Aqm;
-use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_tcp::{Receiver, Sender, TcpParams, Variant};
+use aqmlab_core::{Problems, Span, Time};
+use aqmlab_tcp::{Sender, TcpParams};
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,159 +84,7 @@ struct World<'a> {
     events: u64,
 }
 
-/// One flow or client of a group, as it is set up.
-struct Member<'a> {
-    spec: &'a FlowSpec,
-    group: usize,
-    /// Its place in the group.
-    i: usize,
-    route: u32,
-    /// Boot time of its sender within a clock tick.
-    phase: Span,
-    start: Time,
-    stop: Option<Time>,
-    seed: u64,
-}
-
-impl Member<'_> {
-    /// Its random stream for a purpose.
-    fn stream(&self, what: &str) -> Stream {
-        Stream::new(self.seed, &format!("flows.{}.{what}", self.spec.name), self.i as u64)
-    }
-
-    fn stops_at(&self) -> Time {
-        self.stop.unwrap_or(Time::NEVER)
-    }
-}
-
-impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario, options: RunOptions) -> Result<Self, Problems> {
-        let mut world = World {
-            scenario,
-            calendar: Calendar::new(),
-            now: Time::ZERO,
-            end: Time::ZERO + scenario.duration,
-            warmup: Time::ZERO + scenario.warmup,
-            links: Vec::new(),
-            flows: Vec::new(),
-            always_active: Vec::new(),
-            sources: Vec::new(),
-            clients: Vec::new(),
-            connections: Vec::new(),
-            routes: Routes::new(),
-            groups: scenario.flows.iter().map(Group::new).collect(),
-            group_meters: vec![GroupMeter::default(); scenario.flows.len()],
-            series: Vec::new(),
-            transfer_table: options.series.then(TransferTable::default),
-            events: 0,
-        };
-        world.add_links(options)?;
-        if scenario.warmup > Span::ZERO {
-            world.calendar.push(Lane::HEAP, world.warmup, Event::WarmedUp);
-        }
-        for group in 0..scenario.flows.len() {
-            world.add_flows(group, options.seed);
-        }
-        world.routes.assign_lanes(&mut world.calendar);
-        if options.series {
-            world.start_series(options);
-        }
-        Ok(world)
-    }
-
-    fn add_links(&mut self, options: RunOptions) -> Result<(), Problems> {
-        for (i, spec) in self.scenario.links.iter().enumerate() {
-            let choice = self.scenario.scheme_of(spec, options.aqm);
-            let scheme = self.scenario.build_scheme(spec, choice)?;
-            if let Some(period) = scheme.tick_every() {
-                self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
-            }
-            let marks = self.scenario.marks(spec, choice)?;
-            let link = Link::new(spec, scheme, marks, options.seed, &mut self.calendar);
-            if let Some(time) = link.rate_changes_at() {
-                self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
-            }
-            self.links.push(link);
-        }
-        Ok(())
-    }
-
-    fn add_flows(&mut self, group: usize, seed: u64) {
-        let spec = &self.scenario.flows[group];
-        let stream = |what: &str, i: usize| Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64);
-        let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
-        for (i, batch) in batches.into_iter().enumerate() {
-            let route = self.routes.of(self.scenario, group, spec.rtt.draw(i, &mut stream("rtt", i)));
-            self.add_member(Member {
-                spec,
-                group,
-                i,
-                route,
-                phase: Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64),
-                start: Time::ZERO + batch.start.draw(i, &mut stream("start", i)),
-                stop: batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut stream("stop", i))),
-                seed,
-            });
-        }
-    }
-
-    fn add_member(&mut self, member: Member) {
-        let active = member.stop.is_none_or(|stop| member.start < stop);
-        if let Some(laws) = laws_of(member.spec) {
-            let (group, rng) = (member.group as u32, member.stream("client"));
-            let mut client = Client::new(laws, member.i, group, member.route, member.phase, member.stops_at(), rng);
-            let first = client.first(member.start).filter(|_| active);
-            self.clients.push(client);
-            self.schedule_request(self.clients.len() as u32 - 1, first);
-            return;
-        }
-        let flow = self.add_flow(member.group, member.route, member.phase, Flow::NO_CONNECTION);
-        let lasts = member.start <= self.warmup && member.stops_at() >= self.end;
-        self.always_active.push(lasts);
-        if let Some(source) = UdpSource::new(
-            &member.spec.traffic,
-            flow,
-            member.spec.wire_size(),
-            member.stops_at(),
-            member.stream("source"),
-        ) {
-            return self.add_source(source, member.start, active);
-        }
-        if active {
-            self.calendar.push(Lane::HEAP, member.start, Event::Open { flow });
-        }
-        if let Some(stop) = member.stop {
-            self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
-        }
-    }
-
-    fn add_flow(&mut self, group: usize, route: u32, phase: Span, connection: u32) -> u32 {
-        let of = &self.groups[group];
-        let receiver = Receiver::new(of.variant == Variant::Sack);
-        // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection));
-        self.flows.len() as u32 - 1
-    }
-
-    fn add_source(&mut self, mut source: UdpSource, start: Time, active: bool) {
-        if let Some(first) = source.first(start).filter(|_| active) {
-            let event = Event::Emit { source: self.sources.len() as u32 };
-            self.calendar.push(Lane::HEAP, first, event);
-        }
-        self.sources.push(source);
-    }
-
-    fn start_series(&mut self, options: RunOptions) {
-        for spec in &self.scenario.links {
-            let scheme = self.scenario.scheme_of(spec, options.aqm);
-            let shown = aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default();
-            let names = ["time", "queue", "utilisation"].into_iter().chain(shown.iter().map(|o| o.name));
-            let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
-            self.series.push(Series { link: spec.name.clone(), columns });
-        }
-        self.calendar.push(Lane::HEAP, Time::ZERO + self.scenario.sample, Event::Sample);
-    }
-
+impl World<'_> {
     fn run(&mut self, watch: Option<&Watch>) -> Result<(), Interrupted> {
         while let Some((time, event)) = self.calendar.pop() {
             if time > self.end {

@@ -116,4 +116,8 @@ built_in! {
     AnAqm
     Fapidnn
     Nrl
+    RqAqm
+    PdRed
+    NpdRed
+    Avq
 }

@@ -61,6 +61,9 @@ tcp = {{ variant = "newreno", profile = "ns2", window = "100000 packets" }}
 
 [schemes.red]
 mean_packet = "576 B"
+
+[schemes.codel]
+ecn = false # CoDel drops in this paper
 """
 
 START = 'start = { uniform = ["0 s", "2 s"] }'

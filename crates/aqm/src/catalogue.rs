@@ -120,4 +120,11 @@ built_in! {
     PdRed
     NpdRed
     Avq
+    Pid
+    Flc
+    FuzzyRtt
+    Codel
+    Pie
+    Pi2
+    Blue
 }

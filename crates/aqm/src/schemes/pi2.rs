@@ -1,0 +1,160 @@
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Frequency, Span, params};
+
+params! {
+    /// PI2: a PI controller of the queueing delay whose output is squared into the drop probability.
+    ///
+    /// ## Idea
+    /// TCP's rate goes as 1 / sqrt(p). A controller of p' = sqrt(p) therefore sees a linear plant: its gains fit every
+    /// load, without PIE's table and its special cases.
+    ///
+    /// ## Equations
+    /// Every `t_update`, d = the queueing delay:
+    ///
+    /// ```text
+    /// p' = clamp(p' + alpha*(d - target) + beta*(d - d_old), 0, 1);   d_old = d
+    /// p  = p'^2
+    /// ```
+    ///
+    /// A packet at the head is marked, or dropped, with probability p.
+    ///
+    /// ## Readings
+    /// The delay comes from time stamps: what the last packet to leave had waited, or 0 if the link fell idle since.
+    /// The decision falls at the head, as RFC 9332 has it. RFC 9332 (A.1) has target 15 ms, t_update 15 ms, alpha 0.15
+    /// Hz and beta 3 Hz.
+    ///
+    /// ## Departures
+    /// Every flow is a classic one; flows that take p' unsquared need the coupled queue of RFC 9332. The target is a
+    /// delay of its own, not the link's.
+    pub struct Pi2Params {
+        /// Queueing delay to hold.
+        target: Span = "20 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";
+        /// Time between updates of p'.
+        t_update: Span = "32 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";
+        /// Gain on the distance from the target, per second of delay.
+        alpha: Frequency = "0.3125 Hz" in "0 Hz" ..= "1000 kHz", from "De Schepper et al. 2016 (recalled): 5/16";
+        /// Gain on the change of the delay, per second of delay.
+        beta: Frequency = "3.125 Hz" in "0 Hz" ..= "1000 kHz", from "De Schepper et al. 2016 (recalled): 50/16";
+    }
+}
+
+/// See [`Pi2Params`].
+pub struct Pi2 {
+    params: Pi2Params,
+    delay: f64,
+    delay_old: f64,
+    p_root: f64,
+}
+
+impl Scheme for Pi2 {
+    const INFO: Info = Info {
+        name: "pi2",
+        title: "PI2",
+        family: "control theory",
+        year: 2016,
+        source: "De Schepper, Bondarenko, Tsang & Briscoe, CoNEXT 2016; RFC 9332, appendix A",
+        confidence: "law as published; the default parameters are a reconstruction",
+        papers: &[],
+    };
+    const OBSERVABLES: &'static [Observable] = &[
+        P,
+        Observable { name: "p_root", unit: "ratio", doc: "p', the square root of p" },
+        Observable { name: "delay", unit: "s", doc: "queueing delay at the last update" },
+    ];
+    type Params = Pi2Params;
+
+    fn new(params: Pi2Params, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, delay: 0.0, delay_old: 0.0, p_root: 0.0 })
+    }
+}
+
+impl Aqm for Pi2 {
+    fn tick_every(&self) -> Option<Span> {
+        Some(self.params.t_update)
+    }
+
+    fn on_tick(&mut self, _: &QueueView, _: &mut Ctx) {
+        let Pi2Params { target, alpha, beta, .. } = self.params;
+        let step = alpha.0 * (self.delay - target.seconds()) + beta.0 * (self.delay - self.delay_old);
+        self.p_root = (self.p_root + step).clamp(0.0, 1.0);
+        self.delay_old = self.delay;
+    }
+
+    fn acts_on_dequeue(&self) -> bool {
+        true
+    }
+
+    fn on_dequeue(&mut self, packet: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.delay = cx.now.since(packet.enqueued_at).seconds();
+        if cx.chance(self.p_root * self.p_root) { Verdict::Signal(EARLY) } else { Verdict::Pass }
+    }
+
+    fn on_empty(&mut self, _: &mut Ctx) {
+        self.delay = 0.0;
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        [self.p_root * self.p_root, self.p_root, self.delay_old][i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::{ParamSet, Time};
+
+    fn pi2() -> Pi2 {
+        Pi2::new(Pi2Params::defaults(), &bench::queue(0)).unwrap()
+    }
+
+    fn leave(pi2: &mut Pi2, ms: u64, cx: &mut Ctx) -> Verdict {
+        cx.now = Time(ms * 1_000_000_000);
+        pi2.on_dequeue(&bench::packet(), &bench::queue(50), cx)
+    }
+
+    /// One update at a delay of `ms`.
+    fn update(pi2: &mut Pi2, ms: u64) {
+        leave(pi2, ms, &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
+        bench::tick(pi2, 50);
+    }
+
+    #[test]
+    fn steps_by_hand() {
+        let mut pi2 = pi2();
+        // 0.3125*(0.100 - 0.020) + 3.125*0.100 = 0.3375; squared 0.11390625.
+        update(&mut pi2, 100);
+        assert!((pi2.p_root - 0.3375).abs() < 1e-12 && (pi2.observe(0) - 0.11390625).abs() < 1e-12);
+        // At rest: + 0.3125*0.080 = 0.3625.
+        update(&mut pi2, 100);
+        assert!((pi2.p_root - 0.3625).abs() < 1e-12, "{}", pi2.p_root);
+        // Down to 60 ms: + 0.3125*0.040 - 3.125*0.040 = 0.25; squared 1/16.
+        update(&mut pi2, 60);
+        assert!((pi2.p_root - 0.25).abs() < 1e-12 && (pi2.observe(0) - 0.0625).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_root_is_held_within_0_and_1() {
+        let mut pi2 = pi2();
+        // 0.3125*1.980 + 3.125*2 = 6.87 is held at 1; the step down from there starts at 1:
+        update(&mut pi2, 2000);
+        assert_eq!(pi2.p_root, 1.0);
+        // 1 + 0.3125*1.880 - 3.125*0.1 = 1.275, held; then an idle link: 1 - 0.00625 - 3.125*1.9 < 0.
+        update(&mut pi2, 1900);
+        assert_eq!(pi2.p_root, 1.0);
+        pi2.on_empty(&mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
+        bench::tick(&mut pi2, 0);
+        assert_eq!((pi2.p_root, pi2.delay_old), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_square_is_what_is_drawn() {
+        let mut pi2 = pi2();
+        pi2.p_root = 0.5;
+        let mut rng = bench::stream();
+        let mut cx = Ctx { now: Time::ZERO, rng: &mut rng };
+        let drawn = (0..40_000).filter(|_| leave(&mut pi2, 20, &mut cx) == Verdict::Signal(EARLY)).count();
+        // 10000 expected, 5 standard deviations of 87 allowed.
+        assert!((9_567..=10_433).contains(&drawn), "{drawn}");
+    }
+}

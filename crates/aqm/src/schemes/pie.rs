@@ -1,0 +1,295 @@
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Bytes, Frequency, Ratio, Span, params};
+
+params! {
+    /// PIE: a PI controller of the queueing delay whose gains scale with the drop probability, and a burst allowance.
+    ///
+    /// ## Idea
+    /// Control the delay instead of the length: the target then needs no knowledge of the rate. TCP answers to the
+    /// square root of p, so steps are scaled to p's own magnitude.
+    ///
+    /// ## Equations
+    /// Every `t_update`, d = the queueing delay:
+    ///
+    /// ```text
+    /// step = (alpha*(d - target) + beta*(d - d_old)) / s     alpha, beta per second of delay
+    /// s    = 2048, 512, 128, 32, 8, 2, 1    for p < 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, and above
+    /// p    = p + step (at most max_step of it once p >= 0.1);   p = 0.98*p if d = d_old = 0;   0 <= p <= 1
+    /// burst_allowance = max(0, burst_allowance - t_update);     max_burst if p = 0 and d, d_old < target/2
+    /// ```
+    ///
+    /// An arriving packet passes if burst_allowance > 0; if d_old < target/2 and p < 0.2; or if no more than two mean
+    /// packets wait. Otherwise it is signalled with probability p: marked if it can be and p < mark_ecnth, else
+    /// dropped. With `derandomize`, p is summed from one signal to the next: none below a sum of 0.85, one for sure at
+    /// 8.5.
+    ///
+    /// ## Readings
+    /// The delay comes from time stamps (RFC 8033, 4.3), not from an estimated departure rate (5.2): it is what the
+    /// last packet to leave had waited, or 0 if the link fell idle since. `d_old` of an arrival is the delay at the
+    /// last update. The allowance is renewed at an update, where its conditions change.
+    ///
+    /// ## Departures
+    /// The queue is never switched inactive (RFC 8033, 5.3, optional). The target is a delay of its own, not the
+    /// link's.
+    pub struct PieParams {
+        /// Queueing delay to hold.
+        target: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 8033, 4.2 (QDELAY_REF)";
+        /// Time between updates of p.
+        t_update: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 8033, 4.2 (T_UPDATE)";
+        /// Gain on the distance from the target, per second of delay.
+        alpha: Frequency = "0.125 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, 4.2";
+        /// Gain on the change of the delay, per second of delay.
+        beta: Frequency = "1.25 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, 4.2";
+        /// Time for which a burst passes after a quiet queue.
+        max_burst: Span = "150 ms" in "0 s" ..= "1000 s", from "RFC 8033, 4.4 (MAX_BURST)";
+        /// From this p on, packets that can carry a mark are dropped.
+        mark_ecnth: Ratio = "10%" in "0" ..= "1", from "RFC 8033, 5.1";
+        /// Spread signals more evenly than chance.
+        derandomize: bool = "true", from "RFC 8033, 5.4";
+        /// Greatest increase of p at an update once p is 0.1 or more.
+        max_step: Ratio = "2%" in "0" ..= "1", from "RFC 8033, 5.5";
+        /// Packet size; up to two of them may wait without a signal.
+        mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "RFC 8033, 4.1 (value: this project)";
+    }
+}
+
+/// See [`PieParams`].
+pub struct Pie {
+    params: PieParams,
+    delay: f64,
+    delay_old: f64,
+    p: f64,
+    burst_allowance: Span,
+    /// Sum of p over the packets since the last signal.
+    p_sum: f64,
+}
+
+/// By how much a step is scaled down at probability `p` (RFC 8033, 4.2).
+fn scale(p: f64) -> f64 {
+    const TABLE: [(f64, f64); 6] =
+        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (0.01, 8.0), (0.1, 2.0)];
+    TABLE.iter().find(|(bound, _)| p < *bound).map_or(1.0, |(_, scale)| *scale)
+}
+
+impl Pie {
+    fn is_quiet(&self, delay: f64) -> bool {
+        delay < self.params.target.seconds() / 2.0
+    }
+
+    fn update_p(&mut self) {
+        let PieParams { target, alpha, beta, max_step, .. } = self.params;
+        let error = self.delay - target.seconds();
+        let step = (alpha.0 * error + beta.0 * (self.delay - self.delay_old)) / scale(self.p);
+        let step = if self.p >= 0.1 { step.min(max_step.0) } else { step };
+        self.p += step;
+        if self.delay == 0.0 && self.delay_old == 0.0 {
+            self.p *= 0.98;
+        }
+        self.p = self.p.clamp(0.0, 1.0);
+    }
+
+    fn draw(&mut self, cx: &mut Ctx) -> bool {
+        if !self.params.derandomize {
+            return cx.chance(self.p);
+        }
+        self.p_sum = if self.p == 0.0 { 0.0 } else { self.p_sum + self.p };
+        let drawn = self.p_sum >= 0.85 && (self.p_sum >= 8.5 || cx.chance(self.p));
+        if drawn {
+            self.p_sum = 0.0;
+        }
+        drawn
+    }
+}
+
+impl Scheme for Pie {
+    const INFO: Info = Info {
+        name: "pie",
+        title: "PIE",
+        family: "control theory",
+        year: 2013,
+        source: "Pan et al., HPSR 2013; RFC 8033",
+        confidence: "after the equations of RFC 8033, by hand-computed steps; mean_packet is a reconstruction",
+        papers: &[],
+    };
+    const OBSERVABLES: &'static [Observable] = &[
+        P,
+        Observable { name: "delay", unit: "s", doc: "queueing delay at the last update" },
+        Observable { name: "burst_allowance", unit: "s", doc: "time for which packets still pass" },
+    ];
+    type Params = PieParams;
+
+    fn new(params: PieParams, _: &QueueView) -> Result<Self, String> {
+        let burst_allowance = params.max_burst;
+        Ok(Self { params, delay: 0.0, delay_old: 0.0, p: 0.0, burst_allowance, p_sum: 0.0 })
+    }
+}
+
+impl Aqm for Pie {
+    fn tick_every(&self) -> Option<Span> {
+        Some(self.params.t_update)
+    }
+
+    fn on_tick(&mut self, _: &QueueView, _: &mut Ctx) {
+        self.update_p();
+        self.burst_allowance = Span(self.burst_allowance.0.saturating_sub(self.params.t_update.0));
+        if self.p == 0.0 && self.is_quiet(self.delay) && self.is_quiet(self.delay_old) {
+            self.burst_allowance = self.params.max_burst;
+        }
+        self.delay_old = self.delay;
+    }
+
+    fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        let quiet = self.is_quiet(self.delay_old) && self.p < 0.2;
+        let short = queue.bytes as f64 <= 2.0 * self.params.mean_packet.0;
+        if self.burst_allowance > Span::ZERO || quiet || short || !self.draw(cx) {
+            Verdict::Pass
+        } else if self.p < self.params.mark_ecnth.0 {
+            Verdict::Signal(EARLY)
+        } else {
+            Verdict::Drop(EARLY)
+        }
+    }
+
+    /// Signals nothing; it is here for the time stamps.
+    fn acts_on_dequeue(&self) -> bool {
+        true
+    }
+
+    fn on_dequeue(&mut self, packet: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.delay = cx.now.since(packet.enqueued_at).seconds();
+        Verdict::Pass
+    }
+
+    fn on_empty(&mut self, _: &mut Ctx) {
+        self.delay = 0.0;
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        [self.p, self.delay_old, self.burst_allowance.seconds()][i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::{ParamSet, Time};
+
+    fn pie_with(pairs: &[(&str, &str)]) -> Pie {
+        let mut params = PieParams::defaults();
+        params.read("pie", pairs.iter().copied(), &mut Vec::new());
+        Pie::new(params, &bench::queue(0)).unwrap()
+    }
+
+    /// One update at a delay of `ms`.
+    fn update(pie: &mut Pie, ms: u64) {
+        let mut cx = Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() };
+        pie.on_dequeue(&bench::packet(), &bench::queue(50), &mut cx);
+        bench::tick(pie, 50);
+    }
+
+    fn arrive(pie: &mut Pie, waiting: u32) -> Verdict {
+        pie.on_enqueue(
+            &bench::packet(),
+            &bench::queue(waiting),
+            &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() },
+        )
+    }
+
+    fn close(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-12, "{value}");
+    }
+
+    #[test]
+    fn steps_are_scaled_to_the_probability() {
+        // At rest on 23 ms, target 15 ms: each step is 0.125 * 0.008 = 0.001 before it is scaled.
+        for (p, scaled) in [
+            (0.0, 0.001 / 2048.0),
+            (2e-6, 0.001 / 512.0),
+            (2e-5, 0.001 / 128.0),
+            (2e-4, 0.001 / 32.0),
+            (2e-3, 0.001 / 8.0),
+            (0.02, 0.001 / 2.0),
+            (0.2, 0.001),
+        ] {
+            let mut pie = pie_with(&[]);
+            (pie.p, pie.delay_old) = (p, 0.023);
+            update(&mut pie, 23);
+            close(pie.p, p + scaled);
+        }
+    }
+
+    #[test]
+    fn a_step_follows_the_trend_and_is_capped_from_a_tenth_on() {
+        let mut pie = pie_with(&[]);
+        (pie.p, pie.delay_old) = (0.05, 0.015);
+        // 0.125*0.020 + 1.25*0.020 = 0.0275, halved.
+        update(&mut pie, 35);
+        close(pie.p, 0.06375);
+        (pie.p, pie.delay_old) = (0.1, 0.015);
+        update(&mut pie, 35);
+        close(pie.p, 0.12);
+        // Downwards there is no cap: 0.125*(-0.010) + 1.25*(-0.030) = -0.03875.
+        update(&mut pie, 5);
+        close(pie.p, 0.08125);
+    }
+
+    #[test]
+    fn it_decays_when_idle() {
+        let mut pie = pie_with(&[]);
+        pie.p = 0.5;
+        // 0.125 * (-0.015) = -0.001875; then times 0.98.
+        update(&mut pie, 0);
+        close(pie.p, 0.4881625);
+    }
+
+    #[test]
+    fn a_burst_passes_for_150_ms_and_the_allowance_comes_back_when_all_is_quiet() {
+        let mut pie = pie_with(&[("derandomize", "false")]);
+        for left in (0..10).rev() {
+            assert_eq!(arrive(&mut pie, 50), Verdict::Pass);
+            update(&mut pie, 100);
+            pie.p = 1.0; // any packet would be taken
+            assert_eq!(pie.burst_allowance, Span(left * 15_000_000_000));
+        }
+        assert_eq!(arrive(&mut pie, 50), Verdict::Drop(EARLY));
+        // p = 0 and a delay below 7.5 ms are not enough while the last one was above; twice below, they are.
+        pie.p = 0.0;
+        update(&mut pie, 7);
+        assert_eq!((pie.p, pie.burst_allowance), (0.0, Span::ZERO));
+        update(&mut pie, 7);
+        assert_eq!((pie.p, pie.burst_allowance), (0.0, Span(150_000_000_000)));
+        // Not while p is above 0.
+        (pie.p, pie.burst_allowance) = (0.5, Span::ZERO);
+        update(&mut pie, 7);
+        assert_eq!(pie.burst_allowance, Span::ZERO);
+    }
+
+    #[test]
+    fn a_quiet_or_short_queue_passes() {
+        let mut pie = pie_with(&[("derandomize", "false"), ("max_burst", "0 s")]);
+        (pie.p, pie.delay_old) = (1.0, 0.030);
+        assert_eq!(arrive(&mut pie, 2), Verdict::Pass, "2000 B wait");
+        assert_eq!(arrive(&mut pie, 3), Verdict::Drop(EARLY));
+        pie.delay_old = 0.007;
+        assert_eq!(arrive(&mut pie, 3), Verdict::Drop(EARLY), "p is not below 0.2");
+        (pie.p, pie.p_sum, pie.params.derandomize) = (0.19, 9.0, true);
+        assert_eq!(arrive(&mut pie, 3), Verdict::Pass);
+    }
+
+    #[test]
+    fn signals_are_spread_and_marks_end_at_a_tenth() {
+        let mut pie = pie_with(&[("max_burst", "0 s")]);
+        (pie.p, pie.delay_old) = (0.0625, 0.030);
+        // Sums of 1/16 are exact: the 13th is 0.8125, below 0.85, and passes whatever is drawn.
+        for _ in 0..13 {
+            assert_eq!(arrive(&mut pie, 50), Verdict::Pass);
+        }
+        assert_eq!(pie.p_sum, 0.8125);
+        pie.p_sum = 8.4375;
+        assert_eq!(arrive(&mut pie, 50), Verdict::Signal(EARLY), "8.5 is one for sure");
+        assert_eq!(pie.p_sum, 0.0);
+        (pie.p, pie.p_sum) = (0.1, 8.5);
+        assert_eq!(arrive(&mut pie, 50), Verdict::Drop(EARLY));
+    }
+}

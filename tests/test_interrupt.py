@@ -21,6 +21,11 @@ def wait_until_simulating(process: "subprocess.Popen[str]") -> None:
     pytest.fail("no simulation began within a minute")
 
 
+def heed_interrupts() -> None:
+    """What runs in the background of a shell, such as these tests, may ignore Ctrl-C and hand that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
     world = tmp_path / "long.toml"
@@ -32,6 +37,7 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
     )
     wait_until_simulating(process)
     process.send_signal(signal.SIGINT)

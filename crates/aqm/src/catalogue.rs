@@ -1,15 +1,22 @@
 //! The list of schemes: a new one is one file in `schemes/` and one line here.
 
+use crate::dual::Dual;
+use crate::fair::{Fair, FairParams};
 use crate::schemes::*;
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{
+    Accounts, Aqm, Carried, Ctx, Discipline, Fate, Fifo, Info, Limit, Observable, PacketView, QueueView, Scheme,
+    Verdict,
+};
 use aqmlab_core::params::Values;
 use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span};
+use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate, Span, Time};
+use std::sync::{PoisonError, RwLock};
 
 /// Parameters being set: name and text.
 pub type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 /// A scheme as the catalogue knows it.
+#[derive(Clone, Copy)]
 pub struct Entry {
     /// Name, family, year, source.
     pub info: &'static Info,
@@ -20,8 +27,13 @@ pub struct Entry {
     /// Its parameters.
     pub params: fn() -> Vec<ParamSpec>,
     values: fn(&str, Pairs, &mut Vec<Problem>) -> Values,
-    build: fn(&str, Pairs, &QueueView) -> Result<AnyAqm, Problems>,
+    build: Build,
+    /// It was published: it is listed, not only known by its name.
+    is_listed: bool,
 }
+
+/// Reads parameters and builds a scheme; the errors carry the path.
+type Build = fn(&str, Pairs, &QueueView) -> Result<Plan, Problems>;
 
 impl Entry {
     /// Every parameter with the value it takes when `pairs` are set; the errors carry `path`.
@@ -31,16 +43,64 @@ impl Entry {
         if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
     }
 
-    /// The scheme for a queue like this one; the errors carry `path`.
-    pub fn build(&self, path: &str, pairs: Pairs, queue: &QueueView) -> Result<AnyAqm, Problems> {
+    /// The scheme for a link's queue like this one; the errors carry `path`.
+    pub fn build(&self, path: &str, pairs: Pairs, queue: &QueueView) -> Result<Plan, Problems> {
         (self.build)(path, pairs, queue)
+    }
+
+    const fn of<S: Scheme>(is_listed: bool, build: Build) -> Self {
+        Self {
+            info: const { &S::INFO },
+            page: S::Params::DOC,
+            observables: S::OBSERVABLES,
+            params: S::Params::specs,
+            values: |path, pairs, problems| read::<S>(path, pairs, problems).values(),
+            build,
+            is_listed,
+        }
     }
 }
 
-/// The scheme called `name`.
-pub fn entry(name: &str) -> Result<&'static Entry, String> {
-    let names: Vec<&str> = CATALOGUE.iter().map(|e| e.info.name).collect();
-    CATALOGUE.iter().find(|e| e.info.name == name).ok_or_else(|| unknown("scheme", name, &names))
+/// Every listed scheme; those from elsewhere come last.
+pub fn entries() -> Vec<Entry> {
+    all().into_iter().filter(|entry| entry.is_listed).collect()
+}
+
+/// The scheme called `name`: a listed one, or `fq-` and the name of any scheme of a single queue.
+///
+/// # Errors
+/// If there is none; the message names the nearest.
+pub fn entry(name: &str) -> Result<Entry, String> {
+    let all = all();
+    let names: Vec<&str> = all.iter().filter(|entry| entry.is_listed).map(|entry| entry.info.name).collect();
+    all.iter().find(|entry| entry.info.name == name).copied().ok_or_else(|| unknown("scheme", name, &names))
+}
+
+fn all() -> Vec<Entry> {
+    let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    [ALONE, COUPLED, FAIR, &elsewhere[..]].concat()
+}
+
+/// Schemes from elsewhere.
+static REGISTERED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
+
+/// Adds a scheme from elsewhere to the catalogue of this process: alone, and in flow queueing as `fq-` and its name.
+///
+/// # Errors
+/// If there is a scheme of that name.
+pub fn register<S: Scheme + Aqm + Send + 'static>() -> Result<(), String> {
+    if entry(S::INFO.name).is_ok() {
+        return Err(format!("there is a scheme called \"{}\" already", S::INFO.name));
+    }
+    let alone: Build = |path, pairs, queue| build::<S, _>(path, pairs, queue, own::<S>).map(Plan::Fifo);
+    let fair: Build = |path, pairs, queue| build_fair::<S>(path, pairs, queue, own::<S>);
+    let entries = [Entry::of::<S>(true, alone), Entry::of::<Fq<S>>(S::FAIR.is_some(), fair)];
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).extend(entries);
+    Ok(())
+}
+
+fn own<S: Scheme + Aqm + Send + 'static>(params: S::Params, queue: &QueueView) -> Result<AnyAqm, String> {
+    S::new(params, queue).map(|scheme| AnyAqm::Own(Box::new(scheme)))
 }
 
 fn read<S: Scheme>(path: &str, pairs: Pairs, problems: &mut Vec<Problem>) -> S::Params {
@@ -49,61 +109,177 @@ fn read<S: Scheme>(path: &str, pairs: Pairs, problems: &mut Vec<Problem>) -> S::
     params
 }
 
-fn build<S: Scheme>(path: &str, pairs: Pairs, queue: &QueueView) -> Result<S, Problems> {
+fn build<S: Scheme, T>(
+    path: &str,
+    pairs: Pairs,
+    queue: &QueueView,
+    make: impl Fn(S::Params, &QueueView) -> Result<T, String>,
+) -> Result<T, Problems> {
     let mut problems = Vec::new();
     let params = read::<S>(path, pairs, &mut problems);
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    S::new(params, queue).map_err(|why| Problems::one(path, why))
+    make(params, queue).map_err(|why| Problems::one(path, why))
+}
+
+/// A scheme for each queue of a link that `queue` describes.
+fn build_fair<S: Scheme>(
+    path: &str,
+    pairs: Pairs,
+    queue: &QueueView,
+    make: fn(S::Params, &QueueView) -> Result<AnyAqm, String>,
+) -> Result<Plan, Problems> {
+    let fq = build::<Fq<S>, _>(path, pairs, queue, Fq::<S>::new)?;
+    let inner = fq.inner;
+    let each = move |queue: &QueueView| make(inner, queue).expect("parameters were checked for a queue like this one");
+    Ok(Plan::Fair(fq.fair, Box::new(each)))
+}
+
+/// A scheme that is built and has no queue yet.
+#[allow(clippy::large_enum_variant)] // lives for the set-up of a run
+pub enum Plan {
+    /// For a single queue.
+    Fifo(AnyAqm),
+    /// One for each queue of flow queueing.
+    Fair(FairParams, Box<dyn Fn(&QueueView) -> AnyAqm + Send>),
+    /// For the two queues of RFC 9332.
+    Dual(DualPi2),
+}
+
+impl Plan {
+    /// The queues of a link that `view` describes; they hold `limit`, mark if `ecn`, and hash flows with `salt`.
+    pub fn queue<P: Carried>(self, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> AnyQueue<P> {
+        match self {
+            Plan::Fifo(scheme) => AnyQueue::Fifo(Fifo::new(scheme, view, limit, ecn)),
+            Plan::Fair(params, make) => AnyQueue::Fair(Box::new(Fair::new(params, make, view, limit, ecn, salt))),
+            Plan::Dual(scheme) => AnyQueue::Dual(Box::new(Dual::new(scheme, view, limit, ecn))),
+        }
+    }
+}
+
+/// Any queue discipline. The single queue comes without an indirection, for it is the one that most runs have.
+#[allow(missing_docs, clippy::large_enum_variant)]
+pub enum AnyQueue<P> {
+    Fifo(Fifo<AnyAqm, P>),
+    Fair(Box<Fair<AnyAqm, P>>),
+    Dual(Box<Dual<P>>),
+}
+
+macro_rules! any_queue {
+    ($self:ident, $queue:ident => $act:expr) => {
+        match $self {
+            AnyQueue::Fifo($queue) => $act,
+            AnyQueue::Fair($queue) => $act,
+            AnyQueue::Dual($queue) => $act,
+        }
+    };
+}
+
+impl<P: Carried> Discipline<P> for AnyQueue<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        any_queue!(self, queue => queue.enqueue(packet, cx))
+    }
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        any_queue!(self, queue => queue.dequeue(cx))
+    }
+    #[inline]
+    fn len(&self) -> u32 {
+        any_queue!(self, queue => queue.len())
+    }
+    fn departures_known(&self) -> bool {
+        any_queue!(self, queue => queue.departures_known())
+    }
+    fn tick_every(&self) -> Option<Span> {
+        any_queue!(self, queue => queue.tick_every())
+    }
+    fn tick(&mut self, cx: &mut Ctx) {
+        any_queue!(self, queue => queue.tick(cx))
+    }
+    fn set_rate(&mut self, rate: Rate) {
+        any_queue!(self, queue => queue.set_rate(rate))
+    }
+    fn observe(&self, i: usize) -> f64 {
+        any_queue!(self, queue => queue.observe(i))
+    }
+    fn accounts(&self) -> Accounts {
+        any_queue!(self, queue => queue.accounts())
+    }
+    fn restart_accounts(&mut self) {
+        any_queue!(self, queue => queue.restart_accounts())
+    }
+    fn accounts_balance(&self) -> bool {
+        any_queue!(self, queue => queue.accounts_balance())
+    }
+}
+
+macro_rules! any_aqm {
+    ($($variant:ident)*; $self:ident, $aqm:ident => $act:expr) => {
+        match $self { $(AnyAqm::$variant($aqm) => $act,)* AnyAqm::Own($aqm) => $act }
+    };
 }
 
 macro_rules! built_in {
     ($($variant:ident)*) => {
-        /// Any scheme of the catalogue. The enum lets a packet reach its scheme without an indirect call.
+        /// Any scheme of a single queue. The enum lets a packet reach its scheme without an indirect call.
         #[allow(missing_docs)]
-        pub enum AnyAqm { $($variant($variant)),* }
+        pub enum AnyAqm {
+            $($variant($variant),)*
+            /// One from elsewhere.
+            Own(Box<dyn Aqm + Send>),
+        }
 
-        /// Every scheme.
-        pub static CATALOGUE: &[Entry] = &[$(Entry {
-            info: &$variant::INFO,
-            page: <<$variant as Scheme>::Params as ParamSet>::DOC,
-            observables: $variant::OBSERVABLES,
-            params: <<$variant as Scheme>::Params as ParamSet>::specs,
-            values: |path, pairs, problems| read::<$variant>(path, pairs, problems).values(),
-            build: |path, pairs, queue| build::<$variant>(path, pairs, queue).map(AnyAqm::$variant),
-        }),*];
+        /// The schemes of a single queue.
+        static ALONE: &[Entry] = &[$(Entry::of::<$variant>(true, |path, pairs, queue| {
+            build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| Plan::Fifo(AnyAqm::$variant(scheme)))
+        })),*];
+
+        /// The same in flow queueing.
+        static FAIR: &[Entry] = &[$(Entry::of::<Fq<$variant>>($variant::FAIR.is_some(), |path, pairs, queue| {
+            build_fair::<$variant>(path, pairs, queue, |params, queue| $variant::new(params, queue).map(AnyAqm::$variant))
+        })),*];
 
         impl Aqm for AnyAqm {
             #[inline]
+            fn draws(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
+                any_aqm!($($variant)*; self, aqm => aqm.draws(packet, queue, cx))
+            }
+            #[inline]
             fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-                match self { $(Self::$variant(aqm) => aqm.on_enqueue(packet, queue, cx)),* }
+                any_aqm!($($variant)*; self, aqm => aqm.on_enqueue(packet, queue, cx))
             }
             #[inline]
             fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-                match self { $(Self::$variant(aqm) => aqm.on_dequeue(packet, queue, cx)),* }
+                any_aqm!($($variant)*; self, aqm => aqm.on_dequeue(packet, queue, cx))
             }
             fn acts_on_dequeue(&self) -> bool {
-                match self { $(Self::$variant(aqm) => aqm.acts_on_dequeue()),* }
+                any_aqm!($($variant)*; self, aqm => aqm.acts_on_dequeue())
             }
             fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
-                match self { $(Self::$variant(aqm) => aqm.on_overflow(queue, cx)),* }
+                any_aqm!($($variant)*; self, aqm => aqm.on_overflow(queue, cx))
             }
             fn on_empty(&mut self, cx: &mut Ctx) {
-                match self { $(Self::$variant(aqm) => aqm.on_empty(cx)),* }
+                any_aqm!($($variant)*; self, aqm => aqm.on_empty(cx))
             }
             fn tick_every(&self) -> Option<Span> {
-                match self { $(Self::$variant(aqm) => aqm.tick_every()),* }
+                any_aqm!($($variant)*; self, aqm => aqm.tick_every())
             }
             fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
-                match self { $(Self::$variant(aqm) => aqm.on_tick(queue, cx)),* }
+                any_aqm!($($variant)*; self, aqm => aqm.on_tick(queue, cx))
             }
             fn observe(&self, i: usize) -> f64 {
-                match self { $(Self::$variant(aqm) => aqm.observe(i)),* }
+                any_aqm!($($variant)*; self, aqm => aqm.observe(i))
             }
         }
     };
 }
+
+/// The schemes of other disciplines.
+static COUPLED: &[Entry] = &[Entry::of::<DualPi2>(true, |path, pairs, queue| {
+    build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(Plan::Dual)
+})];
 
 built_in! {
     DropTail

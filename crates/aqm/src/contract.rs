@@ -1,14 +1,15 @@
 //! What every scheme must satisfy, put to it through the queue that hosts it.
 //!
-//! Public, so that a scheme written elsewhere can be put to the same test: [`check`] takes any [`Aqm`].
+//! Public, so that a scheme written elsewhere can be put to the same test: [`suite`] runs all of it, [`check`] one course
+//! of events.
 
-use crate::{Aqm, Carried, Ctx, Fifo, Limit, Observable, QueueView};
+use crate::{Aqm, Carried, Ctx, Discipline, Ecn, Fifo, Limit, Observable, QueueView};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// One thing that happens to a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// A packet of this size arrives.
+    /// A packet of this size arrives, of the next of three flows.
     Arrive(u32),
     /// The link asks for a packet.
     Depart,
@@ -21,8 +22,16 @@ pub enum Step {
 pub struct Numbered {
     number: u64,
     size: u32,
-    ect: bool,
+    ecn: Ecn,
     marked: bool,
+}
+
+impl Numbered {
+    /// Three flows; of those that speak ECN one is classic and one L4S.
+    fn new(number: u64, size: u32, ect: bool) -> Self {
+        let ecn = if ect { [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct][(number % 3) as usize] } else { Ecn::NotEct };
+        Self { number, size, ecn, marked: false }
+    }
 }
 
 impl Carried for Numbered {
@@ -30,10 +39,13 @@ impl Carried for Numbered {
         self.size
     }
     fn flow(&self) -> u32 {
-        0
+        (self.number % 3) as u32
     }
-    fn is_ect(&self) -> bool {
-        self.ect
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn class(&self) -> u8 {
+        (self.number % 3) as u8
     }
     fn mark(&mut self) {
         self.marked = true;
@@ -45,13 +57,11 @@ impl Carried for Numbered {
 pub struct End {
     departed: Vec<(u64, bool)>,
     observed: Vec<f64>,
+    /// Packets dropped or marked.
+    pub signalled: u64,
 }
 
-/// Puts the scheme to `steps`; the error says which clause of the contract it broke.
-///
-/// The queue is that of [`bench::queue`], with room for 100 packets. The clauses: accounts balance after every step;
-/// packets leave in the order in which they joined; only ECN-capable packets (`ect`) are marked; a scheme that does not
-/// act on departures signals none; every observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
+/// Puts a scheme to `steps` in the single queue of [`bench::queue`]; see [`check_queue`].
 pub fn check(
     scheme: impl Aqm,
     observables: &[Observable],
@@ -59,51 +69,132 @@ pub fn check(
     ect: bool,
     seed: u64,
 ) -> Result<End, String> {
-    let mut host = Host {
-        fifo: Fifo::new(scheme, bench::queue(0), Limit::Packets(100), true),
-        rng: Stream::new(seed, "contract", 0),
-        now: Time::ZERO,
-        next_tick: Time::ZERO,
-    };
+    check_queue(Fifo::new(scheme, bench::queue(0), bench::LIMIT, true), observables, steps, ect, seed)
+}
+
+/// Puts a queue under a scheme to `steps`; the error says which clause of the contract it broke.
+///
+/// The clauses: accounts balance after every step; packets of a flow leave in the order in which they joined; only
+/// ECN-capable packets (some are, if `ect`) are marked; a scheme that does not act on departures signals none; every
+/// observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
+pub fn check_queue(
+    queue: impl Discipline<Numbered>,
+    observables: &[Observable],
+    steps: &[Step],
+    ect: bool,
+    seed: u64,
+) -> Result<End, String> {
+    let rng = Stream::new(seed, "contract", 0);
+    let mut host = Host { queue, rng, now: Time::ZERO, next_tick: Time::ZERO };
     let (mut number, mut departed) = (0, Vec::new());
     for step in steps {
         match *step {
             Step::Arrive(size) => {
                 number += 1;
-                host.with(|fifo, cx| fifo.enqueue(Numbered { number, size, ect, marked: false }, cx));
+                host.with(|queue, cx| queue.enqueue(Numbered::new(number, size, ect), cx));
             }
             Step::Depart => departed.extend(host.depart()?),
             Step::Wait(span) => host.wait(span),
         }
         host.verify(observables)?;
     }
-    if departed.windows(2).any(|pair| pair[0].number >= pair[1].number) {
-        return Err("packets left out of order".into());
+    for flow in 0..3 {
+        let order: Vec<u64> = departed.iter().filter(|p| p.flow() == flow).map(|p| p.number).collect();
+        if order.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err("packets of a flow left out of order".into());
+        }
     }
-    if departed.iter().any(|packet| packet.marked && !packet.ect) {
+    if departed.iter().any(|packet| packet.marked && !packet.ecn.is_capable()) {
         return Err("a packet that cannot carry a mark was marked".into());
     }
-    let observed = (0..observables.len()).map(|i| host.fifo.scheme().observe(i)).collect();
-    Ok(End { departed: departed.iter().map(|packet| (packet.number, packet.marked)).collect(), observed })
+    let observed = (0..observables.len()).map(|i| host.queue.observe(i)).collect();
+    let signalled = host.signalled();
+    Ok(End { departed: departed.iter().map(|packet| (packet.number, packet.marked)).collect(), observed, signalled })
 }
 
-struct Host<A> {
-    fifo: Fifo<A, Numbered>,
+/// Asks a link for `ms` packets, one a millisecond: the rate of [`bench::queue`] for packets of 1000 B.
+fn idle_ms(ms: usize) -> impl Iterator<Item = Step> {
+    [Step::Depart, Step::Wait(Span(1_000_000_000))].into_iter().cycle().take(2 * ms)
+}
+
+fn burst(packets: usize) -> impl Iterator<Item = Step> {
+    std::iter::repeat_n(Step::Arrive(1000), packets)
+}
+
+const HOUR: Step = Step::Wait(Span(3_600_000_000_000_000));
+
+/// A random course: up to five packets offered for each one taken.
+fn random_course(rng: &mut Stream) -> Vec<Step> {
+    let arrivals = 1.0 + 9.0 * rng.uniform();
+    let step = |_| match rng.uniform() * (arrivals + 3.0) {
+        kind if kind < arrivals => Step::Arrive(40 + (8960.0 * rng.uniform()) as u32),
+        kind if kind < arrivals + 2.0 => Step::Depart,
+        _ => Step::Wait(Span((2e10 * rng.uniform()) as u64)),
+    };
+    (0..600).map(step).collect()
+}
+
+/// A clause of the contract, and what was found.
+pub type Clause = (&'static str, Result<(), String>);
+
+/// Puts queues under a scheme, as `make` makes them, to the whole contract. They must be alike, with the view of
+/// [`bench::queue`] and the limit [`bench::LIMIT`]. `spares_light_load`: it signals nothing at half the link's rate in
+/// bursts of 8 packets.
+pub fn suite<Q: Discipline<Numbered>>(
+    make: impl Fn() -> Q,
+    observables: &[Observable],
+    spares_light_load: bool,
+) -> Vec<Clause> {
+    let put = |steps: &[Step], seed: u64| check_queue(make(), observables, steps, true, seed);
+    let around = |middle: Step| {
+        let busy = || burst(150).chain(idle_ms(150));
+        let steps: Vec<Step> = busy().chain([middle]).chain(busy()).collect();
+        put(&steps, 1).map(drop)
+    };
+    let courses = || (0..40).map(|seed| (seed, random_course(&mut Stream::new(seed, "course", 0))));
+    let full: Vec<Step> = burst(150).chain([HOUR]).chain(burst(150)).chain(idle_ms(150)).collect();
+    let light: Vec<Step> = (0..50).flat_map(|_| burst(8).chain(idle_ms(16))).collect();
+    let repeat = |(seed, steps): (u64, Vec<Step>)| match (put(&steps, seed), put(&steps, seed)) {
+        (Ok(first), Ok(second)) if first == second => Ok(()),
+        (Ok(_), Ok(_)) => Err(format!("two runs of random course {seed} end differently")),
+        (Err(why), _) | (_, Err(why)) => Err(format!("random course {seed}: {why}")),
+    };
+    let mut clauses: Vec<Clause> = vec![
+        ("an empty queue and its updates are harmless", put(&[Step::Depart, HOUR, Step::Depart], 1).map(drop)),
+        ("an hour of silence is harmless", around(HOUR)),
+        ("an hour at a full queue is harmless", put(&full, 1).map(drop)),
+        ("random courses keep order, accounts and bounds, and repeat", courses().try_for_each(repeat)),
+    ];
+    if spares_light_load {
+        let told = put(&light, 1).and_then(|end| match end.signalled {
+            0 => Ok(()),
+            n => Err(format!("{n} of 400 packets were signalled at half the link's rate")),
+        });
+        clauses.push(("a light load is never signalled", told));
+    }
+    clauses
+}
+
+struct Host<Q> {
+    queue: Q,
     rng: Stream,
     now: Time,
     next_tick: Time,
 }
 
-impl<A: Aqm> Host<A> {
-    fn with<T>(&mut self, act: impl FnOnce(&mut Fifo<A, Numbered>, &mut Ctx) -> T) -> T {
-        act(&mut self.fifo, &mut Ctx { now: self.now, rng: &mut self.rng })
+impl<Q: Discipline<Numbered>> Host<Q> {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Q, &mut Ctx) -> T) -> T {
+        act(&mut self.queue, &mut Ctx { now: self.now, rng: &mut self.rng })
+    }
+
+    fn signalled(&self) -> u64 {
+        self.queue.accounts().dropped + self.queue.accounts().marked
     }
 
     fn depart(&mut self) -> Result<Option<Numbered>, String> {
-        let signals = |fifo: &Fifo<A, Numbered>| fifo.accounts().dropped + fifo.accounts().marked;
-        let before = signals(&self.fifo);
-        let departed = self.with(Fifo::dequeue);
-        if signals(&self.fifo) != before && !self.fifo.scheme().acts_on_dequeue() {
+        let before = self.signalled();
+        let departed = self.with(Q::dequeue);
+        if self.signalled() != before && self.queue.departures_known() {
             return Err("signals on departure, but says that it does not act on departures".into());
         }
         Ok(departed.map(|(packet, _)| packet))
@@ -111,10 +202,10 @@ impl<A: Aqm> Host<A> {
 
     fn wait(&mut self, span: Span) {
         let end = self.now + span;
-        if let Some(period) = self.fifo.scheme().tick_every() {
+        if let Some(period) = self.queue.tick_every() {
             while self.next_tick <= end {
                 self.now = self.next_tick;
-                self.with(Fifo::tick);
+                self.with(Q::tick);
                 self.next_tick += period;
             }
         }
@@ -122,11 +213,11 @@ impl<A: Aqm> Host<A> {
     }
 
     fn verify(&self, observables: &[Observable]) -> Result<(), String> {
-        if !self.fifo.accounts_balance() {
-            return Err(format!("accounts do not balance: {:?}", self.fifo.accounts()));
+        if !self.queue.accounts_balance() {
+            return Err(format!("accounts do not balance: {:?}", self.queue.accounts()));
         }
         for (i, observable) in observables.iter().enumerate() {
-            let value = self.fifo.scheme().observe(i);
+            let value = self.queue.observe(i);
             if !value.is_finite() {
                 return Err(format!("{} is {value}", observable.name));
             }
@@ -143,15 +234,19 @@ pub mod bench {
     use super::*;
     use crate::PacketView;
 
+    /// How much may wait in it.
+    pub const LIMIT: Limit = Limit::Packets(100);
+
     /// A queue with `packets` waiting.
     pub fn queue(packets: u32) -> QueueView {
         let bytes = u64::from(packets) * 1000;
-        QueueView { packets, bytes, ..QueueView::empty(Rate(8e6), 50.0) }
+        QueueView { packets, bytes, ..QueueView::empty(Rate(8e6), 50.0, 100.0) }
     }
 
     /// A packet of 1000 B.
     pub fn packet() -> PacketView {
-        PacketView { size: 1000, flow: 0, rtt: None, enqueued_at: Time::ZERO, can_mark: false }
+        let (rtt, ecn) = (None, Ecn::NotEct);
+        PacketView { size: 1000, flow: 0, rtt, class: 0, enqueued_at: Time::ZERO, ecn, can_mark: false }
     }
 
     /// A random stream.

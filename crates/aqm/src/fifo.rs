@@ -1,50 +1,9 @@
-//! One queue, one scheme: owns the packets and does all marking, dropping and counting.
+//! One queue, one scheme.
 
-use crate::{Aqm, Ctx, OVERFLOW, PacketView, QueueView, Verdict, Why};
+use crate::discipline::view;
+use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Fate, Limit, MATCH, OVERFLOW, PacketView, QueueView, Why};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
-
-/// A packet as its host carries it.
-pub trait Carried {
-    /// Size on the wire, bytes.
-    fn size(&self) -> u32;
-    /// Which flow it belongs to.
-    fn flow(&self) -> u32;
-    /// It is ECN-capable.
-    fn is_ect(&self) -> bool;
-    /// The round-trip time that its sender announces, if it does.
-    fn rtt(&self) -> Option<Span> {
-        None
-    }
-    /// Sets the congestion-experienced mark.
-    fn mark(&mut self);
-}
-
-/// How much may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// So many packets.
-    Packets(u32),
-    /// So many bytes.
-    Bytes(u64),
-}
-
-/// What has happened at a queue since its start or the last [`Fifo::restart_accounts`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Accounts {
-    /// Packets offered.
-    pub arrived: u64,
-    /// Packets that left from the head to be sent.
-    pub departed: u64,
-    /// Packets dropped, at the tail or at the head.
-    pub dropped: u64,
-    /// Packets marked.
-    pub marked: u64,
-    /// Dropped packets by reason.
-    pub drops: Vec<(Why, u64)>,
-    /// Packets that waited when the accounts were opened.
-    pub waiting_at_start: u64,
-}
 
 struct Waiting<P> {
     packet: P,
@@ -61,28 +20,6 @@ pub struct Fifo<A, P> {
     accounts: Accounts,
 }
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It goes on as it was.
-    Kept,
-    /// It goes on with a congestion mark.
-    Marked,
-    /// It is gone.
-    Dropped(Why),
-}
-
-/// Mark or drop: the three meanings of a signal, decided here and nowhere else.
-#[inline]
-fn fate(verdict: Verdict, can_mark: bool) -> Fate {
-    match verdict {
-        Verdict::Pass => Fate::Kept,
-        Verdict::Signal(_) | Verdict::MarkOnly(_) if can_mark => Fate::Marked,
-        Verdict::MarkOnly(_) => Fate::Kept,
-        Verdict::Signal(why) | Verdict::Drop(why) => Fate::Dropped(why),
-    }
-}
-
 impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// An empty queue, which `view` describes; `ecn` lets it mark instead of dropping.
     pub fn new(scheme: A, view: QueueView, limit: Limit, ecn: bool) -> Self {
@@ -92,6 +29,12 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         };
         let waiting = VecDeque::with_capacity(room + 1);
         Self { scheme, waiting, view, limit, ecn, accounts: Accounts::default() }
+    }
+
+    /// An empty queue among others that share a limit: it holds what it is given.
+    pub(crate) fn shared(scheme: A, view: QueueView, ecn: bool) -> Self {
+        let limit = Limit::Bytes(u64::MAX);
+        Self { scheme, waiting: VecDeque::new(), view, limit, ecn, accounts: Accounts::default() }
     }
 
     /// The scheme.
@@ -104,42 +47,70 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         &self.view
     }
 
-    /// Packets waiting.
+    /// When the packet at the head joined.
+    pub(crate) fn head_since(&self) -> Option<Time> {
+        self.waiting.front().map(|head| head.since)
+    }
+
+    /// Drops the packet at the head for want of room, and tells the scheme.
+    pub(crate) fn overflow_at_head(&mut self, cx: &mut Ctx) {
+        if self.remove(0).is_some() {
+            self.scheme.on_overflow(&self.view, cx);
+            self.accounts.drop(OVERFLOW, 1);
+        }
+    }
+
+    fn remove(&mut self, index: usize) -> Option<Waiting<P>> {
+        let removed = self.waiting.remove(index)?;
+        self.view.packets -= 1;
+        self.view.bytes -= u64::from(removed.packet.size());
+        Some(removed)
+    }
+
+    /// Draws packets at random beside the arriving one; whether one was of its flow.
+    fn draw(&mut self, shown: &PacketView, draws: u32, cx: &mut Ctx) -> bool {
+        let mut found = false;
+        for _ in 0..draws {
+            let drawn = (cx.rng.uniform() * self.waiting.len() as f64) as usize;
+            if self.waiting.get(drawn).is_some_and(|drawn| drawn.packet.flow() == shown.flow) {
+                self.remove(drawn);
+                self.accounts.drop(MATCH, 1);
+                found = true;
+            }
+        }
+        found
+    }
+
+    fn mark(&mut self, packet: &mut P) {
+        self.accounts.marked += 1;
+        packet.mark();
+    }
+
+    fn refuse(&mut self, why: Why) -> Fate {
+        self.accounts.drop(why, 1);
+        Fate::Dropped(why)
+    }
+}
+
+impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline]
-    pub fn len(&self) -> u32 {
-        self.view.packets
-    }
-
-    /// No packet waits.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// The link's rate is another from now on.
-    pub fn set_rate(&mut self, rate: Rate) {
-        self.view.rate = rate;
-    }
-
-    /// Offers a packet; unless it is dropped, it waits now, marked or not.
-    #[inline]
-    pub fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
         self.accounts.arrived += 1;
         self.view.arrived_packets += 1;
         self.view.arrived_bytes += u64::from(size);
-        if self.is_full(size) {
+        if self.limit.is_reached(self.view.packets, self.view.bytes, size) {
             self.scheme.on_overflow(&self.view, cx);
-            self.count_drop(OVERFLOW);
-            return Fate::Dropped(OVERFLOW);
+            return self.refuse(OVERFLOW);
         }
-        let can_mark = self.ecn && packet.is_ect();
-        let shown = PacketView { size, flow: packet.flow(), rtt: packet.rtt(), enqueued_at: cx.now, can_mark };
-        let fate = fate(self.scheme.on_enqueue(&shown, &self.view, cx), can_mark);
+        let shown = view(&packet, cx.now, self.ecn);
+        let draws = self.scheme.draws(&shown, &self.view, cx);
+        if draws > 0 && self.draw(&shown, draws, cx) {
+            return self.refuse(MATCH);
+        }
+        let fate = Fate::of(self.scheme.on_enqueue(&shown, &self.view, cx), shown.can_mark);
         match fate {
-            Fate::Dropped(why) => {
-                self.count_drop(why);
-                return fate;
-            }
+            Fate::Dropped(why) => return self.refuse(why),
             Fate::Marked => self.mark(&mut packet),
             Fate::Kept => {}
         }
@@ -149,18 +120,16 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         fate
     }
 
-    /// Takes the next packet to send and the time since it joined; `None` tells the scheme that the link idles.
     #[inline]
-    pub fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         while let Some(Waiting { mut packet, since }) = self.waiting.pop_front() {
-            let size = packet.size();
+            debug_assert!(self.head_since().is_none_or(|next| next >= since), "first in, first out");
             self.view.packets -= 1;
-            self.view.bytes -= u64::from(size);
-            let can_mark = self.ecn && packet.is_ect();
-            let shown = PacketView { size, flow: packet.flow(), rtt: packet.rtt(), enqueued_at: since, can_mark };
-            match fate(self.scheme.on_dequeue(&shown, &self.view, cx), can_mark) {
+            self.view.bytes -= u64::from(packet.size());
+            let shown = view(&packet, since, self.ecn);
+            match Fate::of(self.scheme.on_dequeue(&shown, &self.view, cx), shown.can_mark) {
                 Fate::Dropped(why) => {
-                    self.count_drop(why);
+                    self.accounts.drop(why, 1);
                     continue;
                 }
                 Fate::Marked => self.mark(&mut packet),
@@ -173,48 +142,42 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         None
     }
 
-    /// Runs the scheme's periodic update.
-    pub fn tick(&mut self, cx: &mut Ctx) {
+    #[inline]
+    fn len(&self) -> u32 {
+        self.view.packets
+    }
+
+    fn departures_known(&self) -> bool {
+        !self.scheme.acts_on_dequeue()
+    }
+
+    fn tick_every(&self) -> Option<Span> {
+        self.scheme.tick_every()
+    }
+
+    fn tick(&mut self, cx: &mut Ctx) {
         self.scheme.on_tick(&self.view, cx);
     }
 
-    /// What has happened so far.
-    pub fn accounts(&self) -> &Accounts {
-        &self.accounts
+    fn set_rate(&mut self, rate: Rate) {
+        self.view.rate = rate;
     }
 
-    /// Opens new accounts, as at the end of a warm-up.
-    pub fn restart_accounts(&mut self) {
-        self.accounts = Accounts { waiting_at_start: self.waiting.len() as u64, ..Accounts::default() };
+    fn observe(&self, i: usize) -> f64 {
+        self.scheme.observe(i)
     }
 
-    /// arrived + waiting at the start = departed + dropped + waiting now, to the packet; and reasons add up.
-    pub fn accounts_balance(&self) -> bool {
-        let a = &self.accounts;
-        a.arrived + a.waiting_at_start == a.departed + a.dropped + self.waiting.len() as u64
-            && a.dropped == a.drops.iter().map(|(_, n)| n).sum::<u64>()
+    fn accounts(&self) -> Accounts {
+        self.accounts.clone()
+    }
+
+    fn restart_accounts(&mut self) {
+        self.accounts = Accounts::open(self.waiting.len() as u64);
+    }
+
+    fn accounts_balance(&self) -> bool {
+        self.accounts.balance(self.waiting.len() as u64)
             && self.view.packets as usize == self.waiting.len()
             && self.view.bytes == self.waiting.iter().map(|w| u64::from(w.packet.size())).sum::<u64>()
-    }
-
-    #[inline]
-    fn is_full(&self, size: u32) -> bool {
-        match self.limit {
-            Limit::Packets(packets) => self.view.packets >= packets,
-            Limit::Bytes(bytes) => self.view.bytes + u64::from(size) > bytes,
-        }
-    }
-
-    fn count_drop(&mut self, why: Why) {
-        self.accounts.dropped += 1;
-        match self.accounts.drops.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, count)) => *count += 1,
-            None => self.accounts.drops.push((why, 1)),
-        }
-    }
-
-    fn mark(&mut self, packet: &mut P) {
-        self.accounts.marked += 1;
-        packet.mark();
     }
 }

@@ -4,21 +4,54 @@
 //! simulators, of TCP or of a packet's real form, so the same code decides in a simulation and on real traffic.
 //!
 //! ```text
-//!   catalogue   the list of schemes: one line each
-//!   schemes/    one file per scheme, reading like the paper's pseudocode
-//!   fifo        the queue discipline that owns the packets, counts, marks and drops
-//!   contract    what every scheme must satisfy; public, so that yours can be put to it
+//!   catalogue    the list of schemes: one line each
+//!   schemes/     one file per scheme, reading like the paper's pseudocode
+//!   discipline   what owns the packets, counts, marks and drops
+//!   fifo, fair, dual   the queue disciplines: one queue; a queue per flow; a classic and a low-latency queue
+//!   contract     what every scheme must satisfy; public, so that yours can be put to it
 //! ```
 
 pub mod catalogue;
 pub mod contract;
+pub mod discipline;
+pub mod dual;
+pub mod fair;
 pub mod fifo;
 pub mod schemes;
 
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 
-pub use catalogue::{AnyAqm, CATALOGUE, Entry, entry};
-pub use fifo::{Accounts, Carried, Fate, Fifo, Limit};
+pub use catalogue::{AnyAqm, AnyQueue, Entry, Plan, entries, entry, register};
+pub use discipline::{Accounts, Carried, Discipline, Fate, Limit};
+pub use fifo::Fifo;
+
+/// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECT(0): ECN-capable, classic.
+    Ect0,
+    /// ECT(1): ECN-capable, low latency, low loss, scalable throughput (L4S).
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl Ecn {
+    /// It can carry a mark.
+    #[inline]
+    pub fn is_capable(self) -> bool {
+        self != Ecn::NotEct
+    }
+
+    /// It belongs into the low-latency queue: ECT(1), or CE whatever it was (RFC 9331, section 5.1).
+    #[inline]
+    pub fn is_l4s(self) -> bool {
+        matches!(self, Ecn::Ect1 | Ecn::Ce)
+    }
+}
 
 /// What a scheme may see of a packet: no payload, no transport header.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +62,12 @@ pub struct PacketView {
     pub flow: u32,
     /// Round-trip time that its sender announces (Explicit RTT Notification), if it does.
     pub rtt: Option<Span>,
+    /// Class selector of its DSCP, 0 to 7 (RFC 2474).
+    pub class: u8,
     /// When it joined the queue.
     pub enqueued_at: Time,
+    /// ECN field of its header.
+    pub ecn: Ecn,
     /// It can carry a mark: ECN-capable, and this queue marks.
     pub can_mark: bool,
 }
@@ -44,6 +81,8 @@ pub struct QueueView {
     pub bytes: u64,
     /// Queue length that schemes with a reference aim at, packets.
     pub target: f64,
+    /// Buffer: how much may wait, packets.
+    pub limit: f64,
     /// Rate of the link.
     pub rate: Rate,
     /// Packets offered so far: accepted, marked or dropped, the one being judged included.
@@ -54,8 +93,8 @@ pub struct QueueView {
 
 impl QueueView {
     /// A queue before the first packet.
-    pub fn empty(rate: Rate, target: f64) -> Self {
-        Self { packets: 0, bytes: 0, target, rate, arrived_packets: 0, arrived_bytes: 0 }
+    pub fn empty(rate: Rate, target: f64, limit: f64) -> Self {
+        Self { packets: 0, bytes: 0, target, limit, rate, arrived_packets: 0, arrived_bytes: 0 }
     }
 }
 
@@ -84,6 +123,8 @@ pub const OVERFLOW: Why = "overflow";
 pub const EARLY: Why = "early";
 /// The scheme drops every packet in its present state.
 pub const FORCED: Why = "forced";
+/// A packet of the same flow was drawn from the queue; both are dropped.
+pub const MATCH: Why = "match";
 
 /// What a scheme wants done with the packet it was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +142,19 @@ pub enum Verdict {
 /// Decides the fate of the packets of one queue. It answers; it never touches the packet.
 #[allow(unused_variables)]
 pub trait Aqm {
+    /// A packet asks to join: how many of those waiting are drawn at random beside it, one after the other. Each drawn
+    /// one that is of its flow is dropped, and then so is the arriving one ([`MATCH`]); else `on_enqueue` judges it.
+    #[inline]
+    fn draws(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
+        0
+    }
     /// A packet asks to join the tail.
     #[inline]
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
-    /// Whether [`Aqm::on_dequeue`] does anything. If not, a departure is known as soon as a packet is accepted, and a
-    /// host may save itself the events.
+    /// Whether [`Aqm::on_dequeue`] or [`Aqm::draws`] does anything. If not, a departure is known as soon as a packet is
+    /// accepted, and a host may save itself the events.
     fn acts_on_dequeue(&self) -> bool {
         false
     }
@@ -149,6 +196,19 @@ pub struct Observable {
 /// The drop (or mark) probability, which most schemes show first.
 pub const P: Observable = Observable { name: "p", unit: "ratio", doc: "drop probability of an arriving packet" };
 
+/// The kinds of schemes.
+pub const FAMILIES: [&str; 9] = [
+    "baseline",
+    "red",
+    "load-based",
+    "control theory",
+    "optimisation",
+    "neuron",
+    "fuzzy",
+    "flow-aware",
+    "fair queueing",
+];
+
 /// What a catalogue says of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
@@ -156,7 +216,7 @@ pub struct Info {
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
-    /// Kind of controller: `baseline`, `red`, `control theory`, `optimisation` or `neuron`.
+    /// Kind of controller: one of [`FAMILIES`].
     pub family: &'static str,
     /// Year of publication.
     pub year: u32,
@@ -169,9 +229,11 @@ pub struct Info {
 }
 
 /// A scheme that can be built from declared parameters. The doc comment of its parameters is its page.
-pub trait Scheme: Aqm + Sized {
+pub trait Scheme: Sized {
     /// What the catalogue says of it.
     const INFO: Info;
+    /// What the catalogue says of its use in the queues of flow queueing, where that was published on its own.
+    const FAIR: Option<Info> = None;
     /// What it shows for plots.
     const OBSERVABLES: &'static [Observable];
     /// Its declared parameters.

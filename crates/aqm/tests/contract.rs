@@ -1,9 +1,9 @@
 //! Every scheme of the catalogue is put to the contract; none is named, so a new one is tested by being listed.
 
 use aqmlab_aqm::contract;
-use aqmlab_aqm::contract::{End, Step, bench};
-use aqmlab_aqm::{AnyAqm, Aqm, CATALOGUE, Carried, Ctx, Entry, Fifo, Limit, PacketView, QueueView, Verdict, entry};
-use aqmlab_core::{Rate, Span, Stream, Time};
+use aqmlab_aqm::contract::{End, Numbered, Step, bench};
+use aqmlab_aqm::{AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Verdict, entries, entry};
+use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
@@ -24,24 +24,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-const HOUR: Span = Span(3_600_000_000_000_000);
-
-/// Packets that fill the queue, and some more.
-fn burst() -> impl Iterator<Item = Step> {
-    (0..150).map(|_| Step::Arrive(1000))
+/// An empty queue under a scheme with its defaults.
+fn queue(scheme: &Entry) -> AnyQueue<Numbered> {
+    let built = scheme.build(scheme.info.name, &[], &bench::queue(0)).expect("defaults build: tested below");
+    built.queue(bench::queue(0), bench::LIMIT, true, 7)
 }
 
-/// Puts a scheme of the catalogue, with its defaults, to `steps`.
+/// Every listed scheme, and one that is not: flow queueing with RED.
+fn schemes() -> Vec<Entry> {
+    entries().into_iter().chain([entry("fq-red").unwrap()]).collect()
+}
+
 fn check(scheme: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End, String> {
-    let built = scheme.build(scheme.info.name, &[], &bench::queue(0)).map_err(|problems| problems.to_string())?;
-    contract::check(built, scheme.observables, steps, ect, seed)
-}
-
-fn put_all_to(steps: &[Step]) -> Result<(), String> {
-    CATALOGUE.iter().try_for_each(|scheme| match check(scheme, steps, true, 1) {
-        Ok(_) => Ok(()),
-        Err(why) => Err(format!("{}: {why}", scheme.info.name)),
-    })
+    contract::check_queue(queue(scheme), scheme.observables, steps, ect, seed)
 }
 
 proptest! {
@@ -49,67 +44,50 @@ proptest! {
 
     #[test]
     fn every_scheme_keeps_the_contract_and_equal_inputs_give_equal_ends(steps in steps(), ect: bool, seed: u64) {
-        for scheme in CATALOGUE {
-            let end = check(scheme, &steps, ect, seed);
+        for scheme in schemes() {
+            let end = check(&scheme, &steps, ect, seed);
             prop_assert!(end.is_ok(), "{}: {:?}", scheme.info.name, end);
-            prop_assert_eq!(end, check(scheme, &steps, ect, seed), "{}", scheme.info.name);
+            prop_assert_eq!(end, check(&scheme, &steps, ect, seed), "{}", scheme.info.name);
         }
     }
 
     /// At most half the link's rate, in bursts of up to 8 packets where 100 may wait and 50 are aimed at.
     #[test]
     fn a_light_load_is_never_signalled(
-        bursts in prop::collection::vec((1u64..=8, 1u64..=30), 1..60),
+        bursts in prop::collection::vec((1usize..=8, 1usize..=30), 1..60),
         seed: u64,
     ) {
-        for scheme in CATALOGUE {
-            let mut queue = IdleQueue::under(scheme, seed);
-            for (packets, gap) in &bursts {
-                queue.burst(*packets, packets + gap.max(packets));
-            }
-            prop_assert_eq!(queue.signalled(), 0, "{}", scheme.info.name);
+        let arrive = |packets| std::iter::repeat_n(Step::Arrive(1000), packets);
+        let take = |ms| [Step::Depart, Step::Wait(Span(1_000_000_000))].into_iter().cycle().take(2 * ms);
+        let steps: Vec<Step> =
+            bursts.iter().flat_map(|(packets, gap)| arrive(*packets).chain(take(packets + gap.max(packets)))).collect();
+        for scheme in schemes() {
+            let end = check(&scheme, &steps, true, seed);
+            prop_assert_eq!(end.map(|end| end.signalled), Ok(0), "{}", scheme.info.name);
         }
     }
 }
 
 #[test]
-fn an_hour_of_silence_is_harmless() {
-    let before_and_after: Vec<Step> = burst().chain([Step::Depart; 150]).collect();
-    let steps: Vec<Step> =
-        [&before_and_after[..], &[Step::Wait(HOUR)], &before_and_after[..]].into_iter().flatten().copied().collect();
-    assert_eq!(put_all_to(&steps), Ok(()));
-    for scheme in CATALOGUE {
-        let mut queue = IdleQueue::under(scheme, 1);
-        queue.wait(HOUR);
-        queue.burst(8, 8);
-        assert_eq!(queue.signalled(), 0, "{}", scheme.info.name);
+fn every_scheme_passes_the_public_suite() {
+    for scheme in schemes() {
+        for (clause, outcome) in contract::suite(|| queue(&scheme), scheme.observables, true) {
+            assert_eq!(outcome, Ok(()), "{}: {clause}", scheme.info.name);
+        }
     }
 }
 
 #[test]
-fn an_hour_at_a_full_queue_is_harmless() {
-    let steps: Vec<Step> =
-        burst().chain([Step::Wait(HOUR)]).chain(burst()).chain([Step::Depart; 150]).chain(burst()).collect();
-    assert_eq!(put_all_to(&steps), Ok(()));
-}
-
-#[test]
-fn nothing_at_all_is_harmless() {
-    assert_eq!(put_all_to(&[]), Ok(()));
-    assert_eq!(put_all_to(&[Step::Depart, Step::Wait(Span::ZERO), Step::Depart]), Ok(()));
-}
-
-#[test]
 fn an_end_tells_different_courses_apart() {
-    for scheme in CATALOGUE {
-        let end = |steps: &[Step]| check(scheme, steps, false, 1).unwrap();
+    for scheme in schemes() {
+        let end = |steps: &[Step]| check(&scheme, steps, false, 1).unwrap();
         assert_ne!(end(&[Step::Arrive(1000), Step::Depart]), end(&[Step::Arrive(1000)]), "{}", scheme.info.name);
     }
 }
 
 #[test]
 fn every_default_bound_and_choice_is_legal() {
-    for scheme in CATALOGUE {
+    for scheme in schemes() {
         let specs = (scheme.params)();
         let defaults: Vec<(&str, &str)> = specs.iter().map(|spec| (spec.name, spec.default)).collect();
         assert_eq!(scheme.values("x", &defaults), scheme.values("x", &[]));
@@ -125,7 +103,7 @@ fn every_default_bound_and_choice_is_legal() {
 
 #[test]
 fn values_read_back_as_they_are_written() {
-    for scheme in CATALOGUE {
+    for scheme in schemes() {
         let written = scheme.values("x", &[]).unwrap();
         let pairs: Vec<(&str, &str)> = written.iter().map(|(name, text)| (*name, text.as_str())).collect();
         assert_eq!(scheme.values("x", &pairs).unwrap(), written);
@@ -134,9 +112,9 @@ fn values_read_back_as_they_are_written() {
 
 #[test]
 fn every_scheme_builds_from_its_defaults_for_any_queue() {
-    for scheme in CATALOGUE {
+    for scheme in schemes() {
         for (rate, target) in [(1.0, 1e-3), (64e3, 1.0), (1e9, 1e4), (1e13, 1e7)] {
-            let built = scheme.build("x", &[], &QueueView::empty(Rate(rate), target));
+            let built = scheme.build("x", &[], &QueueView::empty(Rate(rate), target, 3.0 * target));
             assert!(built.is_ok(), "{}: {}", scheme.info.name, built.err().unwrap());
         }
     }
@@ -144,8 +122,7 @@ fn every_scheme_builds_from_its_defaults_for_any_queue() {
 
 #[test]
 fn every_scheme_is_documented() {
-    const FAMILIES: [&str; 5] = ["baseline", "red", "control theory", "optimisation", "neuron"];
-    for Entry { info, page, observables, params, .. } in CATALOGUE {
+    for Entry { info, page, observables, params, .. } in schemes() {
         let name = info.name;
         assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
         assert!([info.title, info.source, info.confidence].iter().all(|text| !text.is_empty()), "{name}");
@@ -165,8 +142,8 @@ fn every_scheme_is_documented() {
 #[test]
 fn names_are_unique() {
     let unique = |names: &[&str]| names.iter().collect::<BTreeSet<_>>().len() == names.len();
-    assert!(unique(&CATALOGUE.iter().map(|scheme| scheme.info.name).collect::<Vec<_>>()));
-    for scheme in CATALOGUE {
+    assert!(unique(&schemes().iter().map(|scheme| scheme.info.name).collect::<Vec<_>>()));
+    for scheme in schemes() {
         let names: Vec<&str> = (scheme.params)().iter().map(|spec| spec.name).collect();
         assert!(unique(&names), "{}: {names:?}", scheme.info.name);
     }
@@ -174,19 +151,19 @@ fn names_are_unique() {
 
 #[test]
 fn unknown_parameters_are_refused_with_their_path() {
-    for scheme in CATALOGUE {
+    for scheme in schemes() {
         let expected = "links.x.no_such_thing: unknown parameter \"no_such_thing\";";
         let pairs = [("no_such_thing", "1")];
         let refused = scheme.values("links.x", &pairs).unwrap_err().to_string();
         assert!(refused.starts_with(expected), "{refused}");
-        let refused = scheme.build("links.x", &pairs, &QueueView::empty(Rate(8e6), 50.0));
+        let refused = scheme.build("links.x", &pairs, &bench::queue(0));
         assert!(refused.err().unwrap().to_string().starts_with(expected));
     }
 }
 
 #[test]
 fn text_that_is_no_value_is_refused_for_every_parameter() {
-    for scheme in CATALOGUE {
+    for scheme in schemes() {
         for spec in (scheme.params)() {
             for text in ["", "x", "1e999", "nan", "-1e300", "10 parsec", "\u{0}"] {
                 let refused = scheme.values("x", &[(spec.name, text)]);
@@ -198,66 +175,10 @@ fn text_that_is_no_value_is_refused_for_every_parameter() {
 
 #[test]
 fn a_misspelt_scheme_is_refused_with_the_nearest_name() {
-    for scheme in CATALOGUE {
+    for scheme in entries() {
         let name = scheme.info.name;
         let refused = entry(&format!("{name}x")).err().unwrap();
         assert!(refused.starts_with(&format!("unknown scheme \"{name}x\"; did you mean \"{name}\"?")), "{refused}");
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Packet;
-
-impl Carried for Packet {
-    fn size(&self) -> u32 {
-        1000
-    }
-    fn flow(&self) -> u32 {
-        0
-    }
-    fn is_ect(&self) -> bool {
-        true
-    }
-    fn mark(&mut self) {}
-}
-
-/// A queue on a link that takes a packet each millisecond, with room for 100 and a target of 50.
-struct IdleQueue {
-    fifo: Fifo<AnyAqm, Packet>,
-    rng: Stream,
-    now: Time,
-    next_tick: Time,
-}
-
-impl IdleQueue {
-    fn under(scheme: &Entry, seed: u64) -> Self {
-        let view = QueueView::empty(Rate(8e6), 50.0);
-        let fifo = Fifo::new(scheme.build("x", &[], &view).unwrap(), view, Limit::Packets(100), true);
-        Self { fifo, rng: Stream::new(seed, "light", 0), now: Time::ZERO, next_tick: Time::ZERO }
-    }
-
-    /// `packets` arrive at once; then `ms` pass, in each of which the link asks for a packet.
-    fn burst(&mut self, packets: u64, ms: u64) {
-        for _ in 0..packets {
-            self.fifo.enqueue(Packet, &mut Ctx { now: self.now, rng: &mut self.rng });
-        }
-        for _ in 0..ms {
-            self.fifo.dequeue(&mut Ctx { now: self.now, rng: &mut self.rng });
-            self.wait(Span(1_000_000_000));
-        }
-    }
-
-    fn wait(&mut self, span: Span) {
-        self.now += span;
-        let Some(period) = self.fifo.scheme().tick_every() else { return };
-        while self.next_tick <= self.now {
-            self.fifo.tick(&mut Ctx { now: self.next_tick, rng: &mut self.rng });
-            self.next_tick += period;
-        }
-    }
-
-    fn signalled(&self) -> u64 {
-        self.fifo.accounts().dropped + self.fifo.accounts().marked
     }
 }
 

@@ -26,7 +26,7 @@ pub struct ParamSpec {
 pub type Values = Vec<(&'static str, String)>;
 
 /// A set of declared parameters. Written by [`params!`](crate::params!), not by hand.
-pub trait ParamSet: Sized {
+pub trait ParamSet: Copy + Send + Sync + 'static {
     /// The doc comment of the struct.
     const DOC: &'static str;
     /// Every parameter, in order of declaration.

@@ -1,6 +1,6 @@
 //! `aqmlab._core`: the Rust half as Python sees it. No logic; the interpreter is released while a run lasts.
 
-use aqmlab_aqm::{CATALOGUE, Entry};
+use aqmlab_aqm::{Entry, entries};
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
@@ -187,7 +187,7 @@ fn run(
 /// Every scheme with its page and parameters, as JSON.
 #[pyfunction]
 fn catalogue_json() -> String {
-    serde_json::Value::from(CATALOGUE.iter().map(describe).collect::<Vec<_>>()).to_string()
+    serde_json::Value::from(entries().iter().map(describe).collect::<Vec<_>>()).to_string()
 }
 
 fn describe(entry: &Entry) -> serde_json::Value {

@@ -1,6 +1,6 @@
 //! Speed of the engine in packets that leave the bottleneck, per second of one core: `cargo bench -p aqmlab-sim`.
 
-use aqmlab_aqm::CATALOGUE;
+use aqmlab_aqm::entries;
 use aqmlab_sim::{AqmChoice, RunOptions, Scenario, run, scenario};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -13,7 +13,7 @@ const TABLE_1: &str = include_str!("../../../python/aqmlab/scenarios/li2014/tabl
 fn schemes(criterion: &mut Criterion) {
     let scenario = table_1(&[]);
     let mut group = criterion.benchmark_group("schemes");
-    for entry in CATALOGUE {
+    for entry in entries() {
         measure(&mut group, entry.info.name, &scenario, entry.info.name);
     }
 }

@@ -1,6 +1,6 @@
 //! Everything that can happen in a run, and the packets to which it happens.
 
-use aqmlab_aqm::Carried;
+use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Ack;
 
@@ -72,6 +72,8 @@ pub struct Data {
     pub rtt: Announced,
     /// ECN field of the IP header.
     pub ecn: Ecn,
+    /// Class selector of the DSCP, 0 to 7.
+    pub class: u8,
     /// The sender has reduced its window (RFC 3168, CWR).
     pub is_cwr: bool,
 }
@@ -80,13 +82,18 @@ const ECT: u64 = 1 << 48;
 const CE: u64 = 1 << 49;
 const CWR: u64 = 1 << 50;
 const ECE: u64 = 1 << 51;
+/// With [`ECT`]: it is ECT(1).
+const L4S: u64 = 1 << 52;
+/// Bits from here on: the class selector, 3 bits.
+const CLASS: u32 = 53;
 
 impl Packet {
     /// Data at the start of its route, of the `epoch`-th transfer of its flow.
     #[inline]
     pub fn of_data(flow: u32, size: u16, epoch: u8, data: Data) -> Self {
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
-        let flags = flag(data.ecn != Ecn::NotEct, ECT) | flag(data.ecn == Ecn::Ce, CE) | flag(data.is_cwr, CWR);
+        let ect = flag(data.ecn.is_capable(), ECT) | flag(data.ecn == Ecn::Ect1, L4S) | flag(data.ecn == Ecn::Ce, CE);
+        let flags = ect | flag(data.is_cwr, CWR) | u64::from(data.class & 7) << CLASS;
         let second = u64::from(data.seq) | u64::from(data.rtt.0) << 32 | flags | u64::from(epoch) << 56;
         Self { flow, size, hop: 0, kind: Kind::Data, first: data.sent_at.0, second, third: 0 }
     }
@@ -115,16 +122,12 @@ impl Packet {
     /// What a packet of kind data carries.
     #[inline]
     pub fn data(&self) -> Data {
-        let ecn = match self.second & (ECT | CE) {
-            0 => Ecn::NotEct,
-            ECT => Ecn::Ect,
-            _ => Ecn::Ce,
-        };
         Data {
             sent_at: Time(self.first),
             seq: self.second as u32,
             rtt: Announced((self.second >> 32) as u16),
-            ecn,
+            ecn: self.ecn(),
+            class: self.class(),
             is_cwr: self.second & CWR != 0,
         }
     }
@@ -140,14 +143,6 @@ impl Packet {
         }
         ack
     }
-}
-
-/// ECN field of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ecn {
-    NotEct,
-    Ect,
-    Ce,
 }
 
 /// A round-trip time as a packet carries it: units of 0.1 ms, up to 6.5 s.
@@ -176,8 +171,17 @@ impl Carried for Packet {
         self.flow
     }
     #[inline]
-    fn is_ect(&self) -> bool {
-        self.second & ECT != 0
+    fn ecn(&self) -> Ecn {
+        match self.second & (ECT | L4S | CE) {
+            0 => Ecn::NotEct,
+            ECT => Ecn::Ect0,
+            bits if bits & CE == 0 => Ecn::Ect1,
+            _ => Ecn::Ce,
+        }
+    }
+    #[inline]
+    fn class(&self) -> u8 {
+        (self.second >> CLASS) as u8 & 7
     }
     #[inline]
     fn rtt(&self) -> Option<Span> {
@@ -202,8 +206,9 @@ mod tests {
     #[test]
     fn a_packet_carries_what_is_put_into_it() {
         let rtt = Announced::new(Span::from_seconds(0.08));
-        let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect, is_cwr: true };
+        let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, class: 5, is_cwr: true };
         let mut packet = Packet::of_data(7, 1500, 255, data);
+        assert_eq!((packet.ecn(), packet.class()), (Ecn::Ect1, 5));
         packet.mark();
         let out = packet.data();
         assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
@@ -213,7 +218,7 @@ mod tests {
             let ack = Ack { next: u32::MAX, ece: true, sack };
             let packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
             assert_eq!((packet.ack(), packet.epoch(), packet.hop), (ack, 3, AT_SENDER));
-            assert!(!packet.is_ect() && packet.rtt().is_none());
+            assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
         }
     }
 

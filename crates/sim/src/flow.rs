@@ -1,10 +1,11 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
 use crate::calendar::{Calendar, Lane};
-use crate::event::{Announced, Data, Ecn, Event, Packet};
+use crate::event::{Announced, Data, Event, Packet};
 use crate::meter::GroupMeter;
 use crate::route::Route;
 use crate::scenario::FlowSpec;
+use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Ack, Network, Receiver, Segment, Sender, TcpParams, Variant};
 use std::ops::Range;
@@ -50,7 +51,9 @@ pub struct Group {
     pub tcp: TcpParams,
     pub variant: Variant,
     pub is_udp: bool,
-    pub ecn: bool,
+    /// What its packets carry, where they may.
+    ecn: Ecn,
+    class: u8,
     /// Packets carry the smoothed round-trip time.
     announces_rtt: bool,
     data_size: u16,
@@ -71,6 +74,7 @@ impl Group {
             variant: spec.variant,
             is_udp: spec.traffic.is_udp(),
             ecn: spec.ecn,
+            class: spec.class,
             announces_rtt: spec.rtt_notification,
             data_size,
             syn_size,
@@ -82,7 +86,7 @@ impl Group {
 
     /// A sender of this group at rest; `phase` is its host's boot time within a tick of its clock.
     pub fn sender(&self, phase: Span) -> Sender {
-        Sender::new(self.variant, &self.tcp, self.ecn, phase)
+        Sender::new(self.variant, &self.tcp, self.ecn.is_capable(), phase)
     }
 }
 
@@ -208,13 +212,13 @@ pub struct Access<'a> {
 impl Access<'_> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
-        self.push(self.group.data_size, self.group.data_time, 0, Ecn::NotEct, false);
+        self.push(self.group.data_size, self.group.data_time, 0, self.group.ecn, false);
     }
 
     #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
         *self.free = self.now.max(*self.free) + on_link;
-        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr };
+        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, class: self.group.class, is_cwr };
         let packet = Packet::of_data(self.flow, size, self.epoch, data);
         self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
     }
@@ -227,7 +231,7 @@ impl Network for Access<'_> {
             true => (self.group.syn_size, self.group.syn_time),
             false => (self.group.data_size, self.group.data_time),
         };
-        let ecn = if segment.is_ect { Ecn::Ect } else { Ecn::NotEct };
+        let ecn = if segment.is_ect { self.group.ecn } else { Ecn::NotEct };
         self.push(size, on_link, segment.seq, ecn, segment.is_cwr);
     }
 }

@@ -1,10 +1,10 @@
-//! A queueing link: a queue under a scheme, and the transmitter behind it.
+//! A queueing link: queues under a scheme, and the transmitter behind them.
 
 use crate::calendar::{Calendar, Lane};
 use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
 use crate::scenario::{Law, LinkSpec, RateChanges};
-use aqmlab_aqm::{AnyAqm, Aqm, Carried, Ctx, Fate, Fifo};
+use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Fate, Plan};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// A link in a running world.
@@ -14,7 +14,7 @@ use aqmlab_core::{Rate, Span, Stream, Time};
 /// one instant an arrival comes before a departure, as it mostly does in the order of insertion. Where the scheme also
 /// acts on departures, or the rate changes, the end of each transmission is an event.
 pub struct Link {
-    pub queue: Fifo<AnyAqm, Packet>,
+    pub queue: AnyQueue<Packet>,
     pub meter: LinkMeter,
     /// Lane of the end of transmissions, which come one by one.
     pub lane: Lane,
@@ -23,8 +23,6 @@ pub struct Link {
     in_service: Option<Time>,
     /// What is being sent, where the end of its transmission is an event.
     sending: Option<Packet>,
-    /// When the last packet taken into service had joined.
-    last_since: Time,
     /// When all that was accepted will have been sent, where departures are known.
     clear_at: Time,
     rate: Rate,
@@ -81,19 +79,20 @@ const SHORTEST_HOLD: Span = Span(1_000_000);
 
 impl Link {
     /// A link at rest; `marks` says whether its queue marks ECN-capable packets.
-    pub fn new(spec: &LinkSpec, scheme: AnyAqm, marks: bool, seed: u64, calendar: &mut Calendar<Event>) -> Self {
-        let departures_known = !scheme.acts_on_dequeue() && spec.changes == RateChanges::None;
+    pub fn new(spec: &LinkSpec, plan: Plan, marks: bool, seed: u64, calendar: &mut Calendar<Event>) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
+        let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
+        let queue: AnyQueue<Packet> = plan.queue(spec.empty_queue(), spec.buffer, marks, salt);
+        let departures_known = queue.departures_known() && spec.changes == RateChanges::None;
         let mut changes = Changes::new(&spec.changes, stream("rate"));
         Self {
             departures_known,
             upcoming: changes.next(spec.rate, Time::ZERO),
             lane: if departures_known { Lane::HEAP } else { calendar.lane() },
-            queue: Fifo::new(scheme, spec.empty_queue(), spec.buffer, marks),
+            queue,
             meter: LinkMeter::new(spec.buffer),
             in_service: None,
             sending: None,
-            last_since: Time::ZERO,
             clear_at: Time::ZERO,
             rate: spec.rate,
             changes,
@@ -112,12 +111,16 @@ impl Link {
     #[inline]
     pub fn offer(&mut self, packet: &mut Packet, now: Time) -> Offered {
         self.catch_up(now);
-        match self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng }) {
+        let waited = self.queue.len();
+        let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
+        if self.queue.len() != waited {
+            self.meter.on_queue(self.queue.len(), now);
+        }
+        match fate {
             Fate::Kept => {}
             Fate::Marked => packet.mark(),
             Fate::Dropped(_) => return Offered::Nothing,
         }
-        self.meter.on_queue(self.queue.len(), now);
         match (self.departures_known, self.in_service) {
             (true, in_service) => {
                 self.clear_at = now.max(self.clear_at) + self.transmission(packet.size);
@@ -140,8 +143,6 @@ impl Link {
             self.meter.on_queue(self.queue.len(), now);
         }
         let (packet, since) = next?;
-        debug_assert!(since >= self.last_since, "first in, first out");
-        self.last_since = since;
         let end = now + self.transmission(packet.size);
         self.meter.on_service(now, now.since(since), end);
         self.in_service = Some(end);

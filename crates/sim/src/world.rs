@@ -16,7 +16,7 @@ use crate::route::Routes;
 use crate::scenario::{AqmChoice, Scenario};
 use crate::udp::UdpSource;
 use crate::watch::Watch;
-use aqmlab_aqm::Aqm;
+use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 
@@ -318,7 +318,7 @@ impl World<'_> {
             link.catch_up(self.now);
             let waiting = f64::from(link.queue.len());
             let utilisation = link.meter.sample_utilisation(self.now);
-            let shown = (0..).map(|i| link.queue.scheme().observe(i));
+            let shown = (0..).map(|i| link.queue.observe(i));
             let values = [self.now.seconds(), waiting, utilisation].into_iter().chain(shown);
             for ((_, column), value) in series.columns.iter_mut().zip(values) {
                 column.push(value);

@@ -98,6 +98,15 @@ impl Scheme for Codel {
         confidence: "after the pseudocode of RFC 8289, by hand-computed steps",
         papers: &["boudi"],
     };
+    const FAIR: Option<Info> = Some(Info {
+        name: "fq-codel",
+        title: "FQ-CoDel",
+        family: "fair queueing",
+        year: 2018,
+        source: "Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet, RFC 8290",
+        confidence: "after the text of RFC 8290; CoDel as on its own",
+        papers: &[],
+    });
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" },
         Observable { name: "count", unit: "packets", doc: "count of the control law" },

@@ -111,6 +111,15 @@ impl Scheme for Pie {
         confidence: "after the equations of RFC 8033, by hand-computed steps; mean_packet is a reconstruction",
         papers: &[],
     };
+    const FAIR: Option<Info> = Some(Info {
+        name: "fq-pie",
+        title: "FQ-PIE",
+        family: "fair queueing",
+        year: 2021,
+        source: "Linux 5.6 (sch_fq_pie); RFC 8290 for the queues, RFC 8033 for PIE",
+        confidence: "the queues of RFC 8290; PIE as on its own",
+        papers: &[],
+    });
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "delay", unit: "s", doc: "queueing delay at the last update" },

@@ -4,7 +4,7 @@ use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
 use super::traffic::{read_law, read_traffic, required_law};
 use super::{Batch, FlowSpec, LinkSpec, Traffic};
-use aqmlab_aqm::Limit;
+use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, ParamSet, Problem, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
@@ -32,16 +32,18 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     let payload = flow.within("packet", payload, "1 B", "64000 B").map_or(1000, |b| b.0.round() as u32);
     let access_rate: Option<Rate> = flow.optional("access_rate");
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
-    let (ecn, rtt_notification, ack_path, tcp) = if is_udp {
-        (false, false, Some(Vec::new()), Some((Profile::Rfc, Variant::Reno, TcpParams::defaults())))
+    let ecn = read_ecn(&mut flow);
+    let class: Option<u32> = flow.optional("class").or(Some(0));
+    let class = flow.within("class", class, "0", "7");
+    let (rtt_notification, ack_path, tcp) = if is_udp {
+        (false, Some(Vec::new()), Some((Profile::Rfc, Variant::Reno, TcpParams::defaults())))
     } else {
-        let ecn = flow.optional("ecn").unwrap_or(false);
         let rtt_notification = flow.optional("rtt_notification").unwrap_or(false);
         let ack_path = match flow.raw("ack_path") {
             None => Some(Vec::new()),
             Some(value) => read_path(&mut flow, "ack_path", value, links),
         };
-        (ecn, rtt_notification, ack_path, read_tcp(&mut flow))
+        (rtt_notification, ack_path, read_tcp(&mut flow))
     };
     let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|(_, _, tcp)| tcp.header) };
     let batches = read_batches(&mut flow);
@@ -61,12 +63,28 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         payload,
         header: header?.0.round() as u32,
         access_rate,
-        ecn,
+        ecn: ecn?,
+        class: class? as u8,
         rtt_notification,
         profile,
         variant,
         tcp,
     })
+}
+
+/// Whether the endpoints speak ECN, and as what: ECT(0) unless `ecn = "ect1"`.
+fn read_ecn(flow: &mut Reader) -> Option<Ecn> {
+    let Some(value) = flow.raw("ecn") else { return Some(Ecn::NotEct) };
+    let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
+    match text.as_str() {
+        "false" => Some(Ecn::NotEct),
+        "true" | "ect0" => Some(Ecn::Ect0),
+        "ect1" => Some(Ecn::Ect1),
+        _ => {
+            flow.refuse("ecn", format!("\"{}\" is not true, false, \"ect0\" or \"ect1\"", clip(&text)));
+            None
+        }
+    }
 }
 
 fn read_udp_header(flow: &mut Reader) -> Option<Bytes> {

@@ -12,7 +12,7 @@ mod traffic;
 pub use law::Law;
 pub use read::parse;
 
-use aqmlab_aqm::{AnyAqm, Limit, QueueView};
+use aqmlab_aqm::{Ecn, Limit, Plan, QueueView};
 use aqmlab_core::params::Values;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
@@ -100,8 +100,10 @@ pub struct FlowSpec {
     pub header: u32,
     /// Rate of the links between hosts and the path; `None` takes no time to send.
     pub access_rate: Option<Rate>,
-    /// The endpoints speak ECN.
-    pub ecn: bool,
+    /// What the packets carry if the endpoints speak ECN: ECT(0) or ECT(1).
+    pub ecn: Ecn,
+    /// Class selector of the packets' DSCP, 0 to 7.
+    pub class: u8,
     /// Packets carry the sender's smoothed round-trip time.
     pub rtt_notification: bool,
     /// TCP profile.
@@ -219,7 +221,7 @@ impl AqmChoice {
 impl LinkSpec {
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
-        QueueView::empty(self.rate, self.target)
+        QueueView::empty(self.rate, self.target, self.buffer_packets)
     }
 }
 
@@ -291,7 +293,7 @@ impl Scenario {
     }
 
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
-    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyAqm, Problems> {
+    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<Plan, Problems> {
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         self.marks(link, choice)?;
         entry.build(&choice.name, &self.params(choice), &link.empty_queue())

@@ -1,7 +1,7 @@
 //! The scenario with every default filled in, as stored beside results.
 
 use super::{FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
-use aqmlab_aqm::Limit;
+use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
 
@@ -71,6 +71,8 @@ impl FlowSpec {
             "packet": format!("{} B", self.payload),
             "header": format!("{} B", self.header),
             "access_rate": self.access_rate.map(|rate| rate.text()),
+            "ecn": if self.ecn == Ecn::Ect1 { json!("ect1") } else { json!(self.ecn.is_capable()) },
+            "class": self.class,
         });
         let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
         shown.as_object_mut().expect("made as an object above").extend(more);
@@ -85,7 +87,6 @@ impl FlowSpec {
         tcp.extend(self.tcp.values());
         let pairs = [
             ("ack_path", json!(self.ack_path)),
-            ("ecn", json!(self.ecn)),
             ("rtt_notification", json!(self.rtt_notification)),
             ("tcp", object(&tcp)),
         ];

@@ -4,6 +4,7 @@ use super::{RunOptions, World};
 use crate::flow::Flow;
 use crate::meter::{Counters, GroupMeter};
 use crate::result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, jain};
+use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
 
 /// What one flow got: bit/s, and whether it was active all the time.

@@ -11,7 +11,7 @@ use crate::result::{Series, TransferTable};
 use crate::route::Routes;
 use crate::scenario::{Batch, FlowSpec, Scenario};
 use crate::udp::UdpSource;
-use aqmlab_aqm::Aqm;
+use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Receiver, Variant};
 
@@ -79,12 +79,12 @@ impl<'a> World<'a> {
     fn add_links(&mut self, options: RunOptions) -> Result<(), Problems> {
         for (i, spec) in self.scenario.links.iter().enumerate() {
             let choice = self.scenario.scheme_of(spec, options.aqm);
-            let scheme = self.scenario.build_scheme(spec, choice)?;
-            if let Some(period) = scheme.tick_every() {
+            let plan = self.scenario.build_scheme(spec, choice)?;
+            let marks = self.scenario.marks(spec, choice)?;
+            let link = Link::new(spec, plan, marks, options.seed, &mut self.calendar);
+            if let Some(period) = link.queue.tick_every() {
                 self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
             }
-            let marks = self.scenario.marks(spec, choice)?;
-            let link = Link::new(spec, scheme, marks, options.seed, &mut self.calendar);
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
             }

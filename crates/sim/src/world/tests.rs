@@ -79,7 +79,7 @@ fn result(scenario: &Scenario, aqm: &AqmChoice, departures_as_events: bool) -> R
 #[test]
 fn departures_foreseen_and_departures_as_events_give_the_same_run() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
-    for entry in aqmlab_aqm::CATALOGUE {
+    for entry in aqmlab_aqm::entries() {
         let aqm = AqmChoice { name: entry.info.name.into(), params: Vec::new() };
         let foreseen = result(&scenario, &aqm, false).json();
         assert!(foreseen.contains("\"dropped\""));

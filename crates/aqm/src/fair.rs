@@ -1,0 +1,209 @@
+//! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290).
+
+use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Fate, Fifo, Limit, QueueView};
+use aqmlab_core::{Bytes, Rate, Span, Time, params};
+use std::collections::VecDeque;
+
+params! {
+    /// Flow queueing of RFC 8290.
+    pub struct FairParams {
+        /// Queues that flows are hashed into.
+        flows: u32 = "1024" in "1" ..= "65536", unit "queues", from "RFC 8290, 5.2.5";
+        /// Bytes that a queue may send before the next one's turn.
+        quantum: Bytes = "1514 B" in "1 B" ..= "10 MB", from "RFC 8290, 5.2.4";
+        /// Packets dropped at most from the longest queue when the buffer is full.
+        drop_batch: u32 = "64" in "1" ..= "65536", unit "packets", from "RFC 8290, 4.1";
+    }
+}
+
+/// One flow's queue (or that of flows which hash alike).
+struct Queue<A, P> {
+    fifo: Fifo<A, P>,
+    /// Bytes that it may still send in this round.
+    credits: i64,
+    /// It is in one of the two lists.
+    is_active: bool,
+}
+
+/// Hashed queues under deficit round robin, a scheme of its own for each.
+pub struct Fair<A, P> {
+    params: FairParams,
+    make: Box<dyn Fn(&QueueView) -> A + Send>,
+    /// Queues by the hash of their flows; those not used yet do not exist.
+    queues: Vec<Option<Box<Queue<A, P>>>>,
+    /// Queues that have just begun to send; served first.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    tick_every: Option<Span>,
+    /// All queues together; a scheme sees its own queue's packets instead.
+    view: QueueView,
+    limit: Limit,
+    ecn: bool,
+    /// Salt of the hash.
+    salt: u64,
+}
+
+impl<A: Aqm, P: Carried> Fair<A, P> {
+    /// Empty queues of a link that `view` describes, under schemes from `make`; they share `limit`.
+    pub fn new(
+        params: FairParams,
+        make: Box<dyn Fn(&QueueView) -> A + Send>,
+        view: QueueView,
+        limit: Limit,
+        ecn: bool,
+        salt: u64,
+    ) -> Self {
+        let tick_every = make(&view).tick_every();
+        let queues = (0..params.flows).map(|_| None).collect();
+        Self { params, make, queues, new: VecDeque::new(), old: VecDeque::new(), tick_every, view, limit, ecn, salt }
+    }
+
+    fn hash(&self, flow: u32) -> u32 {
+        let scattered = (u64::from(flow) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32 % self.params.flows
+    }
+
+    /// Lets a queue act, and keeps the sums.
+    fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
+        let (make, view, ecn) = (&self.make, self.view, self.ecn);
+        let queue = self.queues[index as usize].get_or_insert_with(|| {
+            let alone = QueueView::empty(view.rate, view.target, view.limit);
+            Box::new(Queue { fifo: Fifo::shared(make(&alone), alone, ecn), credits: 0, is_active: false })
+        });
+        let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
+        let done = act(queue);
+        self.view.packets = self.view.packets + queue.fifo.view().packets - packets;
+        self.view.bytes = self.view.bytes + queue.fifo.view().bytes - bytes;
+        done
+    }
+
+    /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
+    fn make_room(&mut self, cx: &mut Ctx) {
+        let longest = self.longest();
+        let batch = self.queues[longest as usize]
+            .as_ref()
+            .map_or(0, |queue| queue.fifo.len().div_ceil(2))
+            .min(self.params.drop_batch);
+        self.with(longest, |queue| {
+            (0..batch).for_each(|_| queue.fifo.overflow_at_head(cx));
+        });
+    }
+
+    fn longest(&self) -> u32 {
+        let bytes = |index: &usize| self.queues[*index].as_ref().map_or(0, |queue| queue.fifo.view().bytes);
+        (0..self.queues.len()).max_by_key(bytes).unwrap_or(0) as u32
+    }
+
+    /// The queue whose turn it is, and whether it is in the list of new ones.
+    fn next(&mut self) -> Option<(u32, bool)> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let queue = self.queues[index as usize].as_mut().expect("only queues that exist are listed");
+            if queue.credits > 0 {
+                return Some((index, is_new));
+            }
+            queue.credits += self.params.quantum.0 as i64;
+            list.pop_front();
+            self.old.push_back(index);
+        }
+    }
+
+    /// A queue has nothing to send: a new one becomes the last of the old, so that it cannot starve them.
+    fn retire(&mut self, index: u32, is_new: bool) {
+        if is_new {
+            self.new.pop_front();
+            self.old.push_back(index);
+        } else {
+            self.old.pop_front();
+            self.with(index, |queue| queue.is_active = false);
+        }
+    }
+
+    fn queues(&self) -> impl Iterator<Item = &Queue<A, P>> {
+        self.queues.iter().flatten().map(|queue| &**queue)
+    }
+}
+
+impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        let index = self.hash(packet.flow());
+        let quantum = self.params.quantum.0 as i64;
+        let (fate, begins) = self.with(index, |queue| {
+            let fate = queue.fifo.enqueue(packet, cx);
+            let begins = !queue.is_active && !queue.fifo.is_empty();
+            if begins {
+                (queue.is_active, queue.credits) = (true, quantum);
+            }
+            (fate, begins)
+        });
+        if begins {
+            self.new.push_back(index);
+        }
+        if self.limit.is_exceeded(self.view.packets, self.view.bytes) {
+            self.make_room(cx);
+        }
+        fate
+    }
+
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        loop {
+            let (index, is_new) = self.next()?;
+            let sent = self.with(index, |queue| {
+                let sent = queue.fifo.dequeue(cx);
+                queue.credits -= sent.as_ref().map_or(0, |(packet, _)| i64::from(packet.size()));
+                sent
+            });
+            match sent {
+                Some(sent) => return Some(sent),
+                None => self.retire(index, is_new),
+            }
+        }
+    }
+
+    fn len(&self) -> u32 {
+        self.view.packets
+    }
+
+    fn departures_known(&self) -> bool {
+        false
+    }
+
+    fn tick_every(&self) -> Option<Span> {
+        self.tick_every
+    }
+
+    fn tick(&mut self, cx: &mut Ctx) {
+        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.tick(cx));
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.view.rate = rate;
+        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.set_rate(rate));
+    }
+
+    /// Queues with packets; packets of the longest.
+    fn observe(&self, i: usize) -> f64 {
+        match i {
+            0 => self.queues().filter(|queue| !queue.fifo.is_empty()).count() as f64,
+            _ => f64::from(self.queues().map(|queue| queue.fifo.len()).max().unwrap_or(0)),
+        }
+    }
+
+    fn accounts(&self) -> Accounts {
+        let mut sum = Accounts::default();
+        self.queues().for_each(|queue| sum.add(&queue.fifo.accounts()));
+        sum
+    }
+
+    fn restart_accounts(&mut self) {
+        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.restart_accounts());
+    }
+
+    fn accounts_balance(&self) -> bool {
+        self.queues().all(|queue| queue.fifo.accounts_balance())
+            && self.view.packets == self.queues().map(|queue| queue.fifo.len()).sum::<u32>()
+            && self.view.bytes == self.queues().map(|queue| queue.fifo.view().bytes).sum::<u64>()
+    }
+}

@@ -1,0 +1,125 @@
+use crate::fair::FairParams;
+use crate::{Info, Observable, QueueView, Scheme};
+use aqmlab_core::params::Values;
+use aqmlab_core::{ParamSet, ParamSpec};
+
+/// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
+pub struct Fq<S: Scheme> {
+    /// The queues.
+    pub fair: FairParams,
+    /// The scheme of each.
+    pub inner: S::Params,
+}
+
+/// Parameters of the queues, then those of the scheme in them.
+#[derive(Clone, Copy, Debug)]
+pub struct FqParams<I> {
+    fair: FairParams,
+    inner: I,
+}
+
+impl<I: ParamSet> ParamSet for FqParams<I> {
+    const DOC: &'static str =
+        " Flow queueing: a queue for each flow, round robin among them, and a scheme in each queue.
+
+ ## Idea
+ A flow that fills its queue should wait there alone. Packets are hashed by flow into `flows` queues; each queue sends
+ `quantum` bytes in its turn, and its own scheme keeps it short. A queue that begins to send goes before those that
+ have sent all along, so flows with little to send hardly wait.
+
+ ## Equations
+ Two lists of queues, *new* and *old*; `credits` is what a queue may still send in its turn:
+
+ ```text
+ arrival:    the queue's scheme judges it; a queue in neither list goes to the end of new, credits = quantum
+ too full:   drop from the head of the queue with most bytes: half of its packets, at most drop_batch
+ departure:  the first queue of new, else of old;
+             credits <= 0:  credits += quantum, to the end of old, look again
+             it is empty:   from new to the end of old; from old: out
+             else:          send a packet, credits -= its size
+ ```
+
+ The buffer is the link's; all queues share it.
+
+ ## Readings
+ The scheme of a queue sees that queue as if it had the link alone: its packets, its bytes, the rate and target of the
+ link. (Linux lets CoDel in `fq_codel` compare the bytes of all queues with the MTU.) Each drop for want of room is told
+ to the scheme of the queue that lost the packet. A queue sends while its credits are above zero, as Linux has it and
+ RFC 8290, 4.2, explains it; its text says \"negative\".
+
+ ## Departures
+ A flow's hash is of its number in the simulation, with a salt from the seed. Queues once used keep their scheme's
+ memory.
+";
+
+    fn specs() -> Vec<ParamSpec> {
+        FairParams::specs().into_iter().chain(I::specs()).collect()
+    }
+
+    fn defaults() -> Self {
+        Self { fair: FairParams::defaults(), inner: I::defaults() }
+    }
+
+    fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
+        self.fair.set(name, text).or_else(|| self.inner.set(name, text))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.fair.check().and_then(|()| self.inner.check())
+    }
+
+    fn values(&self) -> Values {
+        self.fair.values().into_iter().chain(self.inner.values()).collect()
+    }
+}
+
+impl<S: Scheme> Fq<S> {
+    const NAME: ([u8; 64], usize) = join("fq-", S::INFO.name);
+    const TITLE: ([u8; 64], usize) = join("FQ-", S::INFO.title);
+}
+
+/// Two short texts as one, at compile time.
+const fn join(first: &str, second: &str) -> ([u8; 64], usize) {
+    let (mut joined, mut len) = ([0; 64], 0);
+    while len < first.len() {
+        joined[len] = first.as_bytes()[len];
+        len += 1;
+    }
+    while len < first.len() + second.len() {
+        joined[len] = second.as_bytes()[len - first.len()];
+        len += 1;
+    }
+    (joined, len)
+}
+
+const fn text(joined: &'static ([u8; 64], usize)) -> &'static str {
+    match std::str::from_utf8(joined.0.split_at(joined.1).0) {
+        Ok(text) => text,
+        Err(_) => panic!("two texts joined are text"),
+    }
+}
+
+impl<S: Scheme> Scheme for Fq<S> {
+    const INFO: Info = match S::FAIR {
+        Some(info) => info,
+        None => Info {
+            name: text(&Self::NAME),
+            title: text(&Self::TITLE),
+            family: "fair queueing",
+            year: S::INFO.year,
+            source: S::INFO.source,
+            confidence: "a combination of this project: the queues of RFC 8290, the scheme as on its own",
+            papers: &[],
+        },
+    };
+    const OBSERVABLES: &'static [Observable] = &[
+        Observable { name: "active", unit: "queues", doc: "queues in which packets wait" },
+        Observable { name: "longest", unit: "packets", doc: "packets in the longest queue" },
+    ];
+    type Params = FqParams<S::Params>;
+
+    fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String> {
+        S::new(params.inner, queue)?;
+        Ok(Self { fair: params.fair, inner: params.inner })
+    }
+}

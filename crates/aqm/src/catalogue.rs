@@ -303,4 +303,10 @@ built_in! {
     Pie
     Pi2
     Blue
+    Sfb
+    Choke
+    Choker
+    Gred
+    DctcpStep
+    L4sStep
 }

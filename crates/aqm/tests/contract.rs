@@ -30,6 +30,14 @@ fn queue(scheme: &Entry) -> AnyQueue<Numbered> {
     built.queue(bench::queue(0), bench::LIMIT, true, 7)
 }
 
+/// Schemes that signal at a light load, and why.
+const STRICT: [(&str, &str); 1] =
+    [("l4s-step", "marks what has waited longer than 1 ms, the time that one packet takes on the contract's link")];
+
+fn spares_light_load(scheme: &Entry) -> bool {
+    STRICT.iter().all(|(name, _)| *name != scheme.info.name)
+}
+
 /// Every listed scheme, and one that is not: flow queueing with RED.
 fn schemes() -> Vec<Entry> {
     entries().into_iter().chain([entry("fq-red").unwrap()]).collect()
@@ -61,7 +69,7 @@ proptest! {
         let take = |ms| [Step::Depart, Step::Wait(Span(1_000_000_000))].into_iter().cycle().take(2 * ms);
         let steps: Vec<Step> =
             bursts.iter().flat_map(|(packets, gap)| arrive(*packets).chain(take(packets + gap.max(packets)))).collect();
-        for scheme in schemes() {
+        for scheme in schemes().into_iter().filter(spares_light_load) {
             let end = check(&scheme, &steps, true, seed);
             prop_assert_eq!(end.map(|end| end.signalled), Ok(0), "{}", scheme.info.name);
         }
@@ -71,7 +79,7 @@ proptest! {
 #[test]
 fn every_scheme_passes_the_public_suite() {
     for scheme in schemes() {
-        for (clause, outcome) in contract::suite(|| queue(&scheme), scheme.observables, true) {
+        for (clause, outcome) in contract::suite(|| queue(&scheme), scheme.observables, spares_light_load(&scheme)) {
             assert_eq!(outcome, Ok(()), "{}: {clause}", scheme.info.name);
         }
     }

@@ -1,0 +1,136 @@
+use super::red::{Red, RedParams};
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
+
+params! {
+    /// CHOKe: RED that compares an arriving packet with one drawn from the queue, and drops both if they are of one flow.
+    ///
+    /// ## Idea
+    /// A flow that sends more than its share has more packets in the queue, so one drawn at random is likely to be its
+    /// own. Unresponsive flows are held down without any record of flows.
+    ///
+    /// ## Equations
+    /// `avg` is RED's average. An arriving packet:
+    ///
+    /// ```text
+    /// avg <= min_th:   passes
+    /// else:            draw `draws` packets at random; each of the same flow is dropped
+    ///   a match:       dropped too
+    ///   avg > max_th:  dropped (or marked)
+    ///   else:          RED's probability
+    /// draws = 2i - 1 in the i-th of `regions` equal parts of min_th .. max_th
+    /// ```
+    ///
+    /// ## Readings
+    /// RED is that of 1993: no gentle line, gaps between drops uniform on [1, 1/p_b]. A match is no early drop and leaves
+    /// RED's count as it is. Linux draws up to three times because its ring of packets has holes; ours has none.
+    ///
+    /// ## Departures
+    /// The thresholds follow the link's target (RED's own rule) instead of the paper's 100 and 200 packets.
+    pub struct ChokeParams {
+        /// Average queue up to which nothing is dropped; "auto" is target/20, at least 5 packets.
+        min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 100, recalled)";
+        /// Average queue above which everything is dropped; "auto" is 2*target - min_th.
+        max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 200, recalled)";
+        /// Weight of the present queue in the average.
+        q_weight: f64 = "0.002" in "0" ..= "1", from "Pan et al. 2000 (recalled)";
+        /// RED's drop probability at max_th.
+        max_p: Ratio = "2%" in "0" ..= "1", from "Pan et al. 2000 (recalled)";
+        /// Parts of min_th .. max_th, each with two draws more than the one before.
+        regions: u32 = "1" in "1" ..= "64", unit "1", from "Pan et al. 2000: basic CHOKe";
+    }
+}
+
+/// See [`ChokeParams`].
+pub struct Choke {
+    regions: u32,
+    red: Red,
+}
+
+impl Scheme for Choke {
+    const INFO: Info = Info {
+        name: "choke",
+        title: "CHOKe",
+        family: "flow-aware",
+        year: 2000,
+        source: "Pan, Prabhakar & Psounis, INFOCOM 2000; Linux sch_choke",
+        confidence: "rule as published; the default thresholds are this project's",
+        papers: &[],
+    };
+    const OBSERVABLES: &'static [Observable] = Red::OBSERVABLES;
+    type Params = ChokeParams;
+
+    fn new(params: ChokeParams, queue: &QueueView) -> Result<Self, String> {
+        let ChokeParams { min_th, max_th, q_weight, max_p, regions } = params;
+        let red = RedParams { min_th, max_th, q_weight, max_p, gentle: false, wait: false, ..RedParams::defaults() };
+        Ok(Self { regions, red: Red::new(red, queue)? })
+    }
+}
+
+impl Aqm for Choke {
+    fn acts_on_dequeue(&self) -> bool {
+        true // a waiting packet may be drawn
+    }
+
+    fn draws(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
+        self.red.update_average(queue, cx);
+        let along = (self.red.avg - self.red.min_th) / (self.red.max_th - self.red.min_th);
+        if along <= 0.0 {
+            return 0;
+        }
+        let region = (along * f64::from(self.regions)).ceil().min(f64::from(self.regions));
+        2 * region as u32 - 1
+    }
+
+    fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        self.red.decide(queue, cx)
+    }
+
+    fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        self.red.on_overflow(queue, cx);
+    }
+
+    fn on_empty(&mut self, cx: &mut Ctx) {
+        self.red.on_empty(cx);
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        self.red.observe(i)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::Time;
+
+    fn choke(regions: &'static str) -> Choke {
+        let mut params = ChokeParams::defaults();
+        let pairs = [("min_th", "10 packets"), ("max_th", "30 packets"), ("q_weight", "1"), ("regions", regions)];
+        params.read("choke", pairs, &mut Vec::new());
+        Choke::new(params, &bench::queue(0)).unwrap()
+    }
+
+    #[test]
+    fn draws_begin_above_min_th_and_grow_by_two_a_region() {
+        let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+        // Four regions of 5 packets: 10 none, 11 and 15 one, 16 three, 25 five, 26 and above seven.
+        for (packets, draws) in [(10, 0), (11, 1), (15, 1), (16, 3), (25, 5), (26, 7), (99, 7)] {
+            assert_eq!(choke("4").draws(&bench::packet(), &bench::queue(packets), cx), draws, "{packets}");
+        }
+        assert_eq!(choke("1").draws(&bench::packet(), &bench::queue(29), cx), 1);
+    }
+
+    #[test]
+    fn above_max_th_all_are_dropped_but_the_first() {
+        let (mut choke, cx) = (choke("1"), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
+        let queue = bench::queue(31);
+        let verdicts = [0; 3].map(|_| {
+            choke.draws(&bench::packet(), &queue, cx);
+            choke.on_enqueue(&bench::packet(), &queue, cx)
+        });
+        // RED never drops the first arrival above min_th.
+        assert_eq!(verdicts, [Verdict::Pass, Verdict::Drop(crate::FORCED), Verdict::Drop(crate::FORCED)]);
+    }
+}

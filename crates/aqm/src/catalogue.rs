@@ -309,4 +309,9 @@ built_in! {
     Gred
     DctcpStep
     L4sStep
+    Pd
+    SpiRed
+    Lred
+    Green
+    Sred
 }

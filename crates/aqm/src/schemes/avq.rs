@@ -41,9 +41,7 @@ params! {
     /// like any other. Jafar's beta = 0.8 is `initial_ratio`.
     ///
     /// ## Departures
-    /// A scheme is not told its buffer: give `virtual_buffer` what ns-2 takes, the real buffer. "auto" is three
-    /// targets, the buffer of Li et al. 2014. Where the queue marks, ns-2 lets packets pass that cannot carry a mark;
-    /// here they are dropped, as RFC 3168 has it.
+    /// Where the queue marks, ns-2 lets packets pass that cannot carry a mark; here they are dropped, as RFC 3168 has it.
     pub struct AvqParams {
         /// How fast the virtual capacity adapts.
         alpha: f64 = "0.15" in "0" ..= "1000", unit "1/s", from "Kunniyur & Srikant 2001; ns-2; Jafar, Table 1";
@@ -51,8 +49,8 @@ params! {
         gamma: Ratio = "0.98" in "0" ..= "1", from "Kunniyur & Srikant 2001; ns-2 (Jafar: 1)";
         /// Virtual capacity over capacity, to begin with.
         initial_ratio: Ratio = "0.8" in "0" ..= "1", from "ns-2 (ecnlim_); Jafar, Table 1 (beta)";
-        /// Room in the virtual queue; "auto" is 3 targets.
-        virtual_buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "Li et al. 2014 (900 for a target of 300)";
+        /// Room in the virtual queue; "auto" is the link's buffer, as in ns-2.
+        virtual_buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "ns-2";
         /// Count bytes or packets.
         count_in: CountIn = "bytes", from "ns-2 (queue_in_bytes_)";
         /// Packet size that turns packets into bytes.
@@ -126,7 +124,7 @@ impl Scheme for Avq {
     const INFO: Info = Info {
         name: "avq",
         title: "AVQ",
-        family: "optimisation",
+        family: "load-based",
         year: 2001,
         source: "Kunniyur & Srikant, SIGCOMM 2001; ns-2.35 queue/vq.cc",
         confidence: "checked against ns-2.35 in packets over 8 scenarios, marking and dropping",
@@ -145,7 +143,7 @@ impl Scheme for Avq {
             params,
             capacity,
             virtual_capacity: params.initial_ratio.0 * capacity,
-            virtual_buffer: params.virtual_buffer.unwrap_or_else(|| Packets(3.0 * queue.target)).0 * packet,
+            virtual_buffer: params.virtual_buffer.unwrap_or_else(|| Packets(queue.limit)).0 * packet,
             virtual_queue: 0.0,
             arrived_before: 0,
             drained_at: None,

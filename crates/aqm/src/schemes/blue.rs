@@ -60,7 +60,7 @@ impl Scheme for Blue {
     const INFO: Info = Info {
         name: "blue",
         title: "BLUE",
-        family: "red",
+        family: "load-based",
         year: 1999,
         source: "Feng, Kandlur, Saha & Shin, CSE-TR-387-99, 1999; IEEE/ACM Trans. Networking 10(4), 2002",
         confidence: "reconstruction: the law is well known, the default parameters are recalled",

@@ -48,7 +48,7 @@ impl Scheme for Flc {
     const INFO: Info = Info {
         name: "flc",
         title: "FLC",
-        family: "control theory",
+        family: "fuzzy",
         year: 2002,
         source: "Ren, Ren & Shan, Design of a fuzzy controller for active queue management, Comput. Commun. 25(9), 2002",
         confidence: "reconstruction: the paper's text was not at hand; rules after Boudi & Loudini, gain chosen",

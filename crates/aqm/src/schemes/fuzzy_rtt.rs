@@ -115,7 +115,7 @@ impl Scheme for FuzzyRtt {
     const INFO: Info = Info {
         name: "fuzzy-rtt",
         title: "FuzzyRTT",
-        family: "control theory",
+        family: "fuzzy",
         year: 2018,
         source: "Boudi & Loudini, An advanced scheme for queue management in TCP/IP networks, section III",
         confidence: "reconstruction: output scale and positions of the fuzzy terms are not published",

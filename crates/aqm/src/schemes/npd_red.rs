@@ -50,8 +50,7 @@ params! {
     /// with "recursive" 48.4 packets.
     ///
     /// ## Departures
-    /// The gains are constants; the paper chooses them at random within their range. A scheme is not told its buffer:
-    /// "auto" takes the paper's proportion, 75 packets for a target of 50.
+    /// The gains are constants; the paper chooses them at random within their range.
     pub struct NpdRedParams {
         /// Gain on the queue error; the paper prints 2e-10 (stable) and 10 (unstable).
         k_p: f64 = "1" in "-1000" ..= "1000", from "reconstruction: inside the paper's range in packets";
@@ -59,8 +58,8 @@ params! {
         k_d: f64 = "-0.1" in "-1000" ..= "1000", from "reconstruction: inside the paper's range in packets";
         /// Sampling interval.
         interval: Span = "0.1 ms" in "1 us" ..= "100 s", from "Xiong et al. 2010, section 4";
-        /// Queue that errors are measured by; "auto" is 1.5 targets.
-        buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "Xiong et al. 2010: 75 for a target of 50";
+        /// Queue that errors are measured by; "auto" is the link's buffer.
+        buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "Xiong et al. 2010, eq. (3)";
         /// What the two terms are added to.
         base: Base = "loss_ratio", from "Xiong et al. 2010, section 1; measured";
         /// Base to begin with.
@@ -115,7 +114,7 @@ impl Scheme for NpdRed {
     fn new(params: NpdRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
             params,
-            buffer: params.buffer.unwrap_or_else(|| Packets(1.5 * queue.target)).0,
+            buffer: params.buffer.unwrap_or_else(|| Packets(queue.limit)).0,
             q_old: 0.0,
             base: params.p0.0,
             p: params.p0.0,
@@ -171,7 +170,7 @@ mod tests {
     fn npd(changes: &[(&str, &str)]) -> NpdRed {
         let mut params = NpdRedParams::defaults();
         params.read("npd-red", changes.iter().copied(), &mut Vec::new());
-        NpdRed::new(params, &bench::queue(0)).unwrap()
+        NpdRed::new(params, &QueueView { limit: 75.0, ..bench::queue(0) }).unwrap()
     }
 
     fn p_at(npd: &mut NpdRed, packets: u32) -> f64 {

@@ -24,8 +24,7 @@ params! {
     /// swings between empty and full, 38 packets on average.
     ///
     /// ## Departures
-    /// As `red`. Xiong et al. have thresholds of 15 and 75 packets. A scheme is not told its buffer: "auto" takes the
-    /// proportion of Xiong et al., 75 packets for a target of 50.
+    /// As `red`. Xiong et al. have thresholds of 15 and 75 packets.
     pub struct PdRedParams {
         flatten red: RedParams;
         /// Gain on the error of the average queue, which changes max_p.
@@ -34,8 +33,8 @@ params! {
         k_d: f64 = "0.05" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3";
         /// Sampling interval of the controller.
         interval: Span = "10 ms" in "1 us" ..= "100 s", from "Xiong et al. 2010, section 4.3";
-        /// Queue that errors are measured by; "auto" is 1.5 targets.
-        buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "reconstruction: 75 for a target of 50";
+        /// Queue that errors are measured by; "auto" is the link's buffer.
+        buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "reconstruction";
     }
 }
 
@@ -67,7 +66,7 @@ impl Scheme for PdRed {
 
     fn new(params: PdRedParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
-        let buffer = params.buffer.unwrap_or_else(|| Packets(1.5 * queue.target)).0;
+        let buffer = params.buffer.unwrap_or_else(|| Packets(queue.limit)).0;
         Ok(Self { params, red, buffer, e_old: -queue.target })
     }
 }
@@ -110,7 +109,8 @@ mod tests {
     /// Target 50, B = 75, max_p = 0.1 to begin with.
     #[test]
     fn max_p_by_hand() {
-        let mut pd = PdRed::new(PdRedParams::defaults(), &bench::queue(0)).unwrap();
+        let view = QueueView { limit: 75.0, ..bench::queue(0) };
+        let mut pd = PdRed::new(PdRedParams::defaults(), &view).unwrap();
         let mut max_p_at = |avg: f64| {
             pd.red.avg = avg;
             bench::tick(&mut pd, 0);

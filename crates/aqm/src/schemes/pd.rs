@@ -1,0 +1,122 @@
+use super::average::AverageQueue;
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Bytes, Span, params};
+
+params! {
+    /// PD controller: proportional and derivative control of the average queue by steps of the drop probability.
+    ///
+    /// ## Idea
+    /// The controller of PD-RED without RED: the error of the average queue and its change, as shares of the buffer,
+    /// move the drop probability itself.
+    ///
+    /// ## Equations
+    /// Every `interval`, e = avg - target, e_old one sample ago, B the buffer, both in packets:
+    ///
+    /// ```text
+    /// avg = avg + (1 - (1 - q_weight)^n) * (q - avg)        n: packets that the link can send in an interval
+    /// p = clamp(p + k_p * e/B + k_d * (e - e_old)/B, 0, 1)
+    /// ```
+    ///
+    /// An arriving packet is dropped with probability p. As p is summed up, k_p integrates and k_d acts in proportion:
+    /// at rest the average queue is the target.
+    ///
+    /// ## Readings
+    /// Only the paper's abstract was at hand. Law, gains and interval are those of PD-RED as Xiong et al. 2010 tell
+    /// them, applied to p. The average is RED's, sampled once in a packet's transmission time as in the fluid models;
+    /// so it also falls while nothing arrives.
+    ///
+    /// ## What to expect
+    /// The gains are those of a slower loop, PD-RED's change of max_p. On 45 Mbit/s with a target of 300 packets (Li et
+    /// al. 2014, Tables 1 and 2) the queue is 313 packets with a standard deviation of 80 with 500 flows, 320 and 123
+    /// with 1500.
+    pub struct PdParams {
+        /// Gain on the error of the average queue.
+        k_p: f64 = "0.001" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3 (PD-RED)";
+        /// Gain on the change of that error.
+        k_d: f64 = "0.05" in "0" ..= "1000", from "Xiong et al. 2010, section 4.3 (PD-RED)";
+        /// Sampling interval.
+        interval: Span = "10 ms" in "1 us" ..= "100 s", from "Xiong et al. 2010, section 4.3 (PD-RED)";
+        /// Weight of one packet's sample in the average queue.
+        q_weight: f64 = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993";
+        /// Packet size that turns the link's rate into packets per second.
+        mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";
+    }
+}
+
+/// See [`PdParams`].
+pub struct Pd {
+    params: PdParams,
+    average: AverageQueue,
+    p: f64,
+}
+
+impl Scheme for Pd {
+    const INFO: Info = Info {
+        name: "pd",
+        title: "PD controller",
+        family: "control theory",
+        year: 2003,
+        source: "Sun, Chen, Ko, Chan & Zukerman, \"PD-controller: a new active queue management scheme\", GLOBECOM \
+                 2003",
+        confidence: "reconstruction: the law of PD-RED applied to p; the paper's own law and gains were not at hand",
+        papers: &[],
+    };
+    const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
+    type Params = PdParams;
+
+    fn new(params: PdParams, queue: &QueueView) -> Result<Self, String> {
+        let average = AverageQueue::new(params.q_weight, params.interval, params.mean_packet, queue);
+        Ok(Self { params, average, p: 0.0 })
+    }
+}
+
+impl Aqm for Pd {
+    fn tick_every(&self) -> Option<Span> {
+        Some(self.params.interval)
+    }
+
+    fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
+        let (avg, growth) = self.average.sample(queue.packets);
+        let step = self.params.k_p * (avg - queue.target) + self.params.k_d * growth;
+        self.p = (self.p + step / queue.limit).clamp(0.0, 1.0);
+    }
+
+    fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
+        if cx.chance(self.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        [self.p, self.average.avg][i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::ParamSet;
+
+    /// Target 50, B = 100; one sample of weight 0.5 in an interval.
+    #[test]
+    fn steps_by_hand() {
+        let mut params = PdParams::defaults();
+        params.read("pd", [("interval", "1 ms"), ("q_weight", "0.5")], &mut Vec::new());
+        let mut pd = Pd::new(params, &bench::queue(0)).unwrap();
+        let mut p_at = |packets| {
+            bench::tick(&mut pd, packets);
+            pd.p
+        };
+        // avg 40 of 80: (0.001*-10 + 0.05*40) / 100 = 0.0199.
+        assert!((p_at(80) - 0.0199).abs() < 1e-15);
+        // avg 60: + (0.001*10 + 0.05*20) / 100 = 0.0101.
+        assert!((p_at(80) - 0.03).abs() < 1e-15);
+        // avg 60 still: + 0.001*10/100.
+        assert!((p_at(60) - 0.0301).abs() < 1e-15);
+        // avg 30: (0.001*-20 - 0.05*30) / 100 = -0.0152; avg 15: -0.00785; avg 7.5: -0.004175.
+        assert!((p_at(0) - 0.0149).abs() < 1e-15);
+        assert!((p_at(0) - 0.00705).abs() < 1e-15);
+        assert!((p_at(0) - 0.002_875).abs() < 1e-15);
+        p_at(0);
+        assert_eq!(p_at(0), 0.0, "held at 0");
+    }
+}

@@ -3,6 +3,7 @@
 use crate::dual::Dual;
 use crate::fair::{Fair, FairParams};
 use crate::schemes::*;
+use crate::tins::Tins;
 use crate::{
     Accounts, Aqm, Carried, Ctx, Discipline, Fate, Fifo, Info, Limit, Observable, PacketView, QueueView, Scheme,
     Verdict,
@@ -78,7 +79,7 @@ pub fn entry(name: &str) -> Result<Entry, String> {
 
 fn all() -> Vec<Entry> {
     let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    [ALONE, COUPLED, FAIR, &elsewhere[..]].concat()
+    [ALONE, SEVERAL, FAIR, &elsewhere[..]].concat()
 }
 
 /// Schemes from elsewhere.
@@ -145,6 +146,8 @@ pub enum Plan {
     Fair(FairParams, Box<dyn Fn(&QueueView) -> AnyAqm + Send>),
     /// For the two queues of RFC 9332.
     Dual(DualPi2),
+    /// For tins of flow queueing behind a shaper.
+    Tins(Cake),
 }
 
 impl Plan {
@@ -153,6 +156,7 @@ impl Plan {
         match self {
             Plan::Fifo(scheme) => AnyQueue::Fifo(Fifo::new(scheme, view, limit, ecn)),
             Plan::Fair(params, make) => AnyQueue::Fair(Box::new(Fair::new(params, make, view, limit, ecn, salt))),
+            Plan::Tins(scheme) => AnyQueue::Tins(Box::new(Tins::new(scheme, view, limit, ecn, salt))),
             Plan::Dual(scheme) => AnyQueue::Dual(Box::new(Dual::new(scheme, view, limit, ecn))),
         }
     }
@@ -164,6 +168,7 @@ pub enum AnyQueue<P> {
     Fifo(Fifo<AnyAqm, P>),
     Fair(Box<Fair<AnyAqm, P>>),
     Dual(Box<Dual<P>>),
+    Tins(Box<Tins<P>>),
 }
 
 macro_rules! any_queue {
@@ -172,6 +177,7 @@ macro_rules! any_queue {
             AnyQueue::Fifo($queue) => $act,
             AnyQueue::Fair($queue) => $act,
             AnyQueue::Dual($queue) => $act,
+            AnyQueue::Tins($queue) => $act,
         }
     };
 }
@@ -184,6 +190,10 @@ impl<P: Carried> Discipline<P> for AnyQueue<P> {
     #[inline]
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         any_queue!(self, queue => queue.dequeue(cx))
+    }
+    #[inline]
+    fn ready_at(&self) -> Option<Time> {
+        any_queue!(self, queue => queue.ready_at())
     }
     #[inline]
     fn len(&self) -> u32 {
@@ -276,10 +286,13 @@ macro_rules! built_in {
     };
 }
 
-/// The schemes of other disciplines.
-static COUPLED: &[Entry] = &[Entry::of::<DualPi2>(true, |path, pairs, queue| {
-    build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(Plan::Dual)
-})];
+/// The schemes of several queues.
+static SEVERAL: &[Entry] = &[
+    Entry::of::<DualPi2>(true, |path, pairs, queue| {
+        build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(Plan::Dual)
+    }),
+    Entry::of::<Cake>(true, |path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(Plan::Tins)),
+];
 
 built_in! {
     DropTail
@@ -314,4 +327,5 @@ built_in! {
     Lred
     Green
     Sred
+    Cobalt
 }

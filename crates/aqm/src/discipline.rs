@@ -9,6 +9,10 @@ pub trait Carried {
     fn size(&self) -> u32;
     /// Which flow it belongs to.
     fn flow(&self) -> u32;
+    /// Which host sent it.
+    fn host(&self) -> u32 {
+        self.flow()
+    }
     /// ECN field of its header.
     fn ecn(&self) -> Ecn;
     /// Class selector of its DSCP, 0 to 7.
@@ -142,8 +146,12 @@ pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketVie
 pub trait Discipline<P> {
     /// Offers a packet; says what became of it. Others may be dropped in its place.
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate;
-    /// Takes the next packet to send and the time since it joined; `None` if none waits: the link idles.
+    /// Takes the next packet to send and the time since it joined; `None` if none may go: the link idles.
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)>;
+    /// When there will be a packet to send, where packets wait and none may go yet.
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
     /// Packets waiting.
     fn len(&self) -> u32;
     /// No packet waits.

@@ -1,8 +1,18 @@
 //! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290).
 
 use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Fate, Fifo, Limit, QueueView};
-use aqmlab_core::{Bytes, Rate, Span, Time, params};
+use aqmlab_core::{Bytes, Rate, Span, Time, choice, params};
 use std::collections::VecDeque;
+
+choice! {
+    /// Whom the rounds are fair to.
+    pub enum Isolation {
+        /// Flows: each has the same share.
+        Flows = "flows",
+        /// Hosts first, then the flows of a host.
+        Hosts = "hosts",
+    }
+}
 
 params! {
     /// Flow queueing of RFC 8290.
@@ -13,6 +23,10 @@ params! {
         quantum: Bytes = "1514 B" in "1 B" ..= "10 MB", from "RFC 8290, 5.2.4";
         /// Packets dropped at most from the longest queue when the buffer is full.
         drop_batch: u32 = "64" in "1" ..= "65536", unit "packets", from "RFC 8290, 4.1";
+        /// Queues of a set, any of which a flow that hashes to it may take; 1 is a plain hash.
+        ways: u32 = "1" in "1" ..= "64", unit "queues", from "RFC 8290, 4.1 (CAKE: 8)";
+        /// Fair to flows, or to the hosts that send them first.
+        isolation: Isolation = "flows", from "RFC 8290 (CAKE: hosts)";
     }
 }
 
@@ -23,6 +37,9 @@ struct Queue<A, P> {
     credits: i64,
     /// It is in one of the two lists.
     is_active: bool,
+    /// The flow that it belongs to, and the place of its host among the counters.
+    flow: u32,
+    host: usize,
 }
 
 /// Hashed queues under deficit round robin, a scheme of its own for each.
@@ -41,7 +58,12 @@ pub struct Fair<A, P> {
     ecn: bool,
     /// Salt of the hash.
     salt: u64,
+    /// Active queues of each host, by the hash of the host.
+    of_host: Vec<u32>,
 }
+
+/// Counters that hosts are hashed into.
+const HOSTS: usize = 1024;
 
 impl<A: Aqm, P: Carried> Fair<A, P> {
     /// Empty queues of a link that `view` describes, under schemes from `make`; they share `limit`.
@@ -55,12 +77,32 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
     ) -> Self {
         let tick_every = make(&view).tick_every();
         let queues = (0..params.flows).map(|_| None).collect();
-        Self { params, make, queues, new: VecDeque::new(), old: VecDeque::new(), tick_every, view, limit, ecn, salt }
+        let (new, old, of_host) = (VecDeque::new(), VecDeque::new(), vec![0; HOSTS]);
+        Self { params, make, queues, new, old, tick_every, view, limit, ecn, salt, of_host }
     }
 
-    fn hash(&self, flow: u32) -> u32 {
-        let scattered = (u64::from(flow) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32 % self.params.flows
+    fn hash(&self, number: u32) -> u32 {
+        let scattered = (u64::from(number) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
+    }
+
+    /// The queue of a flow: in its set the one that it has, or else an idle one, or else the one it hashes to.
+    fn place(&self, flow: u32) -> u32 {
+        let home = self.hash(flow) % self.params.flows;
+        if self.params.ways == 1 {
+            return home;
+        }
+        let first = home - home % self.params.ways;
+        let set = || first..(first + self.params.ways).min(self.params.flows);
+        let taken = |index: &u32| self.queues[*index as usize].as_ref().filter(|queue| queue.is_active);
+        let own = set().find(|index| taken(index).is_some_and(|queue| queue.flow == flow));
+        own.or_else(|| set().find(|index| taken(index).is_none())).unwrap_or(home)
+    }
+
+    /// What a queue may send in a turn, bytes: its host's active queues share one quantum, if hosts are isolated.
+    fn quantum(&self, host: usize) -> i64 {
+        let sharing = if self.params.isolation == Isolation::Hosts { self.of_host[host].max(1) } else { 1 };
+        (self.params.quantum.0 as i64 / i64::from(sharing)).max(1)
     }
 
     /// Lets a queue act, and keeps the sums.
@@ -68,7 +110,8 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
         let (make, view, ecn) = (&self.make, self.view, self.ecn);
         let queue = self.queues[index as usize].get_or_insert_with(|| {
             let alone = QueueView::empty(view.rate, view.target, view.limit);
-            Box::new(Queue { fifo: Fifo::shared(make(&alone), alone, ecn), credits: 0, is_active: false })
+            let fifo = Fifo::shared(make(&alone), alone, ecn);
+            Box::new(Queue { fifo, credits: 0, is_active: false, flow: 0, host: 0 })
         });
         let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
         let done = act(queue);
@@ -78,7 +121,7 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
     }
 
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
-    fn make_room(&mut self, cx: &mut Ctx) {
+    pub(crate) fn make_room(&mut self, cx: &mut Ctx) {
         let longest = self.longest();
         let batch = self.queues[longest as usize]
             .as_ref()
@@ -87,6 +130,11 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
         self.with(longest, |queue| {
             (0..batch).for_each(|_| queue.fifo.overflow_at_head(cx));
         });
+    }
+
+    /// Bytes waiting.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.view.bytes
     }
 
     fn longest(&self) -> u32 {
@@ -100,13 +148,14 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
             let index = *list.front()?;
-            let queue = self.queues[index as usize].as_mut().expect("only queues that exist are listed");
+            let queue = self.queues[index as usize].as_ref().expect("only queues that exist are listed");
             if queue.credits > 0 {
                 return Some((index, is_new));
             }
-            queue.credits += self.params.quantum.0 as i64;
             list.pop_front();
             self.old.push_back(index);
+            let quantum = self.quantum(queue.host);
+            self.with(index, |queue| queue.credits += quantum);
         }
     }
 
@@ -117,7 +166,11 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
             self.old.push_back(index);
         } else {
             self.old.pop_front();
-            self.with(index, |queue| queue.is_active = false);
+            let host = self.with(index, |queue| {
+                queue.is_active = false;
+                queue.host
+            });
+            self.of_host[host] -= 1;
         }
     }
 
@@ -128,17 +181,20 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
 
 impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        let index = self.hash(packet.flow());
-        let quantum = self.params.quantum.0 as i64;
+        let (flow, host) = (packet.flow(), self.hash(packet.host()) as usize % HOSTS);
+        let index = self.place(flow);
         let (fate, begins) = self.with(index, |queue| {
             let fate = queue.fifo.enqueue(packet, cx);
             let begins = !queue.is_active && !queue.fifo.is_empty();
             if begins {
-                (queue.is_active, queue.credits) = (true, quantum);
+                (queue.is_active, queue.flow, queue.host) = (true, flow, host);
             }
             (fate, begins)
         });
         if begins {
+            self.of_host[host] += 1;
+            let quantum = self.quantum(host);
+            self.with(index, |queue| queue.credits = quantum);
             self.new.push_back(index);
         }
         if self.limit.is_exceeded(self.view.packets, self.view.bytes) {

@@ -7,7 +7,8 @@
 //!   catalogue    the list of schemes: one line each
 //!   schemes/     one file per scheme, reading like the paper's pseudocode
 //!   discipline   what owns the packets, counts, marks and drops
-//!   fifo, fair, dual   the queue disciplines: one queue; a queue per flow; a classic and a low-latency queue
+//!   fifo, fair, dual, tins   the queue disciplines: one queue; a queue per flow; a classic and a low-latency queue;
+//!                            queues per flow within tins
 //!   contract     what every scheme must satisfy; public, so that yours can be put to it
 //! ```
 
@@ -18,6 +19,7 @@ pub mod dual;
 pub mod fair;
 pub mod fifo;
 pub mod schemes;
+pub mod tins;
 
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 

@@ -3,12 +3,19 @@
 use crate::scenario::{FlowSpec, Law, Pages, Traffic};
 use aqmlab_core::{Span, Stream, Time};
 
-/// One session, or one host with transfers of its own.
-pub struct Client {
+/// The sender at the other end of a flow's path.
+#[derive(Clone, Copy, Default)]
+pub struct Peer {
     pub group: u32,
     pub route: u32,
-    /// Boot time of its peer within a clock tick.
+    pub host: u32,
+    /// Boot time within a clock tick.
     pub phase: Span,
+}
+
+/// One session, or one host with transfers of its own.
+pub struct Client {
+    pub peer: Peer,
     /// Connections that carry no transfer at present.
     pub idle: Vec<u32>,
     laws: Pages,
@@ -43,21 +50,9 @@ pub fn laws_of(spec: &FlowSpec) -> Option<Pages> {
 
 impl Client {
     /// The `i`-th client of its group, at rest.
-    pub fn new(laws: Pages, i: usize, group: u32, route: u32, phase: Span, stop: Time, mut rng: Stream) -> Self {
+    pub fn new(laws: Pages, i: usize, peer: Peer, stop: Time, mut rng: Stream) -> Self {
         let pages_left = laws.pages.as_ref().map_or(u64::MAX, |law| law.draw(i, &mut rng).ceil().max(1.0) as u64);
-        Self {
-            group,
-            route,
-            phase,
-            idle: Vec::new(),
-            laws,
-            pages_left,
-            objects_left: 0,
-            outstanding: 0,
-            draws: 0,
-            stop,
-            rng,
-        }
+        Self { peer, idle: Vec::new(), laws, pages_left, objects_left: 0, outstanding: 0, draws: 0, stop, rng }
     }
 
     /// When it asks for the first time: at its start, or after a first think time where requests follow no page.
@@ -136,7 +131,7 @@ mod tests {
             size: Law::Fixed(Packets(6.5)),
             request_round_trips: 2.0,
         };
-        Client::new(laws, 0, 0, 0, Span::ZERO, Time::NEVER, Stream::new(1, "client", 0))
+        Client::new(laws, 0, Peer::default(), Time::NEVER, Stream::new(1, "client", 0))
     }
 
     #[test]

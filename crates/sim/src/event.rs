@@ -50,7 +50,7 @@ pub struct Packet {
     first: u64,
     /// From the lowest bit: sequence number or next expected (32), announced RTT or a length (16), flags (8), epoch (8).
     second: u64,
-    /// An ACK: the other blocks.
+    /// Data: the host that sent it; an ACK: the other blocks.
     third: u64,
 }
 
@@ -76,6 +76,8 @@ pub struct Data {
     pub class: u8,
     /// The sender has reduced its window (RFC 3168, CWR).
     pub is_cwr: bool,
+    /// Which host sent it.
+    pub host: u32,
 }
 
 const ECT: u64 = 1 << 48;
@@ -95,7 +97,7 @@ impl Packet {
         let ect = flag(data.ecn.is_capable(), ECT) | flag(data.ecn == Ecn::Ect1, L4S) | flag(data.ecn == Ecn::Ce, CE);
         let flags = ect | flag(data.is_cwr, CWR) | u64::from(data.class & 7) << CLASS;
         let second = u64::from(data.seq) | u64::from(data.rtt.0) << 32 | flags | u64::from(epoch) << 56;
-        Self { flow, size, hop: 0, kind: Kind::Data, first: data.sent_at.0, second, third: 0 }
+        Self { flow, size, hop: 0, kind: Kind::Data, first: data.sent_at.0, second, third: data.host.into() }
     }
 
     /// An ACK on its way back from `hop` on.
@@ -129,6 +131,7 @@ impl Packet {
             ecn: self.ecn(),
             class: self.class(),
             is_cwr: self.second & CWR != 0,
+            host: self.third as u32,
         }
     }
 
@@ -171,6 +174,10 @@ impl Carried for Packet {
         self.flow
     }
     #[inline]
+    fn host(&self) -> u32 {
+        if self.kind == Kind::Data { self.third as u32 } else { self.flow }
+    }
+    #[inline]
     fn ecn(&self) -> Ecn {
         match self.second & (ECT | L4S | CE) {
             0 => Ecn::NotEct,
@@ -206,9 +213,10 @@ mod tests {
     #[test]
     fn a_packet_carries_what_is_put_into_it() {
         let rtt = Announced::new(Span::from_seconds(0.08));
-        let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, class: 5, is_cwr: true };
+        let data =
+            Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, class: 5, is_cwr: true, host: 9 };
         let mut packet = Packet::of_data(7, 1500, 255, data);
-        assert_eq!((packet.ecn(), packet.class()), (Ecn::Ect1, 5));
+        assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, 9));
         packet.mark();
         let out = packet.data();
         assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));

@@ -28,6 +28,8 @@ pub struct Flow {
     pub delivered: u32,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
+    /// The host that its sender is on.
+    host: u32,
 }
 
 /// A flow that carries transfers of a client, one after the other.
@@ -94,7 +96,7 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32) -> Self {
+    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, host: u32) -> Self {
         Self {
             sender,
             receiver,
@@ -105,6 +107,7 @@ impl Flow {
             timer_event: Time::NEVER,
             delivered: 0,
             connection,
+            host,
             epoch: 0,
         }
     }
@@ -128,8 +131,8 @@ impl Flow {
     ) -> (&'a mut Sender, Access<'a>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let (free, epoch) = (&mut self.access_free, self.epoch);
-        (&mut self.sender, Access { free, flow: index, epoch, rtt, group, route, now, calendar })
+        let (free, epoch, host) = (&mut self.access_free, self.epoch, self.host);
+        (&mut self.sender, Access { free, flow: index, epoch, host, rtt, group, route, now, calendar })
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -202,6 +205,7 @@ pub struct Access<'a> {
     free: &'a mut Time,
     flow: u32,
     epoch: u8,
+    host: u32,
     rtt: Announced,
     group: &'a Group,
     route: &'a Route,
@@ -218,7 +222,8 @@ impl Access<'_> {
     #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
         *self.free = self.now.max(*self.free) + on_link;
-        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, class: self.group.class, is_cwr };
+        let data =
+            Data { sent_at: self.now, seq, rtt: self.rtt, ecn, class: self.group.class, is_cwr, host: self.host };
         let packet = Packet::of_data(self.flow, size, self.epoch, data);
         self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
     }
@@ -261,7 +266,7 @@ mod tests {
             let group = Group::new(&scenario.flows[0]);
             let mut routes = crate::route::Routes::new();
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let mut flow = Flow::new(group.sender(Span::ZERO), Receiver::new(false), route, 0, Flow::NO_CONNECTION);
+            let mut flow = Flow::new(group.sender(Span::ZERO), Receiver::new(false), route, 0, Flow::NO_CONNECTION, 0);
             let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);
             let (sender, mut access) = flow.at_sender(0, &group, route, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);

@@ -21,6 +21,8 @@ pub struct Link {
     departures_known: bool,
     /// When the transmission in progress ends.
     in_service: Option<Time>,
+    /// When the queue will let a packet go, where some wait and none may.
+    ready_at: Option<Time>,
     /// What is being sent, where the end of its transmission is an event.
     sending: Option<Packet>,
     /// When all that was accepted will have been sent, where departures are known.
@@ -92,6 +94,7 @@ impl Link {
             queue,
             meter: LinkMeter::new(spec.buffer),
             in_service: None,
+            ready_at: None,
             sending: None,
             clear_at: Time::ZERO,
             rate: spec.rate,
@@ -134,7 +137,7 @@ impl Link {
         }
     }
 
-    /// Takes the next packet into service; returns when its transmission ends.
+    /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
         let waited = self.queue.len();
@@ -142,7 +145,7 @@ impl Link {
         if self.queue.len() != waited {
             self.meter.on_queue(self.queue.len(), now);
         }
-        let (packet, since) = next?;
+        let Some((packet, since)) = next else { return self.ask_again(now) };
         let end = now + self.transmission(packet.size);
         self.meter.on_service(now, now.since(since), end);
         self.in_service = Some(end);
@@ -150,6 +153,14 @@ impl Link {
             self.sending = Some(packet);
         }
         Some(end)
+    }
+
+    /// When a queue that holds its packets back is to be asked next, unless that is arranged.
+    #[cold]
+    fn ask_again(&mut self, now: Time) -> Option<Time> {
+        let is_arranged = self.ready_at.is_some_and(|time| time > now);
+        self.ready_at = self.queue.ready_at().filter(|time| *time > now);
+        if is_arranged { None } else { self.ready_at }
     }
 
     /// The transmission has ended.

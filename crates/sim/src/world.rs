@@ -211,17 +211,17 @@ impl World<'_> {
     fn request(&mut self, index: u32) {
         let client = &mut self.clients[index as usize];
         let (size, next) = client.request(self.now);
-        let (group, route, phase) = (client.group as usize, client.route, client.phase);
-        let takes = client.request_takes(self.routes.rtt(route));
+        let peer = client.peer;
+        let takes = client.request_takes(self.routes.rtt(peer.route));
         let flow = match client.idle.pop() {
             Some(flow) => {
-                let sender = self.groups[group].sender(phase);
+                let sender = self.groups[peer.group as usize].sender(peer.phase);
                 self.flows[flow as usize].restart(sender);
                 flow
             }
             None => {
                 self.connections.push(Connection { client: index, asked_at: self.now, size });
-                self.add_flow(group, route, phase, self.connections.len() as u32 - 1)
+                self.add_flow(peer, self.connections.len() as u32 - 1)
             }
         };
         let connection = &mut self.connections[self.flows[flow as usize].connection as usize];

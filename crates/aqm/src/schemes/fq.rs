@@ -28,6 +28,9 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
  have sent all along, so flows with little to send hardly wait.
 
  ## Equations
+ With `ways` above 1 a flow takes any idle queue of its set of that many, so that flows collide only when the whole set
+ is busy. With `isolation = \"hosts\"` the active queues of a host share one quantum.
+
  Two lists of queues, *new* and *old*; `credits` is what a queue may still send in its turn:
 
  ```text
@@ -99,6 +102,12 @@ const fn text(joined: &'static ([u8; 64], usize)) -> &'static str {
     }
 }
 
+/// What a set of queues shows.
+pub(super) const OBSERVABLES: &[Observable] = &[
+    Observable { name: "active", unit: "queues", doc: "queues in which packets wait" },
+    Observable { name: "longest", unit: "packets", doc: "packets in the longest queue" },
+];
+
 impl<S: Scheme> Scheme for Fq<S> {
     const INFO: Info = match S::FAIR {
         Some(info) => info,
@@ -112,10 +121,7 @@ impl<S: Scheme> Scheme for Fq<S> {
             papers: &[],
         },
     };
-    const OBSERVABLES: &'static [Observable] = &[
-        Observable { name: "active", unit: "queues", doc: "queues in which packets wait" },
-        Observable { name: "longest", unit: "packets", doc: "packets in the longest queue" },
-    ];
+    const OBSERVABLES: &'static [Observable] = OBSERVABLES;
     type Params = FqParams<S::Params>;
 
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String> {

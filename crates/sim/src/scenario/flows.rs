@@ -35,6 +35,8 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     let ecn = read_ecn(&mut flow);
     let class: Option<u32> = flow.optional("class").or(Some(0));
     let class = flow.within("class", class, "0", "7");
+    let hosts: Option<u32> = flow.optional("hosts");
+    let hosts = flow.within("hosts", hosts, "1", "1000000");
     let (rtt_notification, ack_path, tcp) = if is_udp {
         (false, Some(Vec::new()), Some((Profile::Rfc, Variant::Reno, TcpParams::defaults())))
     } else {
@@ -65,6 +67,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         access_rate,
         ecn: ecn?,
         class: class? as u8,
+        hosts,
         rtt_notification,
         profile,
         variant,

@@ -90,6 +90,8 @@ pub struct FlowSpec {
     pub path: Vec<usize>,
     /// Indices of the links that ACKs queue at on their way back, in order; none: they return without queueing.
     pub ack_path: Vec<usize>,
+    /// Hosts that the flows are spread over; one for each flow if `None`.
+    pub hosts: Option<u32>,
     /// Round-trip propagation of the whole path, link delays included.
     pub rtt: Law<Span>,
     /// Flows that start (and stop) together.

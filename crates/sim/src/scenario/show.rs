@@ -73,6 +73,7 @@ impl FlowSpec {
             "access_rate": self.access_rate.map(|rate| rate.text()),
             "ecn": if self.ecn == Ecn::Ect1 { json!("ect1") } else { json!(self.ecn.is_capable()) },
             "class": self.class,
+            "hosts": self.hosts,
         });
         let more = self.traffic.resolved().into_iter().chain(self.resolved_tcp());
         shown.as_object_mut().expect("made as an object above").extend(more);

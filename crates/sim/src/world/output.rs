@@ -72,7 +72,7 @@ impl World<'_> {
         let spec = &self.scenario.flows[group];
         let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
         let of_group = || self.flows.iter().filter(move |flow| flow.group as usize == group);
-        let clients = || self.clients.iter().filter(move |client| client.group as usize == group);
+        let clients = || self.clients.iter().filter(move |client| client.peer.group as usize == group);
         if clients().next().is_none() {
             let before = self.scenario.flows[..group].iter().filter(|spec| crate::client::laws_of(spec).is_none());
             let first: u32 = before.map(|spec| spec.count()).sum();
@@ -85,9 +85,9 @@ impl World<'_> {
                 })
                 .collect();
         }
-        let first = self.clients.iter().position(|client| client.group as usize == group).unwrap_or(0);
+        let first = self.clients.iter().position(|client| client.peer.group as usize == group).unwrap_or(0);
         let mut shares: Vec<Share> =
-            clients().map(|client| Share { goodput: 0.0, always_active: false, route: client.route }).collect();
+            clients().map(|client| Share { goodput: 0.0, always_active: false, route: client.peer.route }).collect();
         for flow in of_group() {
             let client = self.connections[flow.connection as usize].client as usize;
             shares[client - first].goodput += bits * f64::from(flow.delivered);

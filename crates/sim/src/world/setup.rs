@@ -2,7 +2,7 @@
 
 use super::{RunOptions, World};
 use crate::calendar::{Calendar, Lane};
-use crate::client::{Client, laws_of};
+use crate::client::{Client, Peer, laws_of};
 use crate::event::Event;
 use crate::flow::{Flow, Group};
 use crate::link::Link;
@@ -33,6 +33,13 @@ impl Member<'_> {
     /// Its random stream for a purpose.
     fn stream(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("flows.{}.{what}", self.spec.name), self.i as u64)
+    }
+
+    /// The end that sends. Groups share no host; the members of one share as many as it says.
+    fn peer(&self) -> Peer {
+        let group = self.group as u32;
+        let host = group << 20 | (self.i as u32 % self.spec.hosts.unwrap_or(1 << 20));
+        Peer { group, route: self.route, host, phase: self.phase }
     }
 
     fn stops_at(&self) -> Time {
@@ -115,14 +122,13 @@ impl<'a> World<'a> {
     fn add_member(&mut self, member: Member) {
         let active = member.stop.is_none_or(|stop| member.start < stop);
         if let Some(laws) = laws_of(member.spec) {
-            let (group, rng) = (member.group as u32, member.stream("client"));
-            let mut client = Client::new(laws, member.i, group, member.route, member.phase, member.stops_at(), rng);
+            let mut client = Client::new(laws, member.i, member.peer(), member.stops_at(), member.stream("client"));
             let first = client.first(member.start).filter(|_| active);
             self.clients.push(client);
             self.schedule_request(self.clients.len() as u32 - 1, first);
             return;
         }
-        let flow = self.add_flow(member.group, member.route, member.phase, Flow::NO_CONNECTION);
+        let flow = self.add_flow(member.peer(), Flow::NO_CONNECTION);
         let lasts = member.start <= self.warmup && member.stops_at() >= self.end;
         self.always_active.push(lasts);
         if let Some(source) = UdpSource::new(
@@ -142,11 +148,12 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn add_flow(&mut self, group: usize, route: u32, phase: Span, connection: u32) -> u32 {
-        let of = &self.groups[group];
+    pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
+        let Peer { group, route, host, phase } = peer;
+        let of = &self.groups[group as usize];
         let receiver = Receiver::new(of.variant == Variant::Sack);
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection));
+        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, host));
         self.flows.len() as u32 - 1
     }
 

@@ -1,0 +1,161 @@
+use super::cobalt::{Cobalt, CobaltParams};
+use crate::fair::{FairParams, Isolation};
+use crate::{Info, Observable, QueueView, Scheme};
+use aqmlab_core::{Auto, Bytes, ParamSet, Rate, Span, choice, params};
+
+choice! {
+    /// How packets are told apart by importance.
+    pub enum Diffserv {
+        /// Not at all: one tin.
+        Besteffort = "besteffort",
+        /// Bulk, best effort, video and voice.
+        Diffserv4 = "diffserv4",
+    }
+}
+
+params! {
+    /// CAKE: flow queueing with COBALT, fair to hosts, behind a shaper, with tins for traffic of more or less importance.
+    ///
+    /// ## Idea
+    /// What a home router needs, in one discipline: a shaper that keeps the queue here and not in the modem, queues of
+    /// their own for flows, a fair share for each host however many flows it opens, and COBALT in every queue.
+    ///
+    /// ## Equations
+    /// Each tin is the flow queueing of `fq-cobalt` with sets of 8 queues and `isolation`, and for a tin of rate r:
+    ///
+    /// ```text
+    /// quantum  = r/4096 per second, within 300 .. 1514 bytes
+    /// target   = max(rtt/20, 1.5 * 1514 bytes / r)
+    /// interval = max(rtt + target - rtt/20, 2*target)
+    /// ```
+    ///
+    /// Tins of `diffserv4`: bulk (class 1) with r = bandwidth/16, best effort (0) with all of it, video (2 to 4) with a
+    /// half, voice (5 to 7) with a quarter. The most important tin that has not had its rate is served; if all have had
+    /// it, the one that had it longest ago. With `bandwidth`, a packet leaves no sooner than the one before it takes at
+    /// that rate. When the buffer is full, packets are dropped from the head of the longest queue, one by one.
+    ///
+    /// ## Readings
+    /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. Class
+    /// 4 holds both AF4x and CS4 and counts as video.
+    ///
+    /// ## Departures
+    /// Without ACK filter, overhead compensation, NAT look-up and ingress mode; the shaper does not split large
+    /// segments, as there are none. The host's share is an integer division, where Linux adds a random fraction.
+    pub struct CakeParams {
+        /// Rate of the shaper; "auto" leaves it to the link.
+        bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", from "Linux sch_cake";
+        /// Round-trip time that COBALT is set for.
+        rtt: Span = "100 ms" in "1 us" ..= "1000 s", from "Linux sch_cake";
+        /// Tins.
+        diffserv: Diffserv = "besteffort", from "Linux sch_cake (default there: diffserv3)";
+        /// Fair to hosts first, or to flows only.
+        isolation: Isolation = "hosts", from "Linux sch_cake (default there: triple-isolate)";
+        /// Queues of a tin.
+        flows: u32 = "1024" in "8" ..= "65536", unit "queues", from "Linux sch_cake";
+    }
+}
+
+/// The scheme of [`Tins`](crate::tins::Tins); see [`CakeParams`].
+#[derive(Clone, Copy)]
+pub struct Cake {
+    params: CakeParams,
+}
+
+/// Ethernet's largest frame, bytes.
+const FRAME: f64 = 1514.0;
+
+impl Cake {
+    /// Rate of the shaper, if it has one.
+    pub fn shaper(&self) -> Option<Rate> {
+        match self.params.bandwidth {
+            Auto::Given(rate) => Some(rate),
+            Auto::Auto => None,
+        }
+    }
+
+    /// Rates of the tins on a link of this rate, least priority first.
+    pub fn tin_rates(&self, link: Rate) -> Vec<Rate> {
+        let all = self.shaper().unwrap_or(link).0;
+        match self.params.diffserv {
+            Diffserv::Besteffort => vec![Rate(all)],
+            Diffserv::Diffserv4 => vec![Rate(all / 16.0), Rate(all), Rate(all / 2.0), Rate(all / 4.0)],
+        }
+    }
+
+    /// Which tin takes packets of a class.
+    pub fn tin_of(&self, class: u8) -> usize {
+        match (self.params.diffserv, class) {
+            (Diffserv::Besteffort, _) | (_, 1) => 0,
+            (_, 0) => 1,
+            (_, 2..5) => 2,
+            _ => 3,
+        }
+    }
+
+    /// Flow queueing of a tin.
+    pub fn fair(&self, rate: Rate) -> FairParams {
+        let CakeParams { isolation, flows, .. } = self.params;
+        let quantum = Bytes((rate.0 / 8.0 / 4096.0).clamp(300.0, FRAME));
+        FairParams { flows, quantum, drop_batch: 1, ways: 8, isolation }
+    }
+
+    /// The scheme of a tin's queues.
+    pub fn cobalt(&self, rate: Rate) -> Box<dyn Fn(&QueueView) -> Cobalt + Send> {
+        let rtt = self.params.rtt.seconds();
+        let target = (rtt / 20.0).max(1.5 * 8.0 * FRAME / rate.0);
+        let interval = (rtt + target - rtt / 20.0).max(2.0 * target);
+        let span = Span::from_seconds;
+        let params = CobaltParams { target: span(target), interval: span(interval), ..CobaltParams::defaults() };
+        Box::new(move |queue| Cobalt::new(params, queue).expect("COBALT's parameters do not contradict each other"))
+    }
+}
+
+impl Scheme for Cake {
+    const INFO: Info = Info {
+        name: "cake",
+        title: "CAKE",
+        family: "fair queueing",
+        year: 2018,
+        source: "Høiland-Jørgensen, Täht & Morton, LANMAN 2018; Linux sch_cake",
+        confidence: "rules of Linux for what is built; parts left out are named below",
+        papers: &[],
+    };
+    const OBSERVABLES: &'static [Observable] = super::fq::OBSERVABLES;
+    type Params = CakeParams;
+
+    fn new(params: CakeParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+
+    fn cake(pairs: &[(&str, &str)]) -> Cake {
+        let mut params = CakeParams::defaults();
+        params.read("x", pairs.iter().copied(), &mut Vec::new());
+        Cake::new(params, &bench::queue(0)).unwrap()
+    }
+
+    #[test]
+    fn tins_share_the_bandwidth_by_class() {
+        let four = cake(&[("diffserv", "diffserv4"), ("bandwidth", "16 Mbit/s")]);
+        assert_eq!(four.tin_rates(Rate(99e6)), [Rate(1e6), Rate(16e6), Rate(8e6), Rate(4e6)]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| four.tin_of(class)), [1, 0, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(cake(&[]).tin_rates(Rate(99e6)), [Rate(99e6)]);
+    }
+
+    #[test]
+    fn quantum_target_and_interval_follow_the_rate() {
+        // 1 Mbit/s: 30.5 B a 4096th, held at 300; 1.5 * 1514 B take 18.168 ms; interval 100 + 13.168 ms.
+        let cake = cake(&[]);
+        assert_eq!([1e6, 20e6, 1e9].map(|rate| cake.fair(Rate(rate)).quantum.0.floor()), [300.0, 610.0, 1514.0]);
+        let told = |rate| {
+            let cobalt = cake.cobalt(Rate(rate))(&bench::queue(0));
+            [cobalt.params.target, cobalt.params.interval].map(|span| (span.seconds() * 1e6).round())
+        };
+        assert_eq!((told(1e6), told(1e9)), ([18_168.0, 113_168.0], [5_000.0, 100_000.0]));
+    }
+}

@@ -1,0 +1,324 @@
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use aqmlab_core::{Bytes, Ratio, Span, Time, params};
+
+params! {
+    /// COBALT: CoDel that also counts down when the queue is good again, with BLUE for flows that do not respond.
+    ///
+    /// ## Idea
+    /// CoDel forgets its drop rate when the delay falls below target and guesses it back at the next entry. COBALT
+    /// keeps it, and lets it fall at the pace at which it rose. Where the buffer overflows all the same, BLUE's drop
+    /// probability rises until the queue drains.
+    ///
+    /// ## Equations
+    /// For each packet at the head, once removed (due: count > 0 and now >= drop_next):
+    ///
+    /// ```text
+    /// over = sojourn > target and sojourn > 4 * mtu / rate
+    /// over, not dropping:           count = max(count, 1); drop_next = now + interval / sqrt(count); dropping state
+    /// not over:                     leave the dropping state
+    ///
+    /// it was due, dropping state:   mark or drop; count += 1; drop_next += interval / sqrt(count)
+    /// else, while due:              count -= 1; drop_next += interval / sqrt(max(count, 1))
+    /// with probability p:           drop, markable or not
+    ///
+    /// count = 0:                    drop_next = now + interval
+    /// late, not dropped:            drop_next = now
+    ///
+    /// the queue is full:            p += p_inc; dropping state; drop_next = now; count = max(count, 1)
+    /// the queue is empty:           p -= p_dec; leave the dropping state; if due, count down once
+    /// ```
+    ///
+    /// p changes at most once in a `target`. Late: drop_next, as last moved by what was due, else as met, lies in the
+    /// past. The last packet of the queue may be marked but is not dropped; all else goes on as if it had been.
+    ///
+    /// ## What to expect
+    /// One packet above target starts the schedule, which runs on while the queue is good, until it is counted down. A
+    /// second burst just when a signal falls due may therefore cost a packet, where CoDel wants a whole bad interval.
+    ///
+    /// ## Readings
+    /// After Linux's CAKE, with an exact square root. A mark counts as a signal, not as a drop: a late drop_next moves
+    /// to the present after it. ns-3 has no condition on the MTU (`mtu = "0 B"` here), drops the last packet too, and
+    /// can raise p above a sojourn time.
+    ///
+    /// ## Departures
+    /// One queue, not one per flow as in CAKE: the last packet is that of the whole queue, p is everybody's, and a full
+    /// queue drops the arriving packet. CAKE's count of bulk flows (ingress mode) and its longer target and interval on
+    /// slow links are left out. The target is a sojourn time of its own, not the link's.
+    pub struct CobaltParams {
+        /// Sojourn time that may persist; also the least time between changes of p.
+        target: Span = "5 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
+        /// Time in which a good queue falls below target; about the greatest round-trip time.
+        interval: Span = "100 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
+        /// A sojourn time within four times the time to send this is never too long.
+        mtu: Bytes = "1514 B" in "0 B" ..= "65535 B", from "Linux, sch_cake (value: Ethernet)";
+        /// Increase of p at an overflow.
+        p_inc: Ratio = "0.00390625" in "0" ..= "1", from "Linux, sch_cake: 1/256";
+        /// Decrease of p on an empty queue.
+        p_dec: Ratio = "0.000244140625" in "0" ..= "1", from "Linux, sch_cake: 1/4096";
+    }
+}
+
+/// See [`CobaltParams`].
+pub struct Cobalt {
+    pub(super) params: CobaltParams,
+    count: u32,
+    drop_next: Time,
+    dropping: bool,
+    /// BLUE's probability, and when it last changed.
+    p: f64,
+    p_changed: Time,
+}
+
+impl Cobalt {
+    fn is_over(&self, packet: &PacketView, queue: &QueueView, now: Time) -> bool {
+        let sojourn = now.since(packet.enqueued_at);
+        sojourn > self.params.target && sojourn.seconds() > 4.0 * 8.0 * self.params.mtu.0 / queue.rate.0
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
+    fn gap(&self) -> Span {
+        Span::from_seconds(self.params.interval.seconds() / f64::from(self.count.max(1)).sqrt())
+    }
+
+    fn set_dropping(&mut self, over: bool, now: Time) {
+        if over && !self.dropping {
+            self.count = self.count.max(1);
+            self.drop_next = now + self.gap();
+        }
+        self.dropping = over;
+    }
+
+    fn count_up(&mut self) {
+        self.count = self.count.saturating_add(1);
+        self.drop_next += self.gap();
+    }
+
+    fn count_down(&mut self) {
+        self.count -= 1;
+        self.drop_next += self.gap();
+    }
+
+    fn change_p(&mut self, step: f64, now: Time) {
+        if now.since(self.p_changed) > self.params.target {
+            self.p = (self.p + step).clamp(0.0, 1.0);
+            self.p_changed = now;
+        }
+    }
+}
+
+impl Scheme for Cobalt {
+    const INFO: Info = Info {
+        name: "cobalt",
+        title: "COBALT",
+        family: "control theory",
+        year: 2018,
+        source: "Høiland-Jørgensen, Täht & Morton, LANMAN 2018 (CAKE); Linux, net/sched/sch_cake.c",
+        confidence: "law of Linux's CAKE for one queue; step by step against an independent transcription",
+        papers: &[],
+    };
+    const OBSERVABLES: &'static [Observable] = &[
+        Observable { name: "p", unit: "ratio", doc: "BLUE's drop probability of a packet at the head" },
+        Observable { name: "count", unit: "packets", doc: "count of the control law" },
+        Observable { name: "dropping", unit: "1", doc: "1 in the dropping state" },
+    ];
+    type Params = CobaltParams;
+
+    fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, count: 0, drop_next: Time::ZERO, dropping: false, p: 0.0, p_changed: Time::ZERO })
+    }
+}
+
+impl Aqm for Cobalt {
+    fn acts_on_dequeue(&self) -> bool {
+        true
+    }
+
+    fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        let due = self.is_due(cx.now);
+        let met = self.drop_next;
+        self.set_dropping(self.is_over(packet, queue, cx.now), cx.now);
+        let signal = due && self.dropping;
+        if signal {
+            self.count_up();
+        }
+        while !signal && self.is_due(cx.now) {
+            self.count_down();
+        }
+        let late = cx.now > if due { self.drop_next } else { met };
+        let blue = self.p > 0.0 && cx.chance(self.p);
+        let dropped = blue || signal && !packet.can_mark;
+        if self.count == 0 {
+            self.drop_next = cx.now + self.params.interval;
+        } else if late && !dropped {
+            self.drop_next = cx.now;
+        }
+        match queue.packets {
+            1.. if blue => Verdict::Drop(EARLY),
+            1.. if signal => Verdict::Signal(FORCED),
+            _ if signal => Verdict::MarkOnly(FORCED),
+            _ => Verdict::Pass,
+        }
+    }
+
+    fn on_overflow(&mut self, _: &QueueView, cx: &mut Ctx) {
+        self.change_p(self.params.p_inc.0, cx.now);
+        self.dropping = true;
+        self.drop_next = cx.now;
+        self.count = self.count.max(1);
+    }
+
+    fn on_empty(&mut self, cx: &mut Ctx) {
+        if self.p > 0.0 {
+            self.change_p(-self.params.p_dec.0, cx.now);
+        }
+        self.dropping = false;
+        if self.is_due(cx.now) {
+            self.count_down();
+        }
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        [self.p, f64::from(self.count), f64::from(u8::from(self.dropping))][i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::ParamSet;
+
+    const PASS: Verdict = Verdict::Pass;
+    const SIGNAL: Verdict = Verdict::Signal(FORCED);
+
+    fn cobalt() -> Cobalt {
+        Cobalt::new(CobaltParams::defaults(), &bench::queue(0)).unwrap()
+    }
+
+    fn us(us: u64) -> Time {
+        Time(us * 1_000_000)
+    }
+
+    fn at(now: u64, act: impl FnOnce(&mut Ctx)) {
+        act(&mut Ctx { now: us(now), rng: &mut bench::stream() });
+    }
+
+    /// A packet that waited `waited` us is at the head at `now` us, `left` packets behind it.
+    fn head(cobalt: &mut Cobalt, now: u64, waited: u64, left: u32, can_mark: bool) -> Verdict {
+        let packet = PacketView { enqueued_at: us(now - waited), can_mark, ..bench::packet() };
+        cobalt.on_dequeue(&packet, &bench::queue(left), &mut Ctx { now: us(now), rng: &mut bench::stream() })
+    }
+
+    fn long(cobalt: &mut Cobalt, now: u64) -> Verdict {
+        head(cobalt, now, 7000, 50, false)
+    }
+
+    /// In the dropping state since 50 ms, first signal foreseen at 150 ms.
+    fn entered() -> Cobalt {
+        let mut cobalt = cobalt();
+        assert_eq!(head(&mut cobalt, 10_000, 1000, 50, false), PASS);
+        assert_eq!((cobalt.count, cobalt.drop_next), (0, us(110_000)), "no signal within an interval");
+        assert_eq!(long(&mut cobalt, 50_000), PASS);
+        assert_eq!((cobalt.count, cobalt.dropping, cobalt.drop_next), (1, true, us(150_000)));
+        cobalt
+    }
+
+    #[test]
+    fn too_long_is_above_target_and_above_four_packets() {
+        // 8 Mbit/s: 4 * 1514 B last 6056 us.
+        for (waited, dropping) in [(5000, false), (6056, false), (6057, true)] {
+            let mut cobalt = cobalt();
+            head(&mut cobalt, 50_000, waited, 50, false);
+            assert_eq!(cobalt.dropping, dropping, "{waited} us");
+        }
+    }
+
+    #[test]
+    fn signals_come_closer_and_a_late_one_starts_from_the_present() {
+        let mut cobalt = entered();
+        // At 150: count 2, next at 150 + 100/sqrt(2) = 220.710678 ms.
+        assert_eq!([149_999, 150_000, 150_000].map(|t| long(&mut cobalt, t)), [PASS, SIGNAL, PASS]);
+        assert_eq!((cobalt.count, cobalt.drop_next), (2, Time(220_710_678_119)));
+        // At 400: count 3, next at 220.710678 + 57.735027 = 278.445705 ms, still late: count 4, + 50 ms. And so on:
+        // 328.4 + 44.721360, 373.2 + 40.824829; count 6, and 413.991894 ms is ahead.
+        assert_eq!([400_000; 5].map(|t| long(&mut cobalt, t)), [SIGNAL, SIGNAL, SIGNAL, SIGNAL, PASS]);
+        assert_eq!(cobalt.count, 6);
+        assert!(cobalt.drop_next.0.abs_diff(413_991_893_634) < 10);
+    }
+
+    #[test]
+    fn a_late_mark_moves_the_next_signal_to_the_present() {
+        let mut cobalt = entered();
+        assert_eq!(head(&mut cobalt, 400_000, 7000, 50, true), SIGNAL);
+        assert_eq!((cobalt.count, cobalt.drop_next), (2, us(400_000)), "220.7 ms is past, and nothing was dropped");
+        // Next at 400 + 57.735027 ms, which is ahead.
+        assert_eq!(
+            [head(&mut cobalt, 400_000, 7000, 50, true), head(&mut cobalt, 457_735, 7000, 50, true)],
+            [SIGNAL, PASS]
+        );
+        assert_eq!((cobalt.count, cobalt.drop_next), (3, Time(457_735_026_919)));
+    }
+
+    #[test]
+    fn the_count_falls_while_the_queue_is_good_and_is_taken_up_again() {
+        let mut cobalt = entered();
+        assert_eq!([150_000, 250_000, 280_000].map(|t| long(&mut cobalt, t)), [SIGNAL; 3]);
+        // count 4, foreseen 150 + 70.710678 + 57.735027 + 50 = 328.445705 ms.
+        assert_eq!(cobalt.count, 4);
+        assert_eq!(head(&mut cobalt, 320_000, 1000, 50, false), PASS);
+        assert_eq!((cobalt.count, cobalt.dropping), (4, false), "not due");
+        // At 387: 3, + 57.735027 = 386.180732 ms; 2, + 70.710678 = 456.891410 ms.
+        assert_eq!(head(&mut cobalt, 387_000, 1000, 50, false), PASS);
+        assert_eq!(cobalt.count, 2);
+        assert!(cobalt.drop_next.0.abs_diff(456_891_410_075) < 10);
+        // Too long again: 400 + 70.710678 ms.
+        assert_eq!([400_000, 470_000, 471_000].map(|t| long(&mut cobalt, t)), [PASS, PASS, SIGNAL]);
+        assert_eq!(cobalt.count, 3);
+        // A second of silence brings it to 0.
+        assert_eq!(head(&mut cobalt, 1_500_000, 1000, 50, false), PASS);
+        assert_eq!((cobalt.count, cobalt.drop_next), (0, us(1_600_000)));
+    }
+
+    #[test]
+    fn the_last_packet_is_marked_but_not_dropped() {
+        for can_mark in [false, true] {
+            let mut cobalt = entered();
+            assert_eq!(head(&mut cobalt, 150_000, 7000, 0, can_mark), Verdict::MarkOnly(FORCED));
+            assert_eq!(cobalt.count, 2);
+        }
+        let mut cobalt = cobalt();
+        cobalt.p = 1.0;
+        assert_eq!(head(&mut cobalt, 10_000, 1000, 0, true), PASS);
+        assert_eq!(head(&mut cobalt, 10_000, 1000, 1, true), Verdict::Drop(EARLY), "BLUE drops what could be marked");
+    }
+
+    #[test]
+    fn an_overflow_raises_p_once_in_a_target_and_makes_a_signal_due() {
+        let mut cobalt = cobalt();
+        for (now, p) in [(5000, 0.0), (5001, 1.0), (10_001, 1.0), (10_002, 2.0)] {
+            at(now, |cx| cobalt.on_overflow(&bench::queue(100), cx));
+            assert_eq!(cobalt.p * 256.0, p);
+            assert_eq!((cobalt.count, cobalt.dropping, cobalt.drop_next), (1, true, us(now)));
+        }
+        cobalt.p = 0.0; // leaves CoDel's part
+        assert_eq!(long(&mut cobalt, 10_500), SIGNAL);
+    }
+
+    #[test]
+    fn an_empty_queue_lowers_p_to_0_and_counts_down_once() {
+        let mut cobalt = entered();
+        cobalt.p = 1.5 / 4096.0;
+        (cobalt.count, cobalt.drop_next) = (5, us(100_000));
+        for (now, p, count) in [(5000, 1.5, 5), (5001, 0.5, 5), (200_000, 0.0, 4)] {
+            at(now, |cx| cobalt.on_empty(cx));
+            assert_eq!((cobalt.p * 4096.0, cobalt.count, cobalt.dropping), (p, count, false));
+        }
+        // 100 + 50 ms.
+        assert_eq!((cobalt.drop_next, cobalt.p_changed), (us(150_000), us(200_000)));
+        at(300_000, |cx| cobalt.on_empty(cx));
+        assert_eq!(cobalt.p_changed, us(200_000), "p is 0: nothing changes");
+    }
+}

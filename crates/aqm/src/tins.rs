@@ -1,0 +1,121 @@
+//! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
+
+use crate::fair::Fair;
+use crate::schemes::{Cake, Cobalt};
+use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, QueueView};
+use aqmlab_core::{Rate, Span, Time};
+
+/// Packets of one priority.
+struct Tin<P> {
+    queues: Fair<Cobalt, P>,
+    /// What it may send before others of less priority wait for it.
+    rate: Rate,
+    /// When it will have sent no more than that.
+    next_at: Time,
+}
+
+/// Tins, least priority first.
+pub struct Tins<P> {
+    tins: Vec<Tin<P>>,
+    scheme: Cake,
+    limit: Limit,
+    /// When the shaper lets the next packet go; it may then be sent at the link's own rate.
+    next_at: Time,
+}
+
+impl<P: Carried> Tins<P> {
+    /// Empty queues of a link that `view` describes; they share `limit`, mark if `ecn`, and hash flows with `salt`.
+    pub fn new(scheme: Cake, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
+        let tin = |rate: Rate| {
+            let queues = Fair::new(scheme.fair(rate), scheme.cobalt(rate), view, Limit::Bytes(u64::MAX), ecn, salt);
+            Tin { queues, rate, next_at: Time::ZERO }
+        };
+        Self { tins: scheme.tin_rates(view.rate).into_iter().map(tin).collect(), scheme, limit, next_at: Time::ZERO }
+    }
+
+    /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago.
+    fn choose(&self, now: Time) -> Option<usize> {
+        let waiting = || (0..self.tins.len()).filter(|tin| !self.tins[*tin].queues.is_empty());
+        let due = waiting().rfind(|tin| self.tins[*tin].next_at <= now);
+        due.or_else(|| waiting().min_by_key(|tin| self.tins[*tin].next_at))
+    }
+
+    fn packets(&self) -> u32 {
+        self.tins.iter().map(|tin| tin.queues.len()).sum()
+    }
+}
+
+impl<P: Carried> Discipline<P> for Tins<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        let tin = self.scheme.tin_of(packet.class());
+        let fate = self.tins[tin].queues.enqueue(packet, cx);
+        while self.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
+            let fullest = self.tins.iter_mut().max_by_key(|tin| tin.queues.bytes()).expect("there is a tin");
+            fullest.queues.make_room(cx);
+        }
+        fate
+    }
+
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        if cx.now < self.next_at {
+            return None;
+        }
+        while let Some(index) = self.choose(cx.now) {
+            let tin = &mut self.tins[index];
+            if let Some(sent) = tin.queues.dequeue(cx) {
+                let size = sent.0.size();
+                tin.next_at = tin.next_at.max(cx.now) + tin.rate.transmission(size);
+                if let Some(rate) = self.scheme.shaper() {
+                    self.next_at = self.next_at.max(cx.now) + rate.transmission(size);
+                }
+                return Some(sent);
+            }
+        }
+        None
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        (!self.is_empty()).then_some(self.next_at)
+    }
+
+    fn len(&self) -> u32 {
+        self.packets()
+    }
+
+    fn departures_known(&self) -> bool {
+        false
+    }
+
+    fn tick_every(&self) -> Option<Span> {
+        None
+    }
+
+    fn tick(&mut self, _: &mut Ctx) {}
+
+    fn set_rate(&mut self, rate: Rate) {
+        for (tin, rate_of_tin) in self.tins.iter_mut().zip(self.scheme.tin_rates(rate)) {
+            tin.rate = rate_of_tin;
+            tin.queues.set_rate(rate);
+        }
+    }
+
+    /// Queues with packets, and packets of the longest.
+    fn observe(&self, i: usize) -> f64 {
+        let of_tins = self.tins.iter().map(|tin| tin.queues.observe(i));
+        if i == 0 { of_tins.sum() } else { of_tins.fold(0.0, f64::max) }
+    }
+
+    fn accounts(&self) -> Accounts {
+        let mut sum = Accounts::default();
+        self.tins.iter().for_each(|tin| sum.add(&tin.queues.accounts()));
+        sum
+    }
+
+    fn restart_accounts(&mut self) {
+        self.tins.iter_mut().for_each(|tin| tin.queues.restart_accounts());
+    }
+
+    fn accounts_balance(&self) -> bool {
+        self.tins.iter().all(|tin| tin.queues.accounts_balance())
+    }
+}

@@ -139,7 +139,7 @@ pub type Clause = (&'static str, Result<(), String>);
 
 /// Puts queues under a scheme, as `make` makes them, to the whole contract. They must be alike, with the view of
 /// [`bench::queue`] and the limit [`bench::LIMIT`]. `spares_light_load`: it signals nothing at half the link's rate in
-/// bursts of 8 packets.
+/// bursts of 7 packets.
 pub fn suite<Q: Discipline<Numbered>>(
     make: impl Fn() -> Q,
     observables: &[Observable],
@@ -153,7 +153,7 @@ pub fn suite<Q: Discipline<Numbered>>(
     };
     let courses = || (0..40).map(|seed| (seed, random_course(&mut Stream::new(seed, "course", 0))));
     let full: Vec<Step> = burst(150).chain([HOUR]).chain(burst(150)).chain(idle_ms(150)).collect();
-    let light: Vec<Step> = (0..50).flat_map(|_| burst(8).chain(idle_ms(16))).collect();
+    let light: Vec<Step> = (0..50).flat_map(|_| burst(7).chain(idle_ms(14))).collect();
     let repeat = |(seed, steps): (u64, Vec<Step>)| match (put(&steps, seed), put(&steps, seed)) {
         (Ok(first), Ok(second)) if first == second => Ok(()),
         (Ok(_), Ok(_)) => Err(format!("two runs of random course {seed} end differently")),
@@ -168,7 +168,7 @@ pub fn suite<Q: Discipline<Numbered>>(
     if spares_light_load {
         let told = put(&light, 1).and_then(|end| match end.signalled {
             0 => Ok(()),
-            n => Err(format!("{n} of 400 packets were signalled at half the link's rate")),
+            n => Err(format!("{n} of 350 packets were signalled at half the link's rate")),
         });
         clauses.push(("a light load is never signalled", told));
     }

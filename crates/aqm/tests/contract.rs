@@ -59,10 +59,11 @@ proptest! {
         }
     }
 
-    /// At most half the link's rate, in bursts of up to 8 packets where 100 may wait and 50 are aimed at.
+    /// At most half the link's rate, in bursts of up to 7 packets where 100 may wait and 50 are aimed at. (The 8th
+    /// would wait 7 ms, which starts COBALT's schedule; a second such burst when its signal is due costs a packet.)
     #[test]
     fn a_light_load_is_never_signalled(
-        bursts in prop::collection::vec((1usize..=8, 1usize..=30), 1..60),
+        bursts in prop::collection::vec((1usize..=7, 1usize..=30), 1..60),
         seed: u64,
     ) {
         let arrive = |packets| std::iter::repeat_n(Step::Arrive(1000), packets);

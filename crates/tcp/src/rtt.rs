@@ -15,8 +15,8 @@ pub struct Rtt {
     /// Timeout before backoff.
     rto: Span,
     backoff: u32,
-    /// Segment being timed and when it was sent.
-    timed: Option<(u32, Time)>,
+    /// When the segment being timed was sent; it is the last timed.
+    timed: Option<Time>,
     /// Highest segment ever timed.
     last_timed: u32,
     /// Where in a clock tick this sender was booted.
@@ -39,7 +39,7 @@ impl Rtt {
     #[inline]
     pub fn on_send_new(&mut self, seq: u32, now: Time) {
         if self.timed.is_none() && (seq > self.last_timed || seq == 0) {
-            self.timed = Some((seq, now));
+            self.timed = Some(now);
             self.last_timed = seq;
         }
     }
@@ -48,8 +48,8 @@ impl Rtt {
     /// backoff, unless it is to be kept.
     #[inline]
     pub fn on_ack(&mut self, next: u32, keeps_backoff: bool, now: Time, params: &TcpParams) {
-        if let Some((seq, sent)) = self.timed
-            && next > seq
+        if let Some(sent) = self.timed
+            && next > self.last_timed
         {
             self.timed = None;
             if !keeps_backoff {
@@ -61,7 +61,7 @@ impl Rtt {
 
     /// A segment sent twice cannot be timed (Karn).
     pub fn on_retransmit(&mut self, seq: u32) {
-        if self.timed.is_some_and(|(timed, _)| timed == seq) {
+        if self.last_timed == seq {
             self.timed = None;
         }
     }

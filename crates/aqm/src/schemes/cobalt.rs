@@ -119,6 +119,15 @@ impl Scheme for Cobalt {
         confidence: "law of Linux's CAKE for one queue; step by step against an independent transcription",
         papers: &[],
     };
+    const FAIR: Option<Info> = Some(Info {
+        name: "fq-cobalt",
+        title: "FQ-COBALT",
+        family: "fair queueing",
+        year: 2019,
+        source: "ns-3 (FqCobaltQueueDisc); RFC 8290 for the queues",
+        confidence: "the queues of RFC 8290; COBALT as on its own",
+        papers: &[],
+    });
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "p", unit: "ratio", doc: "BLUE's drop probability of a packet at the head" },
         Observable { name: "count", unit: "packets", doc: "count of the control law" },

@@ -34,11 +34,11 @@ params! {
     /// None from RFC 8289. The target is a sojourn time of its own, not the link's.
     pub struct CodelParams {
         /// Sojourn time that may persist.
-        target: Span = "5 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.4";
+        target: Span = "5 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.3";
         /// Time in which a good queue falls below target; about the greatest round-trip time.
-        interval: Span = "100 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.3";
+        interval: Span = "100 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.2";
         /// With no more than this left behind a packet, nothing is signalled.
-        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.6 (value: Ethernet)";
+        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
     }
 }
 
@@ -95,7 +95,7 @@ impl Scheme for Codel {
         family: "control theory",
         year: 2012,
         source: "Nichols & Jacobson, ACM Queue 10(5), 2012; RFC 8289",
-        confidence: "after the pseudocode of RFC 8289, by hand-computed steps",
+        confidence: "pseudocode of RFC 8289: hand-computed steps, and step by step against a transcription",
         papers: &["boudi"],
     };
     const FAIR: Option<Info> = Some(Info {

@@ -15,10 +15,11 @@ params! {
     /// step = (alpha*(d - target) + beta*(d - d_old)) / s     alpha, beta per second of delay
     /// s    = 2048, 512, 128, 32, 8, 2, 1    for p < 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, and above
     /// p    = p + step (at most max_step of it once p >= 0.1);   p = 0.98*p if d = d_old = 0;   0 <= p <= 1
-    /// burst_allowance = max(0, burst_allowance - t_update);     max_burst if p = 0 and d, d_old < target/2
+    /// burst_allowance = max(0, burst_allowance - t_update);     d_old = d
     /// ```
     ///
-    /// An arriving packet passes if burst_allowance > 0; if d_old < target/2 and p < 0.2; or if no more than two mean
+    /// A packet that arrives while p = 0 and d and d_old are below target/2 sets burst_allowance to max_burst. An
+    /// arriving packet passes if burst_allowance > 0; if d_old < target/2 and p < 0.2; or if no more than two mean
     /// packets wait. Otherwise it is signalled with probability p: marked if it can be and p < mark_ecnth, else
     /// dropped. With `derandomize`, p is summed from one signal to the next: none below a sum of 0.85, one for sure at
     /// 8.5.
@@ -26,20 +27,22 @@ params! {
     /// ## Readings
     /// The delay comes from time stamps (RFC 8033, 4.3), not from an estimated departure rate (5.2): it is what the
     /// last packet to leave had waited, or 0 if the link fell idle since. `d_old` of an arrival is the delay at the
-    /// last update. The allowance is renewed at an update, where its conditions change.
+    /// last update. Where the RFC's text and appendix A differ from appendix B, they are followed: p decays at a delay
+    /// of 0 only (B: below target/2), and the sum of p rests while the burst allowance lasts. The sum starts again
+    /// after a signal and, as in B, at a full queue.
     ///
     /// ## Departures
-    /// The queue is never switched inactive (RFC 8033, 5.3, optional). The target is a delay of its own, not the
-    /// link's.
+    /// The queue is never switched inactive (RFC 8033, 5.3, optional). A packet that meets a full queue does not renew
+    /// the allowance. The target is a delay of its own, not the link's.
     pub struct PieParams {
         /// Queueing delay to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 8033, 4.2 (QDELAY_REF)";
         /// Time between updates of p.
         t_update: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 8033, 4.2 (T_UPDATE)";
         /// Gain on the distance from the target, per second of delay.
-        alpha: Frequency = "0.125 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, 4.2";
+        alpha: Frequency = "0.125 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, appendix A";
         /// Gain on the change of the delay, per second of delay.
-        beta: Frequency = "1.25 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, 4.2";
+        beta: Frequency = "1.25 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, appendix A";
         /// Time for which a burst passes after a quiet queue.
         max_burst: Span = "150 ms" in "0 s" ..= "1000 s", from "RFC 8033, 4.4 (MAX_BURST)";
         /// From this p on, packets that can carry a mark are dropped.
@@ -108,7 +111,7 @@ impl Scheme for Pie {
         family: "control theory",
         year: 2013,
         source: "Pan et al., HPSR 2013; RFC 8033",
-        confidence: "after the equations of RFC 8033, by hand-computed steps; mean_packet is a reconstruction",
+        confidence: "RFC 8033: hand-computed steps, and step by step against its pseudocode; mean_packet is a choice",
         papers: &[],
     };
     const FAIR: Option<Info> = Some(Info {
@@ -141,13 +144,13 @@ impl Aqm for Pie {
     fn on_tick(&mut self, _: &QueueView, _: &mut Ctx) {
         self.update_p();
         self.burst_allowance = Span(self.burst_allowance.0.saturating_sub(self.params.t_update.0));
-        if self.p == 0.0 && self.is_quiet(self.delay) && self.is_quiet(self.delay_old) {
-            self.burst_allowance = self.params.max_burst;
-        }
         self.delay_old = self.delay;
     }
 
     fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        if self.p == 0.0 && self.is_quiet(self.delay) && self.is_quiet(self.delay_old) {
+            self.burst_allowance = self.params.max_burst;
+        }
         let quiet = self.is_quiet(self.delay_old) && self.p < 0.2;
         let short = queue.bytes as f64 <= 2.0 * self.params.mean_packet.0;
         if self.burst_allowance > Span::ZERO || quiet || short || !self.draw(cx) {
@@ -157,6 +160,10 @@ impl Aqm for Pie {
         } else {
             Verdict::Drop(EARLY)
         }
+    }
+
+    fn on_overflow(&mut self, _: &QueueView, _: &mut Ctx) {
+        self.p_sum = 0.0;
     }
 
     /// Signals nothing; it is here for the time stamps.
@@ -262,16 +269,14 @@ mod tests {
             assert_eq!(pie.burst_allowance, Span(left * 15_000_000_000));
         }
         assert_eq!(arrive(&mut pie, 50), Verdict::Drop(EARLY));
-        // p = 0 and a delay below 7.5 ms are not enough while the last one was above; twice below, they are.
-        pie.p = 0.0;
-        update(&mut pie, 7);
-        assert_eq!((pie.p, pie.burst_allowance), (0.0, Span::ZERO));
-        update(&mut pie, 7);
-        assert_eq!((pie.p, pie.burst_allowance), (0.0, Span(150_000_000_000)));
-        // Not while p is above 0.
-        (pie.p, pie.burst_allowance) = (0.5, Span::ZERO);
-        update(&mut pie, 7);
-        assert_eq!(pie.burst_allowance, Span::ZERO);
+        // It takes p = 0, a delay below 7.5 ms at the last update, and one below it now.
+        for (p, delay, delay_old, renewed) in
+            [(0.0, 0.0074, 0.0074, true), (0.0, 0.0075, 0.0, false), (0.0, 0.0, 0.0075, false), (1e-9, 0.0, 0.0, false)]
+        {
+            (pie.p, pie.delay, pie.delay_old, pie.burst_allowance) = (p, delay, delay_old, Span::ZERO);
+            arrive(&mut pie, 1);
+            assert_eq!(pie.burst_allowance, Span(if renewed { 150_000_000_000 } else { 0 }));
+        }
     }
 
     #[test]
@@ -300,5 +305,8 @@ mod tests {
         assert_eq!(pie.p_sum, 0.0);
         (pie.p, pie.p_sum) = (0.1, 8.5);
         assert_eq!(arrive(&mut pie, 50), Verdict::Drop(EARLY));
+        pie.p_sum = 8.0;
+        pie.on_overflow(&bench::queue(100), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
+        assert_eq!(pie.p_sum, 0.0);
     }
 }

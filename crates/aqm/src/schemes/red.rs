@@ -192,9 +192,10 @@ impl Aqm for Red {
         self.decide(queue, cx)
     }
 
-    /// ns-2 runs the estimator before it tests the limit, and restarts the count at a forced drop.
+    /// ns-2 judges the packet before it tests the limit, and restarts the count at a forced drop.
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
         self.update_average(queue, cx);
+        self.above_min_th = self.avg >= self.min_th && queue.packets > 1;
         self.count = 0;
     }
 
@@ -291,6 +292,18 @@ mod tests {
         assert_eq!(judge(100), Verdict::Drop(FORCED));
         assert_eq!(judge(1), Verdict::Pass, "a queue of one is never dropped from");
     }
+
+    #[test]
+    fn a_lost_packet_that_crosses_min_th_leaves_none_to_let_pass() {
+        let (mut red, mut rng) = (red(&[("max_th", "11 packets"), ("gentle", "false")]), bench::stream());
+        (red.idle_since, red.avg) = (None, 100.0);
+        let mut cx = Ctx { now: Time::ZERO, rng: &mut rng };
+        red.on_overflow(&bench::queue(100), &mut cx);
+        assert_eq!(red.count, 0);
+        // p_b = 1 and count = 1: p_a = 1 / (2 - 1), sure.
+        assert_eq!(red.on_enqueue(&bench::packet(), &bench::queue(99), &mut cx), Verdict::Drop(FORCED));
+    }
+
     /// avg = 20 has p_b = 0.05; the 41st arrival since the last drop is certain to be signalled.
     #[test]
     fn marks_below_mark_p_and_drops_from_there_on() {

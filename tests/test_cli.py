@@ -154,6 +154,7 @@ def test_reproduce_a_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
         "metric",
         "unit",
         "published",
+        "bound",
         "ours",
         "interval",
         "verdict",
@@ -161,6 +162,7 @@ def test_reproduce_a_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
         "why",
     ]
     assert cell["interval"] is None
+    assert cell["bound"] is None
     assert all(cell["why"] for cell in document["cells"] if cell["verdict"] == "unreproducible")
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {
         "report.html",

@@ -84,6 +84,26 @@ def test_a_claim_says_what_it_compares(name: str) -> None:
         assert claim.within or claim.below or claim.above
 
 
+@pytest.mark.parametrize("name", aqmlab.studies())
+def test_no_two_cells_have_one_name(name: str) -> None:
+    """A limit is told apart by which limit it is: Boudi & Loudini print a gain of 0.3 to 0.4."""
+    cells = [(cell.table, cell.scheme, cell.metric, cell.bound) for cell in load_study(name).published]
+    assert len(set(cells)) == len(cells)
+
+
+def test_json_says_whether_a_number_is_a_limit() -> None:
+    study = load_study("boudi")
+    metrics = next(table for table in study.tables if table.number == "V.A").metrics
+
+    def bound(metric: str, printed: str | None) -> object:
+        cell = reproduction.Cell("V.A", "RED", "red", metrics[metric], 0.3, printed, None, "missing", None)
+        return cell.entry()["bound"]
+
+    assert bound("jain", "max") == "max"
+    assert bound("utilisation_mean_min", None) == "min", "a limit by its metric"
+    assert bound("utilisation", None) is None
+
+
 def test_another_name_of_a_world_gives_the_same_world() -> None:
     assert original("li2014/table-16") == "li2014/table-15"
     assert original("li2014/table-15") == "li2014/table-15"

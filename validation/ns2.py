@@ -5,6 +5,9 @@ complete scenario, seed, metrics. Each distinct setting is run here with several
 our runs lies within the tolerances below. Where our seeds fall into two states (ARED; see its page) the row is held
 against the state it is in, not against a mean that describes neither.
 
+Three ECN rows of RED and ARED were stored without ns-2's use_mark_p_, which decides what becomes of packets above a
+mark probability of 0.1; it was added here (see the page).
+
 Run as a program, it writes docs/validation.md. `make test` asserts what the page claims.
 """
 
@@ -243,21 +246,25 @@ def held_against(row: Row, runs: list[Metrics]) -> Checked:
 
 
 CAUSES = {
-    (
-        "ARED",
-        "rtxcur_init_,6.0",
-    ): "This run of ns-2 is in ARED's upper state, the five seeds here in the lower. Of "
+    ("rtxcur_init_,6.0", "Reno"): "This run of ns-2 is in ARED's upper state, the five seeds here in the lower. Of "
     'seeds 1 to 30 with `tcp.initial_rto = "6 s"`, three stay in the upper state and three leave it late.',
+    (None, "Sack1"): "ns-2's queue is within 20 % of the target from 19 s on (means over 1 s), ours from 13, 14, 13, "
+    "13 and 44 s on; of seeds 6 to 10 the two that leave the upper state at 18 and 20 s have deviations of 120 and 129 "
+    "packets. In the second half of the run ns-2 has 299 packets, seeds 1 to 10 here 314 to 330. Sack1 counts its pipe "
+    "otherwise than RFC 6675; whether that is the cause has not been traced.",
 }
+"""What is known of single rows of ARED, by what was changed in TCP."""
 
 MOVING = "ARED moves between two states, and the time at which a run leaves one decides its mean."
 
 
 def cause(checked: Checked) -> str:
     """Why a row does not agree: what is known of it, and the spread of our seeds as evidence."""
-    key = (checked.row["scheme"], checked.row["scenario"].get("tcp_overrides"))
-    spread = f"Mean queue under our seeds: {', '.join(f'{mean:.0f}' for mean in checked.seeds)}."
-    return f"{CAUSES.get(key, MOVING)} {spread}"
+    known = "The cause is not known."
+    if checked.row["scheme"] == "ARED":
+        world = checked.row["scenario"]
+        known = CAUSES.get((world.get("tcp_overrides"), world["tcp"]), MOVING)
+    return f"{known} Mean queue under our seeds: {', '.join(f'{mean:.0f}' for mean in checked.seeds)}."
 
 
 def setting(row: Row) -> str:
@@ -302,6 +309,10 @@ def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRo
         "",
         "RED and ARED are two-peaked around 500 flows (`aqmlab show ared` says why): the seed decides in which state a",
         "run ends. Such a row is held against our runs in the same state; the last column names it.",
+        "",
+        "Three rows of RED and ARED with ECN were stored without `use_mark_p_`, by which ns-2 drops what it would mark",
+        "with a probability above 0.1. We set it afterwards: for the two of ARED after notes of the runs (off: 149",
+        "drops, on: 169543), for the one of RED after its outcome, so that row is no independent test of it.",
         "",
         f"**{len(agreeing)} of {len(checked)} rows agree ({len(agreeing) / len(checked):.1%}).**",
         "",

@@ -33,7 +33,7 @@ VERDICTS = {
     "match": Verdict("✓", "within the tolerance"),
     "near": Verdict("≈", "within twice the tolerance"),
     "off": Verdict("✗", "beyond twice the tolerance"),
-    "unreproducible": Verdict("†", "beyond twice the tolerance, for a reason that is written down"),
+    "unreproducible": Verdict("†", "beyond twice the tolerance; a note says why, or that it is not known"),
     "missing": Verdict("–", "not measured"),
 }
 """Every verdict a cell can have, by its name in JSON."""
@@ -44,7 +44,10 @@ LIMITS = {"min": "at least", "max": "at most"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One published number beside ours, in the metric's unit; `row` is the paper's name of `scheme`."""
+    """One published number beside ours, in the metric's unit; `row` is the paper's name of `scheme`.
+
+    `bound` is "min" or "max" where the paper states a limit.
+    """
 
     table: str
     row: str
@@ -85,6 +88,7 @@ class Cell:
             "metric": self.metric.metric.name,
             "unit": self.metric.metric.unit,
             "published": self.published,
+            "bound": self.bound or self.metric.bound,
             "ours": self.ours.mean if self.ours else None,
             "interval": self.ours.interval if self.ours else None,
             "verdict": self.verdict,
@@ -269,7 +273,7 @@ def _published(paper: Study, table: Table) -> list[Published]:
 
 
 def verdict(ours: float, published: float, limit: float, why: str | None, bound: str | None = None) -> str:
-    """Judge a value: match within `limit`, near within twice; beyond, unreproducible if there is a reason.
+    """Judge a value: match within `limit`, near within twice; beyond, unreproducible if there is a note.
 
     Where the paper gives a bound ("min" or "max") a value on its good side has no distance.
     """

@@ -74,8 +74,11 @@ fn result(scenario: &Scenario, aqm: &AqmChoice, departures_as_events: bool) -> R
     result
 }
 
-/// Also where an arrival and a departure fall on one instant, as they do under self-clocking: the arrival comes first, for
-/// its event was pushed a propagation delay before, longer than any transmission here (so both links have a delay).
+/// Of an arrival and a departure at one instant, the arrival comes first where departures are foreseen, and the one
+/// inserted first where they are events. They agree here because every link has a delay: what one link sends arrives at
+/// the next longer ahead than any transmission takes. Without the delay of `second` a packet from it arrives at `first`
+/// just as a transmission there ends, for the first time at 73.3 ms. One way counts 15 packets waiting and the other 14,
+/// and the runs under RED, ARED and PD-RED part. With departures as the last events of their instant all agree again.
 #[test]
 fn departures_foreseen_and_departures_as_events_give_the_same_run() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();

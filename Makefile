@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help setup build demo test nightly lint bench validate docs clean
+.PHONY: help setup build demo test nightly lint bench validate docs pictures clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -46,6 +46,9 @@ validate: build  ## Compare with the stored results of ns-2.35; writes docs/vali
 
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py
+
+pictures: build  ## Redraw the pictures on the schemes' pages
+	$(BIN)/python docs/pictures.py
 
 clean:  ## Remove everything that was built
 	rm -rf target .venv demo

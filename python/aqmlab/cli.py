@@ -90,8 +90,12 @@ def list_(
     from aqmlab import terminal
 
     for each in kinds:
-        rows = [(entry["name"], entry.get("summary") or entry["title"]) for entry in _entries(each)]
-        terminal.console().print(terminal.names(each.value.capitalize(), rows))
+        if each is Kind.aqms:
+            shown = terminal.schemes(catalogue.schemes())
+        else:
+            rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
+            shown = terminal.names(each.value.capitalize(), rows)
+        terminal.console().print(shown)
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:

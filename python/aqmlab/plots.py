@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MANY = 6
 """Drawings from which on it pays to start more processes."""
 
+FEW = 12
+"""Panels up to which two in a row are wide enough to read and high enough for a page."""
+
 WIDTH = 7.2
 """Inches; two columns of a journal page."""
 
@@ -118,7 +121,8 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
         "p": [p_panel(title(spec), {title(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
     }
     frames = {"queue": queue_frame(shown["queue"], [(scenario, link)]), "p": p_frame(shown["p"], scenario.duration)}
-    return {name: Multiples(panels, frames[name]) for name, panels in shown.items() if panels}
+    columns = 2 if len(runs) <= FEW else 4
+    return {name: Multiples(panels, frames[name], columns) for name, panels in shown.items() if panels}
 
 
 def queue_panel(name: str, runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> Panel:

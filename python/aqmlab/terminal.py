@@ -75,6 +75,18 @@ def names(title: str, rows: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
+def schemes(found: Sequence[Scheme]) -> Table:
+    """Return the catalogue: what each scheme is, and where it comes from."""
+    table = _table("Aqms")
+    table.add_column("Name", style="bold", no_wrap=True)
+    table.add_column("Family", no_wrap=True)
+    table.add_column("Year")
+    table.add_column("What it is, and its source")
+    for scheme in found:
+        table.add_row(scheme.name, scheme.family, str(scheme.year), Text.assemble(scheme.summary, "\n", (scheme.source, "dim")))
+    return table
+
+
 def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""
     out = console()

@@ -9,6 +9,7 @@ VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))
 
 import ns2  # noqa: E402
+import ns3  # noqa: E402
 import traffic  # noqa: E402
 
 
@@ -20,6 +21,11 @@ def checked() -> list[ns2.Checked]:
 @pytest.fixture(scope="module")
 def other() -> list[traffic.TrafficRow]:
     return traffic.check_traffic(ns2.SEEDS)
+
+
+@pytest.fixture(scope="module")
+def against_ns3() -> list[ns3.Ns3Row]:
+    return ns3.check_ns3()
 
 
 def test_at_least_nine_rows_in_ten_agree(checked: list[ns2.Checked]) -> None:
@@ -51,5 +57,7 @@ def test_other_traffic_and_topologies_agree_but_for_web_sessions_on_a_full_link(
     assert {row.row["setting"] for row in other if not row.agrees} <= {"WebTraf, 400 sessions, 15 Mbit/s"}
 
 
-def test_the_page_tells_these_numbers(checked: list[ns2.Checked], other: list[traffic.TrafficRow]) -> None:
-    assert ns2.PAGE.read_text(encoding="utf-8") == ns2.page(checked, ns2.settings_of_rows()[1], other)
+def test_the_page_tells_these_numbers(
+    checked: list[ns2.Checked], other: list[traffic.TrafficRow], against_ns3: list[ns3.Ns3Row]
+) -> None:
+    assert ns2.PAGE.read_text(encoding="utf-8") == ns2.page(checked, ns2.settings_of_rows()[1], other, against_ns3)

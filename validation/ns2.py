@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ns3 import Ns3Row, check_ns3
+from ns3 import section as ns3_section
 from traffic import TrafficRow, check_traffic, section
 
 from aqmlab import _core
@@ -293,11 +295,11 @@ def setting(row: Row) -> str:
     return "; ".join(parts)
 
 
-def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRow]) -> str:
+def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRow], against_ns3: list[Ns3Row]) -> str:
     """The validation page."""
     agreeing = [c for c in checked if all(c.agrees)]
     lines = [
-        "# Validation against ns-2.35",
+        "# Validation against ns-2.35 and ns-3.37",
         "",
         "<!-- Written by `make validate`; do not edit. -->",
         "",
@@ -335,9 +337,9 @@ def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRo
             )
     if len(agreeing) == len(checked):
         lines.append("None.")
-    lines += ["", *section(traffic), "## Rows left out", ""]
+    lines += ["", *section(traffic), *ns3_section(against_ns3), "## Rows of ns-2.35 left out", ""]
     lines += [f"- {count} with {what}: not modelled by this version" for what, count in sorted(left_out.items())]
-    lines += ["", "## All rows", "", "drop ratio (%) / mean queue / std (packets)", ""]
+    lines += ["", "## All rows of ns-2.35", "", "drop ratio (%) / mean queue / std (packets)", ""]
     lines += ["| scheme | setting | ns-2.35 | ours | agrees | state |", "|---|---|---|---|---|---|"]
     for c in checked:
         mark = "yes" if all(c.agrees) else "no"
@@ -355,11 +357,13 @@ def shown(metrics: Metrics) -> str:
 def main() -> None:
     """Write the page and say what it says."""
     settings, left_out = settings_of_rows()
-    checked, traffic = check(settings), check_traffic(SEEDS)
-    PAGE.write_text(page(checked, left_out, traffic), encoding="utf-8")
+    checked, traffic, against_ns3 = check(settings), check_traffic(SEEDS), check_ns3()
+    PAGE.write_text(page(checked, left_out, traffic, against_ns3), encoding="utf-8")
     agreeing = sum(all(c.agrees) for c in checked)
     print(f"{agreeing} of {len(checked)} rows agree with ns-2.35; see {PAGE.relative_to(Path.cwd())}")
     print(f"{sum(row.agrees for row in traffic)} of {len(traffic)} rows of other traffic and topologies agree")
+    held = [row for row in against_ns3 if row.same_tcp]
+    print(f"{sum(row.agrees for row in held)} of {len(held)} rows agree with ns-3.37")
     sys.exit(0 if agreeing >= 0.9 * len(checked) else 1)
 
 

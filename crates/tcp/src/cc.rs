@@ -7,7 +7,7 @@ use crate::params::{EcnResponse, Halve};
 pub struct Reno {
     /// Congestion window; a real number.
     pub cwnd: f64,
-    /// Slow start threshold; a whole number.
+    /// Slow start threshold; ns-2 keeps it whole.
     pub ssthresh: f64,
 }
 
@@ -18,13 +18,13 @@ impl Reno {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }
 
-    /// ssthresh becomes half of what `halve` says, at least 2; returns that half unrounded.
+    /// ssthresh becomes half of what `halve` says, at least 2 (ns-2 rounds it down); returns that half.
     pub fn reduce_ssthresh(&mut self, halve: Halve, window: f64, flight: u32) -> f64 {
-        let half = match halve {
-            Halve::Window => window / 2.0,
-            Halve::Flight => f64::from(flight) / 2.0,
+        let (half, rounded) = match halve {
+            Halve::Window => (window / 2.0, (window / 2.0).floor()),
+            Halve::Flight => (f64::from(flight) / 2.0, f64::from(flight) / 2.0),
         };
-        self.ssthresh = half.floor().max(2.0);
+        self.ssthresh = rounded.max(2.0);
         half
     }
 
@@ -77,8 +77,8 @@ mod tests {
             (reno.ssthresh, reno.cwnd)
         };
         let rfc = |window, flight| after(EcnResponse::Rfc3168, Halve::Flight, window, flight);
-        assert_eq!(rfc(9.5, 7), (3.0, 3.5));
-        assert_eq!(rfc(9.5, 15), (4.0, 4.5), "9 of the flight are the window's");
+        assert_eq!(rfc(9.5, 7), (3.5, 3.5));
+        assert_eq!(rfc(9.5, 15), (4.5, 4.5), "9 of the flight are the window's");
         assert_eq!(rfc(1.5, 1), (2.0, 1.0));
         assert_eq!(rfc(1.0, 1), (2.0, 0.5), "closed");
         let ns2 = |window| after(EcnResponse::Ns2, Halve::Window, window, 0);
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!((reno.ssthresh, reno.cwnd), (4.0, 4.5));
         let mut reno = Reno { cwnd: 9.0, ssthresh: 100.0 };
         reno.enter_recovery(Halve::Flight, 9.0, 7);
-        assert_eq!((reno.ssthresh, reno.cwnd), (3.0, 3.0));
+        assert_eq!((reno.ssthresh, reno.cwnd), (3.5, 3.5));
         reno.on_timeout(Halve::Flight, 3.0, 1);
         assert_eq!((reno.ssthresh, reno.cwnd), (2.0, 1.0));
     }

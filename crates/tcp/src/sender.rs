@@ -323,7 +323,9 @@ impl Sender {
         if self.last_cut == LastCut::Ecn && is_of_echoed_window {
             self.cc.cwnd = 1.0; // RFC 3168, section 6.1.2: ssthresh falls once per window of data
         } else {
-            self.cc.on_timeout(params.halve, self.window(params), self.flight());
+            // What recovery has sent beyond the lost window must not raise ssthresh (RFC 5681, eq. (4): no more than).
+            let answered = if self.hole < self.recover { (2.0 * self.cc.ssthresh) as u32 } else { u32::MAX };
+            self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
         }
         self.rtt.back_off(params);
         if let Some(board) = &mut self.scoreboard {

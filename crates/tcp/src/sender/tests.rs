@@ -445,16 +445,16 @@ fn rfc_halves_the_flight_and_goes_to_ssthresh() {
     let mut bench = rfc(&[("limited_transmit", "false")]).grown(1);
     assert_eq!(bench.sender.flight(), 11);
     assert_eq!(bench.duplicates(3), [vec![], vec![], vec![2]]);
-    assert_eq!(bench.cwnd_and_ssthresh(), (5.0, 5.0));
+    assert_eq!(bench.cwnd_and_ssthresh(), (5.5, 5.5));
 }
 
 #[test]
 fn a_second_timeout_of_a_segment_leaves_ssthresh_alone_under_rfc_5681() {
     let mut bench = rfc(&[]).grown(1);
     bench.timeout();
-    assert_eq!(bench.cwnd_and_ssthresh(), (1.0, 5.0));
+    assert_eq!(bench.cwnd_and_ssthresh(), (1.0, 5.5));
     bench.timeout();
-    assert_eq!(bench.cwnd_and_ssthresh(), (1.0, 5.0));
+    assert_eq!(bench.cwnd_and_ssthresh(), (1.0, 5.5));
     let mut bench = reno(&[]).grown(6);
     bench.timeout();
     bench.timeout();

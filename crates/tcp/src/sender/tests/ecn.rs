@@ -54,7 +54,7 @@ fn an_echo_halves_the_window_once_per_window_of_data() {
     assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.ecn_reductions()), ((5.0, 5.0), 1));
     // 10 was the last segment sent before the reduction: 11 belongs to the next window.
     assert_eq!(bench.echo(11), []);
-    assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.ecn_reductions()), ((2.5, 2.0), 2));
+    assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.ecn_reductions()), ((2.5, 2.5), 2));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+TEMPLATE := examples/own-scheme/Cargo.toml
 
 .PHONY: help setup build demo test nightly lint bench validate docs pictures clean
 
@@ -34,6 +35,8 @@ nightly: build  ## Run the property tests over thousands of random scenarios (ab
 lint: build  ## Check formatting, lints and types
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	cargo fmt --check --manifest-path $(TEMPLATE)
+	CARGO_TARGET_DIR=target cargo clippy --locked --manifest-path $(TEMPLATE) --all-targets --all-features --quiet -- -D warnings
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

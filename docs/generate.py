@@ -44,7 +44,7 @@ def scheme_page(scheme: Scheme) -> str:
         scheme.summary,
         f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \nConfidence: {scheme.confidence}.",
         f"![Queue and state of {scheme.title} while the load quadruples and falls again](pictures/{scheme.name}.png)",
-        "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target of 100 packets:*\n"
+        "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
         scheme.page,
         "## Parameters",

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import aqmlab
 import matplotlib as mpl
+from matplotlib.figure import Figure
+
+import aqmlab
 from aqmlab import catalogue, plots
 from aqmlab.catalogue import Scheme
-from matplotlib.figure import Figure
 
 FOLDER = Path(__file__).parent / "schemes" / "pictures"
 SCENARIO, LINK, SEED = "catalogue/load-step", "bottleneck", 1

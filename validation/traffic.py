@@ -24,7 +24,8 @@ Metrics = tuple[float, float, float, float]
 """Drop and mark ratio (percentage points), mean and standard deviation of the queue (packets)."""
 
 NOTES = {
-    "SACK": '`variant = "sack"` follows RFC 6675 in both profiles; ns-2\'s Sack1 does not. Which difference matters is not traced.',
+    "SACK": '`variant = "sack"` follows RFC 6675 in both profiles; ns-2\'s Sack1 does not. Which difference matters '
+    "is not traced.",
     "WebTraf, 400 sessions, 15 Mbit/s": "in ns-2 a request is a connection of its own whose ACKs wait in this queue, "
     "and each page draws another server with another round trip. Here a request is a delay, and a session keeps its "
     "round trip, so that the nearer ones ask more often. The link is full in both; a shorter cycle leaves a longer "

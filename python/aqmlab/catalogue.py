@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aqmlab._core import InputError, catalogue_json, tcp_json
-from aqmlab.names import unknown
+from aqmlab._core import InputError, catalogue_json, scheme_json, tcp_json
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,13 @@ def tcp_constants() -> tuple[TcpConstant, ...]:
     return tuple(TcpConstant(**_tuples(entry)) for entry in json.loads(tcp_json()))
 
 
+@cache
 def find(name: str) -> Scheme:
-    """Return the scheme of that name; InputError with the nearest names if there is none."""
-    for scheme in schemes():
-        if scheme.name == name:
-            return scheme
-    raise unknown("aqm", "unknown scheme", name, (scheme.name for scheme in schemes()))
+    """Return the scheme of that name: a listed one, or `fq-` and the name of any scheme of a single queue.
+
+    InputError with the nearest names if there is none.
+    """
+    return _scheme(json.loads(scheme_json(name)))
 
 
 def title(spec: str) -> str:

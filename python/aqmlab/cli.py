@@ -186,8 +186,8 @@ def compare(
     if out:
         from aqmlab import report
 
-        command = ["aqmlab", "compare", scenario, "--aqms", aqms, "--seeds", str(seeds)]
-        _leave(out, report.comparison_files(compared, shlex.join(command)))
+        command = _command("compare", scenario, "--aqms", aqms, "--seeds", str(seeds))
+        _leave(out, report.comparison_files(compared, command))
     _exit_if_failed(compared.failures)
 
 
@@ -217,7 +217,7 @@ def reproduce(
         files.check_folder(out)
     chosen = [part for number in table or () for part in ("--table", number)]
     chosen += [part for number in figure or () for part in ("--figure", number)]
-    command = shlex.join(["aqmlab", "reproduce", name or "--all", *chosen, "--seeds", str(seeds)])
+    command = _command("reproduce", name or "--all", *chosen, "--seeds", str(seeds))
     with _progress(f"Reproducing {name or 'every study'}") as progress:
         if name is None:
             several = reproduction.reproduce_all(seeds, jobs=jobs, progress=progress)
@@ -258,6 +258,11 @@ def _progress(title: str) -> AbstractContextManager[Progress | None]:
     from aqmlab import terminal
 
     return terminal.progress(title)
+
+
+def _command(*arguments: str) -> str:
+    """What is to be typed for the same again; the program is another one where it was extended."""
+    return shlex.join([Path(sys.argv[0]).stem, *arguments])
 
 
 def _print_json(document: object) -> None:

@@ -83,7 +83,9 @@ def schemes(found: Sequence[Scheme]) -> Table:
     table.add_column("Year")
     table.add_column("What it is, and its source")
     for scheme in found:
-        table.add_row(scheme.name, scheme.family, str(scheme.year), Text.assemble(scheme.summary, "\n", (scheme.source, "dim")))
+        table.add_row(
+            scheme.name, scheme.family, str(scheme.year), Text.assemble(scheme.summary, "\n", (scheme.source, "dim"))
+        )
     return table
 
 

@@ -1,6 +1,8 @@
 //! `aqmlab._core`: the Rust half as Python sees it. No logic; the interpreter is released while a run lasts.
+//!
+//! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
-use aqmlab_aqm::{Entry, entries};
+use aqmlab_aqm::{Entry, entries, entry};
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
@@ -190,6 +192,13 @@ fn catalogue_json() -> String {
     serde_json::Value::from(entries().iter().map(describe).collect::<Vec<_>>()).to_string()
 }
 
+/// One scheme, listed or not (`fq-` and any scheme of a single queue), as JSON.
+#[pyfunction]
+fn scheme_json(name: &str) -> PyResult<String> {
+    let entry = entry(name).map_err(|why| refused(format!("aqm: {why}")))?;
+    Ok(describe(&entry).to_string())
+}
+
 fn describe(entry: &Entry) -> serde_json::Value {
     let info = entry.info;
     // Doc comments carry one leading space on every line.
@@ -239,6 +248,15 @@ fn build_profile() -> &'static str {
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    fill(m)
+}
+
+/// Puts all of `aqmlab._core` into a module, which may then stand in its place. The catalogue that Python sees has every
+/// scheme that was given to [`aqmlab_aqm::register`].
+///
+/// # Errors
+/// What Python raises.
+pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
     m.add_class::<Watch>()?;
@@ -246,6 +264,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Run>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
+    m.add_function(wrap_pyfunction!(scheme_json, m)?)?;
     m.add_function(wrap_pyfunction!(tcp_json, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)

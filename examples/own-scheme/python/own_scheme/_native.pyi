@@ -1,0 +1,1 @@
+"""The Rust half: all of `aqmlab._core`, with one scheme more in its catalogue."""

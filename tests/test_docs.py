@@ -31,10 +31,10 @@ def commands() -> list[tuple[Path, str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the files that the pages show: TOML blocks whose first line names one."""
+    """A folder with the files that the pages show: blocks whose first line names one."""
     for page in PAGES:
-        for block in blocks(page, "toml"):
-            if named := re.match(r"# (\S+\.toml)\n", block):
+        for block in [*blocks(page, "toml"), *blocks(page, "python")]:
+            if named := re.match(r"# (\S+\.(?:toml|py))\n", block):
                 (tmp_path / named[1]).write_text(block, encoding="utf-8")
     return tmp_path
 

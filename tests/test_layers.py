@@ -14,7 +14,7 @@ LAYERS = [
     {"_core"},
     {"names", "metrics", "statistics", "files"},
     {"catalogue", "scenario", "study", "results", "stability"},
-    {"batch"},
+    {"batch", "own"},
     {"comparison"},
     {"experiments", "measured"},
     {"charts", "claims"},

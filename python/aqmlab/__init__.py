@@ -14,9 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aqmlab._core import InputError, Scenario
+    from aqmlab._core import InputError, Packet, Queue, Scenario, SchemeError, Verdict
     from aqmlab.catalogue import schemes
     from aqmlab.experiments import RunError, compare, run
+    from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.reproduction import reproduce
     from aqmlab.scenario import load, scenarios
     from aqmlab.study import studies
@@ -24,10 +25,21 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "DROP",
+    "MARK",
+    "PASS",
+    "SIGNAL",
+    "Aqm",
     "InputError",
+    "Packet",
+    "Param",
+    "Queue",
     "RunError",
     "Scenario",
+    "SchemeError",
+    "Verdict",
     "__version__",
+    "check_aqm",
     "compare",
     "load",
     "reproduce",
@@ -38,9 +50,20 @@ __all__ = [
 ]
 
 _HOME = {
+    "DROP": "own",
+    "MARK": "own",
+    "PASS": "own",
+    "SIGNAL": "own",
+    "Aqm": "own",
     "InputError": "_core",
+    "Packet": "_core",
+    "Param": "own",
+    "Queue": "_core",
     "RunError": "experiments",
     "Scenario": "_core",
+    "SchemeError": "_core",
+    "Verdict": "_core",
+    "check_aqm": "own",
     "compare": "experiments",
     "load": "scenario",
     "reproduce": "reproduction",

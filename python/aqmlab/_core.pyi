@@ -1,6 +1,6 @@
 """The Rust half: schemes, TCP and the simulator behind a small door."""
 
-from typing import final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,86 @@ from numpy.typing import NDArray
 class InputError(ValueError):
     """A scenario, scheme or parameter that cannot be used; the text names each problem on its own line."""
 
+class SchemeError(RuntimeError):
+    """A scheme that broke down during a run; the text names it, the simulated time and the cause."""
+
 class Interrupted(Exception):
     """The run was cancelled through its `Watch`."""
+
+@final
+class Verdict:
+    """What a hook wants done with the packet it was shown."""
+
+    Pass: ClassVar[Verdict]
+    Signal: ClassVar[Verdict]
+    Mark: ClassVar[Verdict]
+    Drop: ClassVar[Verdict]
+
+@final
+class Packet:
+    """What a scheme may see of a packet."""
+    @property
+    def size(self) -> int:
+        """Size on the wire, bytes."""
+    @property
+    def flow(self) -> int:
+        """Number of its flow."""
+    @property
+    def rtt(self) -> float | None:
+        """Round-trip time that its sender announces, s; None if it does not."""
+    @property
+    def class_selector(self) -> int:
+        """Class selector of its DSCP, 0 to 7."""
+    @property
+    def enqueued_at(self) -> float:
+        """When it joined the queue, s."""
+    @property
+    def ecn(self) -> Literal["not-ect", "ect0", "ect1", "ce"]:
+        """ECN field of its header."""
+    @property
+    def can_mark(self) -> bool:
+        """It can carry a mark, and this queue marks."""
+
+@final
+class Queue:
+    """What a scheme may see of its queue; neither the packet being judged nor the one in transmission is in it."""
+    @property
+    def packets(self) -> int:
+        """Packets waiting."""
+    @property
+    def bytes(self) -> int:
+        """Bytes waiting."""
+    @property
+    def target(self) -> float:
+        """Length to aim at, packets."""
+    @property
+    def limit(self) -> float:
+        """How much may wait, packets."""
+    @property
+    def rate(self) -> float:
+        """Rate of the link, bit/s."""
+    @property
+    def arrived_packets(self) -> int:
+        """Packets offered so far, dropped ones and the one being judged included."""
+    @property
+    def arrived_bytes(self) -> int:
+        """Bytes offered so far."""
+
+class Scheme:
+    """What the base class of a user's schemes has from the engine."""
+
+    p: float
+    """Probability with which an arriving packet is signalled, unless `on_enqueue` is overridden."""
+    @property
+    def now(self) -> float:
+        """Simulated time, s."""
+    def random(self) -> float:
+        """A random number in [0, 1) of the scheme's own stream; there in the hooks, not in `reset`."""
+
+@final
+class Parameters:
+    """The declared parameters of a user's scheme."""
+    def read(self, pairs: list[tuple[str, str]]) -> dict[str, float | bool | str]: ...
 
 @final
 class Watch:
@@ -57,6 +135,18 @@ def run(
     series: bool = False,
     watch: Watch | None = None,
 ) -> Run: ...
+def declare(
+    class_: type[Scheme],
+    name: str,
+    title: str,
+    source: str,
+    page: str,
+    params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]],
+    observables: list[tuple[str, str, str]],
+    hooks: list[str],
+    /,
+) -> Parameters: ...
+def check(aqm: str) -> list[tuple[str, str | None]]: ...
 def version() -> str: ...
 def build_profile() -> str: ...
 def catalogue_json() -> str: ...

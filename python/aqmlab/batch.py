@@ -31,7 +31,12 @@ class Failure:
     """A run that failed, and why."""
 
     task: Task
-    reason: str
+    error: BaseException
+
+    @property
+    def reason(self) -> str:
+        """What went wrong, in words."""
+        return str(self.error) or type(self.error).__name__
 
     def __str__(self) -> str:
         return f"{self.task.scenario.name}, {self.task.aqm}, seed {self.task.seed}: {self.reason}"
@@ -81,4 +86,4 @@ def _outcome(task: Task, future: "Future[RunResult]") -> RunResult | Failure:
         return future.result()
     if isinstance(error, InputError):
         raise error
-    return Failure(task, str(error) or type(error).__name__)
+    return Failure(task, error)

@@ -62,7 +62,7 @@ class Scheme:
 
 @cache
 def schemes() -> tuple[Scheme, ...]:
-    """Return every scheme, in the order of the catalogue."""
+    """Return every published scheme, in the order of the catalogue."""
     return tuple(_scheme(entry) for entry in json.loads(catalogue_json()))
 
 
@@ -72,7 +72,6 @@ def tcp_constants() -> tuple[TcpConstant, ...]:
     return tuple(TcpConstant(**_tuples(entry)) for entry in json.loads(tcp_json()))
 
 
-@cache
 def find(name: str) -> Scheme:
     """Return the scheme of that name: a listed one, or `fq-` and the name of any scheme of a single queue.
 

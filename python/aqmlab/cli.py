@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _core, catalogue, experiments, files, reproduction, study
+from aqmlab import _core, catalogue, experiments, files, own, reproduction, study
 from aqmlab import scenario as worlds
-from aqmlab._core import InputError
+from aqmlab._core import InputError, SchemeError
 from aqmlab.batch import Failure, Progress
 from aqmlab.names import unknown
 
@@ -54,7 +54,7 @@ def main() -> None:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
-    except (OSError, experiments.RunError) as error:
+    except (OSError, experiments.RunError, SchemeError) as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
@@ -131,7 +131,9 @@ def show(
 @app.command(epilog="Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")
 def run(
     scenario: World,
-    aqm: Annotated[str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use.")] = None,
+    aqm: Annotated[
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use, or a Python file of one's own.")
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
@@ -143,11 +145,12 @@ def run(
 
     --out leaves result.json, series.csv and the figures.
     """
+    scheme = None if aqm is None else own.spec(aqm)
     world = worlds.load(scenario, _assignments(settings or []))
     if out:
         files.check_folder(out)
     with _progress(f"Running {scenario}") as progress:
-        result = experiments.run(world, aqm, seed, series=out is not None, progress=progress)
+        result = experiments.run(world, scheme, seed, series=out is not None, progress=progress)
     if as_json:
         print(result.json())
     else:
@@ -163,7 +166,9 @@ def run(
 @app.command(epilog="Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
 def compare(
     scenario: World,
-    aqms: Annotated[str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all")] = "seed-papers",
+    aqms: Annotated[
+        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for one's own")
+    ] = "seed-papers",
     seeds: Seeds = 1,
     jobs: Jobs = None,
     as_json: Json = False,

@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from aqmlab import catalogue
-from aqmlab._core import InputError, Scenario
+from aqmlab import own
+from aqmlab._core import InputError, Scenario, SchemeError
 from aqmlab.batch import Failure, Progress, Task, run_many
 from aqmlab.comparison import Comparison
 from aqmlab.results import RunResult
@@ -23,7 +23,7 @@ class RunError(RuntimeError):
 
 def run(
     scenario: Source,
-    aqm: str | None = None,
+    aqm: own.Scheme | None = None,
     seed: int = 1,
     *,
     series: bool = False,
@@ -32,33 +32,38 @@ def run(
 ) -> RunResult:
     """Simulate one scenario once.
 
-    `aqm` ("pi" or "pi:a=1e-5,b=9e-6") replaces what the scenario says, `set` replaces values of the scenario,
-    `series` asks for time series, `progress` is called now and then with the part done, and 1. Raises
-    InputError for bad input and RunError if the run fails.
+    `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
+    says, `set` replaces values of the scenario, `series` asks for time series, `progress` is called now and then with
+    the part done, and 1. Raises InputError for bad input, SchemeError if a scheme of one's own breaks down, and
+    RunError if the run fails otherwise.
     """
+    scheme = None if aqm is None else own.spec(aqm)
     world = load(scenario, set)
-    if aqm is not None:
-        world.scheme(aqm)
-    [outcome] = run_many([Task(world, aqm, seed, series)], on_progress=progress)
+    if scheme is not None:
+        world.scheme(scheme)
+    [outcome] = run_many([Task(world, scheme, seed, series)], on_progress=progress)
     if isinstance(outcome, Failure):
+        if isinstance(outcome.error, SchemeError):
+            raise outcome.error
         raise RunError(str(outcome))
     return outcome
 
 
 def compare(
     scenario: Source,
-    aqms: str | Sequence[str] = "seed-papers",
+    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
     seeds: int = 1,
     *,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Simulate a scenario under each of `aqms` (see `catalogue.select`) with the seeds 1 to `seeds`.
+    """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
     `jobs` runs go on at the same time, by default one a core. A run that fails is listed in `failures` and
     loses no other. Raises InputError for bad input, before anything runs.
     """
-    return compare_many([(load(scenario), catalogue.select(aqms))], seeds, jobs=jobs, progress=progress)[0]
+    specs = own.select(aqms)  # first, for a scenario may set parameters of one's own scheme
+    return compare_many([(load(scenario), specs)], seeds, jobs=jobs, progress=progress)[0]
 
 
 def compare_many(

@@ -2,11 +2,12 @@
 
 use crate::dual::Dual;
 use crate::fair::{Fair, FairParams};
+use crate::own::FAMILY;
 use crate::schemes::*;
 use crate::tins::Tins;
 use crate::{
-    Accounts, Aqm, Carried, Ctx, Discipline, Fate, Fifo, Info, Limit, Observable, PacketView, QueueView, Scheme,
-    Verdict,
+    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, Observable, PacketView, QueueView,
+    Scheme, Verdict,
 };
 use aqmlab_core::params::Values;
 use aqmlab_core::problem::unknown;
@@ -26,15 +27,15 @@ pub struct Entry {
     /// What it shows for plots.
     pub observables: &'static [Observable],
     /// Its parameters.
-    pub params: fn() -> Vec<ParamSpec>,
-    values: fn(&str, Pairs, &mut Vec<Problem>) -> Values,
-    build: Build,
+    pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
+    pub(crate) values: &'static (dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Values + Sync),
+    pub(crate) build: &'static Build,
     /// It was published: it is listed, not only known by its name.
-    is_listed: bool,
+    pub(crate) is_listed: bool,
 }
 
 /// Reads parameters and builds a scheme; the errors carry the path.
-type Build = fn(&str, Pairs, &QueueView) -> Result<Plan, Problems>;
+pub(crate) type Build = dyn Fn(&str, Pairs, &QueueView) -> Result<Plan, Problems> + Sync;
 
 impl Entry {
     /// Every parameter with the value it takes when `pairs` are set; the errors carry `path`.
@@ -49,13 +50,13 @@ impl Entry {
         (self.build)(path, pairs, queue)
     }
 
-    const fn of<S: Scheme>(is_listed: bool, build: Build) -> Self {
+    const fn of<S: Scheme>(is_listed: bool, build: &'static Build) -> Self {
         Self {
             info: const { &S::INFO },
             page: S::Params::DOC,
             observables: S::OBSERVABLES,
-            params: S::Params::specs,
-            values: |path, pairs, problems| read::<S>(path, pairs, problems).values(),
+            params: &S::Params::specs,
+            values: &|path, pairs, problems| read::<S>(path, pairs, problems).values(),
             build,
             is_listed,
         }
@@ -73,7 +74,8 @@ pub fn entries() -> Vec<Entry> {
 /// If there is none; the message names the nearest.
 pub fn entry(name: &str) -> Result<Entry, String> {
     let all = all();
-    let names: Vec<&str> = all.iter().filter(|entry| entry.is_listed).map(|entry| entry.info.name).collect();
+    let known = all.iter().filter(|entry| entry.is_listed || entry.info.family == FAMILY);
+    let names: Vec<&str> = known.map(|entry| entry.info.name).collect();
     all.iter().find(|entry| entry.info.name == name).copied().ok_or_else(|| unknown("scheme", name, &names))
 }
 
@@ -85,6 +87,15 @@ fn all() -> Vec<Entry> {
 /// Schemes from elsewhere.
 static REGISTERED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
 
+/// Adds entries, each in the place of an earlier one of its name from elsewhere.
+pub(crate) fn add(entries: impl IntoIterator<Item = Entry>) {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    for entry in entries {
+        registered.retain(|known| known.info.name != entry.info.name);
+        registered.push(entry);
+    }
+}
+
 /// Adds a scheme from elsewhere to the catalogue of this process: alone, and in flow queueing as `fq-` and its name.
 ///
 /// # Errors
@@ -93,10 +104,9 @@ pub fn register<S: Scheme + Aqm + Send + 'static>() -> Result<(), String> {
     if entry(S::INFO.name).is_ok() {
         return Err(format!("there is a scheme called \"{}\" already", S::INFO.name));
     }
-    let alone: Build = |path, pairs, queue| build::<S, _>(path, pairs, queue, own::<S>).map(Plan::Fifo);
-    let fair: Build = |path, pairs, queue| build_fair::<S>(path, pairs, queue, own::<S>);
-    let entries = [Entry::of::<S>(true, alone), Entry::of::<Fq<S>>(S::FAIR.is_some(), fair)];
-    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).extend(entries);
+    let alone: &Build = &|path, pairs, queue| build::<S, _>(path, pairs, queue, own::<S>).map(Plan::Fifo);
+    let fair: &Build = &|path, pairs, queue| build_fair::<S>(path, pairs, queue, own::<S>);
+    add([Entry::of::<S>(true, alone), Entry::of::<Fq<S>>(S::FAIR.is_some(), fair)]);
     Ok(())
 }
 
@@ -214,6 +224,9 @@ impl<P: Carried> Discipline<P> for AnyQueue<P> {
     fn observe(&self, i: usize) -> f64 {
         any_queue!(self, queue => queue.observe(i))
     }
+    fn failure(&self) -> Option<&Failure> {
+        any_queue!(self, queue => queue.failure())
+    }
     fn accounts(&self) -> Accounts {
         any_queue!(self, queue => queue.accounts())
     }
@@ -242,12 +255,12 @@ macro_rules! built_in {
         }
 
         /// The schemes of a single queue.
-        static ALONE: &[Entry] = &[$(Entry::of::<$variant>(true, |path, pairs, queue| {
+        static ALONE: &[Entry] = &[$(Entry::of::<$variant>(true, &|path, pairs, queue| {
             build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| Plan::Fifo(AnyAqm::$variant(scheme)))
         })),*];
 
         /// The same in flow queueing.
-        static FAIR: &[Entry] = &[$(Entry::of::<Fq<$variant>>($variant::FAIR.is_some(), |path, pairs, queue| {
+        static FAIR: &[Entry] = &[$(Entry::of::<Fq<$variant>>($variant::FAIR.is_some(), &|path, pairs, queue| {
             build_fair::<$variant>(path, pairs, queue, |params, queue| $variant::new(params, queue).map(AnyAqm::$variant))
         })),*];
 
@@ -282,16 +295,19 @@ macro_rules! built_in {
             fn observe(&self, i: usize) -> f64 {
                 any_aqm!($($variant)*; self, aqm => aqm.observe(i))
             }
+            fn failure(&self) -> Option<&Failure> {
+                any_aqm!($($variant)*; self, aqm => aqm.failure())
+            }
         }
     };
 }
 
 /// The schemes of several queues.
 static SEVERAL: &[Entry] = &[
-    Entry::of::<DualPi2>(true, |path, pairs, queue| {
+    Entry::of::<DualPi2>(true, &|path, pairs, queue| {
         build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(Plan::Dual)
     }),
-    Entry::of::<Cake>(true, |path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(Plan::Tins)),
+    Entry::of::<Cake>(true, &|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(Plan::Tins)),
 ];
 
 built_in! {

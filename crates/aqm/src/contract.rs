@@ -74,7 +74,7 @@ pub fn check(
 
 /// Puts a queue under a scheme to `steps`; the error says which clause of the contract it broke.
 ///
-/// The clauses: accounts balance after every step; packets of a flow leave in the order in which they joined; only
+/// The clauses: the scheme does not break down; accounts balance after every step; packets of a flow leave in the order in which they joined; only
 /// ECN-capable packets (some are, if `ect`) are marked; a scheme that does not act on departures signals none; every
 /// observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
 pub fn check_queue(
@@ -213,6 +213,9 @@ impl<Q: Discipline<Numbered>> Host<Q> {
     }
 
     fn verify(&self, observables: &[Observable]) -> Result<(), String> {
+        if let Some(failure) = self.queue.failure() {
+            return Err(failure.cause.clone());
+        }
         if !self.queue.accounts_balance() {
             return Err(format!("accounts do not balance: {:?}", self.queue.accounts()));
         }

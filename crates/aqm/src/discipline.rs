@@ -1,6 +1,6 @@
 //! What owns the packets of a link: the trait that every queue discipline has, and what all of them share.
 
-use crate::{Ctx, Ecn, PacketView, Verdict, Why};
+use crate::{Ctx, Ecn, Failure, PacketView, Verdict, Why};
 use aqmlab_core::{Rate, Span, Time};
 
 /// A packet as its host carries it.
@@ -168,6 +168,10 @@ pub trait Discipline<P> {
     fn set_rate(&mut self, rate: Rate);
     /// Present value of the i-th observable of the scheme.
     fn observe(&self, i: usize) -> f64;
+    /// A scheme has broken down: when and why.
+    fn failure(&self) -> Option<&Failure> {
+        None
+    }
     /// What has happened so far.
     fn accounts(&self) -> Accounts;
     /// Opens new accounts, as at the end of a warm-up.

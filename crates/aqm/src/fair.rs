@@ -1,6 +1,6 @@
 //! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290).
 
-use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Fate, Fifo, Limit, QueueView};
+use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Limit, QueueView};
 use aqmlab_core::{Bytes, Rate, Span, Time, choice, params};
 use std::collections::VecDeque;
 
@@ -245,6 +245,10 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
             0 => self.queues().filter(|queue| !queue.fifo.is_empty()).count() as f64,
             _ => f64::from(self.queues().map(|queue| queue.fifo.len()).max().unwrap_or(0)),
         }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.queues().find_map(|queue| queue.fifo.failure())
     }
 
     fn accounts(&self) -> Accounts {

@@ -1,7 +1,9 @@
 //! One queue, one scheme.
 
 use crate::discipline::view;
-use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Fate, Limit, MATCH, OVERFLOW, PacketView, QueueView, Why};
+use crate::{
+    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Limit, MATCH, OVERFLOW, PacketView, QueueView, Why,
+};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -165,6 +167,10 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
 
     fn observe(&self, i: usize) -> f64 {
         self.scheme.observe(i)
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.scheme.failure()
     }
 
     fn accounts(&self) -> Accounts {

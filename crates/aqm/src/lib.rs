@@ -6,6 +6,7 @@
 //! ```text
 //!   catalogue    the list of schemes: one line each
 //!   schemes/     one file per scheme, reading like the paper's pseudocode
+//!   own          schemes that are declared while the program runs
 //!   discipline   what owns the packets, counts, marks and drops
 //!   fifo, fair, dual, tins   the queue disciplines: one queue; a queue per flow; a classic and a low-latency queue;
 //!                            queues per flow within tins
@@ -18,6 +19,7 @@ pub mod discipline;
 pub mod dual;
 pub mod fair;
 pub mod fifo;
+pub mod own;
 pub mod schemes;
 pub mod tins;
 
@@ -26,6 +28,7 @@ use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 pub use catalogue::{AnyAqm, AnyQueue, Entry, Plan, entries, entry, register};
 pub use discipline::{Accounts, Carried, Discipline, Fate, Limit};
 pub use fifo::Fifo;
+pub use own::{Declaration, FAMILY, declare};
 
 /// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,6 +185,20 @@ pub trait Aqm {
     fn observe(&self, i: usize) -> f64 {
         f64::NAN
     }
+    /// The scheme has broken down: when and why. It then passes every packet, and its host ends the run.
+    fn failure(&self) -> Option<&Failure> {
+        None
+    }
+}
+
+/// When and why a scheme broke down.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at {} s: {cause}", (.at.seconds() * 1e6).round() / 1e6)]
+pub struct Failure {
+    /// Simulated time.
+    pub at: Time,
+    /// What happened, for people.
+    pub cause: String,
 }
 
 /// A quantity that a scheme shows for plots.
@@ -218,7 +235,7 @@ pub struct Info {
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
-    /// Kind of controller: one of [`FAMILIES`].
+    /// Kind of controller: one of [`FAMILIES`], or [`FAMILY`] of schemes that are declared while the program runs.
     pub family: &'static str,
     /// Year of publication.
     pub year: u32,

@@ -4,18 +4,21 @@
 //!   time      Time (an instant) and Span (a length of time), whole picoseconds
 //!   quantity  text with a unit -> typed value: "80 ms", "45 Mbit/s", "300 packets"
 //!   params    params! declares a parameter once: struct, default, range, docs, reader
+//!   declared  the same for parameters that are declared while the program runs
 //!   problem   what is wrong with an input: path, reason, nearest valid name
 //!   random    one named random stream per (seed, purpose, entity)
 //! ```
 //!
 //! No input or output, no clock of the machine, no algorithm of the field.
 
+pub mod declared;
 pub mod params;
 pub mod problem;
 pub mod quantity;
 pub mod random;
 pub mod time;
 
+pub use declared::{Declared, Value};
 pub use params::{ParamSet, ParamSpec};
 pub use problem::{Problem, Problems};
 pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio};

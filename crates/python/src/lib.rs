@@ -1,14 +1,17 @@
-//! `aqmlab._core`: the Rust half as Python sees it. No logic; the interpreter is released while a run lasts.
+//! `aqmlab._core`: the Rust half as Python sees it. No logic; the interpreter is released while a run lasts, unless a
+//! scheme of it is written in Python.
 //!
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
-use aqmlab_aqm::{Entry, entries, entry};
+mod own;
+
+use aqmlab_aqm::{Entry, FAMILY, entries, entry};
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
@@ -19,6 +22,12 @@ create_exception!(
     InputError,
     PyValueError,
     "A scenario, scheme or parameter is refused; the message says why."
+);
+create_exception!(
+    aqmlab,
+    SchemeError,
+    PyRuntimeError,
+    "A scheme broke down during a run; the message names it, the simulated time and the cause."
 );
 create_exception!(aqmlab, Interrupted, PyException, "The run was cancelled.");
 
@@ -165,7 +174,13 @@ fn arrays<'py, 'a>(
     Ok(arrays)
 }
 
-/// Runs a scenario; other threads of the interpreter go on meanwhile.
+/// Whether a link of the scenario runs under a scheme in Python.
+fn is_own(scenario: &aqmlab_sim::Scenario, chosen: Option<&AqmChoice>) -> bool {
+    let mut names = scenario.links.iter().map(|link| &scenario.scheme_of(link, chosen).name);
+    names.any(|name| aqmlab_aqm::entry(name).is_ok_and(|entry| entry.info.family == FAMILY))
+}
+
+/// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
 #[pyfunction]
 #[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None))]
 fn run(
@@ -178,11 +193,13 @@ fn run(
 ) -> PyResult<Run> {
     let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
     let (world, watch) = (&scenario.0, watch.map(|watch| watch.0.clone()));
-    let done = py
-        .detach(|| aqmlab_sim::run(world, RunOptions { aqm: choice.as_ref(), seed, series, watch: watch.as_deref() }));
+    let options = RunOptions { aqm: choice.as_ref(), seed, series, watch: watch.as_deref() };
+    let simulate = || aqmlab_sim::run(world, options);
+    let done = if is_own(world, options.aqm) { simulate() } else { py.detach(simulate) };
     done.map(Run).map_err(|error| match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
+        RunError::Scheme { .. } => SchemeError::new_err(error.to_string()),
     })
 }
 
@@ -259,6 +276,14 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
 pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
+    m.add("SchemeError", m.py().get_type::<SchemeError>())?;
+    m.add_class::<own::Answer>()?;
+    m.add_class::<own::Packet>()?;
+    m.add_class::<own::Queue>()?;
+    m.add_class::<own::Scheme>()?;
+    m.add_class::<own::Parameters>()?;
+    m.add_function(wrap_pyfunction!(own::declare, m)?)?;
+    m.add_function(wrap_pyfunction!(own::check, m)?)?;
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
     m.add_class::<Run>()?;

@@ -16,7 +16,7 @@ use crate::route::Routes;
 use crate::scenario::{AqmChoice, Scenario};
 use crate::udp::UdpSource;
 use crate::watch::Watch;
-use aqmlab_aqm::Discipline;
+use aqmlab_aqm::{Discipline, Failure};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
 
@@ -47,9 +47,17 @@ pub enum RunError {
     /// The run was told to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// A scheme broke down during the run.
+    #[error("{name} {failure}")]
+    Scheme {
+        /// Name of the scheme.
+        name: String,
+        /// When and why.
+        failure: Failure,
+    },
 }
 
-/// Events between looks at the watch: about ten milliseconds.
+/// Events between looks at the watch and the schemes: about ten milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
 
 /// Runs a scenario from start to end.
@@ -57,7 +65,7 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 pub fn run(scenario: &Scenario, options: RunOptions) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
     let mut world = World::new(scenario, options)?;
-    world.run(options.watch)?;
+    world.run(options)?;
     let mut output = world.output(options);
     output.result.engine.wall = started.elapsed().as_secs_f64();
     Ok(output)
@@ -85,21 +93,13 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    fn run(&mut self, watch: Option<&Watch>) -> Result<(), Interrupted> {
+    fn run(&mut self, options: RunOptions) -> Result<(), RunError> {
         while let Some((time, event)) = self.calendar.pop() {
             if time > self.end {
                 break;
             }
             self.now = time;
             self.events += 1;
-            if self.events.is_multiple_of(EVENTS_PER_LOOK)
-                && let Some(watch) = watch
-            {
-                watch.note(time);
-                if watch.is_cancelled() {
-                    return Err(Interrupted);
-                }
-            }
             match *event {
                 Event::Arrive(packet) => self.arrive(packet),
                 Event::Sent { link } => self.sent(link),
@@ -114,11 +114,35 @@ impl World<'_> {
                 Event::Sample => self.sample(),
                 Event::WarmedUp => self.restart_meters(),
             }
+            if self.events.is_multiple_of(EVENTS_PER_LOOK) {
+                self.look(options)?;
+            }
         }
         self.now = self.end;
         for link in &mut self.links {
             link.pass_time(self.end);
             debug_assert!(link.queue.accounts_balance());
+        }
+        self.look_at_schemes(options)
+    }
+
+    /// Looks whether the run should end before its time.
+    fn look(&self, options: RunOptions) -> Result<(), RunError> {
+        if let Some(watch) = options.watch {
+            watch.note(self.now);
+            if watch.is_cancelled() {
+                return Err(Interrupted.into());
+            }
+        }
+        self.look_at_schemes(options)
+    }
+
+    fn look_at_schemes(&self, options: RunOptions) -> Result<(), RunError> {
+        for (spec, link) in self.scenario.links.iter().zip(&self.links) {
+            if let Some(failure) = link.queue.failure() {
+                let name = self.scenario.scheme_of(spec, options.aqm).name.clone();
+                return Err(RunError::Scheme { name, failure: failure.clone() });
+            }
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ fn result(scenario: &Scenario, aqm: &AqmChoice, departures_as_events: bool) -> R
     if departures_as_events {
         world.links.iter_mut().for_each(Link::make_departures_events);
     }
-    world.run(None).unwrap();
+    world.run(options).unwrap();
     let mut result = world.output(options).result;
     result.engine.events = 0;
     result

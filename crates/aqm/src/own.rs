@@ -1,0 +1,151 @@
+//! Schemes that are declared while the program runs, such as a user's own in another language.
+
+use crate::catalogue::{Pairs, add, entries};
+use crate::{AnyAqm, Aqm, Entry, Info, Observable, Plan, QueueView, entry};
+use aqmlab_core::declared::read_all;
+use aqmlab_core::problem::clip;
+use aqmlab_core::{Declared, Problem, Problems};
+
+/// The family of these schemes.
+pub const FAMILY: &str = "own";
+
+/// Makes a scheme at rest from every parameter as text, for a queue like this one. The error says what is contradictory.
+pub type Make = dyn Fn(Pairs, &QueueView) -> Result<Box<dyn Aqm + Send>, String> + Send + Sync;
+
+/// What a catalogue and its readers need of such a scheme.
+pub struct Declaration {
+    /// Name, title, source; the family is [`FAMILY`].
+    pub info: Info,
+    /// The page (Markdown), its first line a summary.
+    pub page: &'static str,
+    /// What it shows for plots.
+    pub observables: Vec<Observable>,
+    /// Its parameters.
+    pub params: Vec<Declared>,
+    /// Makes one.
+    pub make: Box<Make>,
+}
+
+/// Adds a scheme to the catalogue of this process, in the place of an earlier one of its name and family. It stays for
+/// as long as the process lives.
+///
+/// # Errors
+/// If its name is not one, or that of another family's scheme; if a name is taken twice.
+pub fn declare(declaration: Declaration) -> Result<(), String> {
+    check(&declaration)?;
+    let own: &'static Declaration = Box::leak(Box::new(declaration));
+    let read = |path: &str, pairs: Pairs, problems: &mut Vec<Problem>| read_all(&own.params, path, pairs, problems).1;
+    add([Entry {
+        info: &own.info,
+        page: own.page,
+        observables: &own.observables,
+        params: Box::leak(Box::new(|| own.params.iter().map(|param| param.spec).collect())),
+        values: Box::leak(Box::new(read)),
+        build: Box::leak(Box::new(|path: &str, pairs: Pairs, queue: &QueueView| build(own, path, pairs, queue))),
+        is_listed: false,
+    }]);
+    Ok(())
+}
+
+fn build(own: &Declaration, path: &str, pairs: Pairs, queue: &QueueView) -> Result<Plan, Problems> {
+    let mut problems = Vec::new();
+    let (_, texts) = read_all(&own.params, path, pairs, &mut problems);
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    let all: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let made = (own.make)(&all, queue).map_err(|why| Problems::one(path, why))?;
+    Ok(Plan::Fifo(AnyAqm::Own(made)))
+}
+
+fn check(own: &Declaration) -> Result<(), String> {
+    let name = own.info.name;
+    if !is_name(name) {
+        return Err(format!("name: \"{}\" is not a name; write small letters, digits and -, as in my-aqm", clip(name)));
+    }
+    if entry(name).is_ok_and(|known| known.info.family != FAMILY) {
+        let built_in: Vec<&str> = entries().iter().map(|entry| entry.info.name).collect();
+        return Err(format!("name: \"{name}\" is taken; the schemes are {}", built_in.join(", ")));
+    }
+    let params = own.params.iter().map(|param| param.spec.name);
+    let columns = ["time", "queue", "utilisation"].into_iter().chain(own.observables.iter().map(|shown| shown.name));
+    match twice(params.chain(["ecn"]))
+        .map(|name| ("parameter", name))
+        .or(twice(columns).map(|name| ("observable", name)))
+    {
+        Some((what, name)) => Err(format!("{name}: the name of this {what} is taken")),
+        None => Ok(()),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// The first name that was there before.
+fn twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut before = Vec::new();
+    for name in names {
+        if before.contains(&name) {
+            return Some(name);
+        }
+        before.push(name);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::ParamSpec;
+
+    struct Idle;
+    impl Aqm for Idle {}
+
+    fn declaration(name: &'static str, default: &'static str) -> Declaration {
+        let pi = entry("pi").unwrap().info;
+        let spec = ParamSpec { name: "gain", doc: "", unit: "", default, range: None, choices: &[], source: "" };
+        Declaration {
+            info: Info { name, family: FAMILY, ..*pi },
+            page: "Does nothing.",
+            observables: Vec::new(),
+            params: vec![Declared::new(spec).unwrap()],
+            make: Box::new(|pairs, _| match pairs {
+                [("gain", "0")] => Err("gain must be positive".into()),
+                _ => Ok(Box::new(Idle)),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_later_scheme_takes_the_place_of_an_earlier_one_of_its_name() {
+        declare(declaration("own-a", "1")).unwrap();
+        declare(declaration("own-a", "2")).unwrap();
+        assert_eq!(entry("own-a").unwrap().values("x", &[]).unwrap(), [("gain", "2".to_string())]);
+        assert!(entries().iter().all(|entry| entry.info.name != "own-a"), "the list is of published schemes");
+        assert!(entry("own-aa").err().unwrap().contains("did you mean \"own-a\"?"));
+    }
+
+    #[test]
+    fn parameters_are_read_and_what_they_make_is_refused_like_a_built_in_s() {
+        declare(declaration("own-b", "1")).unwrap();
+        let build = |pairs: Pairs| match entry("own-b").unwrap().build("own-b", pairs, &bench::queue(0)) {
+            Ok(_) => "built".to_string(),
+            Err(problems) => problems.to_string(),
+        };
+        assert_eq!(build(&[("gain", "3")]), "built");
+        assert_eq!(build(&[("gain", "x")]), "own-b.gain: \"x\" is not a number");
+        assert_eq!(build(&[("gain", "0")]), "own-b: gain must be positive");
+    }
+
+    #[test]
+    fn names_that_cannot_be_told_apart_are_refused() {
+        assert!(declare(declaration("pi", "1")).unwrap_err().starts_with("name: \"pi\" is taken"));
+        assert!(declare(declaration("fq-pi", "1")).unwrap_err().starts_with("name: \"fq-pi\" is taken"));
+        assert!(declare(declaration("My Aqm", "1")).unwrap_err().contains("is not a name"));
+        let p = Observable { name: "time", unit: "s", doc: "" };
+        assert!(declare(Declaration { observables: vec![p], ..declaration("own-c", "1") }).is_err());
+    }
+}

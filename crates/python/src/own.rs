@@ -1,0 +1,576 @@
+//! A user's own scheme: a Python class, as the engine sees it.
+//!
+//! Only hooks that the class overrides are called, with the same two view objects each time. The drop probability `p` is
+//! applied here, packet by packet, unless the class judges arrivals itself.
+
+use crate::refused;
+use aqmlab_aqm::contract::{self, bench};
+use aqmlab_aqm::{
+    AnyAqm, Aqm, Ctx, Declaration, EARLY, Ecn, FAMILY, Failure, Info, Observable, PacketView, Plan, QueueView, Verdict,
+};
+use aqmlab_core::declared::read_all;
+use aqmlab_core::{Declared, Frequency, ParamSpec, Problems, Quantity, Span, Stream, Time, Value};
+use aqmlab_sim::AqmChoice;
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyString, PyType};
+use std::cell::OnceCell;
+
+/// What a hook wants done with the packet it was shown.
+#[pyclass(name = "Verdict", module = "aqmlab", frozen, eq, hash)]
+#[derive(PartialEq, Hash)]
+pub enum Answer {
+    /// Let it be.
+    Pass,
+    /// Mark it if it can carry a mark, else drop it.
+    Signal,
+    /// Mark it if it can carry a mark, else let it be.
+    Mark,
+    /// Drop it.
+    Drop,
+}
+
+/// What a scheme may see of a packet.
+#[pyclass(module = "aqmlab")]
+pub struct Packet(PacketView);
+
+#[pymethods]
+impl Packet {
+    /// Size on the wire, bytes.
+    #[getter]
+    fn size(&self) -> u32 {
+        self.0.size
+    }
+
+    /// Number of its flow.
+    #[getter]
+    fn flow(&self) -> u32 {
+        self.0.flow
+    }
+
+    /// Round-trip time that its sender announces, s; None if it does not.
+    #[getter]
+    fn rtt(&self) -> Option<f64> {
+        self.0.rtt.map(Span::seconds)
+    }
+
+    /// Class selector of its DSCP, 0 to 7.
+    #[getter]
+    fn class_selector(&self) -> u8 {
+        self.0.class
+    }
+
+    /// When it joined the queue, s.
+    #[getter]
+    fn enqueued_at(&self) -> f64 {
+        self.0.enqueued_at.seconds()
+    }
+
+    /// ECN field: "not-ect", "ect0", "ect1" or "ce".
+    #[getter]
+    fn ecn(&self) -> &'static str {
+        match self.0.ecn {
+            Ecn::NotEct => "not-ect",
+            Ecn::Ect0 => "ect0",
+            Ecn::Ect1 => "ect1",
+            Ecn::Ce => "ce",
+        }
+    }
+
+    /// It can carry a mark, and this queue marks.
+    #[getter]
+    fn can_mark(&self) -> bool {
+        self.0.can_mark
+    }
+}
+
+/// What a scheme may see of its queue; neither the packet being judged nor the one in transmission is in it.
+#[pyclass(module = "aqmlab")]
+pub struct Queue(QueueView);
+
+#[pymethods]
+impl Queue {
+    /// Packets waiting.
+    #[getter]
+    fn packets(&self) -> u32 {
+        self.0.packets
+    }
+
+    /// Bytes waiting.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// Length to aim at, packets.
+    #[getter]
+    fn target(&self) -> f64 {
+        self.0.target
+    }
+
+    /// How much may wait, packets.
+    #[getter]
+    fn limit(&self) -> f64 {
+        self.0.limit
+    }
+
+    /// Rate of the link, bit/s.
+    #[getter]
+    fn rate(&self) -> f64 {
+        self.0.rate.0
+    }
+
+    /// Packets offered so far, dropped ones and the one being judged included.
+    #[getter]
+    fn arrived_packets(&self) -> u64 {
+        self.0.arrived_packets
+    }
+
+    /// Bytes offered so far.
+    #[getter]
+    fn arrived_bytes(&self) -> u64 {
+        self.0.arrived_bytes
+    }
+}
+
+/// What the base class of schemes has from the engine.
+#[pyclass(module = "aqmlab._core", subclass)]
+pub struct Scheme {
+    now: f64,
+    p: f64,
+    /// There while a hook runs.
+    rng: Option<Stream>,
+}
+
+#[pymethods]
+impl Scheme {
+    #[new]
+    #[pyo3(signature = (**_parameters))]
+    fn new(_parameters: Option<&Bound<'_, PyDict>>) -> Self {
+        Scheme { now: 0.0, p: 0.0, rng: None }
+    }
+
+    /// Simulated time, s.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// Probability with which an arriving packet is signalled, unless `on_enqueue` is overridden.
+    #[getter]
+    fn p(&self) -> f64 {
+        self.p
+    }
+
+    #[setter]
+    fn set_p(&mut self, p: f64) -> PyResult<()> {
+        if !(0.0..=1.0).contains(&p) {
+            return Err(PyValueError::new_err(format!("p = {p} is no probability: must lie in 0 ..= 1")));
+        }
+        self.p = p;
+        Ok(())
+    }
+
+    /// A random number in [0, 1) of the scheme's own stream; there in the hooks, not in `reset`.
+    fn random(&mut self) -> PyResult<f64> {
+        let rng =
+            self.rng.as_mut().ok_or_else(|| PyRuntimeError::new_err("random numbers are for the hooks of a run"))?;
+        Ok(rng.uniform())
+    }
+}
+
+/// The declared parameters of a class.
+#[pyclass(frozen)]
+pub struct Parameters {
+    path: &'static str,
+    params: Vec<Declared>,
+}
+
+#[pymethods]
+impl Parameters {
+    /// Every parameter's value in base units when `pairs` (name and text) are set.
+    fn read<'py>(&self, py: Python<'py>, pairs: Vec<(String, String)>) -> PyResult<Bound<'py, PyDict>> {
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let mut problems = Vec::new();
+        let (values, _) = read_all(&self.params, self.path, &pairs, &mut problems);
+        if !problems.is_empty() {
+            return Err(refused(Problems(problems)));
+        }
+        let read = PyDict::new(py);
+        for (Declared { spec, .. }, value) in self.params.iter().zip(values) {
+            match value {
+                Value::Number(number) => read.set_item(spec.name, number)?,
+                Value::Switch(switch) => read.set_item(spec.name, switch)?,
+                Value::Word(word) => read.set_item(spec.name, word)?,
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// A parameter as Python declares it: name, default, range, choices, unit, meaning.
+type Param = (String, String, Option<(String, String)>, Vec<String>, String, String);
+
+fn leak(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declared, String> {
+    let path = name.clone();
+    let choices: Vec<&'static str> = choices.into_iter().map(leak).collect();
+    let spec = ParamSpec {
+        name: leak(name),
+        doc: leak(doc),
+        unit: leak(unit),
+        default: leak(default),
+        range: range.map(|(least, greatest)| (leak(least), leak(greatest))),
+        choices: Vec::leak(choices),
+        source: "",
+    };
+    Declared::new(spec).map_err(|why| format!("{path}.{why}"))
+}
+
+/// Adds a class to the catalogue; what it declares lives as long as the process. `hooks` are those it overrides,
+/// `observables` are name, unit and meaning.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // called from one place, by name
+pub fn declare(
+    class: Py<PyType>,
+    name: String,
+    title: String,
+    source: String,
+    page: String,
+    params: Vec<Param>,
+    observables: Vec<(String, String, String)>,
+    hooks: Vec<String>,
+) -> PyResult<Parameters> {
+    let name = leak(name);
+    let because = |why: String| refused(format!("{name}.{why}"));
+    let params = params.into_iter().map(declared).collect::<Result<Vec<_>, _>>().map_err(because)?;
+    let confidence = "a scheme of the user's own; see aqmlab.check_aqm";
+    let (title, source) = (leak(title), leak(source));
+    let observables: Vec<Observable> = observables
+        .into_iter()
+        .map(|(name, unit, doc)| Observable { name: leak(name), unit: leak(unit), doc: leak(doc) })
+        .collect();
+    let shown: Vec<&'static str> = observables.iter().map(|observable| observable.name).collect();
+    let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn Aqm + Send>, String> {
+        Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, pairs, queue)).map(|own| Box::new(own) as _)
+    };
+    aqmlab_aqm::declare(Declaration {
+        info: Info { name, title, family: FAMILY, year: 0, source, confidence, papers: &[] },
+        page: leak(page),
+        observables,
+        params: params.clone(),
+        make: Box::new(make),
+    })
+    .map_err(because)?;
+    Ok(Parameters { path: name, params })
+}
+
+/// Puts a scheme, written as for `run`, to the contract of the built-in ones: each clause, and what it found if that is
+/// not what it should be.
+#[pyfunction]
+pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<(&'static str, Option<String>)>> {
+    let choice = AqmChoice::parse(aqm).map_err(|why| refused(format!("aqm: {why}")))?;
+    let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
+    let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let build = || entry.build(&choice.name, &pairs, &bench::queue(0));
+    build().map_err(refused)?;
+    let queue = || build().unwrap_or_else(broken).queue(bench::queue(0), bench::LIMIT, true, 7);
+    let clauses = contract::suite(queue, entry.observables, true);
+    py.check_signals()?;
+    Ok(clauses.into_iter().map(|(clause, outcome)| (clause, outcome.err())).collect())
+}
+
+/// Stands for a scheme that could be built before and cannot be again.
+struct Broken(Failure);
+
+impl Aqm for Broken {
+    fn failure(&self) -> Option<&Failure> {
+        Some(&self.0)
+    }
+}
+
+fn broken(why: Problems) -> Plan {
+    Plan::Fifo(AnyAqm::Own(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
+}
+
+/// The hooks that a class may override, by their place in [`OwnAqm::hooks`].
+#[derive(Clone, Copy)]
+enum Hook {
+    Enqueue,
+    Dequeue,
+    Tick,
+    Empty,
+    Overflow,
+}
+
+const HOOKS: [&str; 5] = ["on_enqueue", "on_dequeue", "on_tick", "on_empty", "on_overflow"];
+
+/// An instance of a user's class at work.
+struct OwnAqm {
+    scheme: Py<Scheme>,
+    hooks: [Option<Py<PyAny>>; HOOKS.len()],
+    packet: Py<Packet>,
+    queue: Py<Queue>,
+    observables: Vec<Py<PyString>>,
+    /// What the class calls its tick, and the period.
+    tick: Option<(Py<PyAny>, Span)>,
+    /// As the last hook left it.
+    p: f64,
+    now: Time,
+    /// Lies in for the random stream while a hook has it.
+    spare: Stream,
+    failure: OnceCell<Failure>,
+}
+
+impl OwnAqm {
+    /// A fresh instance, reset for this queue.
+    fn new(
+        class: &Bound<'_, PyType>,
+        hooks: &[String],
+        observables: &[&str],
+        pairs: &[(&str, &str)],
+        queue: &QueueView,
+    ) -> Result<Self, String> {
+        let py = class.py();
+        let mut own = Self::reset(class, hooks, observables, pairs, queue).map_err(|error| {
+            let contradictory = error.is_instance_of::<PyValueError>(py);
+            if contradictory { error.value(py).to_string() } else { told(py, "reset", &error) }
+        })?;
+        own.tick = own.read_tick(py)?;
+        observables.iter().try_for_each(|name| own.shown(py, name).map(drop))?;
+        Ok(own)
+    }
+
+    fn reset(
+        class: &Bound<'_, PyType>,
+        hooks: &[String],
+        observables: &[&str],
+        pairs: &[(&str, &str)],
+        queue: &QueueView,
+    ) -> PyResult<Self> {
+        let py = class.py();
+        let parameters = PyDict::new(py);
+        pairs.iter().try_for_each(|(name, text)| parameters.set_item(name, text))?;
+        let scheme = class.call((), Some(&parameters))?.cast_into::<Scheme>()?;
+        let queue = Py::new(py, Queue(*queue))?;
+        scheme.call_method1(intern!(py, "reset"), (&queue,))?;
+        let mut bound = [const { None }; HOOKS.len()];
+        for (place, name) in bound.iter_mut().zip(HOOKS).filter(|(_, name)| hooks.iter().any(|hook| hook == name)) {
+            *place = Some(scheme.getattr(name)?.unbind());
+        }
+        let ecn = Ecn::NotEct;
+        let packet =
+            PacketView { size: 0, flow: 0, rtt: None, class: 0, enqueued_at: Time::ZERO, ecn, can_mark: false };
+        Ok(Self {
+            hooks: bound,
+            packet: Py::new(py, Packet(packet))?,
+            queue,
+            observables: observables.iter().map(|name| PyString::intern(py, name).unbind()).collect(),
+            tick: None,
+            p: scheme.borrow().p,
+            now: Time::ZERO,
+            spare: Stream::new(0, "spare", 0),
+            failure: OnceCell::new(),
+            scheme: scheme.unbind(),
+        })
+    }
+
+    fn read_tick(&self, py: Python) -> Result<Option<(Py<PyAny>, Span)>, String> {
+        if self.hooks[Hook::Tick as usize].is_none() {
+            return Ok(None);
+        }
+        let tick = self.scheme.bind(py).getattr(intern!(py, "tick")).map_err(|error| told(py, "tick", &error))?;
+        let period = period(&tick).map_err(|why| format!("tick: {why}"))?;
+        Ok(Some((tick.unbind(), period)))
+    }
+
+    /// Calls a hook; what it raises ends the run.
+    fn call<'py>(
+        &mut self,
+        py: Python<'py>,
+        hook: Hook,
+        args: impl PyCallArgs<'py>,
+        cx: &mut Ctx,
+    ) -> Option<Bound<'py, PyAny>> {
+        let called = self.hooks[hook as usize].as_ref().filter(|_| self.failure.get().is_none())?;
+        self.now = cx.now;
+        {
+            let mut scheme = self.scheme.borrow_mut(py);
+            scheme.now = cx.now.seconds();
+            scheme.rng = Some(std::mem::replace(cx.rng, self.spare.clone()));
+        }
+        let answer = called.bind(py).call1(args);
+        {
+            let mut scheme = self.scheme.borrow_mut(py);
+            *cx.rng = scheme.rng.take().expect("lent above, and only taken back here");
+            self.p = scheme.p;
+        }
+        answer.map_err(|error| self.fail(told(py, HOOKS[hook as usize], &error))).ok()
+    }
+
+    /// Shows a packet to a hook and reads its answer.
+    fn judge(&mut self, hook: Hook, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        Python::attach(|py| {
+            self.packet.borrow_mut(py).0 = *packet;
+            self.queue.borrow_mut(py).0 = *queue;
+            let args = (self.packet.clone_ref(py), self.queue.clone_ref(py));
+            let Some(answer) = self.call(py, hook, args, cx) else { return Verdict::Pass };
+            verdict(&answer).unwrap_or_else(|| {
+                self.fail(format!(
+                    "{} returned {}, which is no verdict; return None, True, False or aqmlab.PASS, SIGNAL, MARK or DROP",
+                    HOOKS[hook as usize],
+                    shown(&answer)
+                ));
+                Verdict::Pass
+            })
+        })
+    }
+
+    /// Tells a hook of something at the queue.
+    fn tell(&mut self, hook: Hook, queue: &QueueView, cx: &mut Ctx) {
+        if self.hooks[hook as usize].is_some() {
+            Python::attach(|py| {
+                self.queue.borrow_mut(py).0 = *queue;
+                self.call(py, hook, (self.queue.clone_ref(py),), cx);
+            });
+        }
+    }
+
+    /// The period that was agreed on at the start still holds.
+    fn check_tick(&self) {
+        let Some((agreed, _)) = self.tick.as_ref().filter(|_| self.failure.get().is_none()) else { return };
+        Python::attach(|py| {
+            let agreed = agreed.bind(py);
+            match self.scheme.bind(py).getattr(intern!(py, "tick")) {
+                Ok(tick) if tick.is(agreed) || tick.eq(agreed).unwrap_or(false) => {}
+                Ok(tick) => {
+                    self.fail(format!("tick changed from {} to {} during the run", shown(agreed), shown(&tick)))
+                }
+                Err(error) => self.fail(told(py, "tick", &error)),
+            }
+        });
+    }
+
+    /// The value of an observable.
+    fn shown(&self, py: Python, name: &str) -> Result<f64, String> {
+        let value = self.scheme.bind(py).getattr(name).map_err(|error| told(py, name, &error))?;
+        value.extract().map_err(|_| format!("observable {name} is {}, not a number", shown(&value)))
+    }
+
+    /// The first cause counts.
+    fn fail(&self, cause: String) {
+        self.failure.get_or_init(|| Failure { at: self.now, cause });
+    }
+}
+
+/// The shortest and the longest period of a tick, s.
+const PERIODS: std::ops::RangeInclusive<f64> = 1e-6..=3600.0;
+
+/// A time, a frequency, or seconds.
+fn period(tick: &Bound<'_, PyAny>) -> Result<Span, String> {
+    let wanted = "write a period such as \"1 ms\", \"170 Hz\" or 0.001 (s)";
+    let seconds = if let Ok(text) = tick.extract::<String>() {
+        let time = Span::parse(&text).map(Span::seconds);
+        time.or_else(|why| Frequency::parse(&text).map(|frequency| 1.0 / frequency.0).map_err(|_| why))?
+    } else {
+        tick.extract().map_err(|_| format!("{} is no period; {wanted}", shown(tick)))?
+    };
+    if !PERIODS.contains(&seconds) {
+        return Err(format!("{} is out of range: must lie in 1 us ..= 1 h; {wanted}", shown(tick)));
+    }
+    Ok(Span::from_seconds(seconds))
+}
+
+fn verdict(answer: &Bound<'_, PyAny>) -> Option<Verdict> {
+    if answer.is_none() {
+        return Some(Verdict::Pass);
+    }
+    if let Ok(signal) = answer.cast::<PyBool>() {
+        return Some(if signal.is_true() { Verdict::Signal(EARLY) } else { Verdict::Pass });
+    }
+    Some(match answer.cast::<Answer>().ok()?.get() {
+        Answer::Pass => Verdict::Pass,
+        Answer::Signal => Verdict::Signal(EARLY),
+        Answer::Mark => Verdict::MarkOnly(EARLY),
+        Answer::Drop => Verdict::Drop(EARLY),
+    })
+}
+
+/// A value as Python writes it, on one short line.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "something".into(), |text| text.to_string());
+    text.lines().next().unwrap_or_default().chars().take(60).collect()
+}
+
+/// Ctrl-C while a scheme is at work is not its doing: it stays pending until the engine has come to an end.
+fn keep_interrupt(py: Python, error: &PyErr) {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        // Where it cannot be raised again, the scheme's failure tells of it.
+        let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+    }
+}
+
+/// What was raised where, in one line; the line is that of the hook.
+fn told(py: Python, place: &str, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    let message = error.value(py).to_string();
+    let message = message.lines().next().map(|line| format!(": {line}")).unwrap_or_default();
+    let line = error.traceback(py).and_then(|trace| trace.getattr("tb_lineno").ok());
+    let line = line.map(|line| format!(" (line {line})")).unwrap_or_default();
+    keep_interrupt(py, error);
+    format!("{place} raised {kind}{message}{line}")
+}
+
+impl Aqm for OwnAqm {
+    fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        match self.hooks[Hook::Enqueue as usize] {
+            Some(_) => self.judge(Hook::Enqueue, packet, queue, cx),
+            None if cx.chance(self.p) => Verdict::Signal(EARLY),
+            None => Verdict::Pass,
+        }
+    }
+
+    fn acts_on_dequeue(&self) -> bool {
+        self.hooks[Hook::Dequeue as usize].is_some()
+    }
+
+    fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        if self.acts_on_dequeue() { self.judge(Hook::Dequeue, packet, queue, cx) } else { Verdict::Pass }
+    }
+
+    fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        self.tell(Hook::Overflow, queue, cx);
+    }
+
+    fn on_empty(&mut self, cx: &mut Ctx) {
+        if self.hooks[Hook::Empty as usize].is_some() {
+            Python::attach(|py| drop(self.call(py, Hook::Empty, (), cx)));
+        }
+    }
+
+    fn tick_every(&self) -> Option<Span> {
+        self.tick.as_ref().map(|(_, period)| *period)
+    }
+
+    fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        self.tell(Hook::Tick, queue, cx);
+        self.check_tick();
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        let Some(name) = self.observables.get(i) else { return f64::NAN };
+        Python::attach(|py| self.shown(py, name.bind(py).to_str().unwrap_or_default())).unwrap_or_else(|why| {
+            self.fail(why);
+            f64::NAN
+        })
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.get()
+    }
+}

@@ -1,0 +1,279 @@
+"""A scheme of one's own: a class in Python that goes wherever the name of a scheme goes."""
+
+import inspect
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, ClassVar
+
+from aqmlab import _core, catalogue
+from aqmlab._core import InputError, Packet, Parameters, Queue, Verdict
+from aqmlab.names import unknown
+
+PASS = Verdict.Pass
+"""Let the packet be."""
+SIGNAL = Verdict.Signal
+"""Mark the packet if it can carry a mark, else drop it."""
+MARK = Verdict.Mark
+"""Mark the packet if it can carry a mark, else let it be."""
+DROP = Verdict.Drop
+"""Drop the packet."""
+
+Answer = Verdict | bool | None
+"""What a hook may return: a verdict, True for SIGNAL, False or None for PASS."""
+
+HOOKS = ("on_enqueue", "on_dequeue", "on_tick", "on_empty", "on_overflow")
+RESERVED = {"__init__", "now", "p", "random"}
+"""What a class cannot define."""
+TAKEN = {"reset", "name", "title", "tick", "observables", *HOOKS}
+"""What parameters cannot be called either."""
+
+
+class Param:
+    """A declared parameter of a scheme: an attribute with a default, a range and a meaning.
+
+    `default` and the two ends of `range` are texts with their unit ("10 ms", "300 packets", "170 Hz", "5 %") or plain
+    numbers; True or False is a switch; `choices` are the words allowed. `unit` names the unit of a plain number, such
+    as "1/packet". In a scheme the value is a number in s, bit/s, B, packets, Hz or as it is; a bool; or a word.
+    """
+
+    def __init__(
+        self,
+        default: str | float | bool,
+        range: tuple[str | float, str | float] | None = None,
+        *,
+        choices: Sequence[str] = (),
+        unit: str = "",
+        doc: str = "",
+    ) -> None:
+        self.default, self.range, self.choices, self.unit, self.doc = default, range, choices, unit, doc
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        """Return the declaration itself; an instance has the value under the same name."""
+        return self
+
+
+class Aqm(_core.Scheme):
+    """A scheme of one's own. Declare parameters, override hooks; only hooks that are overridden are called.
+
+    A class has a `name` (by default its own, in small letters: MyAqm is "my-aqm"), a `title` for tables, a `tick` (the
+    period of `on_tick`: "1 ms", "170 Hz" or seconds; `reset` may set it) and `observables`, the attributes that are
+    recorded as time series, with their units.
+
+    Without `on_enqueue`, each arriving packet is signalled with the probability `self.p`, at the speed of a built-in
+    scheme. `self.now` is the simulated time in s, `self.random()` a random number in [0, 1). Views of packets and
+    queues hold for the call only. Each run has an instance of its own. InputError if the class cannot be used.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    tick: str | float | None = None
+    observables: ClassVar[Mapping[str, str]] = {"p": "ratio"}
+    _parameters: ClassVar[Parameters]
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Add the class to the catalogue, in the place of an earlier one of its name."""
+        super().__init_subclass__(**kwargs)
+        cls.name = str(cls.__dict__.get("name", _dashed(cls.__name__)))
+        cls.title = str(cls.__dict__.get("title", cls.__name__))
+        cls._parameters = _declare(cls)
+        _CLASSES[cls.name] = cls
+
+    def __init__(self, **parameters: str | float | bool) -> None:
+        if type(self) is Aqm:
+            raise TypeError("aqmlab.Aqm is no scheme itself; write a subclass")
+        self._given = {name: _text(value) for name, value in parameters.items()}
+        self.__dict__.update(self._parameters.read(list(self._given.items())))
+
+    def __str__(self) -> str:
+        """Return the scheme as it is written on the command line: "my-aqm:gain=2"."""
+        given = ",".join(f"{name}={text}" for name, text in self._given.items())
+        return f"{self.name}:{given}" if given else self.name
+
+    def reset(self, queue: Queue) -> None:
+        """Prepare for a queue like this one, before the first packet. ValueError refuses the parameters."""
+
+    def on_enqueue(self, packet: Packet, queue: Queue) -> Answer:
+        """Judge a packet that asks to join the tail."""
+        raise NotImplementedError
+
+    def on_dequeue(self, packet: Packet, queue: Queue) -> Answer:
+        """Judge a packet that is about to leave from the head; after a drop the next one is shown."""
+        raise NotImplementedError
+
+    def on_tick(self, queue: Queue) -> None:
+        """Update every `tick`, the first time at the start, whether packets arrive or not."""
+        raise NotImplementedError
+
+    def on_empty(self) -> None:
+        """Note that the link has found no packet to send."""
+        raise NotImplementedError
+
+    def on_overflow(self, queue: Queue) -> None:
+        """Note that a packet found the queue full; `on_enqueue` was not asked."""
+        raise NotImplementedError
+
+
+_CLASSES: dict[str, type[Aqm]] = {}
+"""The class that each name stands for."""
+
+Scheme = str | Aqm | type[Aqm]
+"""A scheme as `run` and `compare` take it."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause of the contract: what it asks for, and what was found instead if it is broken."""
+
+    text: str
+    broken: str | None
+
+    def __str__(self) -> str:
+        return f"✗ {self.text}: {self.broken}" if self.broken else f"✓ {self.text}"
+
+
+class Clauses(tuple[Clause, ...]):
+    """The clauses of the contract as a scheme has met them; prints one a line."""
+
+    __slots__ = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether the scheme keeps every clause."""
+        return not any(clause.broken for clause in self)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+
+def check_aqm(aqm: Scheme, *, strict: bool = False) -> Clauses:
+    """Put a scheme to the contract that every built-in one keeps, and return clause by clause what was found.
+
+    `strict` raises SchemeError if a clause is broken. Raises InputError for a scheme that cannot be built.
+    """
+    found = Clauses(Clause(text, why) for text, why in _core.check(spec(aqm)))
+    if strict and not found.kept:
+        raise _core.SchemeError(f"{spec(aqm)} breaks its contract:\n{found}")
+    return found
+
+
+def spec(aqm: Scheme) -> str:
+    """Return a scheme as text: "pi:w=85Hz" as it is, a class or an instance by name and parameters.
+
+    A file, as in "my_scheme.py", "my_scheme.py:MyAqm" or "my_scheme.py:MyAqm:gain=2", is read first.
+    """
+    if isinstance(aqm, str):
+        file, _, rest = aqm.strip().partition(":")
+        return _spec_in(file, rest) if file.endswith(".py") else aqm
+    found = aqm if isinstance(aqm, type) else type(aqm)
+    if not issubclass(found, Aqm) or found is Aqm:
+        raise InputError(f"aqm: {aqm!r} is no scheme; expected a name, a subclass of aqmlab.Aqm or an instance of one")
+    if _CLASSES[found.name] is not found:
+        raise InputError(f"aqm: {aqm!r}: a later class has taken the name {found.name!r}; use that one")
+    return found.name if isinstance(aqm, type) else str(aqm)
+
+
+def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
+    """Return the schemes meant by `aqms` as texts; see `catalogue.select` for what a text may say."""
+    if isinstance(aqms, Aqm | type):
+        return (spec(aqms),)
+    given: Sequence[Scheme] = catalogue.select(aqms) if isinstance(aqms, str) else aqms
+    return tuple(dict.fromkeys(map(spec, given)))
+
+
+def _declare(cls: type[Aqm]) -> Parameters:
+    namesake = _CLASSES.get(cls.name)
+    if namesake and namesake.__module__ != cls.__module__:
+        raise InputError(f"{cls.name}.name: a class of {namesake.__module__} is called so; set another name")
+    for base in cls.__mro__[: cls.__mro__.index(Aqm)]:
+        for name in RESERVED & base.__dict__.keys():
+            raise InputError(f"{cls.name}.{name}: is the engine's; prepare in reset, set self.p in the hooks")
+    named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
+    params = {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
+    for name in params.keys() & TAKEN:
+        raise InputError(f"{cls.name}.{name}: no parameter can be called so")
+    summary, _, rest = (inspect.cleandoc(cls.__doc__ or "") or cls.title).partition("\n")
+    return _core.declare(
+        cls,
+        cls.name,
+        cls.title,
+        f"{cls.__module__}.{cls.__qualname__}",
+        f"{summary}\n{rest}",
+        [_declared(name, param) for name, param in params.items()],
+        [(name, unit, f"self.{name}") for name, unit in _observables(cls).items()],
+        [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Aqm, hook)],
+    )
+
+
+def _observables(cls: type[Aqm]) -> Mapping[str, str]:
+    """What the class shows; `p` where it is used and nothing is said."""
+    if cls.observables is Aqm.observables and cls.on_enqueue is not Aqm.on_enqueue:
+        return {}
+    return cls.observables
+
+
+def _declared(name: str, param: Param) -> tuple[str, str, tuple[str, str] | None, list[str], str, str]:
+    limits = (_text(param.range[0]), _text(param.range[1])) if param.range else None
+    return name, _text(param.default), limits, list(param.choices), param.unit, param.doc
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _dashed(name: str) -> str:
+    """MyAqm as my-aqm, PI2 as pi2."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
+
+
+def _spec_in(file: str, rest: str) -> str:
+    """The scheme of a file, `rest` being [Class][:k=v,...]."""
+    named, _, parameters = ("", "", rest) if "=" in rest.partition(":")[0] else rest.partition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"aqm: {file}: no such file; expected a name (aqmlab list aqms) or a Python file")
+    classes = _classes((path.resolve(), path.stat().st_mtime_ns))
+    if not classes:
+        raise InputError(f"aqm: {file}: no scheme in it; write a class that is a subclass of aqmlab.Aqm")
+    if not named and len(classes) > 1:
+        raise InputError(
+            f"aqm: {file}: which of its schemes? write {file}:{next(iter(classes))}; it has " + ", ".join(classes)
+        )
+    if named and named not in classes:
+        raise unknown("aqm", f"{file} has no scheme", named, classes)
+    name = classes[named or next(iter(classes))].name
+    return f"{name}:{parameters}" if parameters else name
+
+
+@cache
+def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
+    """The schemes that a file with its time of change defines, by the name of the class."""
+    path = file[0]
+    found = spec_from_file_location(str(path.with_suffix("")), path)
+    if found is None or found.loader is None:
+        raise InputError(f"aqm: {path.name}: cannot be read as Python")
+    module = sys.modules[found.name] = module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"aqm: {path.name}: {_cause(error)}") from error
+    own = {
+        name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
+    }
+    return {name: item for name, item in own.items() if issubclass(item, Aqm)}
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong in a user's file, in one line."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
+    trace, line = error.__traceback__, None
+    while trace:
+        line, trace = trace.tb_lineno, trace.tb_next
+    return f"{type(error).__name__}: {error} (line {line})"

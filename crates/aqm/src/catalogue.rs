@@ -3,7 +3,9 @@
 use crate::dual::Dual;
 use crate::fair::{Fair, FairParams};
 use crate::own::FAMILY;
-use crate::schemes::*;
+use crate::schemes::cake::Cake;
+use crate::schemes::dualpi2::DualPi2;
+use crate::schemes::fq::Fq;
 use crate::tins::Tins;
 use crate::{
     Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, Observable, PacketView, QueueView,
@@ -245,7 +247,9 @@ macro_rules! any_aqm {
 }
 
 macro_rules! built_in {
-    ($($variant:ident)*) => {
+    ($($module:ident::$variant:ident)*) => {
+        $(use crate::schemes::$module::$variant;)*
+
         /// Any scheme of a single queue. The enum lets a packet reach its scheme without an indirect call.
         #[allow(missing_docs)]
         pub enum AnyAqm {
@@ -311,37 +315,37 @@ static SEVERAL: &[Entry] = &[
 ];
 
 built_in! {
-    DropTail
-    Red
-    Ared
-    Pi
-    Rem
-    Iapi
-    NeuronPid
-    AnAqm
-    Fapidnn
-    Nrl
-    RqAqm
-    PdRed
-    NpdRed
-    Avq
-    Pid
-    Flc
-    FuzzyRtt
-    Codel
-    Pie
-    Pi2
-    Blue
-    Sfb
-    Choke
-    Choker
-    Gred
-    DctcpStep
-    L4sStep
-    Pd
-    SpiRed
-    Lred
-    Green
-    Sred
-    Cobalt
+    droptail::DropTail
+    red::Red
+    ared::Ared
+    pi::Pi
+    rem::Rem
+    iapi::Iapi
+    neuron_pid::NeuronPid
+    an_aqm::AnAqm
+    fapidnn::Fapidnn
+    nrl::Nrl
+    rq_aqm::RqAqm
+    pd_red::PdRed
+    npd_red::NpdRed
+    avq::Avq
+    pid::Pid
+    flc::Flc
+    fuzzy_rtt::FuzzyRtt
+    codel::Codel
+    pie::Pie
+    pi2::Pi2
+    blue::Blue
+    sfb::Sfb
+    choke::Choke
+    choker::Choker
+    gred::Gred
+    dctcp_step::DctcpStep
+    l4s_step::L4sStep
+    pd::Pd
+    spi_red::SpiRed
+    lred::Lred
+    green::Green
+    sred::Sred
+    cobalt::Cobalt
 }

@@ -1,7 +1,7 @@
 //! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
 
 use crate::discipline::view;
-use crate::schemes::DualPi2;
+use crate::schemes::dualpi2::DualPi2;
 use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, OVERFLOW, QueueView};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
 
 use crate::fair::Fair;
-use crate::schemes::{Cake, Cobalt};
+use crate::schemes::cake::Cake;
+use crate::schemes::cobalt::Cobalt;
 use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, QueueView};
 use aqmlab_core::{Rate, Span, Time};
 

@@ -317,6 +317,7 @@ static SEVERAL: &[Entry] = &[
 built_in! {
     droptail::DropTail
     red::Red
+    nlred::NlRed
     ared::Ared
     pi::Pi
     rem::Rem

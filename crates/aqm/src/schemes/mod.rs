@@ -26,6 +26,7 @@ pub mod l4s_step;
 pub mod lred;
 mod neuron;
 pub mod neuron_pid;
+pub mod nlred;
 pub mod npd_red;
 pub mod nrl;
 pub mod pd;

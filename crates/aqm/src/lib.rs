@@ -32,16 +32,17 @@ pub use own::{Declaration, FAMILY, declare};
 
 /// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Ecn {
     /// Not ECN-capable.
     #[default]
-    NotEct,
-    /// ECT(0): ECN-capable, classic.
-    Ect0,
+    NotEct = 0,
     /// ECT(1): ECN-capable, low latency, low loss, scalable throughput (L4S).
-    Ect1,
+    Ect1 = 1,
+    /// ECT(0): ECN-capable, classic.
+    Ect0 = 2,
     /// Congestion experienced.
-    Ce,
+    Ce = 3,
 }
 
 impl Ecn {

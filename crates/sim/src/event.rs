@@ -80,12 +80,10 @@ pub struct Data {
     pub host: u32,
 }
 
-const ECT: u64 = 1 << 48;
-const CE: u64 = 1 << 49;
+/// Where the two bits of the ECN field lie.
+const ECN: u32 = 48;
 const CWR: u64 = 1 << 50;
 const ECE: u64 = 1 << 51;
-/// With [`ECT`]: it is ECT(1).
-const L4S: u64 = 1 << 52;
 /// Bits from here on: the class selector, 3 bits.
 const CLASS: u32 = 53;
 
@@ -94,8 +92,8 @@ impl Packet {
     #[inline]
     pub fn of_data(flow: u32, size: u16, epoch: u8, data: Data) -> Self {
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
-        let ect = flag(data.ecn.is_capable(), ECT) | flag(data.ecn == Ecn::Ect1, L4S) | flag(data.ecn == Ecn::Ce, CE);
-        let flags = ect | flag(data.is_cwr, CWR) | u64::from(data.class & 7) << CLASS;
+        let ecn = (data.ecn as u64) << ECN;
+        let flags = ecn | flag(data.is_cwr, CWR) | u64::from(data.class & 7) << CLASS;
         let second = u64::from(data.seq) | u64::from(data.rtt.0) << 32 | flags | u64::from(epoch) << 56;
         Self { flow, size, hop: 0, kind: Kind::Data, first: data.sent_at.0, second, third: data.host.into() }
     }
@@ -179,10 +177,10 @@ impl Carried for Packet {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        match self.second & (ECT | L4S | CE) {
+        match self.second >> ECN & 3 {
             0 => Ecn::NotEct,
-            ECT => Ecn::Ect0,
-            bits if bits & CE == 0 => Ecn::Ect1,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
             _ => Ecn::Ce,
         }
     }
@@ -196,7 +194,7 @@ impl Carried for Packet {
     }
     #[inline]
     fn mark(&mut self) {
-        self.second |= CE;
+        self.second |= (Ecn::Ce as u64) << ECN;
     }
 }
 

@@ -9,10 +9,18 @@ use aqmlab_core::{Rate, Span, Time};
 /// Packets of one priority.
 struct Tin<P> {
     queues: Fair<Cobalt, P>,
-    /// What it may send before others of less priority wait for it.
+    /// What it may send while others of less priority wait for it.
     rate: Rate,
     /// When it will have sent no more than that.
     next_at: Time,
+}
+
+impl<P> Tin<P> {
+    /// Counts `size` bytes sent. A tin that waits catches up on its rate; one that borrows owes one packet at most.
+    fn charge(&mut self, size: u32, now: Time) {
+        let takes = self.rate.transmission(size);
+        self.next_at = if self.next_at < now { self.next_at + takes } else { self.next_at.max(now + takes) };
+    }
 }
 
 /// Tins, least priority first.
@@ -49,6 +57,9 @@ impl<P: Carried> Tins<P> {
 impl<P: Carried> Discipline<P> for Tins<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         let tin = self.scheme.tin_of(packet.class());
+        if self.tins[tin].queues.is_empty() {
+            self.tins[tin].next_at = self.tins[tin].next_at.max(cx.now);
+        }
         let fate = self.tins[tin].queues.enqueue(packet, cx);
         while self.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
             let fullest = self.tins.iter_mut().max_by_key(|tin| tin.queues.bytes()).expect("there is a tin");
@@ -65,7 +76,7 @@ impl<P: Carried> Discipline<P> for Tins<P> {
             let tin = &mut self.tins[index];
             if let Some(sent) = tin.queues.dequeue(cx) {
                 let size = sent.0.size();
-                tin.next_at = tin.next_at.max(cx.now) + tin.rate.transmission(size);
+                tin.charge(size, cx.now);
                 if let Some(rate) = self.scheme.shaper() {
                     self.next_at = self.next_at.max(cx.now) + rate.transmission(size);
                 }
@@ -118,5 +129,80 @@ impl<P: Carried> Discipline<P> for Tins<P> {
 
     fn accounts_balance(&self) -> bool {
         self.tins.iter().all(|tin| tin.queues.accounts_balance())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use crate::{Ecn, Scheme};
+    use aqmlab_core::ParamSet;
+
+    const BEST_EFFORT: u8 = 0;
+    const BULK: u8 = 1;
+    const VIDEO: u8 = 4;
+
+    /// A packet of 1000 B and this class.
+    struct Packet(u8);
+
+    impl Carried for Packet {
+        fn size(&self) -> u32 {
+            1000
+        }
+        fn flow(&self) -> u32 {
+            0
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn class(&self) -> u8 {
+            self.0
+        }
+        fn mark(&mut self) {}
+    }
+
+    /// Four tins behind a shaper that sends a packet a millisecond.
+    fn tins() -> Tins<Packet> {
+        let mut params = <Cake as Scheme>::Params::defaults();
+        params.read("x", [("diffserv", "diffserv4"), ("bandwidth", "8 Mbit/s")], &mut Vec::new());
+        let view = bench::queue(0);
+        Tins::new(Cake::new(params, &view).unwrap(), view, bench::LIMIT, true, 1)
+    }
+
+    fn at<T>(ms: u64, act: impl FnOnce(&mut Ctx) -> T) -> T {
+        act(&mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() })
+    }
+
+    fn join(tins: &mut Tins<Packet>, ms: u64, class: u8, count: usize) {
+        for _ in 0..count {
+            at(ms, |cx| tins.enqueue(Packet(class), cx));
+        }
+    }
+
+    /// Classes of the packets that leave in these milliseconds, one in each.
+    fn leave(tins: &mut Tins<Packet>, times: std::ops::Range<u64>) -> Vec<u8> {
+        times.map(|ms| at(ms, |cx| tins.dequeue(cx).expect("a packet waits").0.0)).collect()
+    }
+
+    #[test]
+    fn bulk_keeps_its_sixteenth_beside_best_effort() {
+        // A packet takes 16 ms at bulk's rate of 0.5 Mbit/s.
+        let mut tins = tins();
+        join(&mut tins, 0, BEST_EFFORT, 40);
+        join(&mut tins, 0, BULK, 10);
+        let classes = leave(&mut tins, 0..33);
+        let bulk: Vec<usize> = (0..33).filter(|ms| classes[*ms] == BULK).collect();
+        assert_eq!(bulk, [0, 16, 32]);
+    }
+
+    #[test]
+    fn what_was_borrowed_is_not_held_against_a_tin() {
+        // Video has had twice its rate of 4 Mbit/s while alone, and gets it from the first moment others wait.
+        let mut tins = tins();
+        join(&mut tins, 0, VIDEO, 30);
+        leave(&mut tins, 0..20);
+        join(&mut tins, 20, BEST_EFFORT, 10);
+        assert_eq!(leave(&mut tins, 20..26), [BEST_EFFORT, VIDEO, BEST_EFFORT, VIDEO, BEST_EFFORT, VIDEO]);
     }
 }

@@ -29,10 +29,11 @@ params! {
     /// interval = max(rtt + target - rtt/20, 2*target)
     /// ```
     ///
-    /// Tins of `diffserv4`: bulk (class 1) with r = bandwidth/16, best effort (0) with all of it, video (2 to 4) with a
-    /// half, voice (5 to 7) with a quarter. The most important tin that has not had its rate is served; if all have had
-    /// it, the one that had it longest ago. With `bandwidth`, a packet leaves no sooner than the one before it takes at
-    /// that rate. When the buffer is full, packets are dropped from the head of the longest queue, one by one.
+    /// Tins of `diffserv4`: best effort (class 0) with r = bandwidth, bulk (1) with a sixteenth of it, video (2 to 4) with
+    /// a half, voice (5 to 7) with a quarter. The last in this order that has not had its rate is served, so that bulk
+    /// keeps its sixteenth; if all have had theirs, the one that had it longest ago. What a tin gets beyond its rate is
+    /// not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
+    /// the buffer is full, packets are dropped from the head of the longest queue, one by one.
     ///
     /// ## Readings
     /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. Class
@@ -40,7 +41,8 @@ params! {
     ///
     /// ## Departures
     /// Without ACK filter, overhead compensation, NAT look-up and ingress mode; the shaper does not split large
-    /// segments, as there are none. The host's share is an integer division, where Linux adds a random fraction.
+    /// segments, as there are none. The host's share is an integer division, where Linux adds a random fraction. Without
+    /// `bandwidth` the tins go by the link's rate; Linux weighs them by deficit round robin then.
     pub struct CakeParams {
         /// Rate of the shaper; "auto" leaves it to the link.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", from "Linux sch_cake";
@@ -73,20 +75,20 @@ impl Cake {
         }
     }
 
-    /// Rates of the tins on a link of this rate, least priority first.
+    /// Rates of the tins on a link of this rate; later ones are served first while they keep to theirs.
     pub fn tin_rates(&self, link: Rate) -> Vec<Rate> {
         let all = self.shaper().unwrap_or(link).0;
         match self.params.diffserv {
             Diffserv::Besteffort => vec![Rate(all)],
-            Diffserv::Diffserv4 => vec![Rate(all / 16.0), Rate(all), Rate(all / 2.0), Rate(all / 4.0)],
+            Diffserv::Diffserv4 => vec![Rate(all), Rate(all / 16.0), Rate(all / 2.0), Rate(all / 4.0)],
         }
     }
 
     /// Which tin takes packets of a class.
     pub fn tin_of(&self, class: u8) -> usize {
         match (self.params.diffserv, class) {
-            (Diffserv::Besteffort, _) | (_, 1) => 0,
-            (_, 0) => 1,
+            (Diffserv::Besteffort, _) | (_, 0) => 0,
+            (_, 1) => 1,
             (_, 2..5) => 2,
             _ => 3,
         }
@@ -142,8 +144,8 @@ mod tests {
     #[test]
     fn tins_share_the_bandwidth_by_class() {
         let four = cake(&[("diffserv", "diffserv4"), ("bandwidth", "16 Mbit/s")]);
-        assert_eq!(four.tin_rates(Rate(99e6)), [Rate(1e6), Rate(16e6), Rate(8e6), Rate(4e6)]);
-        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| four.tin_of(class)), [1, 0, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(four.tin_rates(Rate(99e6)), [Rate(16e6), Rate(1e6), Rate(8e6), Rate(4e6)]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| four.tin_of(class)), [0, 1, 2, 2, 2, 3, 3, 3]);
         assert_eq!(cake(&[]).tin_rates(Rate(99e6)), [Rate(99e6)]);
     }
 

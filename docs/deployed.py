@@ -1,0 +1,289 @@
+"""Measure the tables of docs/deployed.md and draw its picture, over the seeds 1 to 5 (some minutes).
+
+`python docs/deployed.py` writes both; a table stands between `<!-- its name -->` and `<!-- end -->`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+import aqmlab
+from aqmlab import catalogue, plots
+from aqmlab.batch import Task, run_many
+from aqmlab.results import RunResult
+from aqmlab.statistics import summarise
+
+PAGE = Path(__file__).parent / "deployed.md"
+SEEDS = range(1, 6)
+RATE = "links.bottleneck.rate"
+
+Value = Callable[[RunResult], float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scheme, and what it changes in the scenario."""
+
+    aqm: str
+    set: Mapping[str, str] = field(default_factory=dict)
+    head: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A value, what it changes in the scenario, and the ends between which the promise is kept."""
+
+    head: str
+    value: Value
+    digits: int = 1
+    set: Mapping[str, str] = field(default_factory=dict)
+    promise: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns of one scenario."""
+
+    name: str
+    scenario: str
+    rows: Sequence[Row]
+    columns: Sequence[Column]
+
+    def tasks(self) -> list[Task]:
+        """Return the runs of every cell, row by row."""
+        return [
+            Task(aqmlab.load(self.scenario, {**row.set, **column.set}), row.aqm, seed)
+            for row in self.rows
+            for column in self.columns
+            for seed in SEEDS
+        ]
+
+    def markdown(self) -> str:
+        """Return the table as measured: mean ± half-width of the 95 % interval; in italics, promises broken."""
+        outcomes = iter(measure(self.tasks()))
+        lines = [["", *(column.head for column in self.columns)], ["---"] * (1 + len(self.columns))]
+        for row in self.rows:
+            cells = [text(column, [column.value(next(outcomes)) for _ in SEEDS]) for column in self.columns]
+            lines.append([row.head or f"`{row.aqm}`", *cells])
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def measure(tasks: Sequence[Task]) -> list[RunResult]:
+    """Do the runs, each once."""
+    single = {(task.scenario.resolved_json(), task.aqm, task.seed): task for task in tasks}
+    results = dict(zip(single, run_many(list(single.values())), strict=True))
+    found = [results[task.scenario.resolved_json(), task.aqm, task.seed] for task in tasks]
+    good = [run for run in found if isinstance(run, RunResult)]
+    if len(good) < len(found):
+        raise RuntimeError("a run failed")
+    return good
+
+
+def text(column: Column, values: Sequence[float]) -> str:
+    """Return the values of the seeds as one cell."""
+    found = summarise(values)
+    shown = f"{found.mean:.{column.digits}f} ± {found.half_width:.{column.digits}f}"
+    is_kept = column.promise is None or column.promise[0] <= found.mean <= column.promise[1]
+    return shown if is_kept else f"*{shown}*"
+
+
+def link(metric: str, factor: float = 1.0) -> Value:
+    """Return a metric of the link, times `factor`."""
+    return lambda run: factor * float(getattr(run.links["bottleneck"], metric))
+
+
+def group(name: str, metric: str, factor: float = 1.0, less: float = 0.0) -> Value:
+    """Return a metric of a group of flows less `less`, times `factor`."""
+    return lambda run: factor * (float(getattr(run.flows[name], metric)) - less)
+
+
+def share(name: str) -> Value:
+    """Return a group's share of all goodput, percent."""
+    return lambda run: 100 * run.flows[name].goodput / run.total.goodput
+
+
+def marked(name: str) -> Value:
+    """Return the share of a group's packets that came with a mark, percent."""
+    return lambda run: 100 * run.flows[name].marked / run.flows[name].received
+
+
+def jain(run: RunResult) -> float:
+    """Return Jain's index over all flows that are active all the time."""
+    assert run.total.jain is not None
+    return run.total.jain
+
+
+SOJOURN = Column("mean sojourn (ms)", link("queue_delay_mean", 1e3))
+TAIL = Column("p99 sojourn (ms)", link("queue_delay_p99", 1e3))
+UTILISATION = Column("utilisation (%)", link("utilisation", 100))
+DROPS = Column("drops (%)", link("drop_ratio", 100), 2)
+
+
+def rows(*specs: str) -> list[Row]:
+    """Return a row for each scheme."""
+    return [Row(spec) for spec in specs]
+
+
+def at(megabits: int, **others: str) -> dict[str, str]:
+    """Return the change of the link's rate, and others (`__` stands for a dot)."""
+    return {RATE: f"{megabits} Mbit/s", **{key.replace("__", "."): value for key, value in others.items()}}
+
+
+def grid(name: str, aqm: str, least: float, most: float) -> Table:
+    """Mean sojourn times (ms) of a scheme against round-trip time, rate and flows."""
+    return Table(
+        name,
+        "deployed/bulk",
+        [
+            Row(aqm, at(rate, flows__ftp__rtt=f"{rtt} ms"), f"{rtt} ms, {rate} Mbit/s")
+            for rtt in (10, 20, 50, 100)
+            for rate in (10, 100, 1000)
+        ],
+        [
+            Column(f"{count} flows", SOJOURN.value, 1, {"flows.ftp.count": str(count)}, (least, most))
+            for count in (2, 5, 10, 20)
+        ],
+    )
+
+
+def voice_tail(megabits: int) -> Column:
+    """p99 of the call's queueing and sending time (ms); promised: two packet times of the link and 2 ms."""
+    limit = 2 * 1500 * 8 / (1e3 * megabits) + 2
+    value = group("voice", "packet_delay_p99", 1e3, 0.010)
+    return Column(f"{megabits} Mbit/s (limit {limit:.1f})", value, 1, at(megabits), (0, limit))
+
+
+def l4s_tail(megabits: int) -> Column:
+    """p99 of the stream's queueing and sending time (ms); promised: 2 ms."""
+    value = group("l4s", "packet_delay_p99", 1e3, 0.010)
+    change = at(megabits, flows__l4s__rate=f"{0.2 * megabits} Mbit/s")
+    return Column(f"ECT(1) p99 at {megabits} Mbit/s (ms)", value, 2, change, (0, 2))
+
+
+BULK = "droptail", "red", "codel", "cobalt", "pie", "pi2", "dualpi2", "fq-codel", "fq-cobalt", "fq-pie", "cake"
+SINGLE = "droptail", "red", "codel", "pie", "pi2", "cobalt"
+
+TABLES = [
+    Table("bulk", "deployed/bulk", rows(*BULK, "cake:bandwidth=50 Mbit/s"), [SOJOURN, TAIL, UTILISATION, DROPS]),
+    grid("codel", "codel", 3, 8),
+    grid("pie", "pie", 10, 20),
+    Table(
+        "slow-link",
+        "deployed/slow-link",
+        rows("droptail", "codel", "cobalt", "pie", "fq-codel", "cake"),
+        [SOJOURN, TAIL, UTILISATION, DROPS, Column("Jain", jain, 2)],
+    ),
+    Table(
+        "rtt-fairness",
+        "deployed/rtt-fairness",
+        rows(*SINGLE, "sfb", "choke", "dualpi2", "fq-codel", "fq-cobalt", "fq-pie", "cake"),
+        [
+            Column("10 ms (Mbit/s)", group("near", "goodput", 1e-6)),
+            Column("200 ms (Mbit/s)", group("far", "goodput", 1e-6)),
+            UTILISATION,
+            Column("Jain", jain, 3),
+        ],
+    ),
+    Table(
+        "sparse",
+        "deployed/sparse",
+        rows(*SINGLE, "fq-codel", "fq-cobalt", "fq-pie", "cake"),
+        [voice_tail(megabits) for megabits in (4, 10, 100)],
+    ),
+    Table(
+        "l4s",
+        "deployed/l4s",
+        rows("codel", "pie", "fq-codel", "dualpi2", "dualpi2:flavour=linux"),
+        [
+            *(l4s_tail(megabits) for megabits in (10, 20, 100)),
+            Column("Classic p99 (ms)", group("classic", "packet_delay_p99", 1e3, 0.010)),
+            Column("marked ECT(1) (%)", marked("l4s")),
+            UTILISATION,
+        ],
+    ),
+    Table(
+        "unresponsive",
+        "deployed/unresponsive",
+        rows("droptail", "red", "codel", "pie", "choke", "sfb", "fq-codel", "cake"),
+        [Column("share of the stream (%)", share("blast")), SOJOURN, DROPS],
+    ),
+    Table(
+        "hosts",
+        "deployed/hosts",
+        rows("droptail", "codel", "fq-codel", "cake:isolation=flows", "cake"),
+        [Column("share of the host with one transfer (%)", share("one")), UTILISATION],
+    ),
+    Table(
+        "tins",
+        "deployed/tins",
+        rows("droptail", "fq-codel", "cake:diffserv=besteffort", "cake", "cake:bandwidth=9 Mbit/s"),
+        [
+            Column("voice p99 (ms)", group("voice", "packet_delay_p99", 1e3, 0.010)),
+            Column("video p99 (ms)", group("video", "packet_delay_p99", 1e3, 0.010)),
+            Column("video (Mbit/s)", group("video", "goodput", 1e-6), 2),
+            Column("transfers (Mbit/s)", group("ftp", "goodput", 1e-6), 2),
+            Column("background (Mbit/s)", group("backup", "goodput", 1e-6), 2),
+            UTILISATION,
+        ],
+    ),
+    Table(
+        "steps",
+        "deployed/bulk",
+        [Row(spec, {"flows.ftp.ecn": "ect1"}) for spec in ("codel", "dctcp-step:k=50 packets", "l4s-step", "dualpi2")],
+        [SOJOURN, TAIL, UTILISATION, DROPS, Column("marked (%)", marked("ftp"), 2)],
+    ),
+]
+
+
+def picture() -> Figure:
+    """Delays of transfers and of a call beyond propagation: median, p95 and p99 by scheme."""
+    panels = (
+        ("deployed/bulk", "ftp", 25.0, "Ten transfers, 100 Mbit/s, RTT 50 ms"),
+        ("deployed/sparse", "voice", 10.0, "A call beside ten transfers, 10 Mbit/s"),
+    )
+    with mpl.rc_context(plots.STYLE):
+        figure = Figure(figsize=(plots.WIDTH, 2.9), layout="constrained")
+        for axes, (scenario, name, propagation, title) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+            draw(axes, scenario, name, propagation)
+            axes.set_title(title, loc="left", fontweight="bold", pad=3)
+            axes.set_xlabel("Queueing and sending (ms)")
+    figure.axes[0].invert_yaxis()
+    figure.axes[1].legend(loc="lower right", fontsize=6.5, frameon=True)
+    return figure
+
+
+def draw(axes: Any, scenario: str, name: str, propagation: float) -> None:
+    """Draw a line with three marks for each scheme, means over the seeds."""
+    quantiles = ("p50", "p95", "p99")
+    columns = [Column(q, group(name, f"packet_delay_{q}", 1e3, propagation / 1e3)) for q in quantiles]
+    outcomes = measure(Table("", scenario, rows(*BULK), columns[:1]).tasks())
+    runs = [outcomes[i : i + len(SEEDS)] for i in range(0, len(outcomes), len(SEEDS))]
+    values = [[fmean(map(column.value, of_scheme)) for of_scheme in runs] for column in columns]
+    places = range(len(BULK))
+    axes.hlines(places, values[0], values[2], color=plots.PALE, linewidth=3)
+    for value, column, colour, marker in zip(values, columns, plots.COLOURS, "os^", strict=False):
+        axes.plot(value, places, linestyle="none", marker=marker, markersize=4, color=colour, label=column.head)
+    axes.set_yticks(places, [catalogue.title(spec) for spec in BULK])
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+
+
+def main() -> None:
+    """Write the tables into the page, and the picture beside it."""
+    page = PAGE.read_text(encoding="utf-8")
+    for table in TABLES:
+        written = f"<!-- {table.name} -->\n\n{table.markdown()}\n\n<!-- end -->"
+        before, after = re.split(rf"<!-- {table.name} -->.*?<!-- end -->", page, flags=re.DOTALL)
+        page = before + written + after
+    PAGE.write_text(page, encoding="utf-8")
+    PAGE.with_suffix(".png").write_bytes(plots.encode(picture(), "png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -68,8 +68,8 @@ def tcp() -> str:
         "# TCP",
         NOTE,
         "Receivers acknowledge every segment, or every second with `delayed_ack`. Three kinds of loss recovery:\n"
-        "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through partial\n"
-        "ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
+        "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
+        "partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
         "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
         "what ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
         "([validation](validation.md)).\n"

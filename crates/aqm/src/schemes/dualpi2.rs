@@ -97,7 +97,7 @@ impl Scheme for DualPi2 {
         family: "control theory",
         year: 2023,
         source: "De Schepper, Briscoe & White, RFC 9332, appendix A",
-        confidence: "after the pseudocode of RFC 9332, by hand-computed steps",
+        confidence: "after the pseudocode of RFC 9332; step by step against an independent transcription",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[

@@ -6,10 +6,11 @@
 
 mod cobalt;
 mod codel;
+mod dualpi2;
 mod pie;
 mod red;
 
-use aqmlab_aqm::{AnyAqm, Aqm, Carried, Ctx, Discipline, Ecn, Fate, Fifo, Limit, Plan, QueueView, entry};
+use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Ecn, Fate, Limit, QueueView, entry};
 use aqmlab_core::{Rate, Stream, Time};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -33,8 +34,13 @@ impl Carried for Packet {
     fn flow(&self) -> u32 {
         0
     }
+    /// One in three of the ECN-capable ones is L4S.
     fn ecn(&self) -> Ecn {
-        if self.ect { Ecn::Ect0 } else { Ecn::NotEct }
+        match (self.ect, self.number % 3) {
+            (false, _) => Ecn::NotEct,
+            (true, 0) => Ecn::Ect1,
+            (true, _) => Ecn::Ect0,
+        }
     }
     fn mark(&mut self) {
         self.marked = true;
@@ -90,7 +96,7 @@ trait Transcription: Sized {
     fn new(constants: Self::Constants, limit: usize, rng: Stream, notes: Notes<Self::Mutation>) -> Self;
     fn enqueue(&mut self, now: u64, packet: Packet) -> Arrived;
     fn dequeue(&mut self, now: u64) -> Option<Packet>;
-    fn update(&mut self) {}
+    fn update(&mut self, _now: u64) {}
     fn set_rate(&mut self, _bits_per_second: f64) {}
     /// What our scheme shows as its observables.
     fn state(&self) -> Vec<f64>;
@@ -150,7 +156,7 @@ fn load(phases: &[Phase], seed: u64) -> Vec<(Time, Load)> {
 }
 
 struct Bed<T> {
-    ours: Fifo<AnyAqm, Packet>,
+    ours: AnyQueue<Packet>,
     rng: Stream,
     theirs: T,
     /// Compare the state, too, not only what becomes of the packets.
@@ -166,14 +172,13 @@ struct Bed<T> {
 impl<T: Transcription> Bed<T> {
     fn new(setup: &Setup<T::Constants>, mutation: Option<T::Mutation>, seed: u64, state: bool) -> Self {
         let view = QueueView::empty(Rate(8e6), 50.0, setup.limit as f64);
-        let Ok(Plan::Fifo(scheme)) = entry(T::SCHEME).unwrap().build("aqm", setup.params, &view) else {
-            panic!("{} is not a scheme of one queue", T::SCHEME)
-        };
-        let next_tick = scheme.tick_every().map_or(Time::NEVER, |_| Time::ZERO);
+        let plan = entry(T::SCHEME).unwrap().build("aqm", setup.params, &view).unwrap();
+        let ours: AnyQueue<Packet> = plan.queue(view, Limit::Packets(setup.limit as u32), true, 0);
+        let next_tick = ours.tick_every().map_or(Time::NEVER, |_| Time::ZERO);
         let rng = Stream::new(seed, "scheme", 0);
         let notes = Notes { mutation, reached: BTreeMap::new() };
         Self {
-            ours: Fifo::new(scheme, view, Limit::Packets(setup.limit as u32), true),
+            ours,
             theirs: T::new(setup.constants, setup.limit, rng.clone(), notes),
             rng,
             state,
@@ -216,8 +221,8 @@ impl<T: Transcription> Bed<T> {
 
     fn tick(&mut self) -> Result<(), String> {
         self.ours.tick(&mut Ctx { now: self.now, rng: &mut self.rng });
-        self.theirs.update();
-        self.next_tick += self.ours.scheme().tick_every().unwrap();
+        self.theirs.update(self.now.0);
+        self.next_tick += self.ours.tick_every().unwrap();
         self.agree("tick", (), ())
     }
 
@@ -246,7 +251,7 @@ impl<T: Transcription> Bed<T> {
     fn agree<R: PartialEq + Debug>(&mut self, step: &str, ours: R, theirs: R) -> Result<(), String> {
         self.steps += 1;
         let state = self.theirs.state();
-        let shown: Vec<f64> = (0..state.len()).map(|i| self.ours.scheme().observe(i)).collect();
+        let shown: Vec<f64> = (0..state.len()).map(|i| self.ours.observe(i)).collect();
         let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * a.abs().max(1e-6);
         if ours == theirs && (!self.state || state.iter().zip(&shown).all(close)) {
             return Ok(());
@@ -305,6 +310,16 @@ fn pie_is_that_of_rfc_8033() {
 #[test]
 fn broken_pie_is_found() {
     finds_broken_copies::<pie::Pie>();
+}
+
+#[test]
+fn dualpi2_is_that_of_rfc_9332() {
+    agrees::<dualpi2::DualPi2>();
+}
+
+#[test]
+fn broken_dualpi2_is_found() {
+    finds_broken_copies::<dualpi2::DualPi2>();
 }
 
 #[test]

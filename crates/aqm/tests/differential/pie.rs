@@ -237,7 +237,7 @@ impl Transcription for Pie {
     }
 
     /// `calculate_drop_prob`.
-    fn update(&mut self) {
+    fn update(&mut self, _now: u64) {
         let (alpha, beta) = match self.notes.mutation {
             Some(Mutation::NoTrend) => (0.125, 0.0),
             Some(Mutation::SecondsForMilliseconds) => (125.0, 1250.0),

@@ -221,7 +221,8 @@ impl Transcription for DualPi2 {
             self.notes.reach("full");
             return Arrived::Dropped;
         }
-        let is_l = packet.ecn() == Ecn::Ect1 && !(self.notes.is(Mutation::Ect1IntoClassic) && packet.number % 2 == 0);
+        let is_l =
+            packet.ecn() == Ecn::Ect1 && !(self.notes.is(Mutation::Ect1IntoClassic) && packet.number.is_multiple_of(2));
         let queue = if is_l { &mut self.lq } else { &mut self.cq };
         queue.packets.push_back((packet, now));
         Arrived::Joined

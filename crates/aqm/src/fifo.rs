@@ -12,6 +12,37 @@ struct Waiting<P> {
     since: Time,
 }
 
+/// How many packets of flows that hash alike wait; empty until a scheme draws.
+#[derive(Default)]
+struct Flows(Vec<u32>);
+
+impl Flows {
+    const SIZE: usize = 4096;
+
+    fn start(&mut self, waiting: impl Iterator<Item = u32>) {
+        self.0 = vec![0; Self::SIZE];
+        waiting.for_each(|flow| self.0[flow as usize % Self::SIZE] += 1);
+    }
+
+    #[inline]
+    fn joins(&mut self, flow: u32) {
+        if let Some(count) = self.0.get_mut(flow as usize % Self::SIZE) {
+            *count += 1;
+        }
+    }
+
+    #[inline]
+    fn leaves(&mut self, flow: u32) {
+        if let Some(count) = self.0.get_mut(flow as usize % Self::SIZE) {
+            *count -= 1;
+        }
+    }
+
+    fn may_have(&self, flow: u32) -> bool {
+        self.0[flow as usize % Self::SIZE] > 0
+    }
+}
+
 /// First in, first out, under one scheme.
 pub struct Fifo<A, P> {
     scheme: A,
@@ -21,6 +52,8 @@ pub struct Fifo<A, P> {
     ecn: bool,
     /// The scheme acts on more than arrivals; asked once, for most do not.
     acts_on_dequeue: bool,
+    /// Whose packets wait, for a scheme that may draw them.
+    flows: Flows,
     accounts: Accounts,
 }
 
@@ -31,23 +64,25 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             Limit::Packets(packets) => packets.min(1 << 16) as usize,
             Limit::Bytes(_) => 1 << 10,
         };
-        let waiting = VecDeque::with_capacity(room + 1);
+        Self::with_room(scheme, view, limit, ecn, room + 1)
+    }
+
+    fn with_room(scheme: A, view: QueueView, limit: Limit, ecn: bool, room: usize) -> Self {
         Self {
             acts_on_dequeue: scheme.acts_on_dequeue(),
             scheme,
-            waiting,
+            waiting: VecDeque::with_capacity(room),
             view,
             limit,
             ecn,
+            flows: Flows::default(),
             accounts: Accounts::default(),
         }
     }
 
     /// An empty queue among others that share a limit: it holds what it is given.
     pub(crate) fn shared(scheme: A, view: QueueView, ecn: bool) -> Self {
-        let limit = Limit::Bytes(u64::MAX);
-        let (waiting, acts_on_dequeue) = (VecDeque::new(), scheme.acts_on_dequeue());
-        Self { scheme, waiting, view, limit, ecn, acts_on_dequeue, accounts: Accounts::default() }
+        Self::with_room(scheme, view, Limit::Bytes(u64::MAX), ecn, 0)
     }
 
     /// The scheme.
@@ -75,17 +110,24 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
 
     fn remove(&mut self, index: usize) -> Option<Waiting<P>> {
         let removed = self.waiting.remove(index)?;
+        self.flows.leaves(removed.packet.flow());
         self.view.packets -= 1;
         self.view.bytes -= u64::from(removed.packet.size());
         Some(removed)
     }
 
-    /// Draws packets at random beside the arriving one; whether one was of its flow.
+    /// Draws packets at random beside the arriving one; whether one was of its flow. Where none is, no draw is made.
     fn draw(&mut self, shown: &PacketView, draws: u32, cx: &mut Ctx) -> bool {
-        let mut found = false;
+        if self.flows.0.is_empty() {
+            self.flows.start(self.waiting.iter().map(|waiting| waiting.packet.flow()));
+        }
+        let (mut found, mut burst) = (false, cx.rng.burst());
         for _ in 0..draws {
-            let drawn = (cx.rng.uniform() * self.waiting.len() as f64) as usize;
-            if self.waiting.get(drawn).is_some_and(|drawn| drawn.packet.flow() == shown.flow) {
+            if !self.flows.may_have(shown.flow) {
+                break;
+            }
+            let drawn = burst.below(self.waiting.len() as u32) as usize;
+            if self.waiting[drawn].packet.flow() == shown.flow {
                 self.remove(drawn);
                 self.accounts.drop(MATCH, 1);
                 found = true;
@@ -134,6 +176,7 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
         }
         self.view.packets += 1;
         self.view.bytes += u64::from(size);
+        self.flows.joins(shown.flow);
         self.waiting.push_back(Waiting { packet, since: cx.now });
         fate
     }
@@ -144,6 +187,7 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
             debug_assert!(self.head_since().is_none_or(|next| next >= since), "first in, first out");
             self.view.packets -= 1;
             self.view.bytes -= u64::from(packet.size());
+            self.flows.leaves(packet.flow());
             // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
             if self.acts_on_dequeue || cfg!(debug_assertions) {
                 match self.judge_departure(&packet, since, cx) {

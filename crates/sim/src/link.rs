@@ -18,6 +18,8 @@ pub struct Link {
     pub meter: LinkMeter,
     /// Lane of the end of transmissions, which come one by one.
     pub lane: Lane,
+    /// Lane of the scheme's periodic updates.
+    pub tick_lane: Lane,
     departures_known: bool,
     /// When the transmission in progress ends.
     in_service: Option<Time>,
@@ -76,6 +78,9 @@ impl Changes {
     }
 }
 
+/// Updates at least this far apart are too few for a lane of their own, which every event would have to look at.
+const RARE_TICK: Span = Span(500_000_000);
+
 /// A rate holds at least this long, so that a run moves on.
 const SHORTEST_HOLD: Span = Span(1_000_000);
 
@@ -91,6 +96,10 @@ impl Link {
             departures_known,
             upcoming: changes.next(spec.rate, Time::ZERO),
             lane: if departures_known { Lane::HEAP } else { calendar.lane() },
+            tick_lane: match queue.tick_every() {
+                Some(period) if period < RARE_TICK => calendar.lane(),
+                _ => Lane::HEAP,
+            },
             queue,
             meter: LinkMeter::new(spec.buffer),
             in_service: None,

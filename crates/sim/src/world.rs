@@ -299,8 +299,9 @@ impl World<'_> {
     }
 
     fn tick(&mut self, link: u32, period: Span) {
-        self.links[link as usize].tick(self.now);
-        self.calendar.push(Lane::HEAP, self.now + period, Event::Tick { link, period });
+        let of = &mut self.links[link as usize];
+        of.tick(self.now);
+        self.calendar.push(of.tick_lane, self.now + period, Event::Tick { link, period });
     }
 
     /// Lets a sender act, then sees to its timer.

@@ -91,11 +91,14 @@ impl Bins {
 
     /// Lets act on the flow's bin of each level.
     fn of_flow(&mut self, params: &SfbParams, flow: u32, mut act: impl FnMut(&mut Bin)) {
+        // Two hashes make as many as there are levels (Kirsch & Mitzenmacher 2006).
+        let mixed = (u64::from(flow) ^ self.salt).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let (mut hash, step) = ((mixed >> 32) as u32, mixed as u32 | 1);
         for level in 0..params.levels {
-            let mixed = (u64::from(flow) << 8 | u64::from(level)) ^ self.salt;
-            let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let bin = ((mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) % u64::from(params.bins);
+            let bin = (u64::from(hash) * u64::from(params.bins)) >> 32;
             act(&mut self.bins[(level * params.bins) as usize + bin as usize]);
+            hash = hash.wrapping_add(step);
         }
     }
 

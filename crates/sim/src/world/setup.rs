@@ -90,7 +90,7 @@ impl<'a> World<'a> {
             let marks = self.scenario.marks(spec, choice)?;
             let link = Link::new(spec, plan, marks, options.seed, &mut self.calendar);
             if let Some(period) = link.queue.tick_every() {
-                self.calendar.push(Lane::HEAP, Time::ZERO, Event::Tick { link: i as u32, period });
+                self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period });
             }
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });

@@ -2,13 +2,12 @@
 
 use crate::dual::Dual;
 use crate::fair::{Fair, FairParams};
-use crate::own::FAMILY;
 use crate::schemes::cake::Cake;
 use crate::schemes::dualpi2::DualPi2;
 use crate::schemes::fq::Fq;
 use crate::tins::Tins;
 use crate::{
-    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, Observable, PacketView, QueueView,
+    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, OWN, Observable, PacketView, QueueView,
     Scheme, Verdict,
 };
 use aqmlab_core::params::Values;
@@ -76,7 +75,7 @@ pub fn entries() -> Vec<Entry> {
 /// If there is none; the message names the nearest.
 pub fn entry(name: &str) -> Result<Entry, String> {
     let all = all();
-    let known = all.iter().filter(|entry| entry.is_listed || entry.info.family == FAMILY);
+    let known = all.iter().filter(|entry| entry.is_listed || entry.info.family == OWN);
     let names: Vec<&str> = known.map(|entry| entry.info.name).collect();
     all.iter().find(|entry| entry.info.name == name).copied().ok_or_else(|| unknown("scheme", name, &names))
 }

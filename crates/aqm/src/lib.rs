@@ -28,7 +28,7 @@ use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 pub use catalogue::{AnyAqm, AnyQueue, Entry, Plan, entries, entry, register};
 pub use discipline::{Accounts, Carried, Discipline, Fate, Limit};
 pub use fifo::Fifo;
-pub use own::{Declaration, FAMILY, declare};
+pub use own::{Declaration, declare};
 
 /// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,6 +229,9 @@ pub const FAMILIES: [&str; 9] = [
     "fair queueing",
 ];
 
+/// The kind of those that are declared while the program runs.
+pub const OWN: &str = "own";
+
 /// What a catalogue says of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
@@ -236,7 +239,7 @@ pub struct Info {
     pub name: &'static str,
     /// Name in print.
     pub title: &'static str,
-    /// Kind of controller: one of [`FAMILIES`], or [`FAMILY`] of schemes that are declared while the program runs.
+    /// Kind of controller: one of [`FAMILIES`], or [`OWN`] of schemes that are declared while the program runs.
     pub family: &'static str,
     /// Year of publication.
     pub year: u32,

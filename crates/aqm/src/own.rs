@@ -1,20 +1,17 @@
 //! Schemes that are declared while the program runs, such as a user's own in another language.
 
 use crate::catalogue::{Pairs, add, entries};
-use crate::{AnyAqm, Aqm, Entry, Info, Observable, Plan, QueueView, entry};
+use crate::{AnyAqm, Aqm, Entry, Info, OWN, Observable, Plan, QueueView, entry};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Declared, Problem, Problems};
-
-/// The family of these schemes.
-pub const FAMILY: &str = "own";
 
 /// Makes a scheme at rest from every parameter as text, for a queue like this one. The error says what is contradictory.
 pub type Make = dyn Fn(Pairs, &QueueView) -> Result<Box<dyn Aqm + Send>, String> + Send + Sync;
 
 /// What a catalogue and its readers need of such a scheme.
 pub struct Declaration {
-    /// Name, title, source; the family is [`FAMILY`].
+    /// Name, title, source; the family is [`OWN`].
     pub info: Info,
     /// The page (Markdown), its first line a summary.
     pub page: &'static str,
@@ -63,7 +60,7 @@ fn check(own: &Declaration) -> Result<(), String> {
     if !is_name(name) {
         return Err(format!("name: \"{}\" is not a name; write small letters, digits and -, as in my-aqm", clip(name)));
     }
-    if entry(name).is_ok_and(|known| known.info.family != FAMILY) {
+    if entry(name).is_ok_and(|known| known.info.family != OWN) {
         let built_in: Vec<&str> = entries().iter().map(|entry| entry.info.name).collect();
         return Err(format!("name: \"{name}\" is taken; the schemes are {}", built_in.join(", ")));
     }
@@ -108,7 +105,7 @@ mod tests {
         let pi = entry("pi").unwrap().info;
         let spec = ParamSpec { name: "gain", doc: "", unit: "", default, range: None, choices: &[], source: "" };
         Declaration {
-            info: Info { name, family: FAMILY, ..*pi },
+            info: Info { name, family: OWN, ..*pi },
             page: "Does nothing.",
             observables: Vec::new(),
             params: vec![Declared::new(spec).unwrap()],

@@ -5,7 +5,7 @@
 
 mod own;
 
-use aqmlab_aqm::{Entry, FAMILY, entries, entry};
+use aqmlab_aqm::{Entry, OWN, entries, entry};
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
@@ -177,7 +177,7 @@ fn arrays<'py, 'a>(
 /// Whether a link of the scenario runs under a scheme in Python.
 fn is_own(scenario: &aqmlab_sim::Scenario, chosen: Option<&AqmChoice>) -> bool {
     let mut names = scenario.links.iter().map(|link| &scenario.scheme_of(link, chosen).name);
-    names.any(|name| aqmlab_aqm::entry(name).is_ok_and(|entry| entry.info.family == FAMILY))
+    names.any(|name| aqmlab_aqm::entry(name).is_ok_and(|entry| entry.info.family == OWN))
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.

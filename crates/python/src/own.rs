@@ -6,7 +6,7 @@
 use crate::refused;
 use aqmlab_aqm::contract::{self, bench};
 use aqmlab_aqm::{
-    AnyAqm, Aqm, Ctx, Declaration, EARLY, Ecn, FAMILY, Failure, Info, Observable, PacketView, Plan, QueueView, Verdict,
+    AnyAqm, Aqm, Ctx, Declaration, EARLY, Ecn, Failure, Info, OWN, Observable, PacketView, Plan, QueueView, Verdict,
 };
 use aqmlab_core::declared::read_all;
 use aqmlab_core::{Declared, Frequency, ParamSpec, Problems, Quantity, Span, Stream, Time, Value};
@@ -260,7 +260,7 @@ pub fn declare(
         Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, pairs, queue)).map(|own| Box::new(own) as _)
     };
     aqmlab_aqm::declare(Declaration {
-        info: Info { name, title, family: FAMILY, year: 0, source, confidence, papers: &[] },
+        info: Info { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
         page: leak(page),
         observables,
         params: params.clone(),

@@ -13,7 +13,7 @@ PACKAGE = Path(aqmlab.__file__).parent
 LAYERS = [
     {"_core"},
     {"names", "metrics", "statistics", "files"},
-    {"catalogue", "scenario", "study", "results", "stability"},
+    {"catalogue", "scenario", "study", "results", "stability", "traces"},
     {"batch", "own"},
     {"comparison"},
     {"experiments", "measured"},
@@ -25,7 +25,7 @@ LAYERS = [
 ]
 """From the bottom up; a module imports only from the layers below its own."""
 
-HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "jinja2"}
+HEAVY = {"numpy", "scipy", "pandas", "pyarrow", "matplotlib", "jinja2"}
 
 
 def imports(path: Path) -> set[str]:

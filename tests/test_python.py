@@ -85,10 +85,10 @@ def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyP
     world = aqmlab.load(small)
     real = batch._core.run
 
-    def broken(scenario: Scenario, aqm: str, seed: int, series: bool, watch: Watch) -> Run:
+    def broken(scenario: Scenario, aqm: str, seed: int, series: bool, watch: Watch, trace: str | None) -> Run:
         if seed == 2:
             raise RuntimeError("the queue is on fire")
-        return real(scenario, aqm, seed, series, watch)
+        return real(scenario, aqm, seed, series, watch, trace)
 
     monkeypatch.setattr(batch._core, "run", broken)
     compared = aqmlab.compare(world, "pi,rem", seeds=3)

@@ -127,6 +127,15 @@ class Run:
     def series(self) -> dict[str, dict[str, NDArray[np.float64]]]: ...
     def flow_table(self) -> dict[str, NDArray[np.float64]]: ...
     def transfer_table(self) -> dict[str, NDArray[np.float64]]: ...
+    def trace(self) -> Trace | None: ...
+
+@final
+class Trace:
+    """What happened to each packet at a link."""
+    def columns(self) -> tuple[dict[str, NDArray[np.generic]], dict[str, list[str]]]:
+        """Columns of equal length, and the labels of those that hold codes, which count from 0; -1 is none."""
+    def write_pcap(self, path: str) -> None:
+        """Write the packets that left the queue as pcapng."""
 
 def run(
     scenario: Scenario,
@@ -134,6 +143,7 @@ def run(
     seed: int = 1,
     series: bool = False,
     watch: Watch | None = None,
+    trace: str | None = None,
 ) -> Run: ...
 def declare(
     class_: type[Scheme],

@@ -24,6 +24,8 @@ class Task:
     aqm: str | None
     seed: int
     series: bool = False
+    trace: str | None = None
+    """Name of the link whose packets are traced."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _done(tasks: Sequence[Task], watches: Sequence[Watch], futures: "Sequence[Fu
 
 
 def _simulate(task: Task, watch: Watch) -> RunResult:
-    return RunResult.of(_core.run(task.scenario, task.aqm, task.seed, task.series, watch))
+    return RunResult.of(_core.run(task.scenario, task.aqm, task.seed, task.series, watch, task.trace))
 
 
 def _outcome(task: Task, future: "Future[RunResult]") -> RunResult | Failure:

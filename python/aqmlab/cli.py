@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _core, catalogue, experiments, files, own, reproduction, study
+from aqmlab import _core, catalogue, experiments, files, own, reproduction, study, traces
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, SchemeError
 from aqmlab.batch import Failure, Progress
@@ -138,6 +138,15 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
     ] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the packets that leave the link, as pcapng.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what happens to each packet at the link, as Parquet.")
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The link of --pcap and --trace; default: the first.")
+    ] = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -149,8 +158,10 @@ def run(
     world = worlds.load(scenario, _assignments(settings or []))
     if out:
         files.check_folder(out)
+    wanted = traces.Files(pcap, trace)
+    traced = wanted.link(world, link)
     with _progress(f"Running {scenario}") as progress:
-        result = experiments.run(world, scheme, seed, series=out is not None, progress=progress)
+        result = experiments.run(world, scheme, seed, series=out is not None, trace=traced, progress=progress)
     if as_json:
         print(result.json())
     else:
@@ -161,6 +172,8 @@ def run(
         from aqmlab import report
 
         _leave(out, report.run_files(result, world))
+    for path in wanted.write(result.trace):
+        print(f"Left: {path}", file=sys.stderr)
 
 
 @app.command(epilog="Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")

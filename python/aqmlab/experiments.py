@@ -27,21 +27,22 @@ def run(
     seed: int = 1,
     *,
     series: bool = False,
+    trace: str | None = None,
     set: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Simulate one scenario once.
 
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
-    says, `set` replaces values of the scenario, `series` asks for time series, `progress` is called now and then with
-    the part done, and 1. Raises InputError for bad input, SchemeError if a scheme of one's own breaks down, and
-    RunError if the run fails otherwise.
+    says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
+    traced, `progress` is called now and then with the part done, and 1. Raises InputError for bad input, SchemeError if
+    a scheme of one's own breaks down, and RunError if the run fails otherwise.
     """
     scheme = None if aqm is None else own.spec(aqm)
     world = load(scenario, set)
     if scheme is not None:
         world.scheme(scheme)
-    [outcome] = run_many([Task(world, scheme, seed, series)], on_progress=progress)
+    [outcome] = run_many([Task(world, scheme, seed, series, trace)], on_progress=progress)
     if isinstance(outcome, Failure):
         if isinstance(outcome.error, SchemeError):
             raise outcome.error

@@ -1,7 +1,8 @@
 """Files left behind: checked before work starts, whole or not there at all."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from aqmlab._core import InputError
@@ -11,11 +12,23 @@ def check_folder(path: Path) -> None:
     """Raise InputError unless `path` is, or can become, a folder we may write to. Creates nothing."""
     if path.exists() and not path.is_dir():
         raise InputError(f"out: {path}: is a file; expected a folder, new or existing")
-    parent = path
+    _check_writable("out", path, path)
+
+
+def check_file(option: str, path: Path) -> None:
+    """Raise InputError, which names `option`, unless `path` is, or can become, a file we may write. Creates nothing."""
+    if path.is_dir():
+        raise InputError(f"{option}: {path}: is a directory; expected a file, new or existing")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{option}: {path}: not a regular file; expected a file, new or existing")
+    _check_writable(option, path, path.parent)
+
+
+def _check_writable(option: str, path: Path, parent: Path) -> None:
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"out: {path}: {parent} cannot be written to; choose another folder")
+        raise InputError(f"{option}: {path}: {parent} cannot be written to; choose another folder")
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes | str]) -> None:
@@ -27,9 +40,16 @@ def write_all(folder: Path, contents: Mapping[str, bytes | str]) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
+    with whole(path) as part:
+        part.write_bytes(data)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside `path` to write to, which becomes `path` at the end if nothing is raised."""
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_bytes(data)
+        yield part
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)

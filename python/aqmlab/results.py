@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aqmlab._core import Run
+from aqmlab._core import Run, Trace
 from aqmlab.metrics import LINK_METRICS, Metric
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class RunResult:
 
     `series`, `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
     `transfer_table` ("group", "start" and "completion_time" in s, "size" in packets) are empty unless series were
-    asked for.
+    asked for. `trace` is there if a link was to be traced (see `aqmlab.traces`).
     """
 
     scenario: str
@@ -106,6 +106,7 @@ class RunResult:
     series: "Series" = field(repr=False)
     flow_table: "Columns" = field(repr=False)
     transfer_table: "Columns" = field(repr=False)
+    trace: Trace | None = field(repr=False)
     text: str = field(repr=False)
 
     @classmethod
@@ -124,6 +125,7 @@ class RunResult:
             series=run.series(),
             flow_table=run.flow_table(),
             transfer_table=run.transfer_table(),
+            trace=run.trace(),
             text=text,
         )
 

@@ -7,8 +7,8 @@ use crate::schemes::dualpi2::DualPi2;
 use crate::schemes::fq::Fq;
 use crate::tins::Tins;
 use crate::{
-    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, OWN, Observable, PacketView, QueueView,
-    Scheme, Verdict,
+    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, Notes, OWN, Observable, PacketView,
+    QueueView, Scheme, Verdict,
 };
 use aqmlab_core::params::Values;
 use aqmlab_core::problem::unknown;
@@ -232,6 +232,9 @@ impl<P: Carried> Discipline<P> for AnyQueue<P> {
     }
     fn accounts_balance(&self) -> bool {
         any_queue!(self, queue => queue.accounts_balance())
+    }
+    fn note_in(&mut self, notes: Notes<P>) {
+        any_queue!(self, queue => queue.note_in(notes))
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::{Ctx, Ecn, Failure, PacketView, Verdict, Why};
 use aqmlab_core::{Rate, Span, Time};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A packet as its host carries it.
-pub trait Carried {
+pub trait Carried: Clone {
     /// Size on the wire, bytes.
     fn size(&self) -> u32;
     /// Which flow it belongs to.
@@ -109,7 +111,7 @@ pub enum Fate {
     /// It goes on as it was.
     Kept,
     /// It goes on with a congestion mark.
-    Marked,
+    Marked(Why),
     /// It is gone.
     Dropped(Why),
 }
@@ -120,10 +122,21 @@ impl Fate {
     pub fn of(verdict: Verdict, can_mark: bool) -> Self {
         match verdict {
             Verdict::Pass => Fate::Kept,
-            Verdict::Signal(_) | Verdict::MarkOnly(_) if can_mark => Fate::Marked,
+            Verdict::Signal(why) | Verdict::MarkOnly(why) if can_mark => Fate::Marked(why),
             Verdict::MarkOnly(_) => Fate::Kept,
             Verdict::Signal(why) | Verdict::Drop(why) => Fate::Dropped(why),
         }
+    }
+}
+
+/// What a queue has done to packets that had joined, and when each joined: its host asks for it to trace them.
+pub type Notes<P> = Rc<RefCell<Vec<(Fate, P, Time)>>>;
+
+/// Notes what is done to a packet, if anybody asks.
+#[cold]
+pub(crate) fn note<P: Carried>(notes: &Option<Notes<P>>, fate: Fate, packet: &P, since: Time) {
+    if let Some(notes) = notes {
+        notes.borrow_mut().push((fate, packet.clone(), since));
     }
 }
 
@@ -178,4 +191,6 @@ pub trait Discipline<P> {
     fn restart_accounts(&mut self);
     /// Whether packets and accounts agree.
     fn accounts_balance(&self) -> bool;
+    /// From now on drops of packets that had joined, and marks of packets that leave, go into `notes`.
+    fn note_in(&mut self, notes: Notes<P>);
 }

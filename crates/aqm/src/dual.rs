@@ -1,8 +1,8 @@
 //! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
 
-use crate::discipline::view;
+use crate::discipline::{note, view};
 use crate::schemes::dualpi2::DualPi2;
-use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, OVERFLOW, QueueView};
+use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, Notes, OVERFLOW, QueueView};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -38,13 +38,14 @@ pub struct Dual<P> {
     accounts: Accounts,
     /// Weighted bytes that the classic queue is owed; above zero it is its turn.
     owed: f64,
+    notes: Option<Notes<P>>,
 }
 
 impl<P: Carried> Dual<P> {
     /// Empty queues of a link that `view` describes; they share `limit`, and mark if `ecn`.
     pub fn new(scheme: DualPi2, view: QueueView, limit: Limit, ecn: bool) -> Self {
-        let (l4s, classic) = (Side::new(), Side::new());
-        Self { scheme, l4s, classic, view, limit, ecn, accounts: Accounts::default(), owed: 0.0 }
+        let (l4s, classic, accounts) = (Side::new(), Side::new(), Accounts::default());
+        Self { scheme, l4s, classic, view, limit, ecn, accounts, owed: 0.0, notes: None }
     }
 
     /// Whether the low-latency queue is served next; `None` if both are empty. What is owed counts only while both wait.
@@ -94,14 +95,17 @@ impl<P: Carried> Discipline<P> for Dual<P> {
                 true => self.scheme.judge_l4s(&shown, left, cx.now),
                 false => self.scheme.judge_classic(&self.view, cx),
             };
-            match Fate::of(verdict, shown.can_mark) {
+            let fate = Fate::of(verdict, shown.can_mark);
+            match fate {
                 Fate::Dropped(why) => {
                     self.accounts.drop(why, 1);
+                    note(&self.notes, fate, &packet, since);
                     continue;
                 }
-                Fate::Marked => {
+                Fate::Marked(_) => {
                     self.accounts.marked += 1;
                     packet.mark();
+                    note(&self.notes, fate, &packet, since);
                 }
                 Fate::Kept => {}
             }
@@ -152,5 +156,9 @@ impl<P: Carried> Discipline<P> for Dual<P> {
         self.accounts.balance(waiting().count() as u64)
             && self.view.packets as usize == waiting().count()
             && self.view.bytes == waiting().map(|(packet, _)| u64::from(packet.size())).sum::<u64>()
+    }
+
+    fn note_in(&mut self, notes: Notes<P>) {
+        self.notes = Some(notes);
     }
 }

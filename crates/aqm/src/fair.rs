@@ -1,6 +1,6 @@
 //! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290).
 
-use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Limit, QueueView};
+use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Limit, Notes, QueueView};
 use aqmlab_core::{Bytes, Rate, Span, Time, choice, params};
 use std::collections::VecDeque;
 
@@ -60,6 +60,7 @@ pub struct Fair<A, P> {
     salt: u64,
     /// Active queues of each host, by the hash of the host.
     of_host: Vec<u32>,
+    notes: Option<Notes<P>>,
 }
 
 /// Counters that hosts are hashed into.
@@ -78,7 +79,7 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
         let tick_every = make(&view).tick_every();
         let queues = (0..params.flows).map(|_| None).collect();
         let (new, old, of_host) = (VecDeque::new(), VecDeque::new(), vec![0; HOSTS]);
-        Self { params, make, queues, new, old, tick_every, view, limit, ecn, salt, of_host }
+        Self { params, make, queues, new, old, tick_every, view, limit, ecn, salt, of_host, notes: None }
     }
 
     fn hash(&self, number: u32) -> u32 {
@@ -107,10 +108,11 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
 
     /// Lets a queue act, and keeps the sums.
     fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
-        let (make, view, ecn) = (&self.make, self.view, self.ecn);
+        let (make, view, ecn, notes) = (&self.make, self.view, self.ecn, &self.notes);
         let queue = self.queues[index as usize].get_or_insert_with(|| {
             let alone = QueueView::empty(view.rate, view.target, view.limit);
-            let fifo = Fifo::shared(make(&alone), alone, ecn);
+            let mut fifo = Fifo::shared(make(&alone), alone, ecn);
+            notes.iter().for_each(|notes| fifo.note_in(notes.clone()));
             Box::new(Queue { fifo, credits: 0, is_active: false, flow: 0, host: 0 })
         });
         let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
@@ -265,5 +267,10 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
         self.queues().all(|queue| queue.fifo.accounts_balance())
             && self.view.packets == self.queues().map(|queue| queue.fifo.len()).sum::<u32>()
             && self.view.bytes == self.queues().map(|queue| queue.fifo.view().bytes).sum::<u64>()
+    }
+
+    fn note_in(&mut self, notes: Notes<P>) {
+        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.note_in(notes.clone()));
+        self.notes = Some(notes);
     }
 }

@@ -1,8 +1,8 @@
 //! One queue, one scheme.
 
-use crate::discipline::view;
+use crate::discipline::{note, view};
 use crate::{
-    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Limit, MATCH, OVERFLOW, PacketView, QueueView, Why,
+    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Limit, MATCH, Notes, OVERFLOW, PacketView, QueueView, Why,
 };
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
@@ -55,6 +55,7 @@ pub struct Fifo<A, P> {
     /// Whose packets wait, for a scheme that may draw them.
     flows: Flows,
     accounts: Accounts,
+    notes: Option<Notes<P>>,
 }
 
 impl<A: Aqm, P: Carried> Fifo<A, P> {
@@ -77,6 +78,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             ecn,
             flows: Flows::default(),
             accounts: Accounts::default(),
+            notes: None,
         }
     }
 
@@ -102,9 +104,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
 
     /// Drops the packet at the head for want of room, and tells the scheme.
     pub(crate) fn overflow_at_head(&mut self, cx: &mut Ctx) {
-        if self.remove(0).is_some() {
+        if let Some(head) = self.remove(0) {
             self.scheme.on_overflow(&self.view, cx);
-            self.accounts.drop(OVERFLOW, 1);
+            self.drop(&head, OVERFLOW);
         }
     }
 
@@ -128,8 +130,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             }
             let drawn = burst.below(self.waiting.len() as u32) as usize;
             if self.waiting[drawn].packet.flow() == shown.flow {
-                self.remove(drawn);
-                self.accounts.drop(MATCH, 1);
+                let removed = self.remove(drawn).expect("it has just been looked at");
+                self.drop(&removed, MATCH);
                 found = true;
             }
         }
@@ -144,6 +146,12 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     fn mark(&mut self, packet: &mut P) {
         self.accounts.marked += 1;
         packet.mark();
+    }
+
+    /// Drops a packet that had joined.
+    fn drop(&mut self, waiting: &Waiting<P>, why: Why) {
+        self.accounts.drop(why, 1);
+        note(&self.notes, Fate::Dropped(why), &waiting.packet, waiting.since);
     }
 
     fn refuse(&mut self, why: Why) -> Fate {
@@ -171,7 +179,7 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
         let fate = Fate::of(self.scheme.on_enqueue(&shown, &self.view, cx), shown.can_mark);
         match fate {
             Fate::Dropped(why) => return self.refuse(why),
-            Fate::Marked => self.mark(&mut packet),
+            Fate::Marked(_) => self.mark(&mut packet),
             Fate::Kept => {}
         }
         self.view.packets += 1;
@@ -192,10 +200,13 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
             if self.acts_on_dequeue || cfg!(debug_assertions) {
                 match self.judge_departure(&packet, since, cx) {
                     Fate::Dropped(why) => {
-                        self.accounts.drop(why, 1);
+                        self.drop(&Waiting { packet, since }, why);
                         continue;
                     }
-                    Fate::Marked => self.mark(&mut packet),
+                    fate @ Fate::Marked(_) => {
+                        self.mark(&mut packet);
+                        note(&self.notes, fate, &packet, since);
+                    }
                     Fate::Kept => {}
                 }
             }
@@ -247,5 +258,9 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
         self.accounts.balance(self.waiting.len() as u64)
             && self.view.packets as usize == self.waiting.len()
             && self.view.bytes == self.waiting.iter().map(|w| u64::from(w.packet.size())).sum::<u64>()
+    }
+
+    fn note_in(&mut self, notes: Notes<P>) {
+        self.notes = Some(notes);
     }
 }

@@ -10,6 +10,7 @@
 //!   discipline   what owns the packets, counts, marks and drops
 //!   fifo, fair, dual, tins   the queue disciplines: one queue; a queue per flow; a classic and a low-latency queue;
 //!                            queues per flow within tins
+//!   traced       a queue discipline that tells what happens to each packet
 //!   contract     what every scheme must satisfy; public, so that yours can be put to it
 //! ```
 
@@ -22,13 +23,15 @@ pub mod fifo;
 pub mod own;
 pub mod schemes;
 pub mod tins;
+pub mod traced;
 
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 
 pub use catalogue::{AnyAqm, AnyQueue, Entry, Plan, entries, entry, register};
-pub use discipline::{Accounts, Carried, Discipline, Fate, Limit};
+pub use discipline::{Accounts, Carried, Discipline, Fate, Limit, Notes};
 pub use fifo::Fifo;
 pub use own::{Declaration, declare};
+pub use traced::{Happening, Observer, Traced};
 
 /// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

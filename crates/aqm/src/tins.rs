@@ -3,7 +3,7 @@
 use crate::fair::Fair;
 use crate::schemes::cake::Cake;
 use crate::schemes::cobalt::Cobalt;
-use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, QueueView};
+use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, Notes, QueueView};
 use aqmlab_core::{Rate, Span, Time};
 
 /// Packets of one priority.
@@ -130,6 +130,10 @@ impl<P: Carried> Discipline<P> for Tins<P> {
     fn accounts_balance(&self) -> bool {
         self.tins.iter().all(|tin| tin.queues.accounts_balance())
     }
+
+    fn note_in(&mut self, notes: Notes<P>) {
+        self.tins.iter_mut().for_each(|tin| tin.queues.note_in(notes.clone()));
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +148,7 @@ mod tests {
     const VIDEO: u8 = 4;
 
     /// A packet of 1000 B and this class.
+    #[derive(Clone)]
     struct Packet(u8);
 
     impl Carried for Packet {

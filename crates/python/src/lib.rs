@@ -6,15 +6,18 @@
 mod own;
 
 use aqmlab_aqm::{Entry, OWN, entries, entry};
+use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_sim::{AqmChoice, Output, RunError, RunOptions, scenario};
+use aqmlab_sim::{AqmChoice, Columns, Output, RunError, RunOptions, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::Arc;
 
 create_exception!(
@@ -127,19 +130,29 @@ impl Scenario {
 
 /// What a run yielded.
 #[pyclass(frozen)]
-struct Run(Output);
+struct Run {
+    output: Output,
+    trace: Option<Trace>,
+}
+
+impl Run {
+    fn of(mut output: Output) -> Self {
+        let trace = output.trace.take().map(|trace| Trace(Arc::new(trace)));
+        Self { output, trace }
+    }
+}
 
 #[pymethods]
 impl Run {
     /// The metrics: the one text of this result.
     fn json(&self) -> String {
-        self.0.result.json()
+        self.output.result.json()
     }
 
     /// Columns of every link's time series; empty unless they were asked for.
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let links = PyDict::new(py);
-        for series in &self.0.series {
+        for series in &self.output.series {
             links.set_item(&series.link, arrays(py, series.columns.iter().map(|(name, values)| (&**name, values)))?)?;
         }
         Ok(links)
@@ -148,17 +161,65 @@ impl Run {
     /// What each flow got: columns, one row a flow; empty unless series were asked for.
     fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns =
-            self.0.flow_table.as_ref().map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput)]);
+            self.output.flow_table.as_ref().map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput)]);
         arrays(py, columns.into_iter().flatten())
     }
 
     /// The transfers that began after the warm-up and ended: columns; empty unless series were asked for.
     fn transfer_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = self.0.transfer_table.as_ref().map(|t| {
+        let columns = self.output.transfer_table.as_ref().map(|t| {
             [("group", &t.group), ("start", &t.start), ("size", &t.size), ("completion_time", &t.completion_time)]
         });
         arrays(py, columns.into_iter().flatten())
     }
+
+    /// What happened to each packet at the link that was to be traced.
+    fn trace(&self) -> Option<Trace> {
+        self.trace.clone()
+    }
+}
+
+/// What happened to each packet at a link.
+#[pyclass(frozen)]
+#[derive(Clone)]
+struct Trace(Arc<aqmlab_sim::Trace>);
+
+#[pymethods]
+impl Trace {
+    /// Columns of equal length as arrays, and the labels of those that hold codes, which count from 0; -1 is none.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let Columns { time, event, flow, group, transfer, kind, size, seq, ecn, reason, sojourn, queue, reasons } =
+            py.detach(|| self.0.columns());
+        let (columns, labels) = (PyDict::new(py), PyDict::new(py));
+        set_column(&columns, "time", time)?;
+        set_column(&columns, "event", event)?;
+        set_column(&columns, "flow", flow)?;
+        set_column(&columns, "group", group)?;
+        set_column(&columns, "transfer", transfer)?;
+        set_column(&columns, "kind", kind)?;
+        set_column(&columns, "size", size)?;
+        set_column(&columns, "seq", seq)?;
+        set_column(&columns, "ecn", ecn)?;
+        set_column(&columns, "reason", reason)?;
+        set_column(&columns, "sojourn", sojourn)?;
+        set_column(&columns, "queue", queue)?;
+        labels.set_item("event", Columns::EVENTS)?;
+        labels.set_item("group", &self.0.groups)?;
+        labels.set_item("kind", Columns::KINDS)?;
+        labels.set_item("ecn", Columns::ECN)?;
+        labels.set_item("reason", reasons)?;
+        Ok((columns, labels))
+    }
+
+    /// Writes the packets that left the queue as pcapng.
+    fn write_pcap(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        let write = || self.0.write_pcap(&mut BufWriter::new(File::create(path)?));
+        py.detach(write).map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned())))
+    }
+}
+
+fn set_column<T: Element>(columns: &Bound<'_, PyDict>, name: &str, values: Vec<T>) -> PyResult<()> {
+    columns.set_item(name, values.into_pyarray(columns.py()))
 }
 
 /// Columns as NumPy arrays by name.
@@ -182,7 +243,7 @@ fn is_own(scenario: &aqmlab_sim::Scenario, chosen: Option<&AqmChoice>) -> bool {
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
 #[pyfunction]
-#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None))]
+#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None))]
 fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -190,17 +251,26 @@ fn run(
     seed: u64,
     series: bool,
     watch: Option<&Watch>,
+    trace: Option<&str>,
 ) -> PyResult<Run> {
     let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
     let (world, watch) = (&scenario.0, watch.map(|watch| watch.0.clone()));
-    let options = RunOptions { aqm: choice.as_ref(), seed, series, watch: watch.as_deref() };
+    let trace = trace.map(|name| link(world, name)).transpose()?;
+    let options = RunOptions { aqm: choice.as_ref(), seed, series, trace, watch: watch.as_deref() };
     let simulate = || aqmlab_sim::run(world, options);
     let done = if is_own(world, options.aqm) { simulate() } else { py.detach(simulate) };
-    done.map(Run).map_err(|error| match error {
+    done.map(Run::of).map_err(|error| match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
         RunError::Scheme { .. } => SchemeError::new_err(error.to_string()),
     })
+}
+
+/// Index of the link with this name.
+fn link(scenario: &aqmlab_sim::Scenario, name: &str) -> PyResult<usize> {
+    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    let found = names.iter().position(|known| *known == name);
+    found.ok_or_else(|| refused(format!("link: {}", unknown("link", name, &names))))
 }
 
 /// Every scheme with its page and parameters, as JSON.
@@ -287,6 +357,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
     m.add_class::<Run>()?;
+    m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_json, m)?)?;

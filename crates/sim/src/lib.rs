@@ -14,6 +14,8 @@
 //!   meter       what is measured at a link and at a group of flows
 //!   watch       how far a run has come, and how to stop it
 //!   result      metrics and time series of a run
+//!   trace       what happened to each packet at a link
+//!   pcap        the packets that left it, as a capture file
 //! ```
 //!
 //! A result depends on scenario, scheme and seed only: never on threads, hash order or the wall clock.
@@ -25,14 +27,17 @@ mod flow;
 mod histogram;
 mod link;
 mod meter;
+mod pcap;
 mod result;
 mod route;
 pub mod scenario;
+mod trace;
 mod udp;
 mod watch;
 mod world;
 
 pub use result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable};
 pub use scenario::{AqmChoice, Scenario};
+pub use trace::{Columns, Trace};
 pub use watch::Watch;
 pub use world::{Interrupted, RunError, RunOptions, run};

@@ -4,8 +4,10 @@ use crate::calendar::{Calendar, Lane};
 use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
 use crate::scenario::{Law, LinkSpec, RateChanges};
-use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Fate, Plan};
+use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Fate, Observer, Plan, Traced};
 use aqmlab_core::{Rate, Span, Stream, Time};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A link in a running world.
 ///
@@ -113,6 +115,11 @@ impl Link {
         }
     }
 
+    /// The link at rest, of whose packets `observer` is told.
+    pub fn trace(self, observer: Rc<RefCell<dyn Observer<Packet>>>) -> Self {
+        Self { queue: AnyQueue::Other(Box::new(Traced::new(self.queue, observer))), ..self }
+    }
+
     /// As for a scheme that acts on departures: to hold one way of sending against the other.
     #[cfg(test)]
     pub fn make_departures_events(&mut self) {
@@ -130,7 +137,7 @@ impl Link {
         }
         match fate {
             Fate::Kept => {}
-            Fate::Marked => packet.mark(),
+            Fate::Marked(_) => packet.mark(),
             Fate::Dropped(_) => return Offered::Nothing,
         }
         match (self.departures_known, self.in_service) {

@@ -1,5 +1,6 @@
 //! What a run yields: metrics as JSON, time series as columns.
 
+use crate::trace::Trace;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -164,6 +165,8 @@ pub struct Output {
     pub flow_table: Option<FlowTable>,
     /// Each transfer, if series are asked for.
     pub transfer_table: Option<TransferTable>,
+    /// What happened to each packet at the link that was to be traced.
+    pub trace: Option<Trace>,
 }
 
 impl RunResult {

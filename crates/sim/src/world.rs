@@ -14,11 +14,14 @@ use crate::meter::GroupMeter;
 use crate::result::{Output, Series, TransferTable};
 use crate::route::Routes;
 use crate::scenario::{AqmChoice, Scenario};
+use crate::trace::Recorder;
 use crate::udp::UdpSource;
 use crate::watch::Watch;
 use aqmlab_aqm::{Discipline, Failure};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +32,8 @@ pub struct RunOptions<'a> {
     pub seed: u64,
     /// Record time series.
     pub series: bool,
+    /// Record what happens to each packet at the link with this index.
+    pub trace: Option<usize>,
     /// Shows another thread how far the run has come, and lets it stop the run.
     pub watch: Option<&'a Watch>,
 }
@@ -89,6 +94,7 @@ struct World<'a> {
     group_meters: Vec<GroupMeter>,
     series: Vec<Series>,
     transfer_table: Option<TransferTable>,
+    recorder: Option<Rc<RefCell<Recorder>>>,
     events: u64,
 }
 

@@ -229,7 +229,7 @@ impl<T: Transcription> Bed<T> {
     fn arrive(&mut self, packet: Packet) -> Result<(), String> {
         let ours = match self.ours.enqueue(packet, &mut Ctx { now: self.now, rng: &mut self.rng }) {
             Fate::Kept => Arrived::Joined,
-            Fate::Marked => Arrived::Marked,
+            Fate::Marked(_) => Arrived::Marked,
             Fate::Dropped(_) => Arrived::Dropped,
         };
         let theirs = self.theirs.enqueue(self.now.0, packet);

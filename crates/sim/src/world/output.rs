@@ -4,6 +4,7 @@ use super::{RunOptions, World};
 use crate::flow::Flow;
 use crate::meter::{Counters, GroupMeter};
 use crate::result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, jain};
+use crate::trace::Trace;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
 
@@ -37,7 +38,14 @@ impl World<'_> {
             engine: Engine { events: self.events, wall: 0.0 },
         };
         let flow_table = options.series.then(|| self.flow_table(&shares));
-        Output { result, flow_table, series: self.series, transfer_table: self.transfer_table }
+        let trace = options.trace.map(|link| self.trace(link));
+        Output { result, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
+    }
+
+    fn trace(&self, link: usize) -> Trace {
+        let records = self.recorder.as_ref().map(|recorder| recorder.take().records).unwrap_or_default();
+        let group_of = self.flows.iter().map(|flow| flow.group).collect();
+        Trace::new(self.scenario, link, records, group_of)
     }
 
     fn link_result(&self, index: usize) -> LinkResult {

@@ -14,6 +14,7 @@ use crate::udp::UdpSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Receiver, Variant};
+use std::rc::Rc;
 
 /// One flow or client of a group, as it is set up.
 struct Member<'a> {
@@ -67,6 +68,7 @@ impl<'a> World<'a> {
             group_meters: vec![GroupMeter::default(); scenario.flows.len()],
             series: Vec::new(),
             transfer_table: options.series.then(TransferTable::default),
+            recorder: options.trace.map(|_| Rc::default()),
             events: 0,
         };
         world.add_links(options)?;
@@ -88,12 +90,15 @@ impl<'a> World<'a> {
             let choice = self.scenario.scheme_of(spec, options.aqm);
             let plan = self.scenario.build_scheme(spec, choice)?;
             let marks = self.scenario.marks(spec, choice)?;
-            let link = Link::new(spec, plan, marks, options.seed, &mut self.calendar);
+            let mut link = Link::new(spec, plan, marks, options.seed, &mut self.calendar);
             if let Some(period) = link.queue.tick_every() {
                 self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period });
             }
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
+            }
+            if let Some(recorder) = self.recorder.as_ref().filter(|_| options.trace == Some(i)) {
+                link = link.trace(recorder.clone());
             }
             self.links.push(link);
         }

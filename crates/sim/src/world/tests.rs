@@ -1,6 +1,9 @@
 use super::*;
 use crate::result::RunResult;
 use crate::scenario;
+use crate::trace::{Columns, Trace};
+use aqmlab_aqm::{Happening, Observer};
+use std::collections::BTreeMap;
 
 const TWO_LINKS: &str = r#"
 schema = 1
@@ -98,4 +101,62 @@ fn a_cancelled_run_yields_nothing() {
     let outcome = run(&scenario, RunOptions { watch: Some(&watch), ..RunOptions::default() });
     assert!(watch.now() > Time::ZERO);
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
+}
+
+/// How often an event has happened; for each reason.
+fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
+    let mut reasons = BTreeMap::new();
+    let rows = (0..trace.event.len()).filter(|i| Columns::EVENTS[trace.event[*i] as usize] == event);
+    let rows: Vec<usize> = rows.collect();
+    for row in rows.iter().filter(|row| trace.reason[**row] >= 0) {
+        *reasons.entry(trace.reasons[trace.reason[*row] as usize]).or_default() += 1;
+    }
+    (rows.len() as u64, reasons)
+}
+
+/// Two packets join, the first is dropped at the head, the second leaves, a third is refused.
+#[test]
+fn a_trace_by_hand() {
+    let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
+    let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
+    let at = |seconds| Time::ZERO + Span::from_seconds(seconds);
+    let mut recorder = Recorder::default();
+    for (happening, number, since, now) in [
+        (Happening::Enqueued, 0, 1.0, 1.0),
+        (Happening::Marked("early"), 1, 2.0, 2.0),
+        (Happening::Enqueued, 1, 2.0, 2.0),
+        (Happening::Dropped("delay"), 0, 1.0, 4.0),
+        (Happening::Dequeued, 1, 2.0, 4.0),
+        (Happening::Refused("overflow"), 2, 5.0, 5.0),
+    ] {
+        recorder.on(happening, &packet(number), at(since), at(now));
+    }
+    let trace = Trace::new(&scenario, 1, recorder.records, vec![0, 1, 2]).columns();
+    assert_eq!(trace.time, [1.0, 2.0, 2.0, 4.0, 4.0, 5.0]);
+    assert_eq!(trace.event, [0, 3, 0, 2, 1, 2]);
+    assert_eq!(trace.queue, [1, 1, 2, 1, 0, 0]);
+    assert_eq!(trace.sojourn[..5], [0.0, 0.0, 0.0, 3.0, 2.0]);
+    assert!(trace.sojourn[5].is_nan());
+    assert_eq!((trace.reason, trace.reasons), (vec![-1, 0, -1, 1, -1, 2], vec!["early", "delay", "overflow"]));
+    assert_eq!((trace.flow, trace.group), (vec![0, 1, 1, 0, 1, 2], vec![0, 1, 1, 0, 1, 2]));
+}
+
+#[test]
+fn a_trace_tells_of_every_packet_and_changes_nothing() {
+    let scenario = scenario::parse(&TWO_LINKS.replace("warmup = \"1 s\"", ""), "two-links", &[]).unwrap();
+    for name in aqmlab_aqm::entries().iter().map(|entry| entry.info.name).chain(["fq-droptail", "fq-red"]) {
+        let aqm = AqmChoice { name: name.into(), params: Vec::new() };
+        let options = RunOptions { aqm: Some(&aqm), seed: 3, trace: Some(1), ..RunOptions::default() };
+        let output = run(&scenario, options).unwrap();
+        let (link, trace) = (&output.result.links[1].1, output.trace.unwrap().columns());
+        let (dropped, drops) = count(&trace, "drop");
+        assert_eq!((dropped, &drops), (link.dropped, &link.drops), "{name}");
+        assert_eq!((count(&trace, "mark").0, count(&trace, "dequeue").0), (link.marked, link.departed), "{name}");
+        let refused = trace.sojourn.iter().filter(|sojourn| sojourn.is_nan()).count() as u64;
+        assert_eq!(count(&trace, "enqueue").0 + refused, link.arrived, "{name}");
+        assert!(trace.time.is_sorted(), "{name}");
+        let mut plain = run(&scenario, RunOptions { trace: None, ..options }).unwrap().result;
+        plain.engine.wall = output.result.engine.wall;
+        assert_eq!(plain.json(), output.result.json(), "{name}");
+    }
 }

@@ -1,0 +1,80 @@
+"""What happened to each packet at a link, as files: a capture for Wireshark, a table in Parquet."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aqmlab import files
+from aqmlab._core import InputError, Scenario, Trace
+from aqmlab.names import unknown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files asked for on the command line."""
+
+    pcap: Path | None
+    trace: Path | None
+
+    def link(self, world: Scenario, name: str | None) -> str | None:
+        """Return the link to trace, the first by default; None if no file is asked for. Raises InputError."""
+        if not self.pcap and not self.trace:
+            if name is not None:
+                raise InputError(f"link: {name}: chooses the link of --pcap or --trace, and neither is given")
+            return None
+        if self.pcap and self.trace and self.pcap.resolve() == self.trace.resolve():
+            raise InputError(f"trace: {self.trace}: is also the file of --pcap; choose another name")
+        for option, path in (("pcap", self.pcap), ("trace", self.trace)):
+            if path:
+                files.check_file(option, path)
+        if name is not None and name not in world.links:
+            raise unknown("link", "no link", name, world.links)
+        return name or world.links[0]
+
+    def write(self, trace: Trace | None) -> list[Path]:
+        """Write them, and return those that there are."""
+        if trace and self.pcap:
+            write_pcap(trace, self.pcap)
+        if trace and self.trace:
+            write_parquet(trace, self.trace)
+        return [path for path in (self.pcap, self.trace) if path]
+
+
+def write_pcap(trace: Trace, path: Path) -> None:
+    """Write the packets that left the link's queue as a capture (pcapng)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with files.whole(path) as part:
+        trace.write_pcap(str(part))
+
+
+def write_parquet(trace: Trace, path: Path) -> None:
+    """Write what happened to each packet as a table in Parquet."""
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with files.whole(path) as part:
+        pq.write_table(table(trace), part)
+
+
+def table(trace: Trace) -> "pa.Table":
+    """Return what happened to each packet, a row each, in the order in which it happened.
+
+    Columns: `time` (s), `event` (enqueue, dequeue, drop or mark), `flow`, `group`, `transfer`, `kind` (data or ack),
+    `size` (bytes on the wire), `seq` (segment; of an ACK the next expected), `ecn`, `reason` (null if there is none),
+    `sojourn` (s; null of a packet that never joined), `queue` (packets waiting afterwards).
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    columns, labels = trace.columns()
+    arrays = {}
+    for name, values in columns.items():
+        if name in labels:
+            codes = pa.array(values, mask=np.less(values, 0))
+            arrays[name] = pa.DictionaryArray.from_arrays(codes, pa.array(labels[name], pa.string()))
+        else:
+            arrays[name] = pa.array(values, from_pandas=True)
+    return pa.table(arrays)

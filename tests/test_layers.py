@@ -13,19 +13,19 @@ PACKAGE = Path(aqmlab.__file__).parent
 LAYERS = [
     {"_core"},
     {"names", "metrics", "statistics", "files"},
-    {"catalogue", "scenario", "study", "results", "stability", "traces"},
+    {"catalogue", "scenario", "study", "results", "stability", "traces", "store"},
     {"batch", "own"},
-    {"comparison"},
+    {"comparison", "executors"},
     {"experiments", "measured"},
-    {"charts", "claims"},
-    {"reproduction"},
+    {"charts", "claims", "plan"},
+    {"reproduction", "sweeps"},
     {"plots"},
     {"terminal", "report"},
     {"cli"},
 ]
 """From the bottom up; a module imports only from the layers below its own."""
 
-HEAVY = {"numpy", "scipy", "pandas", "pyarrow", "matplotlib", "jinja2"}
+HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "jinja2", "pyarrow", "distributed"}
 
 
 def imports(path: Path) -> set[str]:

@@ -1,11 +1,13 @@
 """Means, intervals and branches against values worked out by hand."""
 
+from math import exp, sqrt
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aqmlab.metrics import LINK_METRICS
-from aqmlab.statistics import branches, summarise
+from aqmlab.statistics import branches, more_seeds, paired, rank, summarise
 
 
 def test_one_value_has_no_interval() -> None:
@@ -72,3 +74,59 @@ def test_values_as_people_read_them() -> None:
     assert show["drop_ratio"](0.1722, 0.0011) == "17.22 ±\N{NO-BREAK SPACE}0.11"
     assert show["queue_delay_mean"](0.0841) == "84.1"
     assert show["settling_time"](None) == "–"
+
+
+def test_a_paired_difference_is_that_of_the_differences() -> None:
+    """Differences 1, 2, 3: mean 2, deviation 1, t = 2 sqrt(3); with 2 degrees of freedom p = 1 - t / sqrt(t² + 2)."""
+    found = paired([11.0, 22.0, 33.0], [10.0, 20.0, 30.0])
+    assert found.difference.mean == pytest.approx(2)
+    assert found.difference.half_width == pytest.approx(4.3027 / sqrt(3), rel=1e-4)
+    assert found.effect == pytest.approx(2)
+    assert found.p == pytest.approx(1 - sqrt(12 / 14))
+
+
+def test_equal_differences_have_no_test() -> None:
+    found = paired([2.0, 3.0], [1.0, 2.0])
+    assert (found.difference.mean, found.p, found.effect) == (1, None, None)
+    assert paired([2.0], [1.0]).p is None
+
+
+def test_ranks_that_never_change() -> None:
+    """Friedman's statistic is 12 (4² + 8² + 12²) / (4 · 3 · 4) - 3 · 4 · 4 = 8, and p = exp(-8 / 2)."""
+    found = rank({"a": [1, 2, 3, 4], "b": [2, 3, 4, 5], "c": [3, 4, 5, 6]}, higher_is_better=False)
+    assert found is not None
+    assert found.ranks == {"a": 1, "b": 2, "c": 3}
+    assert found.blocks == 4
+    assert found.p == pytest.approx(exp(-4))
+    turned = rank({"a": [1, 2], "b": [2, 3], "c": [2, 4]}, higher_is_better=True)
+    assert turned is not None
+    assert turned.ranks == {"a": 3, "b": 1.75, "c": 1.25}
+
+
+def test_critical_difference_of_demsar() -> None:
+    """Demšar 2006, section 3.2.2: four classifiers on 14 data sets, 2.569 sqrt(4 · 5 / (6 · 14)) = 1.25."""
+    found = rank({name: [float(i)] * 14 for i, name in enumerate("abcd")}, higher_is_better=True)
+    assert found is not None
+    assert found.critical == pytest.approx(2.569 * sqrt(20 / 84), rel=1e-3)
+
+
+def test_too_few_to_rank() -> None:
+    assert rank({"a": [1, 2], "b": [2, 1]}, higher_is_better=True) is None
+    assert rank({"a": [1], "b": [2], "c": [3]}, higher_is_better=True) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "most", "wanted"),
+    [
+        ([10], 0.1, 100, 3),  # no interval yet
+        ([10], 0.1, 2, 2),
+        ([9, 10, 11], 0.25, 100, 3),  # half-width 2.484
+        ([9, 10, 11], 0.2, 100, 5),  # 3 (2.484 / 2)² = 4.6
+        ([9, 10, 11], 0.1, 100, 6),  # 18.5, but at most twice as many
+        ([9, 10, 11], 0.1, 5, 5),
+        ([-1, 0, 1], 0.1, 100, 6),  # no share of 0 is wide enough
+        ([0, 0, 0], 0.1, 100, 3),
+    ],
+)
+def test_more_seeds(values: list[float], share: float, most: int, wanted: int) -> None:
+    assert more_seeds(values, share, most) == wanted

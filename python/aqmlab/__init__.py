@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.reproduction import reproduce
     from aqmlab.scenario import load, scenarios
+    from aqmlab.store import StoreError, load_experiment
     from aqmlab.study import studies
+    from aqmlab.sweeps import sweep
 
     __version__: str
 
@@ -37,16 +39,19 @@ __all__ = [
     "RunError",
     "Scenario",
     "SchemeError",
+    "StoreError",
     "Verdict",
     "__version__",
     "check_aqm",
     "compare",
     "load",
+    "load_experiment",
     "reproduce",
     "run",
     "scenarios",
     "schemes",
     "studies",
+    "sweep",
 ]
 
 _HOME = {
@@ -62,15 +67,18 @@ _HOME = {
     "RunError": "experiments",
     "Scenario": "_core",
     "SchemeError": "_core",
+    "StoreError": "store",
     "Verdict": "_core",
     "check_aqm": "own",
     "compare": "experiments",
     "load": "scenario",
+    "load_experiment": "store",
     "reproduce": "reproduction",
     "run": "experiments",
     "scenarios": "scenario",
     "schemes": "catalogue",
     "studies": "study",
+    "sweep": "sweeps",
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from enum import Enum
@@ -251,6 +252,54 @@ def reproduce(
     _exit_if_failed([failure for again in several for failure in again.failures])
 
 
+@app.command("sweep", epilog="Example: aqmlab sweep experiment.toml --out results --resume")
+def sweep_(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="A TOML file; docs/sweeps.md describes it.")],
+    out: Out = None,
+    jobs: Jobs = None,
+    executor: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    precise: Annotated[
+        str | None,
+        typer.Option("--precision", metavar="[MEASURE=]P%", help="Add seeds until the interval is that narrow."),
+    ] = None,
+    most_seeds: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, max=experiments.MOST_SEEDS, help="Most seeds that --precision adds up to."),
+    ] = 100,
+    as_json: Json = False,
+) -> None:
+    """Run scenarios × schemes × values × seeds.
+
+    Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
+    """
+    from aqmlab import plan, sweeps, terminal
+
+    asked = plan.read(experiment)
+    wanted = sweeps.precision(precise, most_seeds) if precise else None
+    if dry_run:
+        done = sweeps.done_before(asked, out)
+        if as_json:
+            _print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
+        else:
+            terminal.experiment(asked, done)
+        return
+    if out is None:
+        raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
+    print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
+    with terminal.pace("Sweeping") as progress:
+        swept = sweeps.sweep(asked, out, jobs=jobs, executor=executor, resume=resume, precise=wanted, progress=progress)
+    if as_json:
+        _print_json(swept.document())
+    else:
+        terminal.sweep(swept)
+    print(f"Left in {out}: runs.parquet", file=sys.stderr)
+    _exit_if_failed(swept.failures)
+
+
 def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
     from aqmlab import terminal
 
@@ -292,7 +341,7 @@ def _leave(folder: Path, contents: dict[str, bytes | str]) -> None:
     print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
 
 
-def _exit_if_failed(failures: list[Failure]) -> None:
+def _exit_if_failed(failures: Sequence[Failure | str]) -> None:
     for failure in failures:
         print(f"Error: {failure}", file=sys.stderr)
     if failures:

@@ -35,13 +35,15 @@ def write_all(folder: Path, contents: Mapping[str, bytes | str]) -> None:
     """Write files into `folder`, each under a temporary name first, then renamed."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        data = content.encode("utf-8") if isinstance(content, str) else content
-        _write(folder / name, data)
+        write(folder / name, content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def _write(path: Path, data: bytes) -> None:
-    with whole(path) as part:
-        part.write_bytes(data)
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, whatever stops the program or the machine."""
+    with whole(path) as part, part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextmanager

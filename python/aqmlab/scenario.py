@@ -46,7 +46,7 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
         raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
-    return path.stem, _read_file(path)
+    return path.stem, read_file(path)
 
 
 @cache
@@ -82,24 +82,25 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _read_file(path: Path) -> str:
-    expected = "expected a scenario in TOML, UTF-8 text of at most 1 MB"
+def read_file(path: Path, kind: str = "scenario") -> str:
+    """Return the text of a TOML file; InputError, which calls it a `kind`, if it is no such file."""
+    expected = f"expected a TOML file with the {kind}, UTF-8 text of at most 1 MB"
     if path.is_dir():
-        raise InputError(f"scenario: {path}: is a directory; {expected}")
+        raise InputError(f"{kind}: {path}: is a directory; {expected}")
     if not path.exists():
-        raise InputError(f"scenario: {path}: no such file; {expected}")
+        raise InputError(f"{kind}: {path}: no such file; {expected}")
     if not path.is_file():
-        raise InputError(f"scenario: {path}: not a regular file; {expected}")
+        raise InputError(f"{kind}: {path}: not a regular file; {expected}")
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise InputError(f"scenario: {path}: larger than 1 MB; {expected}")
+            raise InputError(f"{kind}: {path}: larger than 1 MB; {expected}")
         text = data.decode("utf-8")
     except OSError as error:
-        raise InputError(f"scenario: {path}: cannot be read ({error.strerror}); {expected}") from error
+        raise InputError(f"{kind}: {path}: cannot be read ({error.strerror}); {expected}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"scenario: {path}: not UTF-8 text; {expected}") from error
+        raise InputError(f"{kind}: {path}: not UTF-8 text; {expected}") from error
     if "\0" in text:
-        raise InputError(f"scenario: {path}: a binary file; {expected}")
+        raise InputError(f"{kind}: {path}: a binary file; {expected}")
     return text

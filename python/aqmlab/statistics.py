@@ -1,9 +1,10 @@
 """What several seeds say together: a mean with its interval, or that there are two answers instead of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
+from math import ceil, sqrt
+from statistics import stdev
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,74 @@ def branches(values: Sequence[float]) -> tuple[Branch, Branch] | None:
 
 def _branch(values: Sequence[float], members: Sequence[int]) -> Branch:
     return Branch(tuple(sorted(members)), sum(values[i] for i in members) / len(members))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What one scheme has more than another under the same seeds; `p` of the paired t-test, `effect` is Cohen's d_z.
+
+    Both are None where all differences are equal, or there is only one.
+    """
+
+    difference: Summary
+    p: float | None
+    effect: float | None
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
+    """Compare two samples value by value; the same position stands for the same seed."""
+    differences = [our - their for our, their in zip(ours, theirs, strict=True)]
+    summary = summarise(differences)
+    if not summary.half_width:
+        return Paired(summary, None, None)
+    from scipy.stats import ttest_rel
+
+    deviation = stdev(differences)
+    return Paired(summary, float(ttest_rel(ours, theirs).pvalue), summary.mean / deviation)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mean rank of each scheme over `blocks` scenarios, 1 the best; `p` of the Friedman test that all are alike.
+
+    Schemes differ (Nemenyi test at 5 %) if their mean ranks differ by more than `critical` (Demšar 2006, section 3.2).
+    """
+
+    ranks: Mapping[str, float]
+    blocks: int
+    p: float
+    critical: float
+
+
+def rank(values: Mapping[str, Sequence[float]], *, higher_is_better: bool) -> Ranking | None:
+    """Rank schemes by their values in the same scenarios; None for fewer than three schemes or two scenarios."""
+    schemes, blocks = len(values), min(map(len, values.values()), default=0)
+    if schemes < 3 or blocks < 2:
+        return None
+    from numpy import array
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    columns = array(list(values.values()), dtype=float)
+    ranks = rankdata(-columns if higher_is_better else columns, axis=0).mean(axis=1)
+    alike = bool((columns == columns[0]).all())
+    p = 1.0 if alike else float(friedmanchisquare(*columns).pvalue)
+    quantile = float(studentized_range.ppf(0.95, schemes, float("inf"))) / sqrt(2)
+    critical = quantile * sqrt(schemes * (schemes + 1) / (6 * blocks))
+    return Ranking(dict(zip(values, map(float, ranks), strict=True)), blocks, p, critical)
+
+
+def more_seeds(values: Sequence[float], share: float, most: int) -> int:
+    """Return how many seeds bring the 95 % half-width to `share` of the mean, as far as `values` tell; at most `most`.
+
+    Their number if it is narrow enough. At least three are taken, and never more than twice as many at once, for
+    the deviation is known badly at first.
+    """
+    n = len(values)
+    if n < 3 or n >= most:
+        return max(n, min(3, most))
+    summary = summarise(values)
+    width, wanted = summary.half_width or 0.0, share * abs(summary.mean)
+    if width <= wanted:
+        return n
+    needed = ceil(n * (width / wanted) ** 2) if wanted else 2 * n
+    return min(max(n + 1, min(needed, 2 * n)), most)

@@ -2,14 +2,16 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Timer
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -19,10 +21,12 @@ from aqmlab.batch import Progress as OnDone
 from aqmlab.catalogue import Scheme
 from aqmlab.comparison import Comparison
 from aqmlab.metrics import Metric, definitions
+from aqmlab.plan import Experiment
 from aqmlab.reproduction import VERDICTS, Cell, Reproduction, coverage
 from aqmlab.results import FlowResult, RunResult, columns
 from aqmlab.study import Figure, Study
 from aqmlab.study import Table as StudyTable
+from aqmlab.sweeps import BETTER, MEASURES, Sweep
 
 COLOURS = {
     "match": "green",
@@ -63,6 +67,50 @@ def progress(title: str) -> Iterator[OnDone]:
         start.cancel()
         start.join()
         bar.stop()
+
+
+ESTIMATE_AFTER = 5
+"""Seconds of a sweep before its time is estimated."""
+
+
+@dataclass
+class _Pace:
+    """How fast the runs of a sweep go, told on stderr: a bar for people, one line where stderr is no terminal."""
+
+    bar: Progress | None
+    began: float
+    first: float | None = None
+    told: bool = False
+
+    def __call__(self, done: float, total: int) -> None:
+        now = time.monotonic()
+        self.first = done if self.first is None else self.first
+        rate = (done - self.first) / max(now - self.began, 1e-9)
+        if self.bar:
+            self.bar.update(self.bar.task_ids[0], completed=done, total=total, rate=f"{rate:.1f} runs/s")
+        elif rate and not self.told and now - self.began > ESTIMATE_AFTER:
+            self.told = True
+            left = _clock((total - done) / rate)
+            print(f"{done:,.0f} of {total:,} runs done, {rate:.1f} runs/s, about {left} left", file=sys.stderr)
+
+
+@contextmanager
+def pace(title: str) -> Iterator[OnDone]:
+    """Yield a callback that tells how far a sweep is, its rate and the time left."""
+    if not sys.stderr.isatty():
+        yield _Pace(None, time.monotonic())
+        return
+    heads = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    with Progress(*heads, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        bar.add_task(title, total=None, rate="")
+        yield _Pace(bar, time.monotonic())
+
+
+def _clock(seconds: float) -> str:
+    """Seconds as people say them."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def names(title: str, rows: Sequence[tuple[str, str]]) -> Table:
@@ -149,6 +197,70 @@ def comparison(compared: Comparison) -> None:
         out.print(table)
         _warn(out, compared, link)
         out.print(Text(definitions(metrics), style="bright_black"))
+
+
+MOST_ROWS = 60
+"""Rows of a sweep's summary that are still read in a terminal."""
+
+
+def experiment(asked: Experiment, done: int) -> None:
+    """Print what an experiment asks for, and how much of it is done."""
+    out = console()
+    out.print(Text(asked.title, style="bold"))
+    dimensions = [
+        ("scenarios", [world.name for world in asked.worlds]),
+        ("schemes", [arm.aqm for arm in asked.arms]),
+        *asked.overrides.items(),
+        ("seeds", [str(seed) for seed in asked.seeds]),
+    ]
+    table = _table("")
+    for head in ("Dimension", "Values", "Which"):
+        table.add_column(head)
+    for name, values in dimensions:
+        table.add_row(name, str(len(values)), _some(list(values)))
+    out.print(table)
+    out.print(f"{len(asked.runs()):,} runs, {done:,} of them done")
+
+
+def sweep(swept: Sweep) -> None:
+    """Print means and intervals of each scenario and scheme, then the ranking of the schemes."""
+    out = console()
+    table = _table(swept.experiment.title)
+    table.add_column("Scenario", style="bold")
+    table.add_column("Scheme", style="bold", no_wrap=True)
+    _heads(table, list(MEASURES.values()))
+    for cell in swept.experiment.cells[:MOST_ROWS]:
+        found = ((metric, swept.summary(cell, measure)) for measure, metric in MEASURES.items())
+        shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
+        varied = (f"{path} = {value}" for path, value in cell.overrides if len(swept.experiment.overrides[path]) > 1)
+        where = "\n".join([cell.world.name, *varied])
+        table.add_row(where, cell.arm.aqm, *shown)
+    out.print(table)
+    if len(swept.experiment.cells) > MOST_ROWS:
+        out.print(
+            f"The first {MOST_ROWS} of {len(swept.experiment.cells):,} rows; all of them: --json, or runs.parquet"
+        )
+    for note in swept.notes:
+        out.print(Text(f"Note: {note}", style="yellow"))
+    _ranking(out, swept)
+    out.print(f"{len(swept.rows):,} runs, {swept.done_now:,} of them done now; {len(swept.failures):,} failed")
+
+
+def _ranking(out: Console, swept: Sweep) -> None:
+    """Print the mean ranks, if there are schemes and scenarios enough for them."""
+    found = {measure: ranking for measure in BETTER if (ranking := swept.ranking(measure))}
+    if not found:
+        return
+    table = _table("Mean rank over the scenarios, 1 the best")
+    table.add_column("Scheme", style="bold", no_wrap=True)
+    for measure in found:
+        table.add_column(MEASURES[measure].title, justify="right")
+    for arm in swept.experiment.arms:
+        table.add_row(arm.aqm, *(f"{ranking.ranks[arm.aqm]:.2f}" for ranking in found.values()))
+    table.add_section()
+    table.add_row("critical difference", *(f"{ranking.critical:.2f}" for ranking in found.values()))
+    table.add_row("p (Friedman)", *(f"{ranking.p:.2g}" for ranking in found.values()))
+    out.print(table)
 
 
 def reproduction(reproduced: Reproduction) -> None:

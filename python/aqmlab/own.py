@@ -99,23 +99,18 @@ class Aqm(_core.Scheme):
 
     def on_enqueue(self, packet: Packet, queue: Queue) -> Answer:
         """Judge a packet that asks to join the tail."""
-        raise NotImplementedError
 
     def on_dequeue(self, packet: Packet, queue: Queue) -> Answer:
         """Judge a packet that is about to leave from the head; after a drop the next one is shown."""
-        raise NotImplementedError
 
     def on_tick(self, queue: Queue) -> None:
         """Update every `tick`, the first time at the start, whether packets arrive or not."""
-        raise NotImplementedError
 
     def on_empty(self) -> None:
         """Note that the link has found no packet to send."""
-        raise NotImplementedError
 
     def on_overflow(self, queue: Queue) -> None:
         """Note that a packet found the queue full; `on_enqueue` was not asked."""
-        raise NotImplementedError
 
 
 _CLASSES: dict[str, type[Aqm]] = {}

@@ -121,7 +121,7 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
         "p": [p_panel(title(spec), {title(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
     }
     frames = {"queue": queue_frame(shown["queue"], [(scenario, link)]), "p": p_frame(shown["p"], scenario.duration)}
-    columns = 2 if len(runs) <= FEW else 4
+    columns = 2 if len(runs) <= FEW else 3
     return {name: Multiples(panels, frames[name], columns) for name, panels in shown.items() if panels}
 
 

@@ -29,29 +29,15 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Many quick draws at the price of one of the stream's: SplitMix64 from a number that it draws.
+    /// Uniform in 0 .. n, by 32 bits of chance: even to n in 2^32.
     #[inline]
-    pub fn burst(&mut self) -> Burst {
-        Burst(self.0.next_u64())
+    pub fn below(&mut self, n: u32) -> u32 {
+        (((self.0.next_u64() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// The generator itself, for the laws of `rand_distr`.
     pub fn generator(&mut self) -> &mut Pcg64 {
         &mut self.0
-    }
-}
-
-/// See [`Stream::burst`].
-#[derive(Clone, Debug)]
-pub struct Burst(u64);
-
-impl Burst {
-    /// Uniform in 0 .. n, by 32 bits of chance: even to n in 2^32.
-    #[inline]
-    pub fn below(&mut self, n: u32) -> u32 {
-        let drawn = split_mix(self.0) >> 32;
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        ((drawn * u64::from(n)) >> 32) as u32
     }
 }
 
@@ -80,9 +66,9 @@ mod tests {
 
     #[test]
     fn below_fills_its_range_evenly() {
-        let mut burst = Stream::new(7, "test", 0).burst();
+        let mut stream = Stream::new(7, "test", 0);
         let mut counts = [0; 10];
-        (0..100_000).for_each(|_| counts[burst.below(10) as usize] += 1);
+        (0..100_000).for_each(|_| counts[stream.below(10) as usize] += 1);
         // 10000 expected each; five standard deviations of 95.
         assert!(counts.iter().all(|count| (9_525..=10_475).contains(count)), "{counts:?}");
     }

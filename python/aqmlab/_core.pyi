@@ -137,6 +137,24 @@ class Trace:
     def write_pcap(self, path: str) -> None:
         """Write the packets that left the queue as pcapng."""
 
+@final
+class Fluid:
+    """A trajectory of the fluid model."""
+    def json(self) -> str:
+        """The model and the summary of its trajectory."""
+    def series(self) -> dict[str, NDArray[np.float64]]:
+        """Columns `time`, `queue`, `queue_delay`, `p`, and for each class a row of `window` and `rate`."""
+
+def fluid(
+    scenario: Scenario,
+    aqm: str | None = None,
+    *,
+    duration: float | None = None,
+    step: float | None = None,
+    series: bool = False,
+    windows: str = "classic",
+    check: bool = False,
+) -> Fluid: ...
 def run(
     scenario: Scenario,
     aqm: str | None = None,

@@ -3,6 +3,7 @@
 //!
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
+mod fluid;
 mod own;
 
 use aqmlab_aqm::{Entry, OWN, entries, entry};
@@ -359,6 +360,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Run>()?;
     m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_class::<fluid::Fluid>()?;
+    m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_json, m)?)?;
     m.add_function(wrap_pyfunction!(tcp_json, m)?)?;

@@ -1,0 +1,130 @@
+//! The fluid model of TCP flows over one queue, under any scheme that can say with what probability it signals.
+//!
+//! Windows and the queue are real numbers that follow delay differential equations (Misra, Gong & Towsley, SIGCOMM
+//! 2000, eqs. (2) to (5)). For class i of `N_i` flows with round-trip propagation `T_i`, a queue of q packets on a link
+//! of C packets/s:
+//!
+//! ```text
+//!   R_i(t)  = T_i + q(t)/C
+//!   W_i'(t) = 1/R_i(t) - W_i(t)/2 * p(s) * W_i(s)/R_i(s)          s + R_i(s) = t
+//!   q'(t)   = sum_i N_i W_i(t)/R_i(t) * (1 - d) - C               d = p(t) where signals are drops, 0 where marks
+//! ```
+//!
+//! with 1 <= W <= the receiver's window and 0 <= q <= buffer. What the buffer has no room for is lost, and counts into
+//! p. There is no slow start, no timeout and no burst: flows start with a window of 1 segment that grows by one a round
+//! trip, and the flows of a class share one window, which has no sawtooth. p comes from the scheme's own code, which meets the fluid's
+//! packets and queue as if they were real ([`host`]).
+//!
+//! ```text
+//!   signal    which schemes have a place here, and what share of the packets they signal
+//!   host      shows a scheme the fluid's queue
+//!   history   the past that delays reach back to
+//!   solve     the equations, by Runge-Kutta with a fixed step
+//!   step      how long its step is
+//!   summary   what a trajectory comes to: means, oscillation, whether it settles
+//! ```
+
+pub mod history;
+pub mod host;
+pub mod signal;
+pub mod solve;
+mod step;
+pub mod summary;
+
+pub use signal::Signal;
+pub use solve::{Trajectory, run};
+pub use step::StepError;
+pub use summary::{Oscillation, Summary, difference};
+
+/// A class of flows alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Flows.
+    pub count: f64,
+    /// Round trip without queueing, s.
+    pub rtt: f64,
+    /// Size of a segment on the wire, in packets of the queue's mean size.
+    pub size: f64,
+    /// Receiver's window, segments.
+    pub window: f64,
+    /// When they start, s.
+    pub start: f64,
+    /// When they stop, s; infinite for never.
+    pub stop: f64,
+}
+
+impl Class {
+    /// They send at time `t`.
+    pub fn is_active(&self, t: f64) -> bool {
+        self.start <= t && t < self.stop
+    }
+}
+
+/// How the mean window of a class moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Windows {
+    /// As published: it grows by 1 a round trip, and each signal halves it. At rest p = 2 / W^2.
+    #[default]
+    Classic,
+    /// With what the classic form leaves out. At rest p = 1 / ((W + 1/2) * (SPREAD/2 * (W + 1/2) + 1)).
+    ///
+    /// - Large windows meet more signals than small ones, so that each takes more than half of the *mean* window:
+    ///   [`SPREAD`] times as much.
+    /// - A window does not grow in the round trip after a signal (RFC 3168, 6.1.2; RFC 6675, 5), which costs 1 segment.
+    /// - A sender sends whole segments: with W under way on average its window is W + 1/2, and it grows by
+    ///   W / (W + 1/2) a round trip.
+    ///
+    /// Signals that meet the same window are still counted one by one.
+    Refined,
+}
+
+/// Mean of W^2 over the square of the mean of W, for a window that grows by 1 a round trip and is halved by signals that
+/// are independent of each other, so that their rate goes as W (Ott, Kemperman & Mathis 1996: mean W = 1.3098/sqrt(p),
+/// while mean W^2 = 2/p).
+pub const SPREAD: f64 = 1.165_730;
+
+impl Windows {
+    /// By how much a window of `w` segments grows in a round trip.
+    fn growth(self, w: f64) -> f64 {
+        match self {
+            Windows::Classic => 1.0,
+            Windows::Refined => w / (w + 0.5),
+        }
+    }
+
+    /// By how much a signal shortens a window of `w` segments.
+    fn cut(self, w: f64) -> f64 {
+        match self {
+            Windows::Classic => w / 2.0,
+            Windows::Refined => SPREAD / 2.0 * (w + 0.5) + 1.0,
+        }
+    }
+}
+
+/// Flows over one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The flows.
+    pub classes: Vec<Class>,
+    /// Rate of the link, packets of mean size per second.
+    pub capacity: f64,
+    /// How much may wait, packets.
+    pub buffer: f64,
+    /// Signals are marks; otherwise drops.
+    pub ecn: bool,
+    /// How windows move.
+    pub windows: Windows,
+}
+
+/// Over what time, and how finely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Length of the trajectory, s.
+    pub duration: f64,
+    /// Means count from here, s.
+    pub from: f64,
+    /// Distance of the points that are kept, s.
+    pub sample: f64,
+    /// Longest step, s. `None`: a 50th of the shortest round trip, at most 1 ms.
+    pub step: Option<f64>,
+}

@@ -2,11 +2,14 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import aqmlab
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,14 +32,30 @@ def commands() -> list[tuple[Path, str]]:
     ]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the files that the pages show: blocks whose first line names one."""
+def show(folder: Path) -> Path:
+    """Fill a folder with the files that the pages show: blocks whose first line names one."""
     for page in PAGES:
         for block in [*blocks(page, "toml"), *blocks(page, "python")]:
             if named := re.match(r"# (\S+\.(?:toml|py))\n", block):
-                (tmp_path / named[1]).write_text(block, encoding="utf-8")
-    return tmp_path
+                (folder / named[1]).write_text(block, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the sweep of docs/sweeps.md leaves, for the pages that go on from there."""
+    folder = show(tmp_path_factory.mktemp("sweep"))
+    aqmlab.sweep(folder / "gains.toml", folder / "results")
+    return folder / "results"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, page: Path, results: Path) -> Path:
+    """A folder with the files that the pages show; results/ is there unless the page makes it."""
+    examples = "".join([*blocks(page, "console"), *blocks(page, "python")])
+    if not re.search(r"\bsweep\b.*\bresults\b", examples):
+        shutil.copytree(results, tmp_path / "results")
+    return show(tmp_path)
 
 
 @pytest.mark.parametrize(

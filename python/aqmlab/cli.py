@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _core, catalogue, experiments, files, own, reproduction, study, traces
+from aqmlab import _core, catalogue, cli_stored, experiments, files, own, reproduction, study, traces
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, SchemeError
 from aqmlab.batch import Failure, Progress
@@ -298,6 +298,10 @@ def sweep_(
         terminal.sweep(swept)
     print(f"Left in {out}: runs.parquet", file=sys.stderr)
     _exit_if_failed(swept.failures)
+
+
+app.command(epilog="Example: aqmlab report results --format latex --measure link.queue_delay_p99")(cli_stored.report)
+app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(cli_stored.plot)
 
 
 def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:

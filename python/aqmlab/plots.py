@@ -45,6 +45,9 @@ DASHES: Any = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (
 MARKERS = "os^Dv<P"
 """What tells the lines apart in grey."""
 
+UNDATED: Any = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+"""What a file does not say of itself, by kind, lest its bytes change from day to day."""
+
 THIRDS, QUARTERS = (1, 2, 3, 5, 10), (1, 2.5, 5, 10)
 """What one step of an axis may be, times a power of ten."""
 
@@ -129,7 +132,12 @@ def queue_panel(name: str, runs: Mapping[str, RunResult], scenario: Scenario, li
     """Return a panel of the packets waiting in `runs` (by scheme), with the target."""
     results = [run.links[link] for run in runs.values()]
     remark = f"mean {results[0].queue_mean:.0f}, std {results[0].queue_std:.0f}" if len(results) == 1 else ""
-    return Panel(name, remark, _curves(runs, link, "queue"), target=_packets(_link(scenario, link)["target"]))
+    return Panel(name, remark, _curves(runs, link, "queue"), target=target(scenario, link))
+
+
+def target(scenario: Scenario, link: str) -> float | None:
+    """Return the target of a link in packets, None if it is a delay."""
+    return _packets(_link(scenario, link)["target"])
 
 
 def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
@@ -203,11 +211,10 @@ def _encoded(drawing: Multiples | Chart) -> tuple[bytes, bytes]:
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """Return a figure as "png" (200 dpi) or "svg"; the same figure always gives the same bytes."""
+    """Return a figure as "png" (200 dpi), "svg" or "pdf"; the same figure always gives the same bytes."""
     buffer = BytesIO()
-    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     with mpl.rc_context(STYLE):
-        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=200, metadata=UNDATED[kind])
     return _shorter(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 
@@ -252,7 +259,7 @@ def small_multiples(drawing: Multiples) -> Figure:
     with mpl.rc_context(STYLE):
         for axes, panel in zip(grid.flat, panels, strict=False):
             _draw(axes, panel, frame)
-        _label(grid, len(panels), "Time (s)")
+        label_below(grid, len(panels), "Time (s)")
         for axes in grid[:, 0]:
             axes.set_ylabel(frame.label)
         layout.execute(figure)
@@ -272,7 +279,7 @@ def chart(drawn: Chart) -> Figure:
                 _lines(axes, panel, drawn.figure.logarithmic)
             axes.set_title(panel.title, loc="left", fontweight="bold", pad=3)
             axes.set_ylabel(panel.metric.metric.heading)
-        _label(grid, len(drawn.panels), drawn.figure.x_label)
+        label_below(grid, len(drawn.panels), drawn.figure.x_label)
         layout.execute(figure)
         figure.set_layout_engine("none")
     return figure
@@ -292,7 +299,7 @@ def _grid(count: int, wanted: int, height: float, *, sharey: bool) -> tuple[Figu
     return figure, grid, layout
 
 
-def _label(grid: Any, count: int, label: str) -> None:
+def label_below(grid: Any, count: int, label: str) -> None:
     """Write what the abscissa is under the last panel of each column."""
     columns = grid.shape[1]
     for column in range(columns):

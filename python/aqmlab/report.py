@@ -1,13 +1,10 @@
 """One self-contained HTML page: tables with verdicts and definitions, figures, parameters, provenance."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from aqmlab import _core, catalogue, plots
+from aqmlab import _core, catalogue, pages, plots
 from aqmlab._core import Scenario
 from aqmlab.charts import Chart
 from aqmlab.claims import VERDICTS as CLAIM_VERDICTS
@@ -21,8 +18,6 @@ from aqmlab.scenario import load
 from aqmlab.study import Figure, Panel, Table
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from aqmlab.results import Columns
 
 Files = dict[str, bytes | str]
@@ -153,7 +148,7 @@ def all_files(reproductions: Sequence[Reproduction], command: str) -> Files:
 def _page(title: str, parts: Sequence[Part], drawings: Drawings, provenance: Mapping[str, str]) -> Files:
     """Return report.html and the figures in it."""
     drawn = _drawn(drawings)
-    page = _template().render(
+    page = pages.template("report.html").render(
         title=title,
         parts=parts,
         drawn={stem: plots.inline(drawn[f"{stem}.svg"]) for stem in drawings},
@@ -304,26 +299,7 @@ def _csv(columns: Mapping[str, Iterable[float | str]]) -> str:
 
 def _parameters(comparison: Comparison, specs: Iterable[str]) -> dict[str, str]:
     """Return the parameters of schemes as they were used, with their units."""
-    used = {}
-    for spec in specs:
-        units = {p.name: p.unit for p in catalogue.find(spec.partition(":")[0]).parameters}
-        values = json.loads(comparison.scenario.scheme(spec))["parameters"]
-        used[catalogue.title(spec)] = ", ".join(
-            f"{name} = {_with_unit(str(value), units[name])}" for name, value in values.items()
-        )
-    return used
-
-
-def _with_unit(value: str, unit: str) -> str:
-    return value if unit in ("", "1", "ratio") or not _is_number(value) else f"{value} {unit}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return {catalogue.title(spec): pages.parameters(comparison.scenario, spec) for spec in specs}
 
 
 def _provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:
@@ -347,12 +323,3 @@ def _provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> 
 
 def _seeds(seeds: int) -> str:
     return "seed 1" if seeds == 1 else f"seeds 1 to {seeds}, mean ± half-width of the 95 % interval"
-
-
-@cache
-def _template() -> "Template":
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    text = (files("aqmlab") / "templates" / "report.html").read_text(encoding="utf-8")
-    return environment.from_string(text)

@@ -6,6 +6,9 @@ from itertools import pairwise
 from math import ceil, sqrt
 from statistics import stdev
 
+ROUNDING = 1e-12
+"""Of the largest value: what differs by less is equal."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -79,7 +82,7 @@ def _branch(values: Sequence[float], members: Sequence[int]) -> Branch:
 class Paired:
     """What one scheme has more than another under the same seeds; `p` of the paired t-test, `effect` is Cohen's d_z.
 
-    Both are None where all differences are equal, or there is only one.
+    Both are None where all differences are equal but for rounding, or there is only one.
     """
 
     difference: Summary
@@ -91,11 +94,11 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
     """Compare two samples value by value; the same position stands for the same seed."""
     differences = [our - their for our, their in zip(ours, theirs, strict=True)]
     summary = summarise(differences)
-    if not summary.half_width:
+    deviation = stdev(differences) if len(differences) > 1 else 0.0
+    if deviation <= ROUNDING * max(map(abs, (*ours, *theirs))):
         return Paired(summary, None, None)
     from scipy.stats import ttest_rel
 
-    deviation = stdev(differences)
     return Paired(summary, float(ttest_rel(ours, theirs).pvalue), summary.mean / deviation)
 
 

@@ -15,11 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import catalogue, claims
+from aqmlab import catalogue, claims, findings
 from aqmlab._core import Scenario
 from aqmlab.batch import Progress as OnDone
 from aqmlab.catalogue import Scheme
 from aqmlab.comparison import Comparison
+from aqmlab.findings import Findings
 from aqmlab.metrics import Metric, definitions
 from aqmlab.plan import Experiment
 from aqmlab.reproduction import VERDICTS, Cell, Reproduction, coverage
@@ -261,6 +262,16 @@ def _ranking(out: Console, swept: Sweep) -> None:
     table.add_row("critical difference", *(f"{ranking.critical:.2f}" for ranking in found.values()))
     table.add_row("p (Friedman)", *(f"{ranking.p:.2g}" for ranking in found.values()))
     out.print(table)
+
+
+def what_to_draw(found: Findings, figures: Mapping[str, str]) -> None:
+    """Print the figures, scenarios, measures and varied values of a stored sweep."""
+    out = console()
+    out.print(names("Figures", list(figures.items())))
+    out.print(names("Scenarios", [(name, f"link {case.link}") for name, case in found.cases.items()]))
+    out.print(names("Measures", [(name, findings.MEASURES[name].definition) for name in found.measures]))
+    if found.varied:
+        out.print(names("Varied values", [(name, ", ".join(values)) for name, values in found.varied.items()]))
 
 
 def reproduction(reproduced: Reproduction) -> None:

@@ -67,14 +67,25 @@ def tcp() -> str:
     return text(
         "# TCP",
         NOTE,
-        "Receivers acknowledge every segment, or every second with `delayed_ack`. Three kinds of loss recovery:\n"
+        "Receivers acknowledge every segment, or every second with `delayed_ack`. `variant` is the loss recovery:\n"
         "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
         "partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
+        "`congestion_control` is how the window grows and shrinks: `reno` (RFC 5681), `cubic` (RFC 9438) or `ledbat`\n"
+        "(RFC 6817). It goes with any loss recovery; CUBIC and LEDBAT come with SACK unless `variant` says otherwise.",
+        "CUBIC has all of RFC 9438 but HyStart++ and the detection of spurious losses: without HyStart++ its slow\n"
+        "start ends in losses or marks as Reno's does, and gives up 0.3 of the window there, not half. An application\n"
+        "that leaves the window unused neither lets it grow nor its clock run (section 5.8).",
+        "LEDBAT takes one-way delays that its receiver measures and sends back with each ACK, in the place of the\n"
+        "third SACK block. Base delay: least of each of the last ten minutes; current delay: least of the last four\n"
+        "samples. It has no slow start. `gain` above 1, as in RFC 7928, is more than RFC 6817 allows.",
+        'A name alone stands for its usual company: `tcp = "sack"` is Reno\'s growth with SACK, `tcp = "cubic"` and\n'
+        '`tcp = "ledbat"` are these with SACK. The profile `ns2` has Reno\'s growth only.',
         "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
         "what ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
         "([validation](validation.md)).\n"
         "Any constant can be set in a scenario, over its profile:",
-        '```toml\ntcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
+        '```toml\ntcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n'
+        'tcp = { congestion_control = "ledbat", target = "5 ms", gain = 10 }\n```',
         "`aqmlab show tcp` prints this table.",
         table(("name", "`rfc`", "`ns2`", "range", "meaning", "source"), rows),
     )

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
 from aqmlab.metrics import LINK_METRICS, Metric
@@ -48,12 +48,28 @@ def columns(links: Iterable[LinkResult]) -> list[Metric]:
 
 
 @dataclass(frozen=True)
+class VideoResult:
+    """What the viewers of adaptive video saw after the warm-up, together: bitrate in bit/s, time stalled in s."""
+
+    segments: int
+    bitrate_mean: float | None
+    switches: int
+    stalls: int
+    stall_time: float
+
+    @property
+    def bitrate_text(self) -> str:
+        """Return the mean bitrate in Mbit/s; a dash if no segment is complete."""
+        return "–" if self.bitrate_mean is None else f"{self.bitrate_mean / 1e6:.2f}"
+
+
+@dataclass(frozen=True)
 class FlowResult:
     """A group of flows after the warm-up, or all of them.
 
     Goodput in bit/s: of all flows, and least, median and greatest of one; Jain's index of it over the flows active all
     the time. Packets received, and those with a congestion mark. Delay of packets and completion time of transfers
-    (`fct`) in seconds.
+    (`fct`) in seconds. `video` where that is the kind.
     """
 
     count: int
@@ -77,6 +93,13 @@ class FlowResult:
     fct_p50: float | None
     fct_p95: float | None
     fct_p99: float | None
+    video: VideoResult | None = None
+
+    @classmethod
+    def of(cls, group: Mapping[str, Any]) -> "FlowResult":
+        """Return the typed view of a group's JSON, which has `video` only where that is its kind."""
+        video = group.get("video")
+        return cls(**{**group, "video": VideoResult(**video) if video else None})
 
 
 @dataclass(frozen=True)
@@ -119,8 +142,8 @@ class RunResult:
             aqm=data["aqm"],
             seed=data["seed"],
             links={name: LinkResult(**link) for name, link in data["links"].items()},
-            flows={name: FlowResult(**group) for name, group in data["flows"].items()},
-            total=FlowResult(**data["total"]),
+            flows={name: FlowResult.of(group) for name, group in data["flows"].items()},
+            total=FlowResult.of(data["total"]),
             engine=EngineResult(**data["engine"]),
             series=run.series(),
             flow_table=run.flow_table(),

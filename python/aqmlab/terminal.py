@@ -171,6 +171,9 @@ def _flows(result: RunResult) -> Table:
         shown["Transfers"] = lambda group: f"{group.transfers:,}"
         shown["FCT p50 (ms)"] = lambda group: _milliseconds(group.fct_p50)
         shown["FCT p95 (ms)"] = lambda group: _milliseconds(group.fct_p95)
+    if any(group.video for group in groups.values()):
+        shown["Bitrate (Mbit/s)"] = lambda group: "–" if group.video is None else group.video.bitrate_text
+        shown["Stalled (s)"] = lambda group: "–" if group.video is None else f"{group.video.stall_time:.1f}"
     table = _table("")
     table.add_column("Flows", style="bold")
     for head in shown:

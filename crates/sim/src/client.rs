@@ -1,6 +1,7 @@
-//! Web clients: they ask for objects, and each object is a TCP transfer of its own.
+//! Clients: they ask for objects, and each object is a transfer: web sessions, short transfers, players of video.
 
 use crate::scenario::{FlowSpec, Law, Pages, Traffic};
+use crate::video::Player;
 use aqmlab_core::{Span, Stream, Time};
 
 /// The sender at the other end of a flow's path.
@@ -13,11 +14,23 @@ pub struct Peer {
     pub phase: Span,
 }
 
-/// One session, or one host with transfers of its own.
+/// One session, player, or host with transfers of its own.
 pub struct Client {
     pub peer: Peer,
     /// Connections that carry no transfer at present.
     pub idle: Vec<u32>,
+    asks: Asks,
+    stop: Time,
+}
+
+/// What a client asks for, and when.
+enum Asks {
+    Pages(Session),
+    Video(Player),
+}
+
+/// One web session.
+struct Session {
     laws: Pages,
     pages_left: u64,
     /// Objects of the present page not yet asked for.
@@ -26,13 +39,67 @@ pub struct Client {
     outstanding: u32,
     /// Draws made so far.
     draws: usize,
-    stop: Time,
     rng: Stream,
 }
 
-/// The laws of a group of clients; `None` where its traffic is no transfers. Short transfers with Poisson arrivals are
+impl Client {
+    /// The `i`-th client of its group, at rest; `None` where its traffic is no transfers.
+    pub fn new(spec: &FlowSpec, i: usize, peer: Peer, stop: Time, warmup: Time, rng: Stream) -> Option<Self> {
+        let asks = match &spec.traffic {
+            Traffic::Video(video) => Asks::Video(Player::new(video.clone(), spec.payload, stop, warmup)),
+            _ => Asks::Pages(Session::new(laws_of(spec)?, i, rng)),
+        };
+        Some(Self { peer, idle: Vec::new(), asks, stop })
+    }
+
+    /// When it asks for the first time.
+    pub fn first(&mut self, start: Time) -> Option<Time> {
+        let wait = match &mut self.asks {
+            Asks::Pages(session) => session.first(),
+            Asks::Video(_) => Span::ZERO,
+        };
+        self.unless_stopped(Some(start + wait))
+    }
+
+    /// Asks for its next object: the packets it takes, and when to ask again if that depends on nothing else.
+    pub fn request(&mut self, now: Time) -> (u32, Option<Time>) {
+        let (size, next) = match &mut self.asks {
+            Asks::Pages(session) => session.request(now),
+            Asks::Video(player) => (player.request(now), None),
+        };
+        (size, self.unless_stopped(next))
+    }
+
+    /// How long a request is under way until the transfer begins, over a path of this round-trip propagation.
+    pub fn request_takes(&self, rtt: Span) -> Span {
+        match &self.asks {
+            Asks::Pages(session) => Span((session.laws.request_round_trips * rtt.0 as f64) as u64),
+            Asks::Video(_) => Span::ZERO,
+        }
+    }
+
+    /// A transfer has ended: when to ask again if that was waiting for it.
+    pub fn transfer_ended(&mut self, now: Time) -> Option<Time> {
+        let next = match &mut self.asks {
+            Asks::Pages(session) => session.transfer_ended(now),
+            Asks::Video(player) => Some(player.segment_ended(now)),
+        };
+        self.unless_stopped(next)
+    }
+
+    /// The player, if it is one.
+    pub fn player(&self) -> Option<&Player> {
+        if let Asks::Video(player) = &self.asks { Some(player) } else { None }
+    }
+
+    fn unless_stopped(&self, time: Option<Time>) -> Option<Time> {
+        time.filter(|time| *time < self.stop)
+    }
+}
+
+/// The laws of a group of sessions; `None` where its traffic is something else. Short transfers with Poisson arrivals are
 /// pages of one object that follow each other at random, finished or not: many hosts make one Poisson process.
-pub fn laws_of(spec: &FlowSpec) -> Option<Pages> {
+fn laws_of(spec: &FlowSpec) -> Option<Pages> {
     match &spec.traffic {
         Traffic::Http(laws) => Some(laws.clone()),
         Traffic::Short { arrivals, size } => Some(Pages {
@@ -48,21 +115,19 @@ pub fn laws_of(spec: &FlowSpec) -> Option<Pages> {
     }
 }
 
-impl Client {
-    /// The `i`-th client of its group, at rest.
-    pub fn new(laws: Pages, i: usize, peer: Peer, stop: Time, mut rng: Stream) -> Self {
+impl Session {
+    /// The `i`-th session of its group, at rest.
+    fn new(laws: Pages, i: usize, mut rng: Stream) -> Self {
         let pages_left = laws.pages.as_ref().map_or(u64::MAX, |law| law.draw(i, &mut rng).ceil().max(1.0) as u64);
-        Self { peer, idle: Vec::new(), laws, pages_left, objects_left: 0, outstanding: 0, draws: 0, stop, rng }
+        Self { laws, pages_left, objects_left: 0, outstanding: 0, draws: 0, rng }
     }
 
-    /// When it asks for the first time: at its start, or after a first think time where requests follow no page.
-    pub fn first(&mut self, start: Time) -> Option<Time> {
-        let wait = if self.laws.think_after_page { Span::ZERO } else { self.think() };
-        self.unless_stopped(start + wait)
+    /// The wait before the first request: none, or a think time where requests follow no page.
+    fn first(&mut self) -> Span {
+        if self.laws.think_after_page { Span::ZERO } else { self.think() }
     }
 
-    /// Asks for its next object: the packets it takes, and when to ask again if that depends on nothing else.
-    pub fn request(&mut self, now: Time) -> (u32, Option<Time>) {
+    fn request(&mut self, now: Time) -> (u32, Option<Time>) {
         if self.objects_left == 0 {
             self.pages_left -= 1;
             self.draws += 1;
@@ -74,37 +139,23 @@ impl Client {
         let size = self.laws.size.draw(self.draws, &mut self.rng).0.ceil().clamp(1.0, f64::from(u32::MAX / 2)) as u32;
         if self.objects_left > 0 {
             let gap = self.laws.object_gap.draw(self.draws, &mut self.rng);
-            return (size, self.unless_stopped(now + gap));
+            return (size, Some(now + gap));
         }
         let goes_on = !self.laws.think_after_page && self.pages_left > 0;
-        (size, if goes_on { self.after_thinking(now) } else { None })
+        (size, goes_on.then(|| now + self.think()))
     }
 
-    /// How long a request is under way until the transfer begins, over a path of this round-trip propagation.
-    pub fn request_takes(&self, rtt: Span) -> Span {
-        Span((self.laws.request_round_trips * rtt.0 as f64) as u64)
-    }
-
-    /// A transfer has ended: when to ask again if the page was waiting for it.
-    pub fn transfer_ended(&mut self, now: Time) -> Option<Time> {
+    /// When to ask again if the page was waiting for this transfer.
+    fn transfer_ended(&mut self, now: Time) -> Option<Time> {
         self.outstanding -= 1;
         let page_ended = self.outstanding == 0 && self.objects_left == 0;
         let goes_on = self.laws.think_after_page && page_ended && self.pages_left > 0;
-        if goes_on { self.after_thinking(now) } else { None }
-    }
-
-    fn after_thinking(&mut self, now: Time) -> Option<Time> {
-        let time = now + self.think();
-        self.unless_stopped(time)
+        goes_on.then(|| now + self.think())
     }
 
     fn think(&mut self) -> Span {
         self.draws += 1;
         self.laws.think_time.draw(self.draws, &mut self.rng)
-    }
-
-    fn unless_stopped(&self, time: Time) -> Option<Time> {
-        (time < self.stop).then_some(time)
     }
 }
 
@@ -131,7 +182,8 @@ mod tests {
             size: Law::Fixed(Packets(6.5)),
             request_round_trips: 2.0,
         };
-        Client::new(laws, 0, Peer::default(), Time::NEVER, Stream::new(1, "client", 0))
+        let asks = Asks::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));
+        Client { peer: Peer::default(), idle: Vec::new(), asks, stop: Time::NEVER }
     }
 
     #[test]

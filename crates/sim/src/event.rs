@@ -46,11 +46,12 @@ pub struct Packet {
     /// Which link of its route it is at or bound for; [`AT_SENDER`] after the last.
     pub hop: u8,
     pub kind: Kind,
-    /// Data: when it was sent; an ACK: the first and the lengths of its blocks.
+    /// Data: when it was sent; an ACK: the start of its first block and the lengths of the second and third.
     first: u64,
     /// From the lowest bit: sequence number or next expected (32), announced RTT or a length (16), flags (8), epoch (8).
     second: u64,
-    /// Data: the host that sent it; an ACK: the other blocks.
+    /// Data: the host that sent it; an ACK: the starts of the second and third block. A one-way delay takes the place of
+    /// the third block, its low half here and the rest of it in `first`.
     third: u64,
 }
 
@@ -84,6 +85,10 @@ pub struct Data {
 const ECN: u32 = 48;
 const CWR: u64 = 1 << 50;
 const ECE: u64 = 1 << 51;
+/// An ACK carries a one-way delay.
+const TIMED: u64 = 1 << 52;
+/// The longest such delay, ps: 281 s.
+const LONGEST_DELAY: u64 = (1 << 48) - 1;
 /// Bits from here on: the class selector, 3 bits.
 const CLASS: u32 = 53;
 
@@ -111,6 +116,14 @@ impl Packet {
             packet.third = starts[1] | starts[2] << 32;
         }
         packet
+    }
+
+    /// An ACK takes a delay along, no longer than 281 s.
+    pub fn set_delay(&mut self, delay: Span) {
+        let ps = delay.0.min(LONGEST_DELAY);
+        self.second |= TIMED;
+        self.first = self.first & LONGEST_DELAY | ps >> 32 << 48;
+        self.third = self.third & u64::from(u32::MAX) | ps << 32;
     }
 
     /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
@@ -141,6 +154,10 @@ impl Packet {
         if len > 0 {
             ack.sack.starts = [self.first as u32, self.third as u32, (self.third >> 32) as u32];
             ack.sack.lens = [len, (self.first >> 32) as u16, (self.first >> 48) as u16];
+        }
+        if self.second & TIMED != 0 {
+            ack.delay = Span(self.first >> 48 << 32 | self.third >> 32);
+            (ack.sack.starts[2], ack.sack.lens[2]) = (0, 0);
         }
         ack
     }
@@ -221,10 +238,26 @@ mod tests {
         assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
         let sack = Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] };
         for sack in [sack, Sack::default()] {
-            let ack = Ack { next: u32::MAX, ece: true, sack };
+            let ack = Ack { next: u32::MAX, ece: true, sack, delay: Span::ZERO };
             let packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
             assert_eq!((packet.ack(), packet.epoch(), packet.hop), (ack, 3, AT_SENDER));
             assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
+        }
+    }
+
+    #[test]
+    fn a_delay_takes_the_place_of_the_third_block() {
+        let two = Sack { starts: [5, u32::MAX, 0], lens: [1, u16::MAX, 0] };
+        for (sack, kept) in
+            [(Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] }, two), (two, two), Default::default()]
+        {
+            for (ps, carried) in [(0, 0), (123_456_789_012_345, 123_456_789_012_345), (u64::MAX, (1 << 48) - 1)] {
+                let ack = Ack { next: 8, sack, ..Ack::default() };
+                let mut packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
+                packet.set_delay(Span(ps));
+                assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
+                assert_eq!((packet.epoch(), packet.class()), (3, 0));
+            }
         }
     }
 

@@ -4,10 +4,10 @@ use crate::calendar::{Calendar, Lane};
 use crate::event::{Announced, Data, Event, Packet};
 use crate::meter::GroupMeter;
 use crate::route::Route;
-use crate::scenario::FlowSpec;
+use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Network, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Ack, CongestionControl, Network, Receiver, Segment, Sender, TcpParams, Variant};
 use std::ops::Range;
 
 /// Hot state of one flow.
@@ -39,6 +39,8 @@ pub struct Connection {
     pub asked_at: Time,
     /// Its data, segments.
     pub size: u32,
+    /// When the transfer before it ended.
+    pub ended_at: Time,
 }
 
 /// What a flow's packets meet between its endpoints.
@@ -53,11 +55,15 @@ pub struct Group {
     pub tcp: TcpParams,
     pub variant: Variant,
     pub is_udp: bool,
+    /// The transfers of a client follow each other on one connection, which lasts.
+    pub keeps_connection: bool,
     /// What its packets carry, where they may.
     ecn: Ecn,
     class: u8,
     /// Packets carry the smoothed round-trip time.
     announces_rtt: bool,
+    /// ACKs carry the one-way delay of the segment that caused them.
+    measures_delay: bool,
     data_size: u16,
     syn_size: u16,
     ack_size: u16,
@@ -75,9 +81,11 @@ impl Group {
             tcp: spec.tcp,
             variant: spec.variant,
             is_udp: spec.traffic.is_udp(),
+            keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
             class: spec.class,
             announces_rtt: spec.rtt_notification,
+            measures_delay: spec.tcp.congestion_control == CongestionControl::Ledbat,
             data_size,
             syn_size,
             ack_size: spec.tcp.ack.0 as u16,
@@ -171,7 +179,7 @@ impl Flow {
             self.delivered += self.receiver.in_order() - before - syn;
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow, &ack, received, &mut path),
+            Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
             None => path.calendar.push(Lane::HEAP, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
         }
     }
@@ -180,14 +188,17 @@ impl Flow {
     #[cold]
     pub fn send_due_ack(&mut self, index: u32, now: Time, path: &mut Path) {
         if let Some((due, ack)) = self.receiver.take_due(now) {
-            self.send_ack(index, &ack, due, path);
+            self.send_ack(index, &ack, Span::ZERO, due, path);
         }
     }
 
     #[inline(always)]
-    fn send_ack(&self, index: u32, ack: &Ack, time: Time, path: &mut Path) {
+    fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
         let Path { group, route, .. } = *path;
-        let packet = Packet::of_ack(index, group.ack_size, route.first_back(), self.epoch, ack);
+        let mut packet = Packet::of_ack(index, group.ack_size, route.first_back(), self.epoch, ack);
+        if group.measures_delay {
+            packet.set_delay(delay);
+        }
         path.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
     }
 

@@ -9,7 +9,8 @@
 //!   link        a queue, its scheme, and the transmitter behind it
 //!   flow        a sender, a receiver and the delays between them
 //!   udp         sources of datagrams
-//!   client      web sessions and short transfers: who asks for what, and when
+//!   client      web sessions, short transfers, players: who asks for what, and when
+//!   video       a player of adaptive video: which bitrate, and what its viewer sees
 //!   histogram   percentiles at a nanosecond a sample
 //!   meter       what is measured at a link and at a group of flows
 //!   watch       how far a run has come, and how to stop it
@@ -33,10 +34,11 @@ mod route;
 pub mod scenario;
 mod trace;
 mod udp;
+mod video;
 mod watch;
 mod world;
 
-pub use result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable};
+pub use result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable, VideoResult};
 pub use scenario::{AqmChoice, Scenario};
 pub use trace::{Columns, Trace};
 pub use watch::Watch;

@@ -109,6 +109,9 @@ pub struct FlowResult {
     pub fct_p95: Option<f64>,
     /// 99th percentile.
     pub fct_p99: Option<f64>,
+    /// What the viewers of adaptive video have seen; only groups of that kind have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoResult>,
 }
 
 /// About the run itself.
@@ -174,6 +177,21 @@ impl RunResult {
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always serialise")
     }
+}
+
+/// What the viewers of a group have seen after the warm-up, all together.
+#[derive(Clone, Debug, Serialize)]
+pub struct VideoResult {
+    /// Segments asked for after the warm-up and complete.
+    pub segments: u64,
+    /// Mean of their bitrates, bit/s.
+    pub bitrate_mean: Option<f64>,
+    /// Times the bitrate changed from one segment to the next.
+    pub switches: u64,
+    /// Times the playback buffer ran empty; the wait for the first segment is none.
+    pub stalls: u64,
+    /// How long it was empty, s.
+    pub stall_time: f64,
 }
 
 fn in_order<S: serde::Serializer, T: Serialize>(items: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,7 +6,7 @@ mod setup;
 mod tests;
 
 use crate::calendar::{Calendar, Lane};
-use crate::client::Client;
+use crate::client::{Client, Peer};
 use crate::event::{AT_SENDER, Event, Packet};
 use crate::flow::{Access, Connection, Flow, Group, Path};
 use crate::link::{Link, Offered};
@@ -245,12 +245,11 @@ impl World<'_> {
         let takes = client.request_takes(self.routes.rtt(peer.route));
         let flow = match client.idle.pop() {
             Some(flow) => {
-                let sender = self.groups[peer.group as usize].sender(peer.phase);
-                self.flows[flow as usize].restart(sender);
+                self.renew(flow, peer);
                 flow
             }
             None => {
-                self.connections.push(Connection { client: index, asked_at: self.now, size });
+                self.connections.push(Connection { client: index, asked_at: self.now, size, ended_at: Time::ZERO });
                 self.add_flow(peer, self.connections.len() as u32 - 1)
             }
         };
@@ -258,6 +257,18 @@ impl World<'_> {
         (connection.asked_at, connection.size) = (self.now, size);
         self.schedule_request(index, next);
         self.calendar.push(Lane::HEAP, self.now + takes, Event::Open { flow });
+    }
+
+    /// An idle connection is to carry another transfer: with a fresh sender, or with the same where it is kept.
+    fn renew(&mut self, index: u32, peer: Peer) {
+        let group = &self.groups[peer.group as usize];
+        let flow = &mut self.flows[index as usize];
+        if group.keeps_connection {
+            let pause = self.now.since(self.connections[flow.connection as usize].ended_at);
+            flow.sender.resume(pause, self.now, &group.tcp);
+        } else {
+            flow.restart(group.sender(peer.phase));
+        }
     }
 
     /// A flow's application starts: with unlimited data, or with those of a transfer.
@@ -276,14 +287,17 @@ impl World<'_> {
     /// The last ACK of a transfer has come.
     fn end_transfer(&mut self, index: u32, connection: u32) {
         let flow = &self.flows[index as usize];
-        let &Connection { client, asked_at, .. } = &self.connections[connection as usize];
+        let Connection { client, asked_at, size, ended_at } = &mut self.connections[connection as usize];
+        let (client, asked_at, size) = (*client, *asked_at, *size);
+        *ended_at = self.now;
         let meter = &mut self.group_meters[flow.group as usize];
-        meter.ended.add(&flow.sender);
+        if !self.groups[flow.group as usize].keeps_connection {
+            meter.ended.add(&flow.sender);
+        }
         if asked_at >= self.warmup {
             let taken = self.now.since(asked_at);
             meter.completion.add(taken);
             if let Some(table) = &mut self.transfer_table {
-                let size = flow.receiver.in_order() - u32::from(self.groups[flow.group as usize].tcp.syn);
                 table.group.push(f64::from(flow.group));
                 table.start.push(asked_at.seconds());
                 table.size.push(f64::from(size));

@@ -2,9 +2,9 @@
 //! First in, first out and the accounts of each queue are asserted inside the engine, in debug builds, as here.
 
 use aqmlab_aqm::{Limit, Plan, entries};
-use aqmlab_core::Span;
-use aqmlab_sim::scenario::{LinkSpec, RateChanges, parse};
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, RunResult, Scenario, run};
+use aqmlab_core::{Rate, Span};
+use aqmlab_sim::scenario::{LinkSpec, RateChanges, Traffic, parse};
+use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, RunResult, Scenario, VideoResult, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::thread;
@@ -55,23 +55,27 @@ fn law(least: u32) -> impl Strategy<Value = String> {
     ]
 }
 
-/// How a group speaks TCP: variant, constants, ECN, announced round-trip times, ACKs that queue on some links.
+/// How a group speaks TCP: congestion control, variant, constants, ECN, announced round-trip times, ACKs that queue on some links.
 fn tcp() -> impl Strategy<Value = String> {
     let variant = prop_oneof!["reno", "newreno", "sack"];
+    let control = prop_oneof![
+        2 => prop_oneof!["ns2", "rfc"].prop_map(|profile| format!("profile = \"{profile}\"")),
+        1 => Just("congestion_control = \"cubic\"".to_string()),
+        1 => (1u32..200, 1u32..20)
+            .prop_map(|(ms, gain)| format!("congestion_control = \"ledbat\", target = \"{ms} ms\", gain = {gain}")),
+    ];
     let back = prop_oneof![
         2 => Just(Vec::new()),
         1 => prop::sample::subsequence(NAMES.to_vec(), 1..=3).prop_shuffle(),
     ];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (variant, prop_oneof!["ns2", "rfc"], 1u32..200, flags, back).prop_map(
-        |(variant, profile, window, (delayed, ecn, announce), back)| {
-            let back = if back.is_empty() { String::new() } else { format!("ack_path = {back:?}\n") };
-            format!(
-                "{back}ecn = {ecn}\nrtt_notification = {announce}\ntcp = {{ variant = \"{variant}\", \
-                 profile = \"{profile}\", window = \"{window} packets\", delayed_ack = {delayed} }}\n"
-            )
-        },
-    )
+    (variant, control, 1u32..200, flags, back).prop_map(|(variant, control, window, (delayed, ecn, announce), back)| {
+        let back = if back.is_empty() { String::new() } else { format!("ack_path = {back:?}\n") };
+        format!(
+            "{back}ecn = {ecn}\nrtt_notification = {announce}\ntcp = {{ variant = \"{variant}\", \
+                 {control}, window = \"{window} packets\", delayed_ack = {delayed} }}\n"
+        )
+    })
 }
 
 /// What a group sends, and how.
@@ -90,6 +94,13 @@ fn traffic() -> impl Strategy<Value = String> {
         1 => (1u32..6, law(0), 1u32..5, law(0), size(), tcp()).prop_map(|(pages, think, objects, gap, size, tcp)| {
             format!(
                 "kind = \"http\"\npages = {pages}\nthink_time = {think}\nobjects = {objects}\nobject_gap = {gap}\n{size}{tcp}"
+            )
+        }),
+        1 => (50u32..2000, 101u32..300, 1u32..20, 1u32..3, tcp()).prop_map(|(kbit, percent, tenths, segments, tcp)| {
+            format!(
+                "kind = \"video\"\nbitrates = [\"{kbit} kbit/s\", \"{} bit/s\"]\nsegment = \"{} ms\"\n\
+                 playback_buffer = \"{} ms\"\n{tcp}",
+                kbit * percent * 10, 100 * tenths, 100 * tenths * segments
             )
         }),
         1 => (1u32..60, size(), tcp())
@@ -194,6 +205,17 @@ fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &AqmChoice) -> f64 {
     if is_single { full } else { full.max(scenario.duration.seconds()) }
 }
 
+/// `duration` s of looking at most by each of `count` viewers.
+fn check_video(video: &VideoResult, ladder: &[Rate], count: u32, duration: f64) -> Result<(), TestCaseError> {
+    prop_assert_eq!(video.bitrate_mean.is_some(), video.segments > 0);
+    let (least, greatest) = (ladder[0].0, ladder[ladder.len() - 1].0);
+    prop_assert!(video.bitrate_mean.is_none_or(|mean| (least..=greatest).contains(&mean)), "{video:?}");
+    prop_assert!(video.switches <= video.segments + u64::from(count), "{video:?}");
+    prop_assert!((0.0..=f64::from(count) * duration).contains(&video.stall_time), "{video:?}");
+    prop_assert_eq!(video.stalls > 0, video.stall_time > 0.0);
+    Ok(())
+}
+
 fn check_flows(count: u32, least_delay: f64, flows: &FlowResult) -> Result<(), TestCaseError> {
     prop_assert_eq!(flows.count, count);
     prop_assert!(flows.marked <= flows.received);
@@ -244,6 +266,10 @@ proptest! {
             prop_assert_eq!(&spec.name, name);
             let links: f64 = spec.path.iter().map(|i| scenario.links[*i].delay.seconds()).sum();
             check_flows(spec.count(), links, flows)?;
+            prop_assert_eq!(flows.video.is_some(), matches!(spec.traffic, Traffic::Video(_)));
+            if let (Some(video), Traffic::Video(of)) = (&flows.video, &spec.traffic) {
+                check_video(video, &of.bitrates, spec.count(), scenario.duration.seconds())?;
+            }
         }
         check_flows(scenario.flows.iter().map(|spec| spec.count()).sum(), 0.0, &result.total)?;
         if scenario.warmup.0 == 0 {

@@ -224,8 +224,8 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
         (
             "tcp = \"newreno\"",
-            "tcp = \"cubic\"",
-            "flows.late.tcp: unknown choice \"cubic\"; known: reno, newreno, sack",
+            "tcp = \"westwood\"",
+            "flows.late.tcp: unknown choice \"westwood\"; known: reno, newreno, sack, cubic, ledbat",
         ),
         (
             "\"droptail\"",

@@ -1,5 +1,6 @@
-//! Acknowledgements: the cumulative number, the echo of a congestion mark, selective blocks.
+//! Acknowledgements: the cumulative number, the echo of a congestion mark, selective blocks, the one-way delay.
 
+use aqmlab_core::Span;
 use std::ops::Range;
 
 /// What an ACK tells its sender.
@@ -12,6 +13,9 @@ pub struct Ack {
     /// What has arrived beyond `next`, the block of the segment that caused this ACK first (RFC 2018); empty where
     /// there is none.
     pub sack: Sack,
+    /// One-way delay of the segment that caused this ACK, for senders that ask for it: it takes the room of the third
+    /// block. Zero where it is not measured.
+    pub delay: Span,
 }
 
 /// Up to three blocks of segments (RFC 2018).

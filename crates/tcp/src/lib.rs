@@ -5,7 +5,7 @@
 //!   ack        what an ACK says
 //!   sender     what every kind of recovery shares: window, sending, ECN, retransmission timer
 //!   recovery/  what a duplicate or partial ACK means: one file per kind, and SACK's scoreboard
-//!   cc         congestion control: how the window grows and shrinks
+//!   cc/        congestion control: how the window grows and shrinks; one file per law beyond Reno's
 //!   rtt        round-trip time estimator and retransmission timeout
 //!   receiver   reassembly and ACKs
 //!   seqset     which segments of a window are there, a bit each
@@ -23,6 +23,6 @@ pub mod sender;
 mod seqset;
 
 pub use ack::{Ack, Sack};
-pub use params::{EcnResponse, Profile, TcpParams, Variant};
+pub use params::{CongestionControl, EcnResponse, Profile, TcpParams, Variant};
 pub use receiver::Receiver;
 pub use sender::{Network, Segment, Sender};

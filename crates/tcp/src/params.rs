@@ -15,6 +15,18 @@ choice! {
 }
 
 choice! {
+    /// How the window grows, and what a congestion event leaves of it.
+    pub enum CongestionControl {
+        /// Slow start, congestion avoidance, halving (RFC 5681).
+        Reno = "reno",
+        /// The window is a cubic of the time since the last reduction, which leaves 0.7 of it (RFC 9438).
+        Cubic = "cubic",
+        /// The window follows the one-way delay: it keeps the queueing delay at `target` (RFC 6817).
+        Ledbat = "ledbat",
+    }
+}
+
+choice! {
     /// Where the constants come from.
     pub enum Profile {
         /// RFC 5681, 6298, 6582, 6928: the default.
@@ -25,7 +37,7 @@ choice! {
 }
 
 choice! {
-    /// What is halved at a loss.
+    /// What is halved at a loss (CUBIC: multiplied by 0.7).
     pub enum Halve {
         /// The window.
         Window = "window",
@@ -59,6 +71,12 @@ choice! {
 params! {
     /// TCP's constants. Defaults are those of the profile `rfc`.
     pub struct TcpParams {
+        /// How the window grows, and what a congestion event leaves of it.
+        congestion_control: CongestionControl = "reno", from "RFC 5681; RFC 9438; RFC 6817";
+        /// LEDBAT only: the queueing delay that it aims at.
+        target: Span = "100 ms" in "100 us" ..= "10 s", from "RFC 6817, section 2.5: at most 100 ms";
+        /// LEDBAT only: segments that the window grows by in a round trip without queueing.
+        gain: f64 = "1" in "0.01" ..= "100", from "RFC 6817, section 2.5: at most 1; RFC 7928, section 5.4: 10";
         /// Receiver's window, and the initial ssthresh.
         window: Packets = "1000000 packets" in "1 packet" ..= "1000000000 packets", from "RFC 5681: arbitrarily high";
         /// Initial window.
@@ -69,7 +87,7 @@ params! {
         limited_transmit: bool = "true", from "RFC 3042";
         /// Fast retransmit only once per window of data, so that duplicates of retransmitted segments do not trigger it.
         careful: bool = "true", from "RFC 6582, section 3.2; ns-2 (bugFix_)";
-        /// What is halved at a loss: the window or the data in flight.
+        /// What is halved at a loss (CUBIC: multiplied by 0.7): the window or the data in flight.
         halve: Halve = "flight", from "RFC 5681, eq. (4)";
         /// The ACK that ends fast recovery also opens the window, instead of only setting it to ssthresh.
         open_on_exit: bool = "false", from "RFC 5681, section 3.2, step 6";
@@ -99,6 +117,17 @@ params! {
         ack: Bytes = "40 B" in "1 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";
     }
     check |p| if p.min_rto <= p.max_rto { Ok(()) } else { Err("min_rto must not exceed max_rto".into()) };
+}
+
+impl CongestionControl {
+    /// What it sets, over the profile.
+    pub fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            CongestionControl::Reno | CongestionControl::Cubic => &[],
+            // RFC 6817, section 2.4.2: INIT_CWND
+            CongestionControl::Ledbat => &[("initial_window", "2 packets")],
+        }
+    }
 }
 
 impl Profile {

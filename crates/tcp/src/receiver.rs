@@ -3,7 +3,7 @@
 use crate::ack::{Ack, Sack};
 use crate::params::TcpParams;
 use crate::seqset::SeqSet;
-use aqmlab_core::Time;
+use aqmlab_core::{Span, Time};
 use std::ops::Range;
 
 /// One receiver. Acknowledges every segment, or every second one.
@@ -87,7 +87,7 @@ impl Receiver {
     fn ack(&self) -> Ack {
         let has_hole = self.sack && self.end > self.next;
         let sack = if has_hole { self.blocks() } else { Sack::default() };
-        Ack { next: self.next, ece: self.ece, sack }
+        Ack { next: self.next, ece: self.ece, sack, delay: Span::ZERO }
     }
 
     fn out_of_order(&mut self, seq: u32) {
@@ -129,7 +129,7 @@ impl Receiver {
 #[allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 mod tests {
     use super::*;
-    use aqmlab_core::{ParamSet, Span};
+    use aqmlab_core::ParamSet;
 
     /// A receiver whose segments come at intervals of a millisecond, neither marked nor answering a mark.
     struct Bench {

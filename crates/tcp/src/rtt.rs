@@ -107,6 +107,12 @@ impl Rtt {
         (self.smoothed > Span::ZERO).then_some(self.smoothed)
     }
 
+    /// The same; zero before the first sample.
+    #[inline]
+    pub fn smoothed(&self) -> Span {
+        self.smoothed
+    }
+
     /// Clock ticks crossed between two instants, at least 1.
     fn ticks(&self, from: Time, to: Time, clock: Span) -> f64 {
         let tick = |time: Time| (time.0 + self.phase.0) / clock.0;

@@ -1,7 +1,7 @@
 //! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
 use crate::ack::Ack;
-use crate::cc::Reno;
+use crate::cc::{Congestion, NewAck};
 use crate::params::{EcnResponse, TcpParams, Variant};
 use crate::recovery::Scoreboard;
 use crate::rtt::Rtt;
@@ -44,7 +44,7 @@ pub(crate) enum LastCut {
 /// One sender. Parameters are passed in: many senders share one set.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    pub(crate) cc: Reno,
+    pub(crate) cc: Congestion,
     pub(crate) rtt: Rtt,
     /// What SACKs have told; only [`Variant::Sack`] has one.
     pub(crate) scoreboard: Option<Box<Scoreboard>>,
@@ -71,7 +71,8 @@ pub struct Sender {
     pub(crate) recover: u32,
     /// No segment from here on exists; 0 before the first `open`.
     pub(crate) end: u32,
-    initial_window: f64,
+    /// The SYN has timed out.
+    syn_lost: bool,
     deadline: Time,
     retransmits: u32,
     timeouts: u32,
@@ -81,10 +82,9 @@ pub struct Sender {
 impl Sender {
     /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock.
     pub fn new(variant: Variant, params: &TcpParams, ecn: bool, clock_phase: Span) -> Self {
-        let initial_window = params.initial_window.0;
-        let cwnd = if params.syn { 1.0 } else { initial_window };
+        let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
         Self {
-            cc: Reno { cwnd, ssthresh: params.window.0.floor() },
+            cc: Congestion::new(cwnd, params.window.0.floor(), params),
             rtt: Rtt::new(params, clock_phase),
             scoreboard: (variant == Variant::Sack).then(Box::default),
             variant,
@@ -101,7 +101,7 @@ impl Sender {
             sent: 0,
             recover: 0,
             end: 0,
-            initial_window,
+            syn_lost: false,
             deadline: Time::NEVER,
             retransmits: 0,
             timeouts: 0,
@@ -114,6 +114,15 @@ impl Sender {
         let first = self.end.max(u32::from(params.syn));
         self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
         self.send_allowed(now, params, net, u32::MAX);
+    }
+
+    /// The application has more data after a pause in which all had been acknowledged; `open` follows. After more than
+    /// the retransmission timeout the window is the initial one at most (RFC 5681, section 4.1).
+    pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
+        if pause > self.rtt.timeout(params) {
+            self.cc.cwnd = self.cc.cwnd.min(self.initial_window(params));
+        }
+        self.cc.resume(now);
     }
 
     /// The application stops: nothing new is sent, what is outstanding still is until it is acknowledged.
@@ -249,7 +258,7 @@ impl Sender {
         self.last_cut == LastCut::Ecn && self.flight() > 0
     }
 
-    /// RFC 5681, section 3.2, steps 2 and 3: halve, resend the hole, count the segments that have left.
+    /// RFC 5681, section 3.2, steps 2 and 3: reduce the window, resend the hole, count the segments that have left.
     pub(crate) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         self.recover = self.sent;
         // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
@@ -278,6 +287,7 @@ impl Sender {
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
         let handshake_done = self.hole == 0 && params.syn;
+        let hole = self.hole;
         self.acknowledge(ack, now, params);
         let is_echo = ack.ece && self.ecn;
         self.echo_at_one &= is_echo;
@@ -288,12 +298,25 @@ impl Sender {
         }
         self.restart_timer(now, params);
         if handshake_done {
-            self.cc.cwnd = self.initial_window;
+            self.cc.cwnd = self.initial_window(params);
         } else if in_recovery && !params.open_on_exit {
             self.cc.cwnd = self.cc.ssthresh;
-        } else if !is_echo {
-            self.cc.on_ack();
+        } else if !is_echo || self.is_answered(ack.next, params) {
+            let (acked, flight, srtt) = (ack.next - hole, self.sent - hole, self.rtt.smoothed());
+            self.cc.on_ack(|| NewAck { acked, flight, delay: ack.delay, srtt, now }, params);
         }
+    }
+
+    /// A timeout has answered the marks of the data before `next`. Segments sent again carry no CWR, so the receiver goes
+    /// on echoing; the window must not wait for that (RFC 3168, section 6.1.2: once per window of data).
+    #[cold] // an echo
+    fn is_answered(&self, next: u32, params: &TcpParams) -> bool {
+        self.last_cut == LastCut::Timeout && next <= self.recover && params.ecn_response == EcnResponse::Rfc3168
+    }
+
+    /// RFC 5681, section 3.1: after a lost SYN, one segment.
+    fn initial_window(&self, params: &TcpParams) -> f64 {
+        if self.syn_lost { 1.0 } else { params.initial_window.0 }
     }
 
     /// Notes what is acknowledged; samples the round-trip time.
@@ -317,14 +340,14 @@ impl Sender {
     fn on_timeout(&mut self, params: &TcpParams) {
         self.timeouts += 1;
         if self.hole == 0 {
-            self.initial_window = 1.0; // RFC 5681, section 3.1: after a lost SYN, one segment
+            self.syn_lost = true;
         }
         let is_of_echoed_window = params.ecn_response == EcnResponse::Ns2 || self.hole < self.recover;
         if self.last_cut == LastCut::Ecn && is_of_echoed_window {
-            self.cc.cwnd = 1.0; // RFC 3168, section 6.1.2: ssthresh falls once per window of data
+            self.cc.collapse(); // RFC 3168, section 6.1.2: ssthresh falls once per window of data
         } else {
             // What recovery has sent beyond the lost window must not raise ssthresh (RFC 5681, eq. (4): no more than).
-            let answered = if self.hole < self.recover { (2.0 * self.cc.ssthresh) as u32 } else { u32::MAX };
+            let answered = if self.hole < self.recover { (self.cc.ssthresh / self.cc.kept()) as u32 } else { u32::MAX };
             self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
         }
         self.rtt.back_off(params);

@@ -2,6 +2,7 @@
 
 use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
+use super::tcp::read_tcp;
 use super::traffic::{read_law, read_traffic, required_law};
 use super::{Batch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
@@ -143,37 +144,6 @@ fn read_batch(flow: &mut Reader) -> Option<Batch> {
         return None;
     }
     Some(Batch { count: count?, start: start?, stop })
-}
-
-/// `tcp = "reno"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`.
-fn read_tcp(flow: &mut Reader) -> Option<(Profile, Variant, TcpParams)> {
-    let empty = Table::new();
-    let table = match flow.raw("tcp") {
-        None => &empty,
-        Some(Value::Table(table)) => table,
-        Some(Value::String(variant)) => {
-            let variant = Variant::parse(variant).map_err(|reason| flow.refuse("tcp", reason)).ok()?;
-            return Some((Profile::Rfc, variant, TcpParams::defaults()));
-        }
-        Some(other) => {
-            flow.refuse("tcp", format!("expected a variant or a table, found {}", kind(other)));
-            return None;
-        }
-    };
-    let path = flow.path("tcp");
-    let mut tcp = Reader::new(table, path.clone(), flow.found());
-    let profile = tcp.optional("profile").unwrap_or(Profile::Rfc);
-    let variant = tcp.optional("variant").unwrap_or(profile.default_variant());
-    let mut params = TcpParams::defaults();
-    let own: Vec<(&str, String)> = TcpParams::specs()
-        .iter()
-        .filter_map(|spec| tcp.raw(spec.name).map(|value| (spec.name, value)))
-        .map(|(name, value)| (name, scalar(value).unwrap_or_else(|| kind(value).to_string())))
-        .collect();
-    tcp.finish();
-    let pairs = own.iter().map(|(name, value)| (*name, value.as_str()));
-    params.read(&path, profile.settings().iter().copied().chain(pairs), flow.found());
-    Some((profile, variant, params))
 }
 
 /// What must hold between flows and the links they cross.

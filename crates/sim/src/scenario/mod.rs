@@ -7,6 +7,7 @@ mod read;
 mod reader;
 mod set;
 mod show;
+mod tcp;
 mod traffic;
 
 pub use law::Law;
@@ -137,6 +138,8 @@ pub enum Traffic {
     },
     /// Web sessions: each object of each page is a TCP transfer of its own.
     Http(Pages),
+    /// Players of adaptive video: each segment is a transfer on the player's one connection.
+    Video(Video),
     /// TCP transfers with Poisson arrivals.
     Short {
         /// Transfers that begin per second, over all hosts of the group.
@@ -165,6 +168,17 @@ pub struct Pages {
     pub request_round_trips: f64,
 }
 
+/// What a player of adaptive video chooses from, and how far ahead it fetches.
+#[derive(Clone, Debug)]
+pub struct Video {
+    /// The bitrates offered, ascending.
+    pub bitrates: Vec<Rate>,
+    /// Playing time of a segment.
+    pub segment: Span,
+    /// Playing time that is fetched ahead at most.
+    pub playback_buffer: Span,
+}
+
 impl Traffic {
     /// What a scenario calls it.
     pub fn kind(&self) -> &'static str {
@@ -173,8 +187,14 @@ impl Traffic {
             Traffic::UdpCbr { .. } => "udp-cbr",
             Traffic::UdpOnOff { .. } => "udp-onoff",
             Traffic::Http(_) => "http",
+            Traffic::Video(_) => "video",
             Traffic::Short { .. } => "short",
         }
+    }
+
+    /// It is transfers that clients ask for.
+    pub fn has_clients(&self) -> bool {
+        matches!(self, Traffic::Http(_) | Traffic::Video(_) | Traffic::Short { .. })
     }
 
     /// It goes over UDP.

@@ -104,6 +104,12 @@ impl Traffic {
                 vec![("rate_on", rate.text()), ("on", on.text()), ("off", off.text())]
             }
             Traffic::Short { arrivals, size } => vec![("arrivals", arrivals.text()), ("size", size.text())],
+            Traffic::Video(video) => {
+                let bitrates: Vec<String> = video.bitrates.iter().map(|rate| rate.text()).collect();
+                let times = [("segment", video.segment), ("playback_buffer", video.playback_buffer)];
+                let times = times.map(|(key, span)| (key.to_string(), json!(span.text())));
+                return times.into_iter().chain([("bitrates".to_string(), json!(bitrates))]).collect();
+            }
             Traffic::Http(laws) => vec![
                 ("pages", laws.pages.as_ref().map_or("no end".into(), |law| law.text())),
                 ("think_time", laws.think_time.text()),

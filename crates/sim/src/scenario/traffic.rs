@@ -1,13 +1,14 @@
 //! Reads what a group of flows sends.
 
 use super::law::{Drawn, Law};
-use super::reader::Reader;
-use super::{Pages, Traffic};
+use super::reader::{Reader, kind, scalar};
+use super::{Pages, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Frequency, Packets, Rate, Span};
+use aqmlab_core::{Frequency, Packets, Quantity, Rate, Span};
+use toml::Value;
 
 /// Kinds of traffic, as a scenario calls them.
-const KINDS: [&str; 5] = ["ftp", "udp-cbr", "udp-onoff", "http", "short"];
+const KINDS: [&str; 6] = ["ftp", "udp-cbr", "udp-onoff", "http", "video", "short"];
 
 /// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
 pub fn read_traffic(flow: &mut Reader) -> Option<Traffic> {
@@ -16,6 +17,7 @@ pub fn read_traffic(flow: &mut Reader) -> Option<Traffic> {
         Some("udp-cbr") => read_rate(flow, "rate").map(|rate| Traffic::UdpCbr { rate }),
         Some("udp-onoff") => read_on_off(flow),
         Some("http") => read_pages(flow).map(Traffic::Http),
+        Some("video") => read_video(flow).map(Traffic::Video),
         Some("short") => read_short(flow),
         Some(other) => {
             flow.refuse("kind", unknown("kind", other, &KINDS));
@@ -81,6 +83,49 @@ fn read_pages(flow: &mut Reader) -> Option<Pages> {
         return None;
     }
     Some(Pages { pages, think_time, think_after_page, objects, object_gap, size, request_round_trips })
+}
+
+fn read_video(flow: &mut Reader) -> Option<Video> {
+    let bitrates = read_bitrates(flow);
+    let segment = flow.optional("segment").or(Some(Span::from_seconds(4.0)));
+    let segment = flow.within("segment", segment, "100 ms", "60 s");
+    let buffer = flow.optional("playback_buffer").or(Some(Span::from_seconds(30.0)));
+    let playback_buffer = flow.within("playback_buffer", buffer, "100 ms", "3600 s");
+    let (bitrates, segment, playback_buffer) = (bitrates?, segment?, playback_buffer?);
+    if playback_buffer < segment {
+        let (buffer, segment) = (playback_buffer.text(), segment.text());
+        flow.refuse("playback_buffer", format!("\"{buffer}\" holds no segment, which takes \"{segment}\""));
+        return None;
+    }
+    Some(Video { bitrates, segment, playback_buffer })
+}
+
+/// A ladder of bitrates, from the least to the greatest.
+fn read_bitrates(flow: &mut Reader) -> Option<Vec<Rate>> {
+    const KEY: &str = "bitrates";
+    let read = |value: &Value| {
+        let text =
+            scalar(value).ok_or_else(|| format!("expected a rate such as \"3 Mbit/s\", found {}", kind(value)))?;
+        let legal = Rate(1e3)..=Rate(1e9);
+        let rate = Rate::parse(&text)?;
+        let refused = || format!("\"{}\" is out of range: must lie in 1 kbit/s ..= 1 Gbit/s", clip(&text));
+        if legal.contains(&rate) { Ok(rate) } else { Err(refused()) }
+    };
+    let ladder: Result<Vec<Rate>, String> = match flow.raw(KEY) {
+        None => Err("missing; write e.g. bitrates = [\"1 Mbit/s\", \"3 Mbit/s\", \"6 Mbit/s\"]".into()),
+        Some(Value::Array(values)) if !values.is_empty() => values.iter().map(read).collect(),
+        Some(Value::Array(_)) => Err("expected one bitrate or more, found an empty list".into()),
+        Some(other) => Err(format!("expected a list of rates, found {}", kind(other))),
+    };
+    let ladder = ladder.map_err(|reason| flow.refuse(KEY, reason)).ok()?;
+    if let Some(pair) = ladder.windows(2).find(|pair| pair[0] >= pair[1]) {
+        flow.refuse(
+            KEY,
+            format!("\"{}\" is not above \"{}\": list them from the least up", pair[1].text(), pair[0].text()),
+        );
+        return None;
+    }
+    Some(ladder)
 }
 
 fn read_short(flow: &mut Reader) -> Option<Traffic> {

@@ -1,10 +1,12 @@
 //! What a world has measured when its run is over.
 
 use super::{RunOptions, World};
+use crate::client::Client;
 use crate::flow::Flow;
 use crate::meter::{Counters, GroupMeter};
-use crate::result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, jain};
+use crate::result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
 use crate::trace::Trace;
+use crate::video::Seen;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
 
@@ -24,8 +26,9 @@ impl World<'_> {
         self.group_meters.iter().for_each(|meter| all.merge(meter));
         let counters: Vec<Counters> = (0..self.groups.len()).map(|group| self.measured(group)).collect();
         let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
-        let flows = flows.map(|((spec, shares), (meter, counters))| {
-            (spec.name.clone(), flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters))
+        let flows = flows.enumerate().map(|(group, ((spec, shares), (meter, counters)))| {
+            let result = flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters);
+            (spec.name.clone(), FlowResult { video: self.video(group), ..result })
         });
         let result = RunResult {
             schema: 1,
@@ -82,7 +85,7 @@ impl World<'_> {
         let of_group = || self.flows.iter().filter(move |flow| flow.group as usize == group);
         let clients = || self.clients.iter().filter(move |client| client.peer.group as usize == group);
         if clients().next().is_none() {
-            let before = self.scenario.flows[..group].iter().filter(|spec| crate::client::laws_of(spec).is_none());
+            let before = self.scenario.flows[..group].iter().filter(|spec| !spec.traffic.has_clients());
             let first: u32 = before.map(|spec| spec.count()).sum();
             return of_group()
                 .zip(&self.always_active[first as usize..])
@@ -107,9 +110,10 @@ impl World<'_> {
     pub(super) fn counters(&self, group: usize) -> Counters {
         let mut counters = self.group_meters[group].ended;
         let of_group = self.flows.iter().filter(|flow| flow.group as usize == group);
-        // A finished transfer was counted when it ended.
+        // A finished transfer was counted when it ended, unless its sender goes on.
+        let goes_on = self.groups[group].keeps_connection;
         of_group
-            .filter(|flow| flow.connection == Flow::NO_CONNECTION || !flow.sender.is_done())
+            .filter(|flow| goes_on || flow.connection == Flow::NO_CONNECTION || !flow.sender.is_done())
             .for_each(|f| counters.add(&f.sender));
         counters
     }
@@ -122,6 +126,21 @@ impl World<'_> {
             timeouts: now.timeouts - before.timeouts,
             ecn_reductions: now.ecn_reductions - before.ecn_reductions,
         }
+    }
+
+    /// What the viewers of a group have seen, if they are any.
+    fn video(&self, group: usize) -> Option<VideoResult> {
+        let clients = self.clients.iter().filter(|client| client.peer.group as usize == group);
+        let mut seen = clients.filter_map(Client::player).map(|player| player.seen_by(self.now)).peekable();
+        seen.peek()?;
+        let all = seen.fold(Seen::default(), Seen::plus);
+        Some(VideoResult {
+            segments: all.segments,
+            bitrate_mean: (all.segments > 0).then(|| all.bitrates / all.segments as f64),
+            switches: all.switches,
+            stalls: all.stalls,
+            stall_time: all.stall_time.seconds(),
+        })
     }
 
     fn flow_table(&self, shares: &[Vec<Share>]) -> FlowTable {
@@ -171,6 +190,7 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         fct_p50: completion.quantile(0.5),
         fct_p95: completion.quantile(0.95),
         fct_p99: completion.quantile(0.99),
+        video: None,
     }
 }
 

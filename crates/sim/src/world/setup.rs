@@ -2,7 +2,7 @@
 
 use super::{RunOptions, World};
 use crate::calendar::{Calendar, Lane};
-use crate::client::{Client, Peer, laws_of};
+use crate::client::{Client, Peer};
 use crate::event::Event;
 use crate::flow::{Flow, Group};
 use crate::link::Link;
@@ -126,8 +126,9 @@ impl<'a> World<'a> {
 
     fn add_member(&mut self, member: Member) {
         let active = member.stop.is_none_or(|stop| member.start < stop);
-        if let Some(laws) = laws_of(member.spec) {
-            let mut client = Client::new(laws, member.i, member.peer(), member.stops_at(), member.stream("client"));
+        let Member { spec, i, .. } = member;
+        let (peer, stops_at) = (member.peer(), member.stops_at());
+        if let Some(mut client) = Client::new(spec, i, peer, stops_at, self.warmup, member.stream("client")) {
             let first = client.first(member.start).filter(|_| active);
             self.clients.push(client);
             self.schedule_request(self.clients.len() as u32 - 1, first);

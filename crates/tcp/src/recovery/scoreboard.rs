@@ -125,7 +125,7 @@ mod tests {
     fn ack(next: u32, blocks: &[std::ops::Range<u32>]) -> Ack {
         let mut sack = Sack::default();
         blocks.iter().for_each(|block| sack.push(block.clone()));
-        Ack { next, ece: false, sack }
+        Ack { next, sack, ..Ack::default() }
     }
 
     #[test]

@@ -1,0 +1,207 @@
+//! Congestion controls and players of video: how scenarios name them, and what they do to a link.
+
+use aqmlab_core::Quantity;
+use aqmlab_sim::scenario::parse;
+use aqmlab_sim::{FlowResult, LinkResult, RunOptions, Scenario, VideoResult, run};
+use aqmlab_tcp::{CongestionControl, Variant};
+
+/// One link and what crosses it.
+fn text(link: &str, flows: &str) -> String {
+    format!("schema = 1\nduration = \"100 s\"\nwarmup = \"20 s\"\n[[links]]\n{link}\n{flows}")
+}
+
+fn scenario(link: &str, flows: &str) -> Scenario {
+    parse(&text(link, flows), "senders", &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// The link, and each group of flows.
+fn measure(link: &str, flows: &str) -> (LinkResult, Vec<FlowResult>) {
+    let scenario = scenario(link, flows);
+    let result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    (result.links[0].1.clone(), result.flows.into_iter().map(|(_, flows)| flows).collect())
+}
+
+/// A bulk flow over `rtt` whose TCP is this.
+fn bulk(name: &str, rtt: &str, tcp: &str) -> String {
+    format!("[[flows]]\nname = \"{name}\"\nrtt = \"{rtt}\"\ntcp = {tcp}\n")
+}
+
+const LBE: &str = "{ congestion_control = \"ledbat\", target = \"5 ms\", gain = 10 }";
+
+#[test]
+fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
+    let read = |tcp: &str| {
+        let flow = &scenario("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &bulk("a", "9 ms", tcp)).flows[0];
+        (flow.variant, flow.tcp.congestion_control, flow.tcp.initial_window.text(), flow.tcp.target.text())
+    };
+    let of = |variant, control, window: &str, target: &str| (variant, control, window.to_string(), target.to_string());
+    for (tcp, expected) in [
+        ("\"reno\"", of(Variant::Reno, CongestionControl::Reno, "10 packets", "100 ms")),
+        ("\"sack\"", of(Variant::Sack, CongestionControl::Reno, "10 packets", "100 ms")),
+        ("{}", of(Variant::NewReno, CongestionControl::Reno, "10 packets", "100 ms")),
+        ("\"cubic\"", of(Variant::Sack, CongestionControl::Cubic, "10 packets", "100 ms")),
+        ("{ congestion_control = \"cubic\" }", of(Variant::Sack, CongestionControl::Cubic, "10 packets", "100 ms")),
+        (
+            "{ congestion_control = \"cubic\", variant = \"newreno\" }",
+            of(Variant::NewReno, CongestionControl::Cubic, "10 packets", "100 ms"),
+        ),
+        ("\"ledbat\"", of(Variant::Sack, CongestionControl::Ledbat, "2 packets", "100 ms")),
+        (LBE, of(Variant::Sack, CongestionControl::Ledbat, "2 packets", "5 ms")),
+        (
+            "{ congestion_control = \"ledbat\", initial_window = \"4 packets\" }",
+            of(Variant::Sack, CongestionControl::Ledbat, "4 packets", "100 ms"),
+        ),
+    ] {
+        assert_eq!(read(tcp), expected, "{tcp}");
+    }
+}
+
+#[test]
+fn contradictions_are_refused_with_a_reason() {
+    for (tcp, expected) in [
+        ("\"cubik\"", "flows.a.tcp: unknown choice \"cubik\"; did you mean \"cubic\"?"),
+        (
+            "{ congestion_control = \"vegas\" }",
+            "flows.a.tcp.congestion_control: unknown choice \"vegas\"; known: reno, cubic, ledbat",
+        ),
+        ("{ variant = \"cubic\" }", "flows.a.tcp.variant: unknown choice \"cubic\"; known: reno, newreno, sack"),
+        (
+            "{ congestion_control = \"cubic\", profile = \"ns2\" }",
+            "flows.a.tcp.congestion_control: \"cubic\" is not in profile \"ns2\", which has \"reno\" only",
+        ),
+        (
+            "{ target = \"5 ms\" }",
+            "flows.a.tcp.target: belongs to congestion_control = \"ledbat\"; here it is \"reno\"",
+        ),
+        (
+            "{ congestion_control = \"cubic\", gain = 2 }",
+            "flows.a.tcp.gain: belongs to congestion_control = \"ledbat\"",
+        ),
+        ("{ congestion_control = \"ledbat\", target = \"0 ms\" }", "flows.a.tcp.target: \"0 ms\" is out of range"),
+    ] {
+        let text = text("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &bulk("a", "9 ms", tcp));
+        let found = parse(&text, "senders", &[]).expect_err("is refused").to_string();
+        assert!(found.contains(expected), "{tcp}\n  gives:    {found}\n  expected: {expected}");
+    }
+}
+
+#[test]
+fn video_that_cannot_be_is_refused() {
+    for (keys, expected) in [
+        ("", "flows.v.bitrates: missing; write e.g. bitrates = ["),
+        ("bitrates = []", "flows.v.bitrates: expected one bitrate or more"),
+        ("bitrates = \"1 Mbit/s\"", "flows.v.bitrates: expected a list of rates, found text"),
+        ("bitrates = [\"1 Mbit/s\", \"3\"]", "flows.v.bitrates: \"3\" has no unit"),
+        ("bitrates = [\"1 bit/s\"]", "flows.v.bitrates: \"1 bit/s\" is out of range"),
+        ("bitrates = [\"2 Mbit/s\", \"1 Mbit/s\"]", "flows.v.bitrates: \"1 Mbit/s\" is not above \"2 Mbit/s\""),
+        ("bitrates = [\"1 Mbit/s\"]\nsegment = \"0 s\"", "flows.v.segment: \"0 s\" is out of range"),
+        (
+            "bitrates = [\"1 Mbit/s\"]\nplayback_buffer = \"3 s\"",
+            "flows.v.playback_buffer: \"3 s\" holds no segment, which takes \"4 s\"",
+        ),
+        ("bitrates = [\"1 Mbit/s\"]\nsize = 3", "flows.v.size: unknown key \"size\""),
+    ] {
+        let video = format!("[[flows]]\nname = \"v\"\nkind = \"video\"\nrtt = \"9 ms\"\n{keys}");
+        let text = text("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &video);
+        let found = parse(&text, "senders", &[]).expect_err("is refused").to_string();
+        assert!(found.contains(expected), "{keys}\n  gives:    {found}\n  expected: {expected}");
+    }
+}
+
+const FAST: &str = "rate = \"100 Mbit/s\"\nbuffer = \"1 bdp\"";
+const SLOW: &str = "rate = \"10 Mbit/s\"\nbuffer = \"200 packets\"";
+
+#[test]
+fn one_cubic_flow_fills_a_fast_long_link() {
+    // A window is reduced to 0.7; a buffer of 0.43 BDP is what it takes for the link to stay busy.
+    let (link, flows) = measure(FAST, &bulk("cubic", "100 ms", "\"cubic\""));
+    assert!(link.utilisation > 0.99 && link.dropped > 0, "{} {}", link.utilisation, link.dropped);
+    assert_eq!(flows[0].timeouts, 0);
+    // With a tenth of a BDP the window falls to 0.77 of what fills the path, and soon is back near it.
+    let (link, _) = measure(&FAST.replace("1 bdp", "0.1 bdp"), &bulk("cubic", "100 ms", "\"cubic\""));
+    assert!((0.9..0.99).contains(&link.utilisation), "{}", link.utilisation);
+}
+
+#[test]
+fn marks_reduce_a_cubic_window_without_losses() {
+    let (link, flows) =
+        measure(&format!("{FAST}\naqm = \"codel\""), &format!("{}ecn = true\n", bulk("a", "50 ms", "\"cubic\"")));
+    assert_eq!((link.dropped, flows[0].retransmits, flows[0].timeouts), (0, 0, 0));
+    assert!(flows[0].ecn_reductions > 5 && link.utilisation > 0.9, "{} {}", flows[0].ecn_reductions, link.utilisation);
+}
+
+#[test]
+fn cubic_takes_more_than_reno_where_the_path_is_long_and_fast() {
+    let flows = format!("{}{}", bulk("cubic", "100 ms", "\"cubic\""), bulk("reno", "100 ms", "\"sack\""));
+    let (_, shares) = measure(FAST, &flows);
+    assert!(shares[0].goodput > 2.0 * shares[1].goodput, "{} {}", shares[0].goodput, shares[1].goodput);
+}
+
+#[test]
+fn ledbat_alone_keeps_the_queueing_delay_at_its_target() {
+    for (tcp, seconds) in [(LBE, 0.005), ("{ congestion_control = \"ledbat\", target = \"50 ms\" }", 0.05)] {
+        let (link, flows) = measure(SLOW, &bulk("lbe", "40 ms", tcp));
+        let delay = link.queue_delay_mean.unwrap();
+        assert!((delay / seconds - 1.0).abs() < 0.15, "{delay} s, target {seconds} s");
+        assert!(link.utilisation > 0.99 && link.dropped == 0, "{}", link.utilisation);
+        assert_eq!(flows[0].retransmits, 0);
+    }
+}
+
+#[test]
+fn ledbat_yields_to_reno_and_takes_what_it_leaves() {
+    let flows = format!("{}{}stop = \"60 s\"\n", bulk("lbe", "40 ms", LBE), bulk("reno", "40 ms", "\"sack\""));
+    let (link, shares) = measure(SLOW, &flows);
+    // 80 s are measured, half of them with Reno: LEDBAT has about half of the whole.
+    let share = shares[0].goodput / (shares[0].goodput + shares[1].goodput);
+    assert!((0.42..0.53).contains(&share), "{share}");
+    assert!(link.utilisation > 0.98, "{}", link.utilisation);
+    let (_, shares) = measure(SLOW, &flows.replace("stop = \"60 s\"\n", ""));
+    assert!(shares[0].goodput < 0.05 * shares[1].goodput, "{} {}", shares[0].goodput, shares[1].goodput);
+}
+
+/// One player on a link with room for all that comes, and what it saw in 80 s.
+fn watch(rate: &str, keys: &str) -> VideoResult {
+    let link = format!("rate = \"{rate}\"\nbuffer = \"2000 packets\"");
+    let video =
+        "[[flows]]\nkind = \"video\"\nrtt = \"20 ms\"\nbitrates = [\"400 kbit/s\", \"1 Mbit/s\", \"3 Mbit/s\"]\n";
+    measure(&link, &format!("{video}{keys}")).1.remove(0).video.expect("it is video")
+}
+
+#[test]
+fn a_player_takes_the_bitrate_that_the_link_carries() {
+    // Of 10 Mbit/s 8 are safe, of 3 Mbit/s 2.3 after headers, of 1 Mbit/s 0.8.
+    for (rate, bitrate) in [("10 Mbit/s", 3e6), ("3 Mbit/s", 1e6), ("1 Mbit/s", 4e5)] {
+        let seen = watch(rate, "tcp = \"cubic\"\n");
+        assert_eq!((seen.bitrate_mean, seen.switches, seen.stalls), (Some(bitrate), 0, 0), "{rate}");
+        // The buffer is full, and a segment follows each 4 s.
+        assert!((19..=21).contains(&seen.segments), "{rate}: {}", seen.segments);
+    }
+}
+
+#[test]
+fn a_link_below_the_least_bitrate_stalls() {
+    // 4 s of 400 kbit/s are 200 packets of 1040 B: 5.547 s at 300 kbit/s, and a round trip of 20 ms and the first
+    // packet's ACK and transmission before the next begins.
+    let seen = watch("300 kbit/s", "");
+    let cycle = 5.547 + 0.02 + 0.001;
+    assert!((seen.stall_time / 80.0 / (1.0 - 4.0 / cycle) - 1.0).abs() < 0.05, "{}", seen.stall_time);
+    assert!((13..=14).contains(&seen.segments) && seen.stalls >= 13, "{seen:?}");
+}
+
+#[test]
+fn a_player_that_has_stopped_sees_nothing_more() {
+    let seen = watch("300 kbit/s", "stop = \"30 s\"\n");
+    assert!(seen.stall_time < 10.0 && seen.segments <= 3, "{seen:?}");
+}
+
+#[test]
+fn the_segments_of_a_player_share_one_connection() {
+    let link = "rate = \"10 Mbit/s\"\nbuffer = \"2000 packets\"";
+    let video = "[[flows]]\nkind = \"video\"\nrtt = \"100 ms\"\nbitrates = [\"1 Mbit/s\"]\nstart = \"21 s\"\n";
+    let (_, flows) = measure(link, video);
+    // The first segment alone has a handshake, a round trip of 100 ms; after a pause all begin with the initial window.
+    assert_eq!(flows[0].transfers, flows[0].video.as_ref().unwrap().segments);
+    let spread = flows[0].fct_p99.unwrap() - flows[0].fct_p50.unwrap();
+    assert!((0.09..0.11).contains(&spread), "{spread}");
+}

@@ -10,6 +10,17 @@ import pytest
 COMMAND = Path(sysconfig.get_path("scripts")) / "aqmlab"
 SMALL = Path(__file__).parent / "small.toml"
 
+BASIC = """
+schema = 1
+title = "Small"
+scenarios = ["small.toml"]
+aqms = ["droptail", { name = "pi", w = ["85 Hz", "170 Hz"] }]
+seeds = 2
+[set]
+links.bottleneck.rate = ["5 Mbit/s", "10 Mbit/s"]
+"""
+"""An experiment of 12 runs."""
+
 Aqmlab = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -33,3 +44,11 @@ def aqmlab(tmp_path: Path) -> Aqmlab:
         )
 
     return call
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a small scenario and an experiment about it: 1 x 2 x 3 x 2 = 12 runs."""
+    (tmp_path / "small.toml").write_text(SMALL.read_text())
+    (tmp_path / "e.toml").write_text(BASIC)
+    return tmp_path

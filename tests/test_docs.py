@@ -53,7 +53,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path: Path, page: Path, results: Path) -> Path:
     """A folder with the files that the pages show; results/ is there unless the page makes it."""
     examples = "".join([*blocks(page, "console"), *blocks(page, "python")])
-    if not re.search(r"\bsweep\b.*\bresults\b", examples):
+    if not re.search(r"\bgains\.toml\b.*\bresults\b", examples):
         shutil.copytree(results, tmp_path / "results")
     return show(tmp_path)
 

@@ -12,12 +12,13 @@ PACKAGE = Path(aqmlab.__file__).parent
 
 LAYERS = [
     {"_core"},
-    {"names", "metrics", "statistics", "files"},
-    {"catalogue", "scenario", "study", "results", "stability", "traces", "store"},
+    {"names", "metrics", "statistics", "files", "lock", "columns"},
+    {"catalogue", "scenario", "study", "results", "stability", "traces", "store", "grid"},
     {"batch", "own"},
     {"comparison", "executors"},
     {"experiments", "measured"},
-    {"charts", "claims", "plan"},
+    {"charts", "claims", "plan", "dispatch"},
+    {"warmup"},
     {"reproduction", "sweeps"},
     {"plots", "findings"},
     {"sweep_figures", "sweep_tables", "pages"},

@@ -1,13 +1,15 @@
 """Means, intervals and branches against values worked out by hand."""
 
-from math import exp, sqrt
+from math import exp, log, sqrt
+from random import Random
+from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aqmlab.metrics import LINK_METRICS
-from aqmlab.statistics import branches, more_seeds, paired, rank, summarise
+from aqmlab.statistics import branches, holm, more_seeds, mser, paired, rank, summarise
 
 
 def test_one_value_has_no_interval() -> None:
@@ -130,3 +132,43 @@ def test_too_few_to_rank() -> None:
 )
 def test_more_seeds(values: list[float], share: float, most: int, wanted: int) -> None:
     assert more_seeds(values, share, most) == wanted
+
+
+def test_holm_by_hand() -> None:
+    # 4 x 0.01, 3 x 0.02, then 2 x 0.03 and 1 x 0.04, none below the one before
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+TRANSIENT = [4.0, 2, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]
+"""With d left out: 14.917/144 = 0.1036, 4.545/121 = 0.0376, 2.5/100 = 0.0250, 2.222/81 = 0.0274, 2/64 = 0.0313, ..."""
+
+
+def test_mser_by_hand() -> None:
+    times = [0.5 * (i + 1) for i in range(60)]
+    assert mser(times, TRANSIENT, batch=1) == 1.0
+    assert mser(times, [value for value in TRANSIENT for _ in range(5)]) == 5.0  # two batches of five
+    assert mser(times, [7.0] * 60) == 0.0
+
+
+def test_mser_does_not_trust_the_end_of_a_run() -> None:
+    times = [float(i) for i in range(200)]
+    assert mser(times, times) is None  # a ramp never settles
+    assert mser(times, [*TRANSIENT[:4], 5.0]) is None
+    quiet = [10.0] * 10 + [0.0, 1.0] * 43 + [0.5] * 4  # the last four agree by chance
+    assert mser(times, quiet, batch=1) == 9.0
+
+
+@pytest.mark.parametrize(("a", "bias"), [(0.8, 50.0), (0.95, 50.0), (0.99, 100.0)])
+def test_mser_finds_a_known_transient(a: float, bias: float) -> None:
+    """AR(1), x' = a x + e, begun at `bias`, which falls as a^t to the lasting deviation 1/sqrt(1 - a^2)."""
+    passed = log(bias * sqrt(1 - a * a)) / -log(a)
+    random, n, found = Random(1), 4000, []
+    for _ in range(15):
+        x, values = bias, []
+        for _ in range(n):
+            values.append(x)
+            x = a * x + random.gauss(0, 1)
+        found.append(mser(list(range(n)), values) or 0.0)
+    assert passed / 2 <= median(found) <= 3 * passed

@@ -1,63 +1,15 @@
 """A sweep: what an experiment asks for, that nothing finished is lost or done twice, and what its numbers say."""
 
-import errno
 import json
-import os
-import random
-import signal
-import socket
-import subprocess
-import sys
-import sysconfig
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import re
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 
 import aqmlab as lab
-from aqmlab import plan, sweeps
-from conftest import COMMAND, SMALL, Aqmlab
-
-BASIC = """
-schema = 1
-title = "Small"
-scenarios = ["small.toml"]
-aqms = ["droptail", { name = "pi", w = ["85 Hz", "170 Hz"] }]
-seeds = 2
-[set]
-links.bottleneck.rate = ["5 Mbit/s", "10 Mbit/s"]
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a small scenario and an experiment about it: 1 x 2 x 3 x 2 = 12 runs."""
-    (tmp_path / "small.toml").write_text(SMALL.read_text())
-    write(tmp_path, BASIC)
-    return tmp_path
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "e.toml"
-    path.write_text(text)
-    return path
-
-
-def sweep(folder: Path, out: str = "out", **options: object) -> sweeps.Sweep:
-    return sweeps.sweep(folder / "e.toml", folder / out, **options)  # type: ignore[arg-type]
-
-
-def table(folder: Path, out: str = "out") -> bytes:
-    return (folder / out / "runs.parquet").read_bytes()
-
-
-def stored(out: Path) -> list[str]:
-    """The keys of all stored runs; one that was done twice is there twice."""
-    return [key for path in (out / "parts").glob("*.parquet") for key in parquet.read_table(path)["key"].to_pylist()]
-
+from aqmlab import _core, plan, sweeps
+from conftest import BASIC, SMALL, Aqmlab
+from sweeping import sweep, table, write
 
 # The experiment file
 
@@ -171,6 +123,7 @@ def test_the_table_has_what_single_runs_have(folder: Path) -> None:
     row = frame[(frame["aqm"] == "pi:w=85 Hz") & (frame["set.links.bottleneck.rate"] == "5 Mbit/s")].iloc[1]
     run = lab.run(folder / "small.toml", "pi:w=85Hz", 2, set={"links.bottleneck.rate": "5 Mbit/s"})
     assert (row["seed"], row["pi.w"], row["scenario"], row["link"]) == (2, "85 Hz", "small", "bottleneck")
+    assert (row["pi.w (Hz)"], row["set.links.bottleneck.rate (bit/s)"]) == (85.0, 5e6)
     assert row["links.bottleneck.queue_mean"] == run.links["bottleneck"].queue_mean
     assert row["links.bottleneck.drops.overflow"] == run.links["bottleneck"].drops["overflow"]
     assert row["flows.ftp.goodput"] == run.flows["ftp"].goodput
@@ -270,207 +223,60 @@ def test_precision_adds_the_same_seeds_whatever_happened_before(folder: Path) ->
     assert table(folder) == table(folder, "whole")
 
 
-# Bad ends
-
-BROKEN = """
-import aqmlab
-
-class Broken(aqmlab.Aqm):
-    '''Breaks down.'''
-
-    def on_enqueue(self, packet, queue):
-        raise ValueError("boom")
-"""
+# What a run is known by
 
 
-def test_a_run_that_fails_loses_no_other(aqmlab: Aqmlab, folder: Path) -> None:
-    (folder / "broken.py").write_text(BROKEN)
-    write(folder, BASIC.replace('"droptail"', '"broken.py", "droptail"'))
-    answer = aqmlab("sweep", "e.toml", "--out", "out")
-    assert answer.returncode == 1
-    assert answer.stderr.count("boom") == 4
-    assert "small, links.bottleneck.rate=5 Mbit/s, broken, seed 1: " in answer.stderr
-    frame = lab.load_experiment(folder / "out")
-    assert dict(frame["state"].value_counts()) == {"done": 12, "failed": 4}
-    assert (folder / "out" / "schemes" / "broken.py").read_text() == BROKEN
-    (folder / "broken.py").write_text(BROKEN.replace('raise ValueError("boom")', "return False"))
-    again = json.loads(aqmlab("sweep", "e.toml", "--out", "out", "--resume", "--json").stdout)
-    assert (again["done_now"], again["failures"]) == (4, [])
+def test_the_sources_of_the_engine_are_part_of_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [before, *_] = plan.read(folder / "e.toml").runs()
+    plan._engine.cache_clear()
+    monkeypatch.setattr("aqmlab._core.source", lambda: "another")
+    [after, *_] = plan.read(folder / "e.toml").runs()
+    plan._engine.cache_clear()
+    assert before.key != after.key
 
 
-def test_a_damaged_file_is_named_and_costs_only_its_runs(aqmlab: Aqmlab, folder: Path) -> None:
-    sweep(folder, jobs=1)
-    whole = table(folder)
-    part = max((folder / "out" / "parts").iterdir(), key=lambda path: path.stat().st_size)
-    lost = parquet.read_table(part).num_rows
-    part.write_bytes(part.read_bytes()[:-100])
-    answer = aqmlab("sweep", "e.toml", "--out", "out", "--resume")
-    assert answer.returncode == 1
-    assert part.name in answer.stderr
-    assert "delete it" in answer.stderr
-    assert "Traceback" not in answer.stderr
-    with pytest.raises(lab.StoreError, match=part.name):
-        lab.load_experiment(folder / "out")
-    part.unlink()
-    assert sweep(folder, resume=True).done_now == lost
-    assert table(folder) == whole
+def test_the_engine_knows_its_sources() -> None:
+    """FNV-1a over all Rust sources by name: two builds of the same files have the same key. If it fails: make build."""
+    root = Path(__file__).parent.parent
+    crates = [root / "crates" / name for name in ("core", "aqm", "tcp", "sim", "python")]
+    files = [root / "Cargo.toml", root / "Cargo.lock", *(crate / "Cargo.toml" for crate in crates)]
+    files += [file for crate in crates for file in (crate / "src").rglob("*.rs")]
+    value = 0xCBF29CE484222325
+    for name, file in sorted((file.relative_to(root).as_posix(), file) for file in files):
+        for byte in name.encode() + b"\0" + file.read_bytes().replace(b"\r", b"") + b"\0":
+            value = (value ^ byte) * 0x100000001B3 % 2**64
+    assert _core.source() == f"{value:016x}"
 
 
-def test_a_disk_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep(folder, "whole")
-    room = iter([True] * 5)  # experiment, scenario, environment, plan and one batch
-
-    def fsync(_: int) -> None:
-        if not next(room, False):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as full:
-        full.setattr(os, "fsync", fsync)
-        with pytest.raises(lab.StoreError, match=r"No space left on device.*--resume"):
-            sweep(folder, jobs=1)
-    kept = len(stored(folder / "out"))
-    assert 0 < kept < 12
-    assert not list((folder / "out").rglob("*.part"))
-    assert sweep(folder, resume=True).done_now == 12 - kept
-    assert table(folder) == table(folder, "whole")
+def test_the_environment_says_what_was_run(folder: Path) -> None:
+    sweep(folder)
+    [session] = json.loads((folder / "out" / "environment.json").read_text())
+    assert session["commit"] == "unknown" or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", session["commit"])
+    assert (session["source"], session["aqmlab"]) == (_core.source(), lab.__version__)
 
 
-LONG = """
-schema = 1
-title = "Long enough to be stopped"
-scenarios = ["small.toml"]
-aqms = ["droptail", "pi", "red"]
-seeds = 80
-[set]
-duration = "200 s"
-"""
+@pytest.mark.parametrize(
+    ("given", "columns"),
+    [
+        ('{ name = "pi", w = "0.1 kHz" }', {"pi.w": "0.1 kHz", "pi.w (Hz)": 100.0}),
+        ('{ name = "red", gentle = true }', {"red.gentle": "true"}),
+        ('"pie:target=20ms,t_update=15 ms"', {"pie.target": "20ms", "pie.target (s)": 0.02, "pie.t_update (s)": 0.015}),
+    ],
+)
+def test_values_are_there_as_given_and_as_numbers(folder: Path, given: str, columns: dict[str, object]) -> None:
+    write(folder, f'schema = 1\nscenarios = ["small.toml"]\naqms = [{given}]')
+    [run] = plan.read(folder / "e.toml").runs()
+    found = {name: value for name, value in run.labels().items() if "." in name}
+    assert found.items() >= columns.items()
+    assert not [name for name in found if name.startswith("red.gentle (")]
 
 
-def start(folder: Path, *options: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [str(COMMAND), "sweep", "e.toml", "--out", "out", "--json", *options],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread runs here
-    )
-
-
-def wait_for_more(process: "subprocess.Popen[str]", out: Path, before: int) -> None:
-    """Return once more than `before` batches are stored, or the process has ended."""
-    for _ in range(6000):
-        if process.poll() is not None or len(list((out / "parts").glob("[!.]*.parquet"))) > before:
-            return
-        time.sleep(0.005)
-    pytest.fail("no batch was stored within half a minute")
-
-
-def test_killed_ten_times(folder: Path) -> None:
-    """kill -9 at random moments: the final table is that of an uninterrupted sweep, and nothing was done twice."""
-    write(folder, LONG)
-    sweep(folder, "whole")
-    moment, killed, options = random.Random(1), 0, []
-    for _ in range(10):
-        before = len(list((folder / "out" / "parts").glob("[!.]*.parquet")))
-        process = start(folder, *options)
-        wait_for_more(process, folder / "out", before)
-        time.sleep(moment.uniform(0, 0.1))
-        process.kill()
-        process.communicate()
-        killed += process.returncode == -signal.SIGKILL
-        options = ["--resume"]
-    assert killed == 10
-    before = len(stored(folder / "out"))
-    last = start(folder, "--resume")
-    answer = json.loads(last.communicate()[0])
-    assert answer["done_now"] == 240 - before > 0
-    assert table(folder) == table(folder, "whole")
-    keys = stored(folder / "out")
-    assert len(keys) == len(set(keys)) == 240
-
-
-def test_ctrl_c(folder: Path) -> None:
-    write(folder, LONG)
-    process = start(folder)
-    wait_for_more(process, folder / "out", 0)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert stdout == ""
-    assert "Traceback" not in stderr
-    kept = len(stored(folder / "out"))
-    assert 0 < kept < 240
-    assert sweep(folder, resume=True).done_now == 240 - kept
-
-
-# A cluster
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def cluster(folder: Path) -> Iterator[tuple[str, Sequence["subprocess.Popen[bytes]"]]]:
-    """The address of a Dask cluster on this machine, and its processes: a scheduler and two workers."""
-    pytest.importorskip("distributed")
-    dask = str(Path(sysconfig.get_path("scripts")) / "dask")
-    port = free_port()
-    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(
-        [dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"], **quiet
-    ) as scheduler:
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
-        workers = [subprocess.Popen([dask, "worker", f"tcp://127.0.0.1:{port}", *options], **quiet) for _ in range(2)]
-        try:
-            wait_for_workers(port, 2)
-            yield f"dask://127.0.0.1:{port}", [scheduler, *workers]
-        finally:
-            for process in (*workers, scheduler):
-                process.kill()
-            for process in workers:
-                process.wait()
-
-
-def wait_for_workers(port: int, n: int) -> None:
-    program = (
-        "from distributed import Client\n"
-        f"with Client('tcp://127.0.0.1:{port}', timeout=30) as client: client.wait_for_workers({n}, timeout=30)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-
-
-def test_a_dask_cluster_gives_the_same_table(folder: Path) -> None:
-    """Also when one of its two workers is killed in the middle."""
-    write(folder, LONG)
-    sweep(folder, "whole")
-    with cluster(folder) as (url, processes):
-        process = start(folder, "--executor", url)
-        wait_for_more(process, folder / "out", 2)
-        assert process.poll() is None
-        processes[1].kill()
-        stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode == 0, stderr
-    document = json.loads(stdout)
-    assert (document["runs"], document["failures"]) == (240, [])
-    assert table(folder) == table(folder, "whole")
-    keys = stored(folder / "out")
-    assert len(keys) == len(set(keys)) == 240
-
-
-def test_a_cluster_that_goes_away(folder: Path) -> None:
-    write(folder, LONG)
-    with cluster(folder) as (url, processes):
-        process = start(folder, "--executor", url)
-        wait_for_more(process, folder / "out", 0)
-        processes[0].kill()
-        stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert stdout == ""
-    assert "Error: executor: no longer answers" in stderr
-    kept = len(stored(folder / "out"))
-    assert 0 < kept < 240
-    assert sweep(folder, resume=True).done_now == 240 - kept
+def test_differences_have_p_values_for_one_test_and_for_all(folder: Path) -> None:
+    document = sweep(folder).document()
+    entries = [entry for entry in document["summary"] if entry["measure"] == "link.queue_mean"]
+    found = [entry["more_than_first"] for entry in entries if entry["more_than_first"]]
+    assert len(found) == 4
+    least, greatest = min(found, key=lambda than: than["p"]), max(found, key=lambda than: than["p"])
+    assert least["p_holm"] == pytest.approx(min(1.0, 4 * least["p"]))
+    assert greatest["p_holm"] >= greatest["p"]
+    assert all(than["effect"] for than in found)

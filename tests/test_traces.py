@@ -1,6 +1,7 @@
 """Traces of packets: the capture read by a small reader of our own and by tshark, the table by pandas."""
 
 import json
+import resource
 import shutil
 import struct
 import subprocess
@@ -310,3 +311,19 @@ def test_a_disk_that_is_full_leaves_nothing(small: str, tmp_path: Path, option: 
 def test_a_link_that_is_not_there(small: str) -> None:
     with pytest.raises(aqmlab.InputError, match='did you mean "bottleneck"'):
         aqmlab.run(small, trace="bottlenek")
+
+
+@pytest.mark.parametrize("option", ["--pcap", "--trace"])
+def test_a_file_that_cannot_be_finished_is_named_and_not_left(tmp_path: Path, option: str) -> None:
+    (tmp_path / "slow.toml").write_text(SLOW)
+    done = subprocess.run(
+        [str(COMMAND), "run", "slow.toml", option, "mine"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith("File too large: 'mine'\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["slow.toml"]

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aqmlab._core import InputError, Packet, Queue, Scenario, SchemeError, Verdict
     from aqmlab.catalogue import schemes
+    from aqmlab.columns import StoreError
     from aqmlab.experiments import RunError, compare, run
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.reproduction import reproduce
     from aqmlab.scenario import load, scenarios
-    from aqmlab.store import StoreError, load_experiment
+    from aqmlab.store import load_delays, load_experiment, load_series
     from aqmlab.study import studies
     from aqmlab.sweeps import sweep
 
@@ -45,7 +46,9 @@ __all__ = [
     "check_aqm",
     "compare",
     "load",
+    "load_delays",
     "load_experiment",
+    "load_series",
     "reproduce",
     "run",
     "scenarios",
@@ -67,12 +70,14 @@ _HOME = {
     "RunError": "experiments",
     "Scenario": "_core",
     "SchemeError": "_core",
-    "StoreError": "store",
+    "StoreError": "columns",
     "Verdict": "_core",
     "check_aqm": "own",
     "compare": "experiments",
     "load": "scenario",
+    "load_delays": "store",
     "load_experiment": "store",
+    "load_series": "store",
     "reproduce": "reproduction",
     "run": "experiments",
     "scenarios": "scenario",

@@ -37,6 +37,13 @@ class Kind(str, Enum):
     studies = "studies"
 
 
+class Recorded(str, Enum):
+    """Whose time series a sweep records."""
+
+    first = "first"
+    all = "all"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
@@ -270,6 +277,10 @@ def sweep_(
         int,
         typer.Option(metavar="N", min=1, max=experiments.MOST_SEEDS, help="Most seeds that --precision adds up to."),
     ] = 100,
+    series: Annotated[
+        Recorded | None,
+        typer.Option(help="Record time series of the first seed of each scenario and scheme, or of all runs."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run scenarios × schemes × values × seeds.
@@ -291,7 +302,16 @@ def sweep_(
         raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
     print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
     with terminal.pace("Sweeping") as progress:
-        swept = sweeps.sweep(asked, out, jobs=jobs, executor=executor, resume=resume, precise=wanted, progress=progress)
+        swept = sweeps.sweep(
+            asked,
+            out,
+            jobs=jobs,
+            executor=executor,
+            resume=resume,
+            precise=wanted,
+            series=series and series.value,
+            progress=progress,
+        )
     if as_json:
         _print_json(swept.document())
     else:

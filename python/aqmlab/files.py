@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aqmlab._core import InputError
@@ -46,6 +46,15 @@ def write(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sync(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, as the files are."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` to write to, which becomes `path` at the end if nothing is raised."""
@@ -53,6 +62,9 @@ def whole(path: Path) -> Iterator[Path]:
     try:
         yield part
         part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:  # under the name that the user knows
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise

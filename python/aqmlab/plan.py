@@ -3,19 +3,20 @@
 import hashlib
 import json
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import cache
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, own
+from aqmlab import _core, grid, own
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError
+from aqmlab.executors import Job
 from aqmlab.experiments import MOST_SEEDS, check_schemes
 from aqmlab.names import unknown
 
@@ -24,13 +25,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds")
-RANGE = ("from", "to", "steps", "scale")
-SCALES = ("linear", "log")
-MOST_STEPS = 1_000
+KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup")
+MSER = "mser"
 MOST_RUNS = 1_000_000
 LARGEST_SEED = 2**63 - 1
-QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 
 Pairs = tuple[tuple[str, str], ...]
 """Names with their values as text, such as ("w", "85 Hz")."""
@@ -76,6 +74,8 @@ class Cell:
     arm: Arm
     link: str
     """The first link of the scenario, which summaries are about."""
+    duration: float
+    """Of a run, s."""
     content: str
 
     @property
@@ -98,8 +98,13 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Hash of all that decides the result: scenario, scheme, parameters, seed and version."""
+        """Hash of all that decides the result: scenario, scheme, parameters, seed, and the code that runs them."""
         return hashlib.sha256(f"{self.cell.content}\n{self.seed}".encode()).hexdigest()[:32]
+
+    def job(self, *, series: bool = False) -> Job:
+        """Return the run as workers take it."""
+        cell = self.cell
+        return Job(self.key, cell.world.name, cell.world.text, cell.overrides, cell.arm.given, self.seed, series)
 
     def labels(self) -> dict[str, Any]:
         """Return what the columns of a table say about the run before it is done."""
@@ -108,9 +113,9 @@ class Run:
             "key": self.key,
             "scenario": cell.world.name,
             "link": cell.link,
-            **{f"set.{path}": value for path, value in cell.overrides},
+            **_with_numbers({f"set.{path}": value for path, value in cell.overrides}),
             "aqm": cell.arm.aqm,
-            **cell.arm.parameters(),
+            **_with_numbers(cell.arm.parameters()),
             "seed": self.seed,
         }
 
@@ -125,6 +130,8 @@ class Experiment:
     overrides: Mapping[str, tuple[str, ...]]
     seeds: tuple[int, ...]
     cells: tuple[Cell, ...]
+    warmup: "Mapping[str, str] | str"
+    """Warm-up by scenario, where another than its own is asked for; or "mser", until pilot runs have told."""
 
     def first_seeds(self, n: int) -> tuple[int, ...]:
         """Return `n` seeds: those of the experiment, then the next higher numbers."""
@@ -156,12 +163,25 @@ class Experiment:
                 f"title = {_quoted(self.title)}",
                 *(f"{key} = {_list(values)}" for key, values in lists.items()),
                 f"seeds = {list(self.seeds)}",
+                *([f"warmup = {_quoted(self.warmup)}"] if isinstance(self.warmup, str) else []),
                 "",
                 "[set]",
                 *(f"{_quoted(path)} = {_list(values)}" for path, values in self.overrides.items()),
                 "",
+                *self._warmup_table(),
             ]
         )
+
+    def _warmup_table(self) -> list[str]:
+        if isinstance(self.warmup, str) or not self.warmup:
+            return []
+        return ["[warmup]", *(f"{_quoted(name)} = {_quoted(value)}" for name, value in self.warmup.items()), ""]
+
+
+def with_warmup(asked: Experiment, warmup: Mapping[str, str]) -> Experiment:
+    """Return the experiment with these warm-ups, by scenario."""
+    cells = _cells(asked.worlds, asked.arms, asked.overrides, warmup)
+    return replace(asked, warmup=dict(warmup), cells=tuple(cells))
 
 
 def read(path: str | os.PathLike[str]) -> Experiment:
@@ -175,13 +195,14 @@ def read(path: str | os.PathLike[str]) -> Experiment:
     _check(data)
     found = _worlds(data["scenarios"], path.parent)
     arms = _arms(data["aqms"], path.parent)
-    overrides = {name: tuple(_values(f"set.{name}", value)) for name, value in _flat(data.get("set", {}))}
+    overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     seeds = _seeds(data.get("seeds", 1))
     runs = len(found) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
     if runs > MOST_RUNS:
         raise InputError(f"experiment: {runs:,} runs; at most {MOST_RUNS:,}")
-    title = data.get("title", path.stem)
-    return Experiment(title, found, arms, overrides, seeds, tuple(_cells(found, arms, overrides)))
+    warmup = _warmup(data.get("warmup", {}), found, overrides)
+    cells = _cells(found, arms, overrides, {} if isinstance(warmup, str) else warmup)
+    return Experiment(data.get("title", path.stem), found, arms, overrides, seeds, tuple(cells), warmup)
 
 
 def _check(data: Mapping[str, Any]) -> None:
@@ -203,13 +224,16 @@ def _parse(path: Path) -> dict[str, Any]:
         raise InputError(f"experiment: {path}: no TOML ({error})") from error
 
 
-def _cells(found: Sequence[World], arms: Sequence[Arm], overrides: Mapping[str, tuple[str, ...]]) -> list[Cell]:
+def _cells(
+    found: Sequence[World], arms: Sequence[Arm], overrides: Mapping[str, tuple[str, ...]], warmup: Mapping[str, str]
+) -> list[Cell]:
     """Return each scenario with each combination of overrides under each scheme, or raise all that is wrong."""
     problems: dict[str, str] = {}  # each with the first scenario that has it
 
     def block(world: World, values: Sequence[str]) -> list[Cell]:
         try:
-            return _block(world, tuple(zip(overrides, values, strict=True)), arms)
+            more = {"warmup": warmup[world.name]} if world.name in warmup else {}
+            return _block(world, (*zip(overrides, values, strict=True), *more.items()), arms)
         except InputError as error:
             for line in str(error).splitlines():
                 problems.setdefault(line, world.name)
@@ -233,10 +257,29 @@ def _block(world: World, overrides: Pairs, arms: Sequence[Arm]) -> list[Cell]:
             overrides,
             arm,
             parsed.links[0],
-            json.dumps([_core.version(), body, parsed.scheme(arm.aqm), arm.code]),
+            parsed.duration,
+            json.dumps([*_engine(), body, parsed.scheme(arm.aqm), arm.code]),
         )
         for arm in arms
     ]
+
+
+@cache
+def _engine() -> list[str]:
+    """What runs the experiment: the version, the Rust sources, and the file of an engine with schemes of one's own."""
+    extended = _core.__name__ != "aqmlab._core"
+    more = [hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()] if extended else []
+    return [_core.version(), _core.source(), *more]
+
+
+def _with_numbers(given: Mapping[str, str]) -> dict[str, str | float]:
+    """Return what is given, each text followed by its number: {"pi.w": "1 kHz", "pi.w (Hz)": 1000.0}."""
+    found: dict[str, str | float] = {}
+    for name, text in given.items():
+        found[name] = text
+        if number := _core.quantity(text):
+            found[f"{name} ({number[1]})"] = number[0]
+    return found
 
 
 def _worlds(names: Any, folder: Path) -> tuple[World, ...]:
@@ -278,10 +321,10 @@ def _expand(path: str, entry: Any, folder: Path) -> list[Arm]:
         return [_arm(entry, (), folder)]
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         raise InputError(f'experiment.{path}: {entry!r}: expected "pi:w=85Hz" or {{ name = "pi", w = ["85 Hz"] }}')
-    grid = {name: _values(f"{path}.{name}", value) for name, value in entry.items() if name != "name"}
-    if prod(map(len, grid.values())) > MOST_RUNS:
+    axes = {name: grid.values_of(f"{path}.{name}", value) for name, value in entry.items() if name != "name"}
+    if prod(map(len, axes.values())) > MOST_RUNS:
         raise InputError(f"experiment.{path}: more than {MOST_RUNS:,} combinations")
-    return [_arm(entry["name"], tuple(zip(grid, values, strict=True)), folder) for values in product(*grid.values())]
+    return [_arm(entry["name"], tuple(zip(axes, values, strict=True)), folder) for values in product(*axes.values())]
 
 
 def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
@@ -299,58 +342,6 @@ def _file(name: str) -> str:
     return name.partition(":")[0].strip()
 
 
-def _flat(entry: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the paths and values of [set]; links.bottleneck.rate may be written with quotes or without."""
-    if not isinstance(entry, dict):
-        raise InputError(f"experiment.set: {entry!r}: expected a table of paths and values")
-    for name, value in entry.items():
-        if isinstance(value, dict) and "from" not in value:
-            yield from _flat(value, f"{path}{name}.")
-        else:
-            yield f"{path}{name}", value
-
-
-def _values(path: str, value: Any) -> list[str]:
-    """Return the values of a dimension as texts: of a list, of a range, or the one value."""
-    if isinstance(value, dict):
-        return _range(f"experiment.{path}", value)
-    values = value if isinstance(value, list) else [value]
-    if not values or not all(isinstance(each, str | int | float) for each in values):
-        raise InputError(f"experiment.{path}: {value!r}: expected a text, a number, or a list of them")
-    return list(dict.fromkeys(str(each).lower() if isinstance(each, bool) else str(each) for each in values))
-
-
-def _range(path: str, entry: Mapping[str, Any]) -> list[str]:
-    """Return the values of { from = "50 Hz", to = "400 Hz", steps = 4, scale = "log" }, both ends included."""
-    for key in entry.keys() - set(RANGE):
-        raise unknown(path, "unknown key", key, RANGE)
-    (low, unit), (high, other) = (_quantity(f"{path}.{end}", entry.get(end)) for end in ("from", "to"))
-    steps, scale = entry.get("steps"), entry.get("scale", "linear")
-    if unit != other:
-        raise InputError(f'{path}: from is in "{unit}", to in "{other}"; write both in one unit')
-    if not isinstance(steps, int) or isinstance(steps, bool) or not 2 <= steps <= MOST_STEPS:
-        raise InputError(f"{path}.steps: {steps!r}: expected a number of values, 2 to {MOST_STEPS}")
-    if scale not in SCALES:
-        raise unknown(f"{path}.scale", "unknown scale", str(scale), SCALES)
-    if scale == "log" and not low * high > 0:
-        raise InputError(f"{path}: {low:g} to {high:g}: both ends of a log range have one sign and are not 0")
-    parts = [i / (steps - 1) for i in range(steps)]
-    numbers = [low * (high / low) ** part if scale == "log" else low + (high - low) * part for part in parts]
-    return [f"{number:.6g} {unit}".strip() for number in numbers]
-
-
-def _quantity(path: str, value: Any) -> tuple[float, str]:
-    match = None if isinstance(value, bool) else QUANTITY.fullmatch(str(value))
-    try:
-        return (float(match[1]), match[2]) if match else _no_quantity(path, value)
-    except ValueError:
-        return _no_quantity(path, value)
-
-
-def _no_quantity(path: str, value: Any) -> tuple[float, str]:
-    raise InputError(f'{path}: {value!r}: expected a number with its unit, such as "50 Hz"')
-
-
 def _seeds(seeds: Any) -> tuple[int, ...]:
     wanted = f"expected how many (1 to {MOST_SEEDS}) or a list of different numbers from 0"
     given = list(range(1, min(seeds, MOST_SEEDS + 1) + 1)) if type(seeds) is int else seeds
@@ -359,6 +350,19 @@ def _seeds(seeds: Any) -> tuple[int, ...]:
     if not 1 <= len(given) <= MOST_SEEDS or len(set(given)) < len(given):
         raise InputError(f"experiment.seeds: {seeds!r}: {wanted}")
     return tuple(given)
+
+
+def _warmup(given: Any, found: Sequence[World], overrides: Mapping[str, object]) -> Mapping[str, str] | str:
+    """Return "mser", or the warm-ups by scenario."""
+    wanted = f'expected "{MSER}", or a table of scenarios and times, such as {{ "{found[0].name}" = "10 s" }}'
+    if given != MSER and not (isinstance(given, dict) and all(isinstance(each, str) for each in given.values())):
+        raise InputError(f"experiment.warmup: {given!r}: {wanted}")
+    if given and "warmup" in overrides:
+        raise InputError("experiment.warmup: set.warmup is given too; leave out one of them")
+    for name in () if given == MSER else given:
+        if name not in (known := [world.name for world in found]):
+            raise unknown("experiment.warmup", "no scenario of the experiment", name, known)
+    return given  # type: ignore[no-any-return]
 
 
 def _texts(key: str, values: Any) -> list[str]:

@@ -9,6 +9,9 @@ from statistics import stdev
 ROUNDING = 1e-12
 """Of the largest value: what differs by less is equal."""
 
+MSER_LEAST = 5
+"""Batches that MSER keeps at least."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -130,6 +133,44 @@ def rank(values: Mapping[str, Sequence[float]], *, higher_is_better: bool) -> Ra
     quantile = float(studentized_range.ppf(0.95, schemes, float("inf"))) / sqrt(2)
     critical = quantile * sqrt(schemes * (schemes + 1) / (6 * blocks))
     return Ranking(dict(zip(values, map(float, ranks), strict=True)), blocks, p, critical)
+
+
+def mser(times: Sequence[float], values: Sequence[float], batch: int = 5) -> float | None:
+    """Return the warm-up that the MSER rule suggests for a time series: when its first transient has passed, s.
+
+    MSER leaves out the first d observations that make the mean of the others most certain: d is least in
+    sum((x - mean)^2) / (n - d)^2, sum and mean over the n - d others (White 1997, Simulation 69(6), equation 2). As in
+    MSER-5 the observations are means over `batch` values (White, Cobb and Spratt 2000), and the last five of them are
+    never alone, for few values may agree by chance (Hoad, Robinson and Davies 2010). None if more than half would go:
+    the run is too short to tell, or never settles.
+    """
+    import numpy as np
+
+    n = len(values) // batch
+    if n <= MSER_LEAST:
+        return None
+    means = np.asarray(values[: n * batch], dtype=float).reshape(n, batch).mean(axis=1)
+    left = np.arange(n, 0, -1)
+    tail = means[::-1] - means.mean()  # the sums below lose less to rounding about the mean
+    sums, squares = np.cumsum(tail)[::-1], np.cumsum(tail * tail)[::-1]
+    spread = np.maximum(squares - sums * sums / left, 0.0) / left**2
+    d = int(np.argmin(spread[: n - MSER_LEAST + 1]))
+    if 2 * d > n:
+        return None
+    return float(times[d * batch - 1]) if d else 0.0
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return the p-values of several tests, adjusted so that the chance of any false finding is kept (Holm 1979).
+
+    The least is multiplied by their number, the next by one less and so on; none falls below the one before, or
+    exceeds 1.
+    """
+    adjusted, largest = [0.0] * len(p), 0.0
+    for tested, i in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        largest = max(largest, min(1.0, (len(p) - tested) * p[i]))
+        adjusted[i] = largest
+    return adjusted
 
 
 def more_seeds(values: Sequence[float], share: float, most: int) -> int:

@@ -2,29 +2,26 @@
 
 import os
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, replace
-from functools import cached_property
-from math import ceil
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import executors, plan
+from aqmlab import executors, plan, warmup
 from aqmlab._core import InputError
-from aqmlab.batch import LOOK_EVERY, Progress
-from aqmlab.executors import Job, Workers
-from aqmlab.experiments import RunError
+from aqmlab.batch import Progress
+from aqmlab.dispatch import do_all
+from aqmlab.executors import Done
 from aqmlab.metrics import LINK_METRICS, Metric, Shown
 from aqmlab.names import unknown
 from aqmlab.plan import Cell, Experiment, Run
-from aqmlab.statistics import Paired, Ranking, Summary, branches, more_seeds, paired, rank, summarise
-from aqmlab.store import Row, Store
+from aqmlab.statistics import Paired, Ranking, Summary, branches, holm, more_seeds, paired, rank, summarise
+from aqmlab.store import Store
 
-BATCH = 0.5
-"""Seconds of simulation in a batch, about: what a crash may cost each worker, and long beside what a file costs."""
-LONGEST_BATCH = 100
+SERIES = ("first", "all")
+"""Whose time series may be recorded: of the first seed of each scenario and scheme, or of all runs."""
 
 RATE = Shown(1e-6, "Mbit/s", 2)
 OF_LINK = {metric.name: metric for metric in LINK_METRICS}
@@ -66,15 +63,17 @@ class Sweep:
     experiment: Experiment
     rows: Sequence[Mapping[str, Any]]
     done_now: int
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """By key: why a run that was done before, and now again for its series, has failed."""
 
     @property
     def failures(self) -> list[str]:
         """The runs that failed, and why."""
         return [
-            f"{cell.name}, seed {seed}: {row['error']}"
+            f"{cell.name}, seed {seed}: {row['error'] or self.lost[row['key']]}"
             for cell, runs in self._runs.items()
             for seed, row in runs.items()
-            if row["state"] == "failed"
+            if row["state"] == "failed" or row["key"] in self.lost
         ]
 
     @cached_property
@@ -138,7 +137,7 @@ class Sweep:
             "title": self.experiment.title,
             "runs": len(self.rows),
             "done_now": self.done_now,
-            "summary": list(self._entries()),
+            "summary": _adjusted([*self._entries()]),
             "ranking": {measure: vars(found) for measure, found in rankings.items() if found},
             "notes": self.notes,
             "failures": self.failures,
@@ -166,6 +165,7 @@ class Sweep:
                 "mean": than.difference.mean,
                 "interval": than.difference.interval,
                 "p": than.p,
+                "p_holm": None,
                 "effect": than.effect,
             }
             if than
@@ -173,37 +173,57 @@ class Sweep:
         }
 
 
+def _adjusted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add to each difference its p-value after Holm, over all differences in its measure."""
+    for measure in MEASURES:
+        found = [entry["more_than_first"] for entry in entries if entry["measure"] == measure]
+        tested = [than for than in found if than and than["p"] is not None]
+        for than, p in zip(tested, holm([than["p"] for than in tested]), strict=True):
+            than["p_holm"] = p
+    return entries
+
+
 def sweep(
     experiment: str | os.PathLike[str] | Experiment,
     out: str | os.PathLike[str],
     *,
     jobs: int | None = None,
-    executor: str | None = None,
+    executor: str | Executor | None = None,
     resume: bool = False,
     precise: Precision | None = None,
+    series: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
     `jobs` and `executor` say where (see `executors.executor`), `resume` goes on in a folder that holds a sweep,
-    `precise` adds seeds. Raises InputError for bad input before anything is written, StoreError if the results cannot
-    be stored, RunError if the executor is lost; whatever stops it, what is stored is intact.
+    `precise` adds seeds, `series` ("first" or "all") records time series (see `SERIES`). Raises InputError for bad
+    input before anything runs, StoreError if the results cannot be stored, RunError if the executor is lost; whatever
+    stops it, what is stored is intact.
     """
+    if series not in (None, *SERIES):
+        raise unknown("series", "unknown choice", str(series), SERIES)
     asked = experiment if isinstance(experiment, Experiment) else plan.read(experiment)
     store = Store(out)
     seeds: dict[Cell, int] = {}
     tried: set[str] = set()
-    with executors.executor(executor, jobs) as workers:
-        store.open(asked.files(), resume=resume, where=workers.where)
+    lost: dict[str, str] = {}
+    with executors.executor(executor, jobs) as workers, store.held(resume=resume):
+        asked = warmup.settle(asked, store, workers, _offset(progress, 0))
+        store.begin(asked.files(), workers.where)
         while True:
             runs = asked.runs(seeds)
             store.plan([run.labels() for run in runs])
-            missing = _missing(runs, store, tried)
-            if missing:
+            done = _done(store) | tried
+            recorded = {run.key for run in _recorded(runs, series)}
+            without = recorded - store.recorded() - tried
+            missing = [run for run in runs if run.key not in done or run.key in without]
+            if any(run.key not in done for run in missing):
                 store.unfinish()
-            _do(missing, workers, store, _offset(progress, len(runs) - len(missing)))
-            tried |= missing.keys()
-            found = Sweep(asked, store.table(), len(tried))
+            todo = [run.job(series=run.key in recorded) for run in missing]
+            do_all(todo, workers, partial(_store, store, done, lost), _offset(progress, len(runs) - len(missing)))
+            tried |= {run.key for run in missing}
+            found = Sweep(asked, store.table(), len(tried), lost)
             wanted = {cell: _wanted(found, cell, seeds.get(cell, len(asked.seeds)), precise) for cell in asked.cells}
             if sum(wanted.values()) == len(runs):
                 break
@@ -211,10 +231,30 @@ def sweep(
     return replace(found, rows=store.finish())
 
 
-def _missing(runs: Sequence[Run], store: Store, tried: set[str]) -> dict[str, Run]:
-    """The runs to do, by key: neither stored nor tried now. One that failed in an earlier session is tried again."""
-    done = {key for key, row in store.results().items() if row.state == "done"} | tried
-    return {run.key: run for run in runs if run.key not in done}
+def _done(store: Store) -> set[str]:
+    """The keys of the runs that need not be done. One that failed in an earlier session is tried again."""
+    return {key for key, row in store.results().items() if row.state == "done"}
+
+
+def _recorded(runs: Sequence[Run], series: str | None) -> list[Run]:
+    """The runs whose series are wanted."""
+    if series == "first":
+        return list({run.cell: run for run in reversed(runs)}.values())
+    return list(runs) if series else []
+
+
+def _store(store: Store, done_before: set[str], lost: dict[str, str], batch: Sequence[Done]) -> None:
+    """Store what a batch yielded: the series first, so that a row is there only with them, then the rows that are new.
+
+    Note in `lost` why the series of a run done before are still missing.
+    """
+    for done in batch:
+        if done.record:
+            store.record(done.row.key, done.record)
+        elif done.row.error and done.row.key in done_before:
+            lost[done.row.key] = done.row.error
+    if rows := [done.row for done in batch if done.row.key not in done_before]:
+        store.add(rows)
 
 
 def _wanted(found: Sweep, cell: Cell, n: int, precise: Precision | None) -> int:
@@ -223,46 +263,6 @@ def _wanted(found: Sweep, cell: Cell, n: int, precise: Precision | None) -> int:
         return n
     values = list(found.values(cell, precise.measure).values())
     return more_seeds(values, precise.share, max(precise.most, n)) if len(values) == n else n
-
-
-def _do(missing: Mapping[str, Run], workers: Workers, store: Store, on_done: Progress) -> None:
-    """Do the runs in batches, and store each batch as soon as it is done."""
-    waiting, done, size = deque(missing.values()), 0, 1
-    pending: dict[Future[list[Row]], list[Job]] = {}
-    try:
-        while waiting or pending:
-            while waiting and len(pending) < workers.slots:
-                batch = [_job(waiting.popleft()) for _ in range(min(size, len(waiting)))]
-                pending[workers.submit(batch)] = batch
-            for future in wait(pending, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED).done:
-                batch = pending.pop(future)
-                rows = _outcome(future, batch)
-                store.add(rows)
-                done += len(rows)
-                seconds = sum(row.wall for row in rows) / len(rows)
-                fair = ceil(len(waiting) / workers.slots)  # the last batches end together
-                size = max(1, min(LONGEST_BATCH, fair, round(BATCH / seconds) if seconds else 2 * size))
-            on_done(done, len(missing))
-    except BaseException:
-        workers.stop()
-        raise
-
-
-def _outcome(future: Future[list[Row]], batch: Sequence[Job]) -> list[Row]:
-    """What a batch yielded; each of its runs has failed if its worker is lost for good. RunError if all are lost."""
-    if future.cancelled():
-        raise RunError("executor: no longer answers; what is stored is intact, go on with --resume")
-    error = future.exception()
-    if error is None:
-        return list(future.result())
-    if not isinstance(error, Exception):
-        raise error
-    return [executors.failed(job.key, error) for job in batch]
-
-
-def _job(run: Run) -> Job:
-    cell = run.cell
-    return Job(run.key, cell.world.name, cell.world.text, cell.overrides, cell.arm.given, run.seed)
 
 
 def _offset(progress: Progress | None, before: int) -> Progress:
@@ -276,5 +276,8 @@ def _column(cell: Cell, measure: str) -> str:
 
 def done_before(experiment: Experiment, out: Path | None) -> int:
     """Return how many runs of an experiment a folder holds."""
-    results = Store(out).results() if out else {}
-    return sum(run.key in results and results[run.key].state == "done" for run in experiment.runs())
+    if out is None:
+        return 0
+    store = Store(out)
+    done = _done(store)
+    return sum(run.key in done for run in warmup.settled(experiment, store).runs())

@@ -236,7 +236,9 @@ def sweep(swept: Sweep) -> None:
     for cell in swept.experiment.cells[:MOST_ROWS]:
         found = ((metric, swept.summary(cell, measure)) for measure, metric in MEASURES.items())
         shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
-        varied = (f"{path} = {value}" for path, value in cell.overrides if len(swept.experiment.overrides[path]) > 1)
+        varied = (
+            f"{path} = {value}" for path, value in cell.overrides if len(swept.experiment.overrides.get(path, ())) != 1
+        )
         where = "\n".join([cell.world.name, *varied])
         table.add_row(where, cell.arm.aqm, *shown)
     out.print(table)

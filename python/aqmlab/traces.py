@@ -55,8 +55,8 @@ def write_parquet(trace: Trace, path: Path) -> None:
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with files.whole(path) as part:
-        pq.write_table(table(trace), part)
+    with files.whole(path) as part, part.open("wb") as file:
+        pq.write_table(table(trace), file)
 
 
 def table(trace: Trace) -> "pa.Table":

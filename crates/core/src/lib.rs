@@ -21,6 +21,6 @@ pub mod time;
 pub use declared::{Declared, Value};
 pub use params::{ParamSet, ParamSpec};
 pub use problem::{Problem, Problems};
-pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio};
+pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, read_any};
 pub use random::Stream;
 pub use time::{Span, Time};

@@ -124,6 +124,17 @@ impl Quantity for Span {
     }
 }
 
+/// The number and base unit of a text that is a quantity, such as 0.08 and "s" of `80 ms`; "1" of a plain number or a
+/// share. `None` of any other text.
+pub fn read_any(text: &str) -> Option<(f64, &'static str)> {
+    let dimensions =
+        [(TIME, "s"), (RATE, "bit/s"), (BYTES, "B"), (PACKETS, "packets"), (FREQUENCY, "Hz"), (RATIO, "1")];
+    let (value, unit) = split_number(text).ok()?;
+    dimensions
+        .into_iter()
+        .find_map(|(units, base)| units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| (value * scale, base)))
+}
+
 /// A share, 0 to 1; `%` may be written.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Ratio(pub f64);
@@ -261,6 +272,16 @@ mod tests {
         assert_eq!(Ratio::parse("5 %").unwrap().0, 0.05);
         assert_eq!(Bytes::parse("1_000 B").unwrap().0, 1000.0);
         assert_eq!(f64::parse("1.822e-5").unwrap(), 1.822e-5);
+    }
+
+    #[test]
+    fn reads_a_quantity_of_any_dimension() {
+        let texts = ["80 ms", "2kbit/s", "1 KiB", "3 packets", "1 kHz", "25 %", "1_000"];
+        let expected =
+            [(0.08, "s"), (2e3, "bit/s"), (1024.0, "B"), (3.0, "packets"), (1e3, "Hz"), (0.25, "1"), (1e3, "1")];
+        assert_eq!(texts.map(read_any), expected.map(Some));
+        assert_eq!(read_any("-0.5"), Some((-0.5, "1")));
+        assert_eq!(["true", "2 bdp", "auto", "1e999", ""].map(read_any), [None; 5]);
     }
 
     #[test]

@@ -159,6 +159,17 @@ impl Run {
         Ok(links)
     }
 
+    /// Of every link: sojourn times (s), and the share of packets that waited at most so long; empty unless series were
+    /// asked for.
+    fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let links = PyDict::new(py);
+        for delays in &self.output.delays {
+            let columns = [("queue_delay", &delays.queue_delay), ("share", &delays.share)];
+            links.set_item(&delays.link, arrays(py, columns)?)?;
+        }
+        Ok(links)
+    }
+
     /// What each flow got: columns, one row a flow; empty unless series were asked for.
     fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns =
@@ -328,6 +339,25 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// Hash of the Rust sources that the extension was compiled from: 16 hexadecimal digits, the same for every build of them.
+#[pyfunction]
+fn source() -> &'static str {
+    env!("AQMLAB_SOURCE")
+}
+
+/// The commit that was checked out when the extension was compiled, with "-dirty" if the Rust sources were not those of the
+/// commit; `unknown` outside git.
+#[pyfunction]
+fn commit() -> &'static str {
+    env!("AQMLAB_COMMIT")
+}
+
+/// A quantity as number and base unit: `80 ms` is 0.08 and `s`; `None` for any other text.
+#[pyfunction]
+fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    aqmlab_core::read_any(text)
+}
+
 /// How the extension was compiled: `release` or `debug`.
 #[pyfunction]
 fn build_profile() -> &'static str {
@@ -366,5 +396,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scheme_json, m)?)?;
     m.add_function(wrap_pyfunction!(tcp_json, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(source, m)?)?;
+    m.add_function(wrap_pyfunction!(commit, m)?)?;
+    m.add_function(wrap_pyfunction!(quantity, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)
 }

@@ -5,6 +5,8 @@ use aqmlab_core::Span;
 /// Bins of an octave: 2^9, so that the middle of a bin is within 0.1 % of all its values. Few and small enough that those
 /// in use stay in the processor's first cache.
 const BITS: u32 = 9;
+/// Bins taken together in a distribution: 64 points an octave, a few hundred in all.
+const TOGETHER: usize = 8;
 
 /// Counts of whole nanoseconds. Below 2^9 ns each value has its own bin; above, each octave has 2^9.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +45,30 @@ impl Histogram {
         });
         found.map(|bin| middle(bin) * 1e-9)
     }
+
+    /// The distribution as a polyline: values in seconds, and the share of all that do not exceed each. Neighbouring bins
+    /// are taken together, so that a point follows another by 1.6 % at most where there are values; shares are exact to
+    /// a nanosecond. It begins at the share 0, unless values below a nanosecond are the least, and ends at 1; empty
+    /// without a value.
+    pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
+        let all: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        let (mut values, mut shares, mut below, mut end) = (Vec::new(), Vec::new(), 0, 0);
+        for (group, counts) in self.counts.chunks(TOGETHER).enumerate() {
+            let count: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+            if count == 0 {
+                continue;
+            }
+            let (first, next) = (group * TOGETHER, group * TOGETHER + counts.len());
+            let edges = [(first, below), (next, below + count)];
+            // Where the bins before are empty the share stays as it is up to here.
+            for (bin, share) in edges.into_iter().skip(usize::from(first == end)) {
+                values.push(greatest_before(bin) * 1e-9);
+                shares.push(share as f64 / all as f64);
+            }
+            (below, end) = (below + count, next);
+        }
+        (values, shares)
+    }
 }
 
 #[inline]
@@ -53,9 +79,21 @@ fn bin(value: u64) -> usize {
 
 /// The value in the middle of a bin.
 fn middle(bin: usize) -> f64 {
-    let octave = (bin >> BITS).saturating_sub(1) as u32;
-    let least = (bin as u64 - u64::from(octave << BITS)) << octave;
-    least as f64 + ((1u64 << octave) - 1) as f64 / 2.0
+    least(bin) as f64 + ((1u64 << octave(bin)) - 1) as f64 / 2.0
+}
+
+fn octave(bin: usize) -> u32 {
+    (bin >> BITS).saturating_sub(1) as u32
+}
+
+/// The least value of a bin, ns.
+fn least(bin: usize) -> u64 {
+    (bin as u64 - u64::from(octave(bin) << BITS)) << octave(bin)
+}
+
+/// The greatest value below those of a bin, ns.
+fn greatest_before(bin: usize) -> f64 {
+    least(bin) as f64 - 1.0
 }
 
 #[cfg(test)]
@@ -79,5 +117,17 @@ mod tests {
             let found = histogram.quantile(share).unwrap() * 1e6;
             assert!((found - us).abs() <= 0.001 * us, "{share}: {found}");
         }
+    }
+
+    #[test]
+    fn a_distribution_steps_where_values_are_and_is_level_between() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.distribution(), (vec![], vec![]));
+        [0, 1_000_000, 2_000_000, 2_000_000].into_iter().for_each(|ps| histogram.add(Span(ps)));
+        // Bins of 1 ns, eight together, hold 0 and 1000 ns; the last, of 2 ns, ends the curve.
+        let (values, shares) = histogram.distribution();
+        let expected = [7e-9, 999e-9, 1007e-9, 1999e-9, 2001e-9];
+        assert!(values.len() == 5 && values.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15), "{values:?}");
+        assert_eq!(shares, [0.25, 0.25, 0.5, 0.5, 1.0]);
     }
 }

@@ -38,7 +38,9 @@ mod video;
 mod watch;
 mod world;
 
-pub use result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable, VideoResult};
+pub use result::{
+    Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable, VideoResult,
+};
 pub use scenario::{AqmChoice, Scenario};
 pub use trace::{Columns, Trace};
 pub use watch::Watch;

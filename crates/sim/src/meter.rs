@@ -58,6 +58,11 @@ impl Spans {
     pub fn quantile(&self, share: f64) -> Option<f64> {
         self.histogram.quantile(share)
     }
+
+    /// Spans, in seconds, and the share of the sample that does not exceed each (see [`Histogram::distribution`]).
+    pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
+        self.histogram.distribution()
+    }
 }
 
 /// Bins of the queue's mean, from which the settling time is read.

@@ -117,7 +117,7 @@ pub struct FlowResult {
 /// About the run itself.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Engine {
-    /// Events handled.
+    /// Events handled, those of recorded time series left out.
     pub events: u64,
     /// Wall time, s: the only field that differs between equal runs.
     pub wall: f64,
@@ -131,6 +131,17 @@ pub struct Series {
     /// Column name and values: `time` (s), `queue` (packets), `utilisation` (share of the time since the last point),
     /// then what the scheme shows.
     pub columns: Vec<(String, Vec<f64>)>,
+}
+
+/// Distribution of the sojourn time at a link, after the warm-up: columns of equal length.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    /// Name of the link.
+    pub link: String,
+    /// Sojourn time, s, ascending.
+    pub queue_delay: Vec<f64>,
+    /// Share of the packets sent that waited at most that long; straight lines join the points.
+    pub share: Vec<f64>,
 }
 
 /// What each flow got, one row a flow: columns of equal length.
@@ -164,6 +175,8 @@ pub struct Output {
     pub result: RunResult,
     /// One for each link, if asked for.
     pub series: Vec<Series>,
+    /// One for each link, if series are asked for.
+    pub delays: Vec<Delays>,
     /// What each flow got, if series are asked for.
     pub flow_table: Option<FlowTable>,
     /// Each transfer, if series are asked for.

@@ -3,8 +3,10 @@
 use super::{RunOptions, World};
 use crate::client::Client;
 use crate::flow::Flow;
+use crate::link::Link;
 use crate::meter::{Counters, GroupMeter};
-use crate::result::{Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
+use crate::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
+use crate::scenario::LinkSpec;
 use crate::trace::Trace;
 use crate::video::Seen;
 use aqmlab_aqm::Discipline;
@@ -30,6 +32,8 @@ impl World<'_> {
             let result = flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters);
             (spec.name.clone(), FlowResult { video: self.video(group), ..result })
         });
+        // Looks for the time series are no part of the simulation: a result is the same with them and without.
+        let looks = self.series.first().map_or(0, |series| series.columns[0].1.len() as u64);
         let result = RunResult {
             schema: 1,
             scenario: self.scenario.name.clone(),
@@ -38,17 +42,26 @@ impl World<'_> {
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
             flows: flows.collect(),
             total: flow_result(&shares.iter().flatten().collect::<Vec<_>>(), &all, sum(&counters)),
-            engine: Engine { events: self.events, wall: 0.0 },
+            engine: Engine { events: self.events - looks, wall: 0.0 },
         };
+        let delays = if options.series { self.delays() } else { Vec::new() };
         let flow_table = options.series.then(|| self.flow_table(&shares));
         let trace = options.trace.map(|link| self.trace(link));
-        Output { result, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
+        Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
     }
 
     fn trace(&self, link: usize) -> Trace {
         let records = self.recorder.as_ref().map(|recorder| recorder.take().records).unwrap_or_default();
         let group_of = self.flows.iter().map(|flow| flow.group).collect();
         Trace::new(self.scenario, link, records, group_of)
+    }
+
+    fn delays(&self) -> Vec<Delays> {
+        let of = |(spec, link): (&LinkSpec, &Link)| {
+            let (queue_delay, share) = link.meter.sojourn.distribution();
+            Delays { link: spec.name.clone(), queue_delay, share }
+        };
+        self.scenario.links.iter().zip(&self.links).map(of).collect()
     }
 
     fn link_result(&self, index: usize) -> LinkResult {

@@ -1,0 +1,101 @@
+"""Rows and columns of a sweep's files: to Parquet and back."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Links = Mapping[str, "Mapping[str, NDArray[Any]]"]
+"""Columns of equal length by link, such as time series."""
+
+
+class StoreError(OSError):
+    """Results that cannot be written or read; those stored before are intact."""
+
+
+def flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the plain values in nested dictionaries, each with its path."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from flat(f"{path}.{name}", inner)
+    else:
+        yield path, value
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> "pa.Table":
+    """Return a table with every column that a row has, in the order of their first appearance."""
+    import pyarrow as pa
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: pa.array([row.get(name) for row in rows]) for name in names}
+    blank = {"error": pa.string(), "result": pa.string()}  # a column without any value needs a type too
+    return pa.table(
+        {
+            name: column.cast(blank.get(name, pa.float64())) if pa.types.is_null(column.type) else column
+            for name, column in columns.items()
+        }
+    )
+
+
+def by_link(key: str, links: Links) -> "pa.Table":
+    """Return the columns of all links of a run as one table; where a link lacks a column, it is null."""
+    import pyarrow as pa
+
+    def of(link: str) -> "pa.Table":
+        columns = {name: pa.array(values, pa.float64()) for name, values in links[link].items()}
+        n = len(next(iter(columns.values())))
+        return pa.table({"key": pa.array([key] * n, pa.string()), "link": pa.array([link] * n, pa.string()), **columns})
+
+    return joined([of(link) for link in links])
+
+
+def joined(tables: "Sequence[pa.Table]") -> "pa.Table":
+    """Return the rows of all tables, with the columns of all."""
+    import pyarrow as pa
+
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def encode(columns: "pa.Table") -> bytes:
+    """Return a table as a Parquet file, with checksums, so that no damage is read as a result."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    numbers = [field.name for field in columns.schema if not pa.types.is_string(field.type)]
+    parquet.write_table(
+        columns,
+        buffer,
+        compression="zstd",
+        write_page_checksum=True,
+        write_statistics=numbers or False,  # of a text, such as a result, they would be copies
+    )
+    return buffer.getvalue()
+
+
+def decode(path: Path, wanted: Sequence[str], again: str = "--resume") -> "pa.Table":
+    """Return the table of a file of ours, which has the columns `wanted`.
+
+    Raises StoreError, which says that the option `again` makes the file anew, for any other file, and FileNotFoundError
+    where there is none.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with path.open("rb") as file:
+            found = parquet.ParquetFile(file, page_checksum_verification=True).read()
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
+        raise StoreError(
+            f"{path}: cannot be read ({why}); delete it and go on with {again}: only its runs are done again"
+        ) from error
+    if missing := [name for name in wanted if name not in found.column_names]:
+        raise StoreError(f"{path}: is no file of a sweep (it has no column {missing[0]}); move it elsewhere")
+    return found

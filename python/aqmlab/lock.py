@@ -1,0 +1,55 @@
+"""A folder that one process at a time may write to."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
+
+from aqmlab._core import InputError
+
+LOCK = ".lock"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the lock of an existing folder; InputError, which says who holds it, if another process does.
+
+    The lock is the kernel's (flock) on the file .lock, so it goes when its process does, however that ends; what the
+    file says is only for people. OSError where the file cannot be made, or the file system knows no locks.
+    """
+    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"out: {folder}: another sweep is at work in it ({_holder(folder)}); wait for its end, or choose "
+                "another folder"
+            ) from None
+        _write(file.fileno(), {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()})
+        try:
+            yield
+        finally:
+            _write(file.fileno(), None)
+
+
+def _write(file: int, holder: object) -> None:
+    """Say who holds the lock; a full disk is no reason not to hold it."""
+    os.ftruncate(file, 0)
+    if holder:
+        with suppress(OSError):
+            os.write(file, json.dumps(holder).encode())
+
+
+def _holder(folder: Path) -> str:
+    with suppress(OSError, ValueError, KeyError):
+        holder = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    return "it has not said which"
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

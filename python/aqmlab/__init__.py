@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aqmlab.scenario import load, scenarios
     from aqmlab.store import load_delays, load_experiment, load_series
     from aqmlab.study import studies
+    from aqmlab.suite_result import compare_suite
     from aqmlab.sweeps import sweep
 
     __version__: str
@@ -45,6 +46,7 @@ __all__ = [
     "__version__",
     "check_aqm",
     "compare",
+    "compare_suite",
     "load",
     "load_delays",
     "load_experiment",
@@ -74,6 +76,7 @@ _HOME = {
     "Verdict": "_core",
     "check_aqm": "own",
     "compare": "experiments",
+    "compare_suite": "suite_result",
     "load": "scenario",
     "load_delays": "store",
     "load_experiment": "store",

@@ -5,14 +5,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _core, catalogue, cli_stored, experiments, files, own, reproduction, study, traces
+from aqmlab import _core, catalogue, cli_stored, experiments, files, own, reproduction, study, suite, traces
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, SchemeError
 from aqmlab.batch import Failure, Progress
@@ -111,8 +111,8 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         return [asdict(scheme) for scheme in catalogue.schemes()]
     if kind is Kind.scenarios:
         return [{"name": name, "title": worlds.load(name).title} for name in worlds.scenarios()]
-    papers = [study.load_study(name) for name in study.studies()]
-    return [{"name": paper.name, "title": paper.title, "source": paper.source} for paper in papers]
+    known = [study.load_study(name) for name in study.studies()] + [suite.load_suite(name) for name in study.suites()]
+    return [{"name": each.name, "title": each.title, "source": each.source} for each in known]
 
 
 @app.command(epilog="Example: aqmlab show pi")
@@ -129,10 +129,14 @@ def show(
         terminal.tcp_page()
     elif name in study.studies():
         terminal.study_page(study.load_study(name))
+    elif name in study.suites():
+        from aqmlab import suite_terminal
+
+        suite_terminal.page(suite.load_suite(name))
     elif name in worlds.scenarios() or name.endswith(".toml") or Path(name).exists():
         terminal.scenario_page(worlds.load(name), worlds.read(name)[1])
     else:
-        choices = [*known, "tcp", *study.studies(), *worlds.scenarios()]
+        choices = [*known, "tcp", *study.studies(), *study.suites(), *worlds.scenarios()]
         raise unknown("name", "no scheme, scenario or study", name, choices)
 
 
@@ -186,35 +190,93 @@ def run(
 
 @app.command(epilog="Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
 def compare(
-    scenario: World,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.", show_default=False),
+    ] = None,
     aqms: Annotated[
         str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for one's own")
     ] = "seed-papers",
     seeds: Seeds = 1,
+    name: Annotated[
+        str | None, typer.Option("--study", metavar="NAME", help="Every experiment of a suite instead: rfc7928.")
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of your link, with --study.")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time over it, with --study.")] = None,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", help="Long flows where the RFC has a few, with --study.")
+    ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Simulate schemes side by side.
+    """Simulate schemes side by side, in a scenario or in every experiment of a suite.
 
+    With --study rfc7928 the experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows.
     --out leaves report.html, results.json and the figures.
     """
-    from aqmlab import terminal
-
+    mine = {"rate": rate, "rtt": rtt, "flows": flows}
+    link = {option: value for option, value in mine.items() if value is not None}
+    if (scenario is None) == (name is None):
+        raise InputError("scenario: give one scenario, or --study rfc7928 for every experiment of a suite")
+    if scenario is not None and link:
+        option, value = next(iter(link.items()))
+        raise InputError(f"{option}: {value}: describes the link of a suite; give it with --study rfc7928")
     if out:
         files.check_folder(out)
+    wanted = Wanted(aqms, seeds, jobs, as_json, out)
+    failures = _in_suite(name or "", link, wanted) if scenario is None else _in_scenario(scenario, wanted)
+    _exit_if_failed(failures)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a comparison is asked for, beside where."""
+
+    aqms: str
+    seeds: int
+    jobs: int | None
+    as_json: bool
+    out: Path | None
+
+    def command(self, *where: str) -> str:
+        """What is to be typed for the same again."""
+        return _command("compare", *where, "--aqms", self.aqms, "--seeds", str(self.seeds))
+
+
+def _in_scenario(scenario: str, wanted: Wanted) -> list[Failure]:
+    from aqmlab import terminal
+
     with _progress(f"Comparing in {scenario}") as progress:
-        compared = experiments.compare(scenario, aqms, seeds, jobs=jobs, progress=progress)
-    if as_json:
+        compared = experiments.compare(scenario, wanted.aqms, wanted.seeds, jobs=wanted.jobs, progress=progress)
+    if wanted.as_json:
         print(compared.json())
     else:
         terminal.comparison(compared)
-    if out:
+    if wanted.out:
         from aqmlab import report
 
-        command = _command("compare", scenario, "--aqms", aqms, "--seeds", str(seeds))
-        _leave(out, report.comparison_files(compared, command))
-    _exit_if_failed(compared.failures)
+        _leave(wanted.out, report.comparison_files(compared, wanted.command(scenario)))
+    return compared.failures
+
+
+def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
+    from aqmlab import suite_result, suite_terminal
+
+    with _progress(f"Comparing in {name}") as progress:
+        compared = suite_result.compare_suite(
+            name, wanted.aqms, seeds=wanted.seeds, jobs=wanted.jobs, progress=progress, **link
+        )
+    if wanted.as_json:
+        _print_json(compared.document())
+    else:
+        suite_terminal.show(compared)
+    if wanted.out:
+        from aqmlab import suite_report
+
+        options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
+        _leave(wanted.out, suite_report.files_of(compared, wanted.command("--study", name, *options)))
+    return compared.failures
 
 
 @app.command(epilog="Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")

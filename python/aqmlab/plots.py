@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import matplotlib as mpl
 import numpy as np
@@ -114,6 +114,16 @@ class Multiples:
     columns: int = 2
 
 
+class Drawable(Protocol):
+    """What draws itself, in the style of this module."""
+
+    def figure(self) -> Figure:
+        """Return the figure, laid out."""
+
+
+Drawing = Multiples | Chart | Drawable
+
+
 def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dict[str, Multiples]:
     """Return the figures of one link: "queue", and "p" for the schemes that expose a drop probability.
 
@@ -188,7 +198,7 @@ def _link(scenario: Scenario, link: str) -> Any:
     return next(entry for entry in json.loads(scenario.resolved_json())["links"] if entry["name"] == link)
 
 
-def encode_all(drawings: Mapping[str, Multiples | Chart]) -> dict[str, tuple[bytes, bytes]]:
+def encode_all(drawings: Mapping[str, Drawing]) -> dict[str, tuple[bytes, bytes]]:
     """Return each drawing as SVG and as PNG; many are drawn on all cores."""
     if len(drawings) < MANY:
         return {name: _encoded(drawing) for name, drawing in drawings.items()}
@@ -205,8 +215,11 @@ def _leave_interrupts() -> None:
     signal(SIGINT, SIG_IGN)
 
 
-def _encoded(drawing: Multiples | Chart) -> tuple[bytes, bytes]:
-    figure = chart(drawing) if isinstance(drawing, Chart) else small_multiples(drawing)
+def _encoded(drawing: Drawing) -> tuple[bytes, bytes]:
+    if isinstance(drawing, Chart):
+        figure = chart(drawing)
+    else:
+        figure = small_multiples(drawing) if isinstance(drawing, Multiples) else drawing.figure()
     return encode(figure, "svg"), encode(figure, "png")
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from aqmlab import _core, catalogue, pages, plots
 from aqmlab._core import Scenario
-from aqmlab.charts import Chart
 from aqmlab.claims import VERDICTS as CLAIM_VERDICTS
 from aqmlab.claims import Checked
 from aqmlab.comparison import Comparison
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 Files = dict[str, bytes | str]
 """What to write, by file name."""
 
-Drawings = dict[str, plots.Multiples | Chart]
+Drawings = dict[str, plots.Drawing]
 """What to draw, by the name of the file without its ending."""
 
 CAPTIONS = {
@@ -123,7 +122,7 @@ def comparison_files(comparison: Comparison, command: str) -> Files:
     ]
     name = comparison.scenario.name
     part = Part(name, comparison.scenario.title, f"Scenario {name}", sections)
-    return written | _page(part.title, [part], drawings, _provenance([comparison], comparison.seeds, command))
+    return written | page(part.title, [part], drawings, provenance([comparison], comparison.seeds, command))
 
 
 def reproduction_files(reproduction: Reproduction, command: str) -> Files:
@@ -131,8 +130,8 @@ def reproduction_files(reproduction: Reproduction, command: str) -> Files:
     written: Files = {"results.json": reproduction.json() + "\n"}
     drawings: Drawings = {}
     part = _part(reproduction, "", drawings)
-    provenance = _provenance(reproduction.comparisons.values(), reproduction.seeds, command)
-    return written | _page(part.title, [part], drawings, provenance)
+    told = provenance(reproduction.comparisons.values(), reproduction.seeds, command)
+    return written | page(part.title, [part], drawings, told)
 
 
 def all_files(reproductions: Sequence[Reproduction], command: str) -> Files:
@@ -141,14 +140,14 @@ def all_files(reproductions: Sequence[Reproduction], command: str) -> Files:
     drawings: Drawings = {}
     parts = [_part(reproduction, f"{reproduction.study.name}-", drawings) for reproduction in reproductions]
     comparisons = [comparison for again in reproductions for comparison in again.comparisons.values()]
-    provenance = _provenance(comparisons, reproductions[0].seeds, command)
-    return written | _page(f"{len(parts)} papers run again", parts, drawings, provenance)
+    told = provenance(comparisons, reproductions[0].seeds, command)
+    return written | page(f"{len(parts)} papers run again", parts, drawings, told)
 
 
-def _page(title: str, parts: Sequence[Part], drawings: Drawings, provenance: Mapping[str, str]) -> Files:
+def page(title: str, parts: Sequence[Part], drawings: Drawings, provenance: Mapping[str, str]) -> Files:
     """Return report.html and the figures in it."""
     drawn = _drawn(drawings)
-    page = pages.template("report.html").render(
+    text = pages.template("report.html").render(
         title=title,
         parts=parts,
         drawn={stem: plots.inline(drawn[f"{stem}.svg"]) for stem in drawings},
@@ -156,7 +155,7 @@ def _page(title: str, parts: Sequence[Part], drawings: Drawings, provenance: Map
         claim_verdicts=CLAIM_VERDICTS,
         provenance=provenance,
     )
-    return {"report.html": page, **drawn}
+    return {"report.html": text, **drawn}
 
 
 def _drawn(drawings: Drawings) -> dict[str, bytes]:
@@ -302,7 +301,7 @@ def _parameters(comparison: Comparison, specs: Iterable[str]) -> dict[str, str]:
     return {catalogue.title(spec): pages.parameters(comparison.scenario, spec) for spec in specs}
 
 
-def _provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:
+def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:
     """Return what one needs to repeat the work, and what it cost."""
     batches = list({id(comparison): comparison for comparison in comparisons}.values())
     runs = [run for comparison in batches for run in comparison.runs.values()]

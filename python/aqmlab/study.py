@@ -203,18 +203,25 @@ class Study:
 @cache
 def studies() -> tuple[str, ...]:
     """Return the names of the studies."""
-    return tuple(
-        sorted(
-            item.name.removesuffix(".toml")
-            for item in (files("aqmlab") / "studies").iterdir()
-            if item.name.endswith(".toml")
-        )
-    )
+    return _names("studies")
+
+
+@cache
+def suites() -> tuple[str, ...]:
+    """Return the names of the suites: experiments without published numbers, see `aqmlab.suite`."""
+    return _names("suites")
+
+
+def _names(folder: str) -> tuple[str, ...]:
+    items = [item.name for item in (files("aqmlab") / folder).iterdir()]
+    return tuple(sorted(name.removesuffix(".toml") for name in items if name.endswith(".toml")))
 
 
 @cache
 def load_study(name: str) -> Study:
     """Return a study by name; InputError with the nearest names if there is none."""
+    if name in suites():
+        raise InputError(f"study: {name} has no published numbers; use: aqmlab compare --study {name} --aqms a,b,...")
     if name not in studies():
         raise unknown("study", "unknown study", name, studies())
     data = tomllib.loads((files("aqmlab") / "studies" / f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,41 @@
+"""Measure the example of docs/rfc7928.md and draw its picture (some seconds).
+
+`python docs/rfc7928.py` writes both; the table stands between `<!-- matrix -->` and `<!-- end -->`.
+"""
+
+import re
+from pathlib import Path
+
+from aqmlab import catalogue, plots, suite_report
+from aqmlab.suite_result import DELAY, GOODPUT, SuiteResult, compare_suite
+from aqmlab.suite_text import mark, sentence, totals
+
+PAGE = Path(__file__).parent / "rfc7928.md"
+SCHEMES = "droptail,codel,pie,fq-codel"
+SHOWN = ("5.1.1", "5.3 (b)", "7.2 (II)", "8.2.3", "8.2.6 (1)", "9.2")
+"""Sections in the picture; the report has them all."""
+
+
+def matrix(result: SuiteResult) -> str:
+    """Which scheme is best where, and the ranks."""
+    heads = ["experiment", *(catalogue.title(spec) for spec in result.schemes)]
+    rows = [[trial.experiment.name, *(mark(trial, spec) for spec in result.schemes)] for trial in result.trials]
+    rows += [[head, *cells] for head, cells in totals(result).items()]
+    lines = [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
+    told = [sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT)]
+    return "\n".join([*lines, "", *told])
+
+
+def main() -> None:
+    """Write the table into the page, and the picture beside it."""
+    result = compare_suite("rfc7928", SCHEMES, rate="20 Mbit/s", rtt="50 ms", flows=10, seeds=5)
+    shown = [trial for trial in result.trials if trial.experiment.section in SHOWN]
+    picture = suite_report.trade_off(result, shown).figure()
+    PAGE.with_suffix(".png").write_bytes(plots.encode(picture, "png"))
+    text = PAGE.read_text(encoding="utf-8")
+    table = f"<!-- matrix -->\n{matrix(result)}\n<!-- end -->"
+    PAGE.write_text(re.sub(r"<!-- matrix -->.*?<!-- end -->", lambda _: table, text, flags=re.DOTALL), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 TEMPLATE := examples/own-scheme/Cargo.toml
 
-.PHONY: help setup build demo test nightly lint bench validate docs pictures deployed clean
+.PHONY: help setup build demo test nightly lint bench validate docs pictures deployed analysis clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ pictures: build  ## Redraw the pictures on the schemes' pages
 
 deployed: build  ## Measure what the deployed schemes promise; writes docs/deployed.md
 	$(BIN)/python docs/deployed.py
+
+analysis: build  ## Compare PI's predicted stability with packets; writes docs/analysis.md
+	$(BIN)/python docs/analysis.py
 
 clean:  ## Remove everything that was built
 	rm -rf target .venv demo

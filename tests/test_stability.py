@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 
-from aqmlab.stability import coefficients, kd_lower, kp_upper
+from aqmlab.stability import coefficients, kd_lower, kp_range, kp_upper
 
 PAPER = {"n": 50, "r": 0.1, "c": 45e6, "b": 400e3}
 """50 flows, 100 ms, 45 Mbit/s and 100 packets of 500 B, in bits."""
@@ -42,3 +42,49 @@ def test_the_bound_is_where_a_root_crosses_the_axis(kd: float) -> None:
     for factor, stable in ((0.99, True), (1.01, False)):
         values = [a(factor * bound) for a in coefficients(Polynomial([0, 1]), kd, **PAPER)]
         assert bool(np.all(np.real(np.roots(values[::-1])) < 0)) is stable
+
+
+def is_stable(n: float, r: float, c: float, b: float, kp: float, kd: float) -> bool:
+    """All roots of the polynomial lie in the left half-plane."""
+    values = [a(kp) for a in coefficients(Polynomial([0, 1]), kd, n, r, c, b)]
+    return bool(np.all(np.real(np.roots(values[::-1])) < 0))
+
+
+def test_ranges_equal_a_root_search_on_1000_random_points() -> None:
+    """K_p at either side of its range, for K_d at either side of its own; K_p within 0.1 % of an end is left out."""
+    rng = np.random.default_rng(1)
+    seen = {True: 0, False: 0}
+    for _ in range(1000):
+        link = {"n": rng.uniform(1, 2000), "r": 10 ** rng.uniform(-2, 0)}
+        link |= {"c": 10 ** rng.uniform(2, 5), "b": 10 ** rng.uniform(1, 4)}
+        least = kd_lower(**link)
+        kd = least * (rng.uniform(-0.1, 1.1) if rng.random() < 0.3 else 10 ** rng.uniform(-5, 0))
+        ends = kp_range(**link, kd=kd)
+        kp = rng.uniform(-0.1, 2) * (abs(least) if ends is None else ends[1])
+        if ends and min(abs(kp - end) for end in ends) < 1e-3 * ends[1]:
+            continue
+        inside = ends is not None and ends[0] < kp < ends[1]
+        assert is_stable(**link, kp=kp, kd=kd) == inside, (link, kp, kd)
+        seen[inside] += 1
+    assert min(seen.values()) > 200
+
+
+def test_close_to_the_bound_of_kd_the_range_of_kp_begins_above_0() -> None:
+    """Against eq. (33): the root search agrees."""
+    link = {"n": 1809.85, "r": 0.95363, "c": 2039.46, "b": 350.138}
+    kd = 0.98 * kd_lower(**link)
+    ends = kp_range(**link, kd=kd)
+    assert ends is not None
+    low, high = ends
+    assert 0 < low < high
+    assert not is_stable(**link, kp=0.98 * low, kd=kd)
+    assert is_stable(**link, kp=1.02 * low, kd=kd)
+    assert is_stable(**link, kp=0.98 * high, kd=kd)
+    assert not is_stable(**link, kp=1.02 * high, kd=kd)
+
+
+def test_in_packets_the_range_is_one_of_ordinary_gains() -> None:
+    """The link that is simulated: 750 packets/s and 75 packets; -4*50*75 / (0.1 * 750^2 * 1.1) = -0.2424."""
+    link = {"n": 50, "r": 0.1, "c": 750, "b": 75}
+    assert kd_lower(**link) == pytest.approx(-0.2424, rel=1e-3)
+    assert 13 < kp_upper(**link, kd=-1e-5) < 14

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aqmlab._core import InputError, Packet, Queue, Scenario, SchemeError, Verdict
+    from aqmlab.analysis import analyse
     from aqmlab.catalogue import schemes
     from aqmlab.columns import StoreError
     from aqmlab.experiments import RunError, compare, run
@@ -44,6 +45,7 @@ __all__ = [
     "StoreError",
     "Verdict",
     "__version__",
+    "analyse",
     "check_aqm",
     "compare",
     "compare_suite",
@@ -74,6 +76,7 @@ _HOME = {
     "SchemeError": "_core",
     "StoreError": "columns",
     "Verdict": "_core",
+    "analyse": "analysis",
     "check_aqm": "own",
     "compare": "experiments",
     "compare_suite": "suite_result",

@@ -12,7 +12,19 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _core, catalogue, cli_stored, experiments, files, own, reproduction, study, suite, traces
+from aqmlab import (
+    _core,
+    analyse_command,
+    catalogue,
+    cli_stored,
+    experiments,
+    files,
+    own,
+    reproduction,
+    study,
+    suite,
+    traces,
+)
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, SchemeError
 from aqmlab.batch import Failure, Progress
@@ -167,7 +179,7 @@ def run(
     --out leaves result.json, series.csv and the figures.
     """
     scheme = None if aqm is None else own.spec(aqm)
-    world = worlds.load(scenario, _assignments(settings or []))
+    world = worlds.load(scenario, worlds.assignments(settings or []))
     if out:
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)
@@ -384,6 +396,7 @@ def sweep_(
 
 app.command(epilog="Example: aqmlab report results --format latex --measure link.queue_delay_p99")(cli_stored.report)
 app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(cli_stored.plot)
+app.command(epilog=analyse_command.EPILOG)(analyse_command.analyse)
 
 
 def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
@@ -395,13 +408,6 @@ def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) 
         terminal.reproductions(several)
     else:
         terminal.reproduction(several[0])
-
-
-def _assignments(settings: list[str]) -> dict[str, str]:
-    for setting in settings:
-        if "=" not in setting:
-            raise InputError(f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'")
-    return {path: value for path, _, value in (setting.partition("=") for setting in settings)}
 
 
 def _progress(title: str) -> AbstractContextManager[Progress | None]:

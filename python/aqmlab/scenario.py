@@ -6,7 +6,7 @@ A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package 
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +34,17 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
         return source
     name, text = read(source)
     return Scenario.parse(text, name, list((set or {}).items()))
+
+
+def assignments(settings: Iterable[str]) -> dict[str, str]:
+    """Return the values of `PATH=VALUE` as `load` takes them; InputError where one has no value."""
+    found = {}
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'")
+        found[path] = value
+    return found
 
 
 def read(source: str | os.PathLike[str]) -> tuple[str, str]:

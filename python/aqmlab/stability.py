@@ -31,16 +31,25 @@ def kd_lower(n: float, r: float, c: float, b: float, **_: float) -> float:
     return -4 * n * b / (r * c**2 * (1 + r))
 
 
-def kp_upper(n: float, r: float, c: float, b: float, kd: float) -> float:
-    """Return the upper bound of K_p for a given K_d, eqs. (28) to (31); the lower one is 0, eq. (33).
+def kp_range(n: float, r: float, c: float, b: float, kd: float) -> tuple[float, float] | None:
+    """Return the ends between which K_p is stable for a given K_d, by eq. (19); None where no positive K_p is.
 
-    Not a number where no positive K_p is stable.
+    The paper has eq. (33), K_p > 0, for the lower end. Close to K_d's lower bound it lies above 0.
     """
-    a0, a1, a2, a3, a4 = coefficients(Polynomial([0, 1]), kd, n, r, c, b)
-    condition = a1 * a2 * a3 - a1**2 * a4 - a0 * a3**2
-    if not (kd_lower(n, r, c, b) < kd < 0 and condition(0) > 0):
-        return nan
-    return float(max(np.real(condition.roots())))
+    terms = coefficients(Polynomial([0, 1]), kd, n, r, c, b)
+    a0, a1, a2, a3, a4 = terms
+    needed = [*terms, a1 * a2 * a3 - a1**2 * a4 - a0 * a3**2]
+    roots = np.concatenate([each.roots() for each in needed])
+    ends = np.unique([0.0, *(root.real for root in roots if root.imag == 0 and root.real > 0)])
+    middles = zip(ends, [*ends[1:], 2 * ends[-1] + 1], strict=True)
+    stable = [(low, high) for low, high in middles if all(each((low + high) / 2) > 0 for each in needed)]
+    return (float(stable[0][0]), float(stable[-1][1])) if stable else None
+
+
+def kp_upper(n: float, r: float, c: float, b: float, kd: float) -> float:
+    """Return the upper bound of K_p for a given K_d, eqs. (28) to (31); not a number where no K_p > 0 is stable."""
+    found = kp_range(n, r, c, b, kd)
+    return nan if found is None else found[1]
 
 
 BOUNDS: dict[str, Callable[..., float]] = {"kd_lower": kd_lower, "kp_upper": kp_upper}

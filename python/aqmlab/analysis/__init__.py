@@ -1,0 +1,119 @@
+"""The control loop behind the queue: operating point, linear models, margins, design, maps, and packets beside them.
+
+```text
+  network   a link and its classes of flows, from a scenario
+  op        the operating point, and where the model holds
+  laws      the schemes with a linear model
+  loop      plant and controller; stability, margins, step response
+  maps      stability over two parameters
+  design    gains by published rules
+  beside    the fluid model and the packets of the same scenario
+  result, pictures   what is found, as objects, JSON and figures
+```
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab._core import InputError, Scenario
+from aqmlab.scenario import load
+
+if TYPE_CHECKING:
+    from aqmlab.analysis.beside import Beside
+    from aqmlab.analysis.result import Analysis, Model
+
+
+def analyse(
+    aqm: str,
+    scenario: str | os.PathLike[str] | None = None,
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    flows: int | None = None,
+    packet: str = "1000 B",
+    target: str | None = None,
+    ecn: bool = False,
+    design: bool = False,
+    map: Sequence[str] = (),
+    beside: bool | None = None,
+    set: Mapping[str, str] | None = None,
+) -> "Analysis":
+    """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
+
+    `aqm` is "pi", "pi:a=1e-5,b=9e-6" and the like. The network is that of `scenario`, with the values of `set`, or is
+    given by `rate`, `rtt` and `flows` (texts with units; buffer two bandwidth-delay products). `design` replaces the
+    scheme's gains by those of its design rule, for which `rtt` and `flows` are the longest and the fewest. `map` names
+    two parameters. `beside` runs the fluid model and the packets too, by default for a scenario.
+
+    Raises InputError for bad input, a scheme without linear model, and where there is no operating point. Where the
+    model does not hold, the result's `doubts` say why.
+    """
+    from aqmlab.analysis.design import design as designed
+    from aqmlab.analysis.laws import law
+    from aqmlab.analysis.maps import axes, stability_map
+    from aqmlab.analysis.network import network
+    from aqmlab.analysis.result import Analysis
+
+    world = _world(scenario, {"rate": rate, "rtt": rtt, "flows": flows}, packet, target, ecn, set or {})
+    found, rule = network(world), law(world, aqm)
+    gains = designed(rule, found) if design else None
+    if gains is not None:
+        aqm = gains.spec
+        rule = law(world, aqm)
+    chosen = axes(map, world, aqm, found) if map else None
+    models = _models(world, aqm)
+    return Analysis(
+        aqm,
+        found,
+        models,
+        gains,
+        stability_map(found, rule, *chosen) if chosen else None,
+        _beside(world, aqm, models) if (scenario is not None if beside is None else beside) else None,
+    )
+
+
+def _world(
+    scenario: str | os.PathLike[str] | None,
+    given: Mapping[str, Any],
+    packet: str,
+    target: str | None,
+    ecn: bool,
+    set: Mapping[str, str],
+) -> Scenario:
+    """Return the scenario, its measurements over the second half where it sets no warm-up."""
+    from aqmlab.analysis.network import scenario as described
+
+    missing = [name for name, value in given.items() if value is None]
+    if scenario is None:
+        if missing:
+            raise InputError(
+                f"{missing[0]}: missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
+            )
+        text = described(given["rate"], given["rtt"], given["flows"], packet, target, ecn=ecn)
+        return Scenario.parse(text, "network", list(set.items()))
+    if len(missing) < len(given) or target or ecn:
+        raise InputError("scenario: has its own link and flows; change them with set, such as flows.ftp.count=60")
+    world = load(scenario, set)
+    return world if world.warmup else load(scenario, {**set, "warmup": f"{world.duration / 2} s"})
+
+
+def _models(world: Scenario, aqm: str) -> "dict[str, Model]":
+    from aqmlab.analysis.laws import law
+    from aqmlab.analysis.loop import close
+    from aqmlab.analysis.network import network
+    from aqmlab.analysis.op import CLASSIC, REFINED
+    from aqmlab.analysis.result import MODELS, Model
+
+    found, rule = network(world), law(world, aqm)
+    loops = {
+        name: close(found, rule, windows=REFINED if name == "refined" else CLASSIC, exact=name != "hollot")
+        for name in MODELS
+    }
+    return {name: Model(loop, loop.judge(), loop.margins()) for name, loop in loops.items()}
+
+
+def _beside(world: Scenario, aqm: str, models: "dict[str, Model]") -> "Beside":
+    from aqmlab.analysis.beside import beside
+
+    return beside(world, aqm, models["refined"].loop)

@@ -1,0 +1,166 @@
+"""What the control loop is closed around: one link and the classes of long-lived TCP flows that share it."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aqmlab._core import InputError, Scenario
+from aqmlab.scenario import load
+
+UNITS = (
+    {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0}
+    | {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+    | {"B": 1.0, "kB": 1e3, "MB": 1e6, "KiB": 1024.0, "MiB": 1048576.0}
+    | {"packets": 1.0, "packet": 1.0, "Hz": 1.0, "kHz": 1e3, "": 1.0}
+)
+"""Base units are s, bit/s, B, packets and Hz."""
+
+QUANTILES = 16
+"""Classes that a uniform distribution of round-trip times is divided into."""
+
+
+@dataclass(frozen=True)
+class FlowClass:
+    """Long-lived flows whose round trip without queueing, the sending of a packet included, is `rtt` s."""
+
+    flows: float
+    rtt: float
+
+
+@dataclass(frozen=True)
+class Network:
+    """A link and its flows; `packet` is the size on the wire (B), `window` the receivers' (packets)."""
+
+    rate: float
+    packet: float
+    target: float
+    buffer: float
+    ecn: bool
+    window: float
+    classes: tuple[FlowClass, ...]
+
+    @property
+    def capacity(self) -> float:
+        """Packets a second that the link sends."""
+        return self.rate / (8 * self.packet)
+
+    @property
+    def flows(self) -> float:
+        """Flows of all classes."""
+        return sum(each.flows for each in self.classes)
+
+    @property
+    def longest(self) -> float:
+        """Longest round-trip time without queueing, s."""
+        return max(each.rtt for each in self.classes)
+
+    def scaled(self, *, rate: float = 1.0, rtt: float = 1.0, flows: float = 1.0) -> "Network":
+        """Return the network with rate, round-trip times and flows multiplied; target and buffer stay, in packets."""
+        classes = tuple(FlowClass(flows * each.flows, rtt * each.rtt) for each in self.classes)
+        return replace(self, rate=rate * self.rate, classes=classes)
+
+
+def number(text: str) -> float | str:
+    """Return a resolved quantity in its base unit; a text that is none (a choice, "auto") as it is."""
+    head, _, unit = text.partition(" ")
+    try:
+        return float(head) * UNITS[unit]
+    except (ValueError, KeyError):
+        return text
+
+
+def quantity(text: str) -> float:
+    """Return a resolved quantity in its base unit."""
+    value = number(text)
+    assert isinstance(value, float), text
+    return value
+
+
+def scenario(rate: str, rtt: str, flows: int, packet: str, target: str | None, *, ecn: bool) -> str:
+    """Return the text of a scenario: SACK flows over one link with a buffer of two bandwidth-delay products.
+
+    `target` is by default the scenario's own, a third of the buffer.
+    """
+    texts = {"rate": rate, "rtt": rtt, "packet": packet, "target": target}
+    quoted = {name: json.dumps(str(value)) for name, value in texts.items()}
+    return f"""schema = 1
+title = "One link and long-lived flows"
+duration = "100 s"
+[[links]]
+name = "bottleneck"
+rate = {quoted["rate"]}
+buffer = "2 bdp"
+{"target = " + quoted["target"] if target else ""}
+[[flows]]
+name = "ftp"
+count = {flows}
+rtt = {quoted["rtt"]}
+packet = {quoted["packet"]}
+ecn = {json.dumps(ecn)}
+tcp = {{ variant = "sack" }}
+"""
+
+
+def network(source: str | Scenario) -> Network:
+    """Return the network of a scenario's first link.
+
+    InputError where the model has no place for something: several queues in a path, traffic other than long-lived TCP,
+    flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
+    """
+    world = json.loads(load(source).resolved_json())
+    link, groups = world["links"][0], world["flows"]
+    if len(world["links"]) > 1:
+        raise InputError(f"links: {len(world['links'])} links; the model has one queue")
+    if not isinstance(link["rate"], str):
+        raise InputError(f"links.{link['name']}.rate: changes; the model is linearised at one rate")
+    for group in groups:
+        _check(group)
+    sizes = {quantity(group["packet"]) + quantity(group["header"]) for group in groups}
+    ecn = {bool(group["ecn"] and link["ecn"]) for group in groups}
+    if len(sizes) > 1 or len(ecn) > 1:
+        raise InputError("flows: packet sizes or ECN differ between groups; the model has one of each")
+    made = Network(
+        rate=quantity(link["rate"]),
+        packet=sizes.pop(),
+        target=quantity(link["target"]),
+        buffer=quantity(link["buffer"]),
+        ecn=ecn.pop(),
+        window=min(quantity(group["tcp"]["window"]) for group in groups),
+        classes=tuple(each for group in groups for each in _classes(group, quantity(link["rate"]))),
+    )
+    _check_access(made, groups)
+    return made
+
+
+def _check(group: dict[str, Any]) -> None:
+    where = f"flows.{group['name']}"
+    if group["kind"] != "ftp":
+        raise InputError(f'{where}.kind: "{group["kind"]}" is no long-lived TCP flow; the model has only these ("ftp")')
+    if group["ack_path"]:
+        raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
+    if group["tcp"]["delayed_ack"] == "true":
+        raise InputError(f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip")
+    if any(part["stop"] is not None for part in group["groups"]):
+        raise InputError(f"{where}.stop: flows that stop; the model is linearised at one number of flows")
+
+
+def _check_access(made: Network, groups: list[dict[str, Any]]) -> None:
+    limits = [group["access_rate"] and quantity(group["access_rate"]) for group in groups]
+    counts = [sum(part["count"] for part in group["groups"]) for group in groups]
+    if None not in limits and sum(limit * n for limit, n in zip(limits, counts, strict=True)) <= made.rate:
+        raise InputError("flows: access links together are no faster than the link; no queue, no operating point")
+
+
+def _classes(group: dict[str, Any], rate: float) -> list[FlowClass]:
+    count = float(sum(part["count"] for part in group["groups"]))
+    bits = 8 * (quantity(group["packet"]) + quantity(group["header"]))
+    sending = bits / rate + (bits / quantity(group["access_rate"]) if group["access_rate"] else 0)
+    law = group["rtt"]
+    if law.startswith("uniform "):
+        low, high = (quantity(end) for end in law.removeprefix("uniform ").split(" to "))
+        step = (high - low) / QUANTILES
+        return [FlowClass(count / QUANTILES, low + (i + 0.5) * step + sending) for i in range(QUANTILES)]
+    value = number(law)
+    if not isinstance(value, float):
+        raise InputError(f'flows.{group["name"]}.rtt: "{law}": the model takes a constant or a uniform law')
+    return [FlowClass(count, value + sending)]

@@ -1,0 +1,154 @@
+"""The operating point: the queue, the windows and the share of signalled packets at which everything rests.
+
+Misra, Gong & Towsley (SIGCOMM 2000): with share p of the packets signalled and each signal halving a window,
+
+    0 = 1/R_i - W_i^2/(2 R_i) p          W_i = sqrt(2/p), in each class i
+    0 = (1 - d p) sum_i N_i W_i/R_i - C  R_i = T_i + q/C
+
+d is 1 where signals are drops, whose packets do not join the queue, and 0 where they are marks. These windows are
+"classic".
+
+Windows of different flows differ, though, and a large one meets more signals than a small one; none grows in the round
+trip of its recovery; and a sender sends whole segments. "refined" windows grow by W/(W + 1/2) a round trip and lose
+SPREAD/2 (W + 1/2) + 1 at a signal, as those of the fluid model do.
+"""
+
+from dataclasses import dataclass
+from math import isinf, sqrt
+from typing import TYPE_CHECKING
+
+from aqmlab._core import InputError
+from aqmlab.analysis.network import Network
+
+if TYPE_CHECKING:
+    from aqmlab.analysis.laws import Law
+
+LEAST_P = 1e-9
+
+SPREAD = 1.165728
+"""Mean of W^2 over the square of mean W, for independent signals: mean W = 1.3098/sqrt(p) (Ott et al. 1996)."""
+
+LEAST_AFTER_HALVING = {False: 4.0, True: 2.0}
+"""Packets that a halved window must have, by ECN.
+
+A drop is repaired without a timeout if three packets after it arrive (RFC 5681, section 3.2; Padhye et al., SIGCOMM
+1998, section II-B). A mark is answered as the model has it while the halved window is two packets or more
+(RFC 3168, section 6.1.2).
+"""
+
+MOST_P = {ecn: 2 / (2 * least) ** 2 for ecn, least in LEAST_AFTER_HALVING.items()}
+"""The same as a share of signalled packets: 3.1 % of drops, 12.5 % of marks."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How a mean window moves."""
+
+    refined: bool
+
+    def growth(self, w: float) -> float:
+        """Packets by which it grows in a round trip."""
+        return w / (w + 0.5) if self.refined else 1.0
+
+    def cut(self, w: float) -> float:
+        """Packets that a signal takes."""
+        return SPREAD / 2 * (w + 0.5) + 1 if self.refined else w / 2
+
+    def slopes(self, w: float) -> tuple[float, float]:
+        """Return the derivatives of growth and cut."""
+        return (0.5 / (w + 0.5) ** 2, SPREAD / 2) if self.refined else (0.0, 0.5)
+
+    def at(self, p: float) -> float:
+        """Return the window at which growth and signals balance: cut(W) p W = growth(W), packets."""
+        return sqrt(1 / SPREAD**2 + 2 / (SPREAD * p)) - 1 / SPREAD - 0.5 if self.refined else sqrt(2 / p)
+
+
+CLASSIC, REFINED = Windows(refined=False), Windows(refined=True)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Operating point: share signalled, queue (packets), window (packets), round-trip time of each class (s)."""
+
+    network: Network
+    p: float
+    queue: float
+    window: float
+    rtts: tuple[float, ...]
+    windows: Windows = CLASSIC
+
+    @property
+    def lost(self) -> float:
+        """Share of offered packets that does not join the queue."""
+        return 0.0 if self.network.ecn else self.p
+
+    @property
+    def offered(self) -> float:
+        """Packets a second that ask to join."""
+        return self.network.capacity / (1 - self.lost)
+
+    @property
+    def rtt(self) -> float:
+        """Round-trip time, mean over the flows, s."""
+        pairs = zip(self.network.classes, self.rtts, strict=True)
+        return sum(each.flows * rtt for each, rtt in pairs) / self.network.flows
+
+    def doubts(self) -> list[str]:
+        """Return why the model does not hold here; nothing if it does."""
+        least = LEAST_AFTER_HALVING[self.network.ecn]
+        if self.window / 2 >= least:
+            return []
+        limit = f"p = {100 * self.p:.3g} % is above {100 * MOST_P[self.network.ecn]:.1f} %"
+        halved = f"a halved window has {self.window / 2:.2g} packets"
+        if self.network.ecn:
+            return [f"{limit}: {halved}, too few to be halved again; senders then wait for their timers"]
+        return [
+            f"{limit}: {halved}, and three duplicate ACKs take {least:.0f}; "
+            "losses then end in timeouts, which the model does not have"
+        ]
+
+
+def solve(network: Network, law: "Law", windows: Windows = CLASSIC) -> Point:
+    """Return the operating point of a scheme in a network, by Brent's method over p.
+
+    InputError where there is none: the flows cannot fill the link, no p is enough, or the queue does not fit.
+    """
+    from scipy.optimize import brentq
+
+    def arrivals(p: float) -> float:
+        """Packets a second that join."""
+        queue = law.queue(p, network)
+        window = windows.at(p)
+        rates = (each.flows * window / (each.rtt + queue / network.capacity) for each in network.classes)
+        return 0.0 if isinf(queue) else sum(rates) * (1 if network.ecn else 1 - p)
+
+    if arrivals(LEAST_P) < network.capacity:
+        raise InputError("operating point: none, the flows cannot fill the link; nothing needs to be signalled")
+    if arrivals(1.0) > network.capacity:
+        raise InputError(
+            f"operating point: none, with every packet marked the {network.flows:g} flows still offer "
+            f"{arrivals(1.0) / network.capacity:.2f} of the capacity; fewer flows, or drops"
+        )
+    p = brentq(lambda p: arrivals(p) - network.capacity, LEAST_P, 1.0, xtol=1e-15, rtol=1e-12)
+    if isinf(law.queue(p * (1 + 1e-6), network)):
+        raise InputError(
+            f"operating point: none, {law.name} signals {100 * p:.3g} % at most before it drops everything, and more "
+            "is needed; raise max_p"
+        )
+    return _point(network, law, p, windows)
+
+
+def _point(network: Network, law: "Law", p: float, windows: Windows) -> Point:
+    queue, window = law.queue(p, network), windows.at(p)
+    if not 0 < queue <= network.buffer:
+        raise InputError(
+            f"operating point: none, {law.name} rests at {queue:.4g} packets; "
+            f"the queue has 0 to {network.buffer:g}; change the target, the thresholds or the buffer"
+        )
+    if window > network.window:
+        raise InputError(
+            f"operating point: none, the flows need windows of {window:.4g} packets and the receivers' have "
+            f"{network.window:g}; nothing needs to be signalled"
+        )
+    rtts = tuple(each.rtt + queue / network.capacity for each in network.classes)
+    return Point(network, p, queue, window, rtts, windows)

@@ -1,0 +1,104 @@
+"""What `aqmlab.analyse` finds, as typed objects and as one JSON document."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.analysis.design import Design
+from aqmlab.analysis.loop import Loop, Margins, Verdict
+from aqmlab.analysis.maps import Map
+from aqmlab.analysis.network import Network
+from aqmlab.analysis.op import Point
+
+if TYPE_CHECKING:
+    from aqmlab.analysis.beside import Beside
+
+MODELS = {
+    "exact": "the fluid model, linearised exactly",
+    "refined": "the same with refined windows",
+    "hollot": "Hollot et al.'s P(s)",
+}
+"""The linear models, the one that verdicts rest on first."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One linear model: operating point, verdict, margins."""
+
+    loop: Loop
+    verdict: Verdict
+    margins: Margins
+
+    @property
+    def point(self) -> Point:
+        """Operating point."""
+        return self.loop.point
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON: packets, seconds, rad/s, degrees; gain margins are ratios."""
+        point = self.point
+        return {
+            "p": point.p,
+            "queue": point.queue,
+            "window": point.window,
+            "rtt": point.rtt,
+            "stable": self.verdict.stable,
+            "unstable_poles": self.verdict.poles,
+            "margins": asdict(self.margins),
+        }
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A scheme in a network: linear models by name, and what was asked for beside them."""
+
+    scheme: str
+    network: Network
+    models: dict[str, Model]
+    design: Design | None = None
+    map: Map | None = None
+    beside: "Beside | None" = None
+
+    @property
+    def stable(self) -> bool:
+        """The loop is stable by the exact linearisation."""
+        return self.models["exact"].verdict.stable
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why the model does not hold here; nothing if it does."""
+        return self.models["exact"].point.doubts()
+
+    def document(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        network = asdict(self.network) | {"capacity": self.network.capacity}
+        return {
+            "schema": 1,
+            "scheme": self.scheme,
+            "network": network,
+            "holds": not self.doubts,
+            "doubts": self.doubts,
+            "stable": self.stable,
+            "models": {name: model.document() for name, model in self.models.items()},
+            "design": None if self.design is None else asdict(self.design) | {"spec": self.design.spec},
+            "map": None if self.map is None else _map(self.map),
+            "beside": None if self.beside is None else self.beside.document(),
+        }
+
+    def json(self) -> str:
+        """Return what `aqmlab analyse --json` prints."""
+        return json.dumps(self.document(), indent=1)
+
+
+def _map(found: Map) -> dict[str, Any]:
+    """Return a map for JSON: gain margins by row, null without operating point or crossing."""
+    import numpy as np
+
+    rows = [[value if np.isfinite(value) else None for value in row] for row in found.margin.tolist()]
+    return {
+        "x": {"name": found.x.name, "values": found.x.values.tolist()},
+        "y": {"name": found.y.name, "values": found.y.values.tolist()},
+        "gain_margin": rows,
+        "holds": found.holds.tolist(),
+        "stable": found.stable,
+    }

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from aqmlab import sweeps
-from aqmlab.store import Store
+from aqmlab.sweeps.store import Store
 from conftest import COMMAND
 
 

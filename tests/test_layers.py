@@ -12,19 +12,19 @@ PACKAGE = Path(aqmlab.__file__).parent
 
 LAYERS = [
     {"_core"},
-    {"names", "metrics", "statistics", "files", "lock", "columns"},
-    {"catalogue", "scenario", "study", "results", "stability", "traces", "store", "grid"},
+    {"names", "metrics", "statistics", "files", "sweeps.lock", "sweeps.columns"},
+    {"catalogue", "scenario", "study", "results", "stability", "traces", "sweeps.store", "sweeps.grid"},
     {"batch", "own", "suite"},
-    {"comparison", "executors"},
+    {"comparison", "sweeps.executors"},
     {"experiments", "measured"},
-    {"charts", "claims", "plan", "dispatch", "suite_result"},
-    {"warmup"},
+    {"charts", "claims", "sweeps.plan", "sweeps.dispatch", "suite_result"},
+    {"sweeps.warmup"},
     {"reproduction", "suite_text", "suite_trace", "sweeps"},
-    {"plots", "findings"},
-    {"analysis", "sweep_figures", "sweep_tables", "pages"},
-    {"sweep_plots"},
-    {"interactive"},
-    {"terminal", "report", "sweep_report", "suite_plots"},
+    {"plots", "sweeps.findings"},
+    {"analysis", "sweeps.figures", "sweeps.tables", "pages"},
+    {"sweeps.plots"},
+    {"sweeps.interactive"},
+    {"terminal", "report", "sweeps.report", "suite_plots"},
     {"analyse_command", "cli_stored", "suite_report", "suite_terminal"},
     {"cli"},
 ]
@@ -33,35 +33,46 @@ LAYERS = [
 HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "plotly", "control", "jinja2", "pyarrow", "distributed"}
 
 
+WHOLE = {"analysis"}
+"""Packages that are one module here."""
+
+
+def module_of(name: str) -> str:
+    """Return the module that "aqmlab.X.Y" is in: X.Y if that is a file of a package, else X."""
+    parts = name.split(".")[1:3]
+    inner = len(parts) == 2 and parts[0] not in WHOLE and PACKAGE.joinpath(*parts).with_suffix(".py").exists()
+    return ".".join(parts) if inner else parts[0]
+
+
 def imports(path: Path) -> set[str]:
     """Return the modules of the package a file imports, wherever in the file."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "aqmlab":
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aqmlab."):
-            found.add(str(node.module).split(".")[1])
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "aqmlab":
+            found |= {module_of(f"{node.module}.{alias.name}") for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("aqmlab.")}
+            found |= {module_of(alias.name) for alias in node.names if alias.name.startswith("aqmlab.")}
     return found
 
 
 def files() -> dict[Path, str]:
-    """The package's files, with the module each belongs to: a package within is one module."""
-    own = {path: path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
-    return own | {path: path.parent.name for path in PACKAGE.glob("*/*.py")}
+    """The package's files, with the module that each is or belongs to."""
+    paths = [*PACKAGE.glob("*.py"), *PACKAGE.glob("*/*.py")]
+    names = {path: ".".join(["aqmlab", *path.relative_to(PACKAGE).with_suffix("").parts]) for path in paths}
+    return {path: module_of(name) for path, name in names.items() if path.parent != PACKAGE or path.stem != "__init__"}
 
 
 def test_every_module_has_a_layer() -> None:
-    modules = set(files().values())
+    modules = {module.removesuffix(".__init__") for module in files().values()}
     assert modules == set().union(*LAYERS) - {"_core"}
 
 
 def test_arrows_point_down() -> None:
     level = {module: number for number, layer in enumerate(LAYERS) for module in layer}
     for path, module in files().items():
-        for target in imports(path) - ({module} if path.parent != PACKAGE else set()):
-            assert level[target] < level[module], f"{module} imports {target}"
+        own = module.removesuffix(".__init__")
+        for target in imports(path) - {own}:
+            assert level[target] < level[own], f"{own} imports {target}"
 
 
 def test_a_run_loads_no_heavy_package(small: str) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import aqmlab as lab
-from aqmlab import _core, plan, sweeps
+from aqmlab import _core, sweeps
+from aqmlab.sweeps import plan
 from conftest import BASIC, SMALL, Aqmlab
 from sweeping import sweep, table, write
 

@@ -15,8 +15,13 @@ import pandas as pd
 import pytest
 
 import aqmlab as lab
-from aqmlab import findings, plots, sweep_figures, sweep_plots, sweep_report, sweep_tables, sweeps
+from aqmlab import plots, sweeps
 from aqmlab.statistics import Ranking, paired
+from aqmlab.sweeps import figures as sweep_figures
+from aqmlab.sweeps import findings
+from aqmlab.sweeps import plots as sweep_plots
+from aqmlab.sweeps import report as sweep_report
+from aqmlab.sweeps import tables as sweep_tables
 from conftest import SMALL, Aqmlab
 
 EXPERIMENT = """

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from aqmlab._core import InputError, Packet, Queue, Scenario, SchemeError, Verdict
     from aqmlab.analysis import analyse
     from aqmlab.catalogue import schemes
-    from aqmlab.columns import StoreError
     from aqmlab.experiments import RunError, compare, run
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.reproduction import reproduce
     from aqmlab.scenario import load, scenarios
-    from aqmlab.store import load_delays, load_experiment, load_series
     from aqmlab.study import studies
     from aqmlab.suite_result import compare_suite
     from aqmlab.sweeps import sweep
+    from aqmlab.sweeps.columns import StoreError
+    from aqmlab.sweeps.store import load_delays, load_experiment, load_series
 
     __version__: str
 
@@ -74,16 +74,16 @@ _HOME = {
     "RunError": "experiments",
     "Scenario": "_core",
     "SchemeError": "_core",
-    "StoreError": "columns",
+    "StoreError": "sweeps.columns",
     "Verdict": "_core",
     "analyse": "analysis",
     "check_aqm": "own",
     "compare": "experiments",
     "compare_suite": "suite_result",
     "load": "scenario",
-    "load_delays": "store",
-    "load_experiment": "store",
-    "load_series": "store",
+    "load_delays": "sweeps.store",
+    "load_experiment": "sweeps.store",
+    "load_series": "sweeps.store",
     "reproduce": "reproduction",
     "run": "experiments",
     "scenarios": "scenario",

@@ -361,7 +361,8 @@ def sweep_(
 
     Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
     """
-    from aqmlab import plan, sweeps, terminal
+    from aqmlab import sweeps, terminal
+    from aqmlab.sweeps import plan
 
     asked = plan.read(experiment)
     wanted = sweeps.precision(precise, most_seeds) if precise else None

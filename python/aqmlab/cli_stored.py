@@ -43,14 +43,15 @@ def report(
 
     The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
     """
-    from aqmlab import findings, sweep_tables
+    from aqmlab.sweeps import findings
+    from aqmlab.sweeps import tables as sweep_tables
 
     path = out or (folder / "report.html" if kind is Format.html else None)
     found = findings.findings(folder)
     if path:
         files.check_file("out", path)
     if kind is Format.html:
-        from aqmlab import sweep_report
+        from aqmlab.sweeps import report as sweep_report
 
         text = sweep_report.page(found, measures)
     else:
@@ -81,7 +82,8 @@ def plot(
 
     Without FIGURE or --out it lists what can be drawn.
     """
-    from aqmlab import findings, sweep_plots
+    from aqmlab.sweeps import findings
+    from aqmlab.sweeps import plots as sweep_plots
 
     found = findings.findings(folder)
     if figure is not None and figure not in sweep_plots.FIGURES:

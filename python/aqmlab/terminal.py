@@ -15,19 +15,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import catalogue, claims, findings
+from aqmlab import catalogue, claims
 from aqmlab._core import Scenario
 from aqmlab.batch import Progress as OnDone
 from aqmlab.catalogue import Scheme
 from aqmlab.comparison import Comparison
-from aqmlab.findings import Findings
 from aqmlab.metrics import Metric, definitions
-from aqmlab.plan import Experiment
 from aqmlab.reproduction import VERDICTS, Cell, Reproduction, coverage
 from aqmlab.results import FlowResult, RunResult, columns
 from aqmlab.study import Figure, Study
 from aqmlab.study import Table as StudyTable
-from aqmlab.sweeps import BETTER, MEASURES, Sweep
+from aqmlab.sweeps import BETTER, MEASURES, Sweep, findings
+from aqmlab.sweeps.findings import Findings
+from aqmlab.sweeps.plan import Experiment
 
 COLOURS = {
     "match": "green",

@@ -9,16 +9,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import executors, plan, warmup
 from aqmlab._core import InputError
 from aqmlab.batch import Progress
-from aqmlab.dispatch import do_all
-from aqmlab.executors import Done
 from aqmlab.metrics import LINK_METRICS, Metric, Shown
 from aqmlab.names import unknown
-from aqmlab.plan import Cell, Experiment, Run
 from aqmlab.statistics import Paired, Ranking, Summary, branches, holm, more_seeds, paired, rank, summarise
-from aqmlab.store import Store
+from aqmlab.sweeps import executors, plan, warmup
+from aqmlab.sweeps.dispatch import do_all
+from aqmlab.sweeps.executors import Done
+from aqmlab.sweeps.plan import Cell, Experiment, Run
+from aqmlab.sweeps.store import Store
 
 SERIES = ("first", "all")
 """Whose time series may be recorded: of the first seed of each scenario and scheme, or of all runs."""

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from aqmlab import _core, interactive, pages, plots, sweep_figures, sweep_plots, sweep_tables
+from aqmlab import _core, pages, plots
 from aqmlab._core import InputError
-from aqmlab.findings import MEASURES, Case, Findings, chosen, label, ranked
 from aqmlab.metrics import definitions
 from aqmlab.statistics import Paired, Ranking
-from aqmlab.store import TIMING
-from aqmlab.sweep_figures import DELAY, GOODPUT, JAIN, SETTLING, Stored
-from aqmlab.sweep_tables import Entry
+from aqmlab.sweeps import figures as sweep_figures
+from aqmlab.sweeps import interactive
+from aqmlab.sweeps import plots as sweep_plots
+from aqmlab.sweeps import tables as sweep_tables
+from aqmlab.sweeps.figures import DELAY, GOODPUT, JAIN, SETTLING, Stored
+from aqmlab.sweeps.findings import MEASURES, Case, Findings, chosen, label, ranked
+from aqmlab.sweeps.store import TIMING
+from aqmlab.sweeps.tables import Entry
 
 P99 = "link.queue_delay_p99"
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from math import ceil
 
-from aqmlab import executors
 from aqmlab.batch import LOOK_EVERY, Progress
-from aqmlab.executors import Done, Job, Workers
 from aqmlab.experiments import RunError
+from aqmlab.sweeps import executors
+from aqmlab.sweeps.executors import Done, Job, Workers
 
 BATCH = 0.5
 """Seconds of simulation in a batch, about: what a crash may cost each worker, and long beside what a file costs."""

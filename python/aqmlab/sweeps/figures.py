@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab._core import InputError
-from aqmlab.columns import StoreError
-from aqmlab.findings import MEASURES, Case, Findings, check_measure, label, number
 from aqmlab.metrics import Metric
 from aqmlab.names import unknown
 from aqmlab.statistics import Ranking, Summary, summarise
+from aqmlab.sweeps.columns import StoreError
+from aqmlab.sweeps.findings import MEASURES, Case, Findings, check_measure, label, number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,9 @@ from aqmlab._core import InputError
 from aqmlab.metrics import LINK_METRICS, MILLISECONDS, Metric
 from aqmlab.names import unknown
 from aqmlab.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
-from aqmlab.store import ENVIRONMENT, PLAN, Store
 from aqmlab.sweeps import BETTER as RANKED
 from aqmlab.sweeps import MEASURES as SUMMARISED
+from aqmlab.sweeps.store import ENVIRONMENT, PLAN, Store
 
 if sys.version_info >= (3, 11):
     import tomllib

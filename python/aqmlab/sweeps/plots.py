@@ -10,9 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from aqmlab import sweep_figures
 from aqmlab._core import InputError
-from aqmlab.findings import BETTER, Case, Findings, check_measure, label
 from aqmlab.names import unknown
 from aqmlab.plots import (
     COLOURS,
@@ -31,7 +29,9 @@ from aqmlab.plots import (
     target,
 )
 from aqmlab.statistics import Ranking
-from aqmlab.sweep_figures import Dots, Lines, Scatter, Stored
+from aqmlab.sweeps import figures as sweep_figures
+from aqmlab.sweeps.figures import Dots, Lines, Scatter, Stored
+from aqmlab.sweeps.findings import BETTER, Case, Findings, check_measure, label
 
 PALETTE = (*COLOURS, "#7f7f7f")
 """With grey as the eighth: as many as the schemes of the larger papers."""

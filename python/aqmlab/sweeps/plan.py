@@ -13,12 +13,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, grid, own
+from aqmlab import _core, own
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError
-from aqmlab.executors import Job
 from aqmlab.experiments import MOST_SEEDS, check_schemes
 from aqmlab.names import unknown
+from aqmlab.sweeps import grid
+from aqmlab.sweeps.executors import Job
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -21,10 +21,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core, files, lock
+from aqmlab import _core, files
 from aqmlab._core import InputError
-from aqmlab.columns import Links, StoreError, by_link, decode, encode, flat, joined, table
 from aqmlab.names import unknown
+from aqmlab.sweeps import lock
+from aqmlab.sweeps.columns import Links, StoreError, by_link, decode, encode, flat, joined, table
 
 if TYPE_CHECKING:
     import pandas as pd

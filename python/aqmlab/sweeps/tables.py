@@ -5,9 +5,9 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aqmlab.findings import BETTER, MEASURES, Case, Findings, label
 from aqmlab.metrics import Metric
 from aqmlab.statistics import Branch, Summary
+from aqmlab.sweeps.findings import BETTER, MEASURES, Case, Findings, label
 
 ESCAPES = str.maketrans(
     {

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab.findings import Case, Findings, label
 from aqmlab.plots import LINE, TARGET, Multiples, envelope
-from aqmlab.sweep_figures import Dots, Scatter, Stored
-from aqmlab.sweep_plots import looks, steps
+from aqmlab.sweeps.figures import Dots, Scatter, Stored
+from aqmlab.sweeps.findings import Case, Findings, label
+from aqmlab.sweeps.plots import looks, steps
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

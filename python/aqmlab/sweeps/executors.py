@@ -10,7 +10,7 @@ from typing import Any
 
 from aqmlab import _core, own
 from aqmlab._core import InputError, Interrupted, Scenario, Watch
-from aqmlab.store import Record, Row
+from aqmlab.sweeps.store import Record, Row
 
 CONNECT = 10
 """Seconds that a scheduler and its first worker may take to answer."""

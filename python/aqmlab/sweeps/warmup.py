@@ -2,15 +2,15 @@
 
 from math import ceil
 
-from aqmlab import plan
 from aqmlab._core import InputError
 from aqmlab.batch import Progress
-from aqmlab.dispatch import do_all
-from aqmlab.executors import Done, Workers
 from aqmlab.experiments import RunError
-from aqmlab.plan import Cell, Experiment, Run
 from aqmlab.statistics import mser
-from aqmlab.store import Store
+from aqmlab.sweeps import plan
+from aqmlab.sweeps.dispatch import do_all
+from aqmlab.sweeps.executors import Done, Workers
+from aqmlab.sweeps.plan import Cell, Experiment, Run
+from aqmlab.sweeps.store import Store
 
 SEED = 1
 """Seed of the pilot runs."""

@@ -25,7 +25,7 @@ LAYERS = [
     {"sweeps.plots"},
     {"sweeps.interactive"},
     {"terminal", "report", "sweeps.report", "suite_plots"},
-    {"analyse_command", "cli_stored", "suite_report", "suite_terminal"},
+    {"cli_analysis", "cli_stored", "suite_report", "suite_terminal"},
     {"cli"},
 ]
 """From the bottom up; a module imports only from the layers below its own."""

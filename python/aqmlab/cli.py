@@ -14,8 +14,8 @@ import typer
 
 from aqmlab import (
     _core,
-    analyse_command,
     catalogue,
+    cli_analysis,
     cli_stored,
     experiments,
     files,
@@ -397,7 +397,7 @@ def sweep_(
 
 app.command(epilog="Example: aqmlab report results --format latex --measure link.queue_delay_p99")(cli_stored.report)
 app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(cli_stored.plot)
-app.command(epilog=analyse_command.EPILOG)(analyse_command.analyse)
+app.command(epilog=cli_analysis.EPILOG)(cli_analysis.analyse)
 
 
 def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:

@@ -32,15 +32,16 @@ pub struct Place {
 impl History {
     /// Room for `reach` seconds at this step, of `width` values; a queue of q packets takes q/capacity to drain.
     pub fn new(width: usize, step: f64, capacity: f64, reach: f64) -> Self {
-        let room = (reach / step) as usize + 4;
+        // A power of two, for a place in the ring to cost no division.
+        let room = ((reach / step) as usize + 4).next_power_of_two();
         let point = || Point { values: vec![0.0; width], slopes: [vec![0.0; width], vec![0.0; width]], signals: 0.0 };
         Self { points: (0..room).map(|_| point()).collect(), step, capacity, count: 0 }
     }
 
     /// Adds the next point; `slopes` are those before and after it.
     pub fn push(&mut self, values: &[f64], slopes: [&[f64]; 2], signals: f64) {
-        let room = self.points.len();
-        let point = &mut self.points[self.count % room];
+        let place = self.place(self.count);
+        let point = &mut self.points[place];
         point.values.copy_from_slice(values);
         for (kept, slopes) in point.slopes.iter_mut().zip(slopes) {
             kept.copy_from_slice(slopes);
@@ -98,7 +99,11 @@ impl History {
     }
 
     fn point(&self, index: usize) -> &Point {
-        &self.points[index % self.points.len()]
+        &self.points[self.place(index)]
+    }
+
+    fn place(&self, index: usize) -> usize {
+        index & (self.points.len() - 1)
     }
 
     /// Value and slope of the cubic through two points.

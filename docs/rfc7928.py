@@ -6,14 +6,22 @@
 import re
 from pathlib import Path
 
-from aqmlab import catalogue, plots, suite_report
-from aqmlab.suite_result import DELAY, GOODPUT, SuiteResult, compare_suite
-from aqmlab.suite_text import mark, sentence, totals
+from aqmlab import catalogue, plots
+from aqmlab.suite import report as suite_report
+from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult, compare_suite
+from aqmlab.suite.text import mark, sentence, totals
 
 PAGE = Path(__file__).parent / "rfc7928.md"
 SCHEMES = "droptail,codel,pie,fq-codel"
-SHOWN = ("5.1.1", "5.3 (b)", "7.2 (II)", "8.2.3", "8.2.6 (1)", "9.2")
-"""Sections in the picture; the report has them all."""
+SHOWN = (
+    "5.1.1-newreno",
+    "5.3b-unresponsive-and-newreno",
+    "8.2.3-medium",
+    "8.2.6-capacity-1",
+    "9.2-bidirectional",
+    "10.2-same",
+)
+"""Experiments in the picture; the report has them all."""
 
 
 def matrix(result: SuiteResult) -> str:
@@ -29,7 +37,7 @@ def matrix(result: SuiteResult) -> str:
 def main() -> None:
     """Write the table into the page, and the picture beside it."""
     result = compare_suite("rfc7928", SCHEMES, rate="20 Mbit/s", rtt="50 ms", flows=10, seeds=5)
-    shown = [trial for trial in result.trials if trial.experiment.section in SHOWN]
+    shown = [trial for trial in result.trials if trial.experiment.scenario.partition("/")[2] in SHOWN]
     picture = suite_report.trade_off(result, shown).figure()
     PAGE.with_suffix(".png").write_bytes(plots.encode(picture, "png"))
     text = PAGE.read_text(encoding="utf-8")

@@ -14,10 +14,11 @@ import aqmlab as package
 from aqmlab.batch import Failure
 from aqmlab.comparison import Comparison
 from aqmlab.results import RunResult
-from aqmlab.suite import Experiment, Link, load_suite
-from aqmlab.suite_plots import ellipse
-from aqmlab.suite_result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite
-from aqmlab.suite_trace import loss_pattern, traces
+from aqmlab.suite import Experiment, Link, Phases, load_suite
+from aqmlab.suite.plots import ellipse
+from aqmlab.suite.report import trade_off
+from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite, queueing_delay
+from aqmlab.suite.trace import Phase, by_phase, loss_pattern, traces
 from conftest import Aqmlab
 
 SUITE = load_suite("rfc7928")
@@ -106,13 +107,49 @@ def test_flows_replace_the_rfc_s_few_flows_and_no_level_of_congestion() -> None:
     assert counts("6-rtt-20ms") == [10, 10]
     assert counts("8.2.4-heavy") == [23]
     assert counts("8.2.5-varying") == [7, 9, 7, 9, 7, 9, 7], "mild, then 9 more for medium, 7 more for heavy"
-    assert counts("10.2-same") == [4, 4, 4], "half of 7, rounded"
+    assert counts("10.2-same") == [4, 4], "half of 7 each, rounded"
+    assert counts("4.4-sizes") == [4, 4]
+
+
+def test_two_in_series_are_those_of_the_rfc_s_figure_3() -> None:
+    """Senders A cross both queues, senders B the second alone; no others. The first has 0.4 of the rate."""
+    for name in ("10.2-same", "10.2-schemes"):
+        first, second = world(name, MINE)["links"]
+        assert (first["rate"], first["buffer"]) == ("8 Mbit/s", "40 packets"), "20 Mbit/s and 100 packets, times 0.4"
+        assert (second["rate"], second["buffer"]) == ("20 Mbit/s", "100 packets")
+        paths = {flows["name"]: flows["path"] for flows in world(name, MINE)["flows"]}
+        assert paths == {"senders-a": [0, 1], "senders-b": [1]}
+
+
+def test_small_packets_have_500_bytes_and_ecn_is_on_where_the_rfc_says() -> None:
+    sizes = [int(flows["packet"].split()[0]) for flows in world("4.4-sizes", MINE)["flows"]]
+    assert [size + 40 for size in sizes] == [500, 1500]
+    assert [flows["ecn"] for flows in world("4.5-ecn-5ms", MINE)["flows"]] == [True, True]
+    assert (world("4.5-ecn-5ms", MINE)["links"], world("4.5-ecn-560ms", MINE)["links"]) == (
+        world("6-rtt-5ms", MINE)["links"],
+        world("6-rtt-560ms", MINE)["links"],
+    )
+
+
+def test_one_direction_keeps_droptail() -> None:
+    down, up = world("9.2-one-aqm", MINE)["links"]
+    assert (down["fixed"], up["fixed"], up["aqm"]) == (False, True, "droptail")
 
 
 def test_a_target_never_exceeds_a_third_of_the_buffer() -> None:
     slow = world("5.1.1-newreno", SUITE.link("20 Mbit/s", "15 ms"))["links"][0]
     assert slow["buffer"] == "25 packets"
     assert float(slow["target"].removesuffix(" packets")) == pytest.approx(25 / 3, rel=1e-3)
+
+
+@pytest.mark.parametrize("rate", ["100 kbit/s", "1 Mbit/s", "33 Mbit/s", "10 Gbit/s"])
+@pytest.mark.parametrize("rtt", ["0.1 ms", "17 ms", "1 s"])
+def test_every_scenario_has_a_place_on_every_link(rate: str, rtt: str) -> None:
+    link = SUITE.link(rate, rtt)
+    for experiment in SUITE.experiments:
+        for place in json.loads(experiment.world(link).resolved_json())["links"]:
+            packets = [float(place[key].split()[0]) for key in ("target", "buffer") if "packets" in place[key]]
+            assert packets == sorted(packets), "the target is not above the buffer"
 
 
 # Who is best
@@ -128,7 +165,7 @@ class Given(Trial):
 
 
 def given(values: Mapping[str, list[float]]) -> Given:
-    experiment = SUITE.experiments[0]
+    experiment = BY_SCENARIO["5.1.1-newreno"]
     loaded = package.load(experiment.scenario)
     trial = Given(experiment, loaded, {}, Comparison(loaded, tuple(values), 3, (), 0.0))
     object.__setattr__(trial, "made_up", values)
@@ -157,11 +194,42 @@ def test_how_losses_fall() -> None:
 def test_the_ellipse_of_a_known_covariance() -> None:
     (x, y), long, short, angle = ellipse(np.array([[-1, 5], [1, 5], [0, 4.5], [0, 5.5]]))
     assert (x, y) == (0, 5)
-    assert long == pytest.approx(2 * (2 / 3) ** 0.5)
-    assert short == pytest.approx(2 * (0.5 / 3) ** 0.5)
+    assert long == pytest.approx(2 * (2 / 4) ** 0.5), "maximum likelihood: over n, not n - 1"
+    assert short == pytest.approx(2 * (0.5 / 4) ** 0.5)
     assert angle % 180 == pytest.approx(0)
     _, long, short, angle = ellipse(np.array([[-1, -1], [1, 1], [0, 0]]))
-    assert (long, short, angle % 180) == (pytest.approx(2 * 2**0.5), pytest.approx(0), pytest.approx(45))
+    assert (long, short, angle % 180) == (pytest.approx(2 * (4 / 3) ** 0.5), pytest.approx(0), pytest.approx(45))
+
+
+def test_the_queueing_delay_is_what_exceeds_each_group_s_propagation(two_rtts: RunResult) -> None:
+    """At 10 Mbit/s 1000 B take 0.8 ms and 500 B 0.4 ms; of the latter there are twice as many."""
+    propagation = {"near": 0.005, "far": 0.1}
+    assert queueing_delay(two_rtts, propagation, "near") == pytest.approx(0.0008, abs=1e-6)
+    assert queueing_delay(two_rtts, propagation, "far") == pytest.approx(0.0004, abs=1e-6)
+    assert queueing_delay(two_rtts, propagation) == pytest.approx((0.0008 + 2 * 0.0004) / 3, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def two_rtts(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    """Two constant streams that never meet: at the link every 4 ms from 2.5 ms on, and every 2 ms from 51.5 ms on."""
+    file = tmp_path_factory.mktemp("udp") / "two.toml"
+    flow = 'kind = "udp-cbr"\nrate = "2 Mbit/s"\nheader = "0 B"\n'
+    file.write_text(
+        'schema = 1\ntitle = "two"\nduration = "5 s"\nwarmup = "1 s"\n[[links]]\nname = "link"\nrate = "10 Mbit/s"\n'
+        'buffer = "50 packets"\n'
+        f'[[flows]]\nname = "near"\nrtt = "10 ms"\npacket = "1000 B"\n{flow}'
+        f'[[flows]]\nname = "far"\nrtt = "200 ms"\npacket = "500 B"\nstart = "1.5 ms"\n{flow}',
+        encoding="utf-8",
+    )
+    return package.run(file, "droptail")
+
+
+def test_phases_by_hand() -> None:
+    """Rounds of 2 s, measured from 2 s to 6 s: each phase lasts 2 s in all."""
+    phases = Phases(["high", "low"], 1.0)
+    sent = np.array([2.1, 2.9, 3.5, 4.5]), np.array([100.0, 200.0, 60.0, 300.0])
+    waited = np.array([2.5, 4.5]), np.array([0.1, 0.3])
+    assert by_phase(phases, sent, waited, 4.0) == [Phase(300.0, pytest.approx(0.2)), Phase(30.0, None)]
 
 
 # Physics
@@ -195,10 +263,56 @@ def test_the_near_class_gets_more_and_flow_queueing_evens_it_out() -> None:
     assert 1 <= ratio(fair) < 2
 
 
-def test_a_trace_gives_the_distributions() -> None:
-    whole = compare_suite("rfc7928", "droptail")
-    result = replace(whole, trials=whole.trials[:1])
-    [traced] = traces(result).values()
+def only(result: SuiteResult, *names: str) -> SuiteResult:
+    """Return some of the experiments alone."""
+    wanted = {f"rfc7928/{name}" for name in names}
+    return replace(result, trials=[trial for trial in result.trials if trial.experiment.scenario in wanted])
+
+
+@pytest.fixture(scope="module")
+def droptail() -> SuiteResult:
+    return compare_suite("rfc7928", "droptail")
+
+
+def test_the_phases_of_a_trace_follow_the_capacity(droptail: SuiteResult) -> None:
+    [traced] = traces(only(droptail, "8.2.6-capacity-1")).values()
+    high, low = traced.phases
+    assert 0.95 < low.goodput / (10e6 * 1460 / 1500) <= 1, "all but busy at 10 Mbit/s"
+    assert 2 * low.goodput < high.goodput < 100e6
+    assert low.delay is not None
+    assert high.delay is not None
+    assert low.delay > 5 * high.delay, "a buffer for 100 Mbit/s fills at 10"
+
+
+def test_a_class_has_a_panel_of_its_own(droptail: SuiteResult) -> None:
+    some = only(droptail, "5.1.1-newreno", "9.2-bidirectional")
+    alone, down, up = trade_off(some, some.trials).panels
+    assert alone.title == "5.1.1 one NewReno flow"
+    assert [panel.title.splitlines()[1] for panel in (down, up)] == ["download", "upload"]
+    [(delay, goodput)] = alone.points["DropTail"]
+    run = some.trials[0].comparison.runs["droptail", 1]
+    assert run.total.packet_delay_mean
+    assert delay == pytest.approx(1e3 * (run.total.packet_delay_mean - 0.05)), "half of 100 ms is propagation"
+    assert goodput == pytest.approx(run.total.goodput / 1e6)
+
+
+def test_ecn_keeps_the_far_class_from_losses() -> None:
+    run = package.run("rfc7928/4.5-ecn-560ms", "codel")
+    link = run.links["bottleneck"]
+    assert link.marked > 0
+    assert link.dropped == 0
+    assert sum(flows.retransmits for flows in run.flows.values()) == 0
+
+
+def test_both_queues_in_series_lose_packets() -> None:
+    run = package.run("rfc7928/10.2-same", "pie")
+    first, second = run.links["first"].drop_ratio, run.links["second"].drop_ratio
+    assert 0.5 < first / second < 2, "chosen so that A lose as much at the first as at the second"
+
+
+def test_a_trace_gives_the_distributions(droptail: SuiteResult) -> None:
+    whole = only(droptail, "5.1.1-newreno")
+    [traced] = traces(whole).values()
     assert 0 <= traced.delay[0] <= traced.delay[-1] <= 84 * 1500 * 8 / 10e6, "at most a full buffer"
     assert traced.goodput[-1] == pytest.approx(10e6 * 1460 / 1500, rel=0.01), "a busy link"
     mean = float(traced.goodput.mean())
@@ -218,12 +332,17 @@ def test_ranks_and_wins_agree_with_the_measures(result: SuiteResult) -> None:
     for measure, best in ((DELAY, min), (GOODPUT, max)):
         ranking = result.ranking(measure)
         assert ranking
-        assert ranking.blocks == 26
+        assert ranking.blocks == 30
         assert sum(ranking.ranks.values()) == pytest.approx(1 + 2 + 3)
         for trial in result.trials:
             means = {spec: summary.mean for spec in result.schemes if (summary := trial.summary(spec, measure))}
             assert best(means, key=means.__getitem__) in trial.best[measure]
     assert any("One seed" in caveat for caveat in result.caveats)
+    assert not any("DropTail" in caveat for caveat in result.caveats)
+
+
+def test_8_2_6_wants_droptail_beside_the_others(result: SuiteResult) -> None:
+    assert any("8.2.6" in caveat for caveat in replace(result, schemes=("pie", "fq-codel")).caveats)
 
 
 def test_a_failed_run_leaves_a_gap_and_no_other(result: SuiteResult) -> None:
@@ -235,7 +354,7 @@ def test_a_failed_run_leaves_a_gap_and_no_other(result: SuiteResult) -> None:
     assert "droptail" not in broken.best[GOODPUT]
     ranking = replace(result, trials=[broken, *result.trials[1:]]).ranking(GOODPUT)
     assert ranking
-    assert ranking.blocks == 25
+    assert ranking.blocks == 29
 
 
 def test_compare_with_a_suite_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) -> None:
@@ -244,11 +363,13 @@ def test_compare_with_a_suite_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) ->
     assert answer.returncode == 0, answer.stderr
     document = json.loads(answer.stdout)
     assert [document[key] for key in ("study", "rate", "rtt", "flows", "seeds")] == ["rfc7928", 1e6, 0.06, 2, 1]
-    assert len(document["experiments"]) == 26
+    assert len(document["experiments"]) == 30
     assert document["ranking"][GOODPUT] is None, "two schemes are not ranked"
-    first = document["experiments"][0]
+    first = next(entry for entry in document["experiments"] if entry["section"] == "5.1.1")
     assert first["set"]["links.bottleneck.rate"] == "1 Mbit/s"
-    assert {entry["measure"] for entry in first["measures"]} >= {GOODPUT, "Loss", "Delay p50", DELAY, "Delay p99"}
+    usual = {GOODPUT, "Loss", "Delay p50", DELAY, "Delay p99", "Queueing delay"}
+    assert {entry["measure"] for entry in first["measures"]} >= usual
+    assert any("8.2.6" in caveat for caveat in document["caveats"])
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "results.json"} | {
         f"{stem}.{kind}" for stem in ("trade-off", "delay", "goodput") for kind in ("svg", "png")
@@ -256,6 +377,7 @@ def test_compare_with_a_suite_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) ->
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "--study rfc7928 --rate 1Mbit/s" in page
     assert page.count("<svg") == 3
+    assert "8.2.5 varying congestion: heavy" in page
     assert not re.search(r'(src|href)="(?!#)', re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
     assert json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8")) == document
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aqmlab.reproduction import reproduce
     from aqmlab.scenario import load, scenarios
     from aqmlab.study import studies
-    from aqmlab.suite_result import compare_suite
+    from aqmlab.suite.result import compare_suite
     from aqmlab.sweeps import sweep
     from aqmlab.sweeps.columns import StoreError
     from aqmlab.sweeps.store import load_delays, load_experiment, load_series
@@ -79,7 +79,7 @@ _HOME = {
     "analyse": "analysis",
     "check_aqm": "own",
     "compare": "experiments",
-    "compare_suite": "suite_result",
+    "compare_suite": "suite.result",
     "load": "scenario",
     "load_delays": "sweeps.store",
     "load_experiment": "sweeps.store",

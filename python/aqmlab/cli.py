@@ -142,7 +142,7 @@ def show(
     elif name in study.studies():
         terminal.study_page(study.load_study(name))
     elif name in study.suites():
-        from aqmlab import suite_terminal
+        from aqmlab.suite import terminal as suite_terminal
 
         suite_terminal.page(suite.load_suite(name))
     elif name in worlds.scenarios() or name.endswith(".toml") or Path(name).exists():
@@ -273,7 +273,8 @@ def _in_scenario(scenario: str, wanted: Wanted) -> list[Failure]:
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
-    from aqmlab import suite_result, suite_terminal
+    from aqmlab.suite import result as suite_result
+    from aqmlab.suite import terminal as suite_terminal
 
     with _progress(f"Comparing in {name}") as progress:
         compared = suite_result.compare_suite(
@@ -284,7 +285,7 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
     else:
         suite_terminal.show(compared)
     if wanted.out:
-        from aqmlab import suite_report
+        from aqmlab.suite import report as suite_report
 
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
         _leave(wanted.out, suite_report.files_of(compared, wanted.command("--study", name, *options)))

@@ -116,7 +116,7 @@ def _clock(seconds: float) -> str:
 
 def names(title: str, rows: Sequence[tuple[str, str]]) -> Table:
     """Return a list of names with one line about each."""
-    table = _table(title)
+    table = plain_table(title)
     table.add_column("Name", style="bold", no_wrap=True)
     table.add_column("What it is")
     for row in rows:
@@ -126,7 +126,7 @@ def names(title: str, rows: Sequence[tuple[str, str]]) -> Table:
 
 def schemes(found: Sequence[Scheme]) -> Table:
     """Return the catalogue: what each scheme is, and where it comes from."""
-    table = _table("Aqms")
+    table = plain_table("Aqms")
     table.add_column("Name", style="bold", no_wrap=True)
     table.add_column("Family", no_wrap=True)
     table.add_column("Year")
@@ -142,7 +142,7 @@ def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""
     out = console()
     out.print(Text(f"{scenario.title}\n{catalogue.title(result.aqm)}, seed {result.seed}", style="bold"))
-    table = _table("")
+    table = plain_table("")
     table.add_column("Link", style="bold")
     metrics = columns(result.links.values())
     _heads(table, metrics)
@@ -174,7 +174,7 @@ def _flows(result: RunResult) -> Table:
     if any(group.video for group in groups.values()):
         shown["Bitrate (Mbit/s)"] = lambda group: "–" if group.video is None else group.video.bitrate_text
         shown["Stalled (s)"] = lambda group: "–" if group.video is None else f"{group.video.stall_time:.1f}"
-    table = _table("")
+    table = plain_table("")
     table.add_column("Flows", style="bold")
     for head in shown:
         table.add_column("\n".join(head.split()), justify="right")
@@ -193,7 +193,7 @@ def comparison(compared: Comparison) -> None:
     out.print(Text(compared.scenario.title, style="bold"))
     for link in compared.scenario.links:
         metrics = compared.metrics(link)
-        table = _table(f"Link {link}")
+        table = plain_table(f"Link {link}")
         table.add_column("Scheme", style="bold", no_wrap=True)
         _heads(table, metrics)
         for spec in compared.schemes:
@@ -217,7 +217,7 @@ def experiment(asked: Experiment, done: int) -> None:
         *asked.overrides.items(),
         ("seeds", [str(seed) for seed in asked.seeds]),
     ]
-    table = _table("")
+    table = plain_table("")
     for head in ("Dimension", "Values", "Which"):
         table.add_column(head)
     for name, values in dimensions:
@@ -229,7 +229,7 @@ def experiment(asked: Experiment, done: int) -> None:
 def sweep(swept: Sweep) -> None:
     """Print means and intervals of each scenario and scheme, then the ranking of the schemes."""
     out = console()
-    table = _table(swept.experiment.title)
+    table = plain_table(swept.experiment.title)
     table.add_column("Scenario", style="bold")
     table.add_column("Scheme", style="bold", no_wrap=True)
     _heads(table, list(MEASURES.values()))
@@ -257,7 +257,7 @@ def _ranking(out: Console, swept: Sweep) -> None:
     found = {measure: ranking for measure in BETTER if (ranking := swept.ranking(measure))}
     if not found:
         return
-    table = _table("Mean rank over the scenarios, 1 the best")
+    table = plain_table("Mean rank over the scenarios, 1 the best")
     table.add_column("Scheme", style="bold", no_wrap=True)
     for measure in found:
         table.add_column(MEASURES[measure].title, justify="right")
@@ -299,7 +299,7 @@ def reproductions(several: Sequence[Reproduction]) -> None:
         console().print(Text(f"{reproduced.study.title}\n{reproduced.study.source}", style="bold"))
         reproduction(reproduced)
     out = console()
-    table = _table("All studies")
+    table = plain_table("All studies")
     table.add_column("Study", style="bold")
     for head in ("numbers", *VERDICTS, "claims", "hold"):
         table.add_column(head, justify="right")
@@ -313,7 +313,7 @@ def reproductions(several: Sequence[Reproduction]) -> None:
 
 def _reproduced_table(out: Console, reproduced: Reproduction, table: StudyTable) -> None:
     heads = reproduced.columns(table.number)
-    shown = _table(f"Table {table.number}. {table.title}: published → ours")
+    shown = plain_table(f"Table {table.number}. {table.title}: published → ours")
     shown.add_column("Scheme", style="bold", no_wrap=True)
     for head in heads.values():
         shown.add_column("\n".join(head.split()), justify="right")
@@ -333,7 +333,7 @@ def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -
     elif chart is None:
         out.print(f"Figure {figure.number}. {figure.title}: drawn with --out{left_out}")
     else:
-        shown = _table(f"Figure {figure.number}. {figure.title}{left_out}")
+        shown = plain_table(f"Figure {figure.number}. {figure.title}{left_out}")
         shown.add_column(figure.x_label)
         for head in chart.heads:
             shown.add_column(head, justify="right")
@@ -343,7 +343,7 @@ def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -
 
 
 def _claims(reproduced: Reproduction) -> Table:
-    table = _table("What the paper says")
+    table = plain_table("What the paper says")
     for head in ("Section", "Claim", "Verdict", "Measured, and why"):
         table.add_column(head)
     for checked in reproduced.claims:
@@ -372,7 +372,7 @@ def scheme_page(scheme: Scheme) -> None:
     out.print(Text(f"{scheme.title} ({scheme.name}), {scheme.family}, {scheme.year}", style="bold"))
     out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}\n"))
     out.print(Markdown(scheme.page))
-    table = _table("Parameters")
+    table = plain_table("Parameters")
     for head in ("Name", "Default", "Unit", "Range", "Meaning", "Source"):
         table.add_column(head)
     for parameter in scheme.parameters:
@@ -395,7 +395,7 @@ def tcp_page() -> None:
     """Print the constants of TCP in both profiles."""
     out = console()
     out.print(Text('TCP constants, set under tcp of [[flows]]: tcp = { profile = "ns2", min_rto = "1 s" }'))
-    table = _table("Constants")
+    table = plain_table("Constants")
     for head in ("Name", "rfc", "ns2", "Unit", "Range", "Meaning", "Source"):
         table.add_column(head)
     for constant in catalogue.tcp_constants():
@@ -425,7 +425,7 @@ def study_page(study: Study) -> None:
     out = console()
     out.print(Text(f"{study.title}\n{study.source}\n", style="bold"))
     out.print(f"{len(study.published)} published numbers; schemes: {', '.join(study.schemes)}")
-    table = _table("Tables and figures")
+    table = plain_table("Tables and figures")
     for head in ("Table", "Figure", "What it shows", "Scenarios"):
         table.add_column(head)
     for item in study.tables:
@@ -459,7 +459,8 @@ def _heads(table: Table, metrics: Sequence[Metric]) -> None:
         table.add_column("\n".join(metric.heading.split()), justify="right")
 
 
-def _table(title: str) -> Table:
+def plain_table(title: str) -> Table:
+    """Return an empty table as all are drawn here: a line under the heads, no borders."""
     return Table(
         title=title or None,
         title_justify="left",

@@ -3,7 +3,7 @@
 from aqmlab import catalogue
 from aqmlab.metrics import Shown
 from aqmlab.statistics import Ranking
-from aqmlab.suite_result import DELAY, GOODPUT, SuiteResult, Trial
+from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult, Trial
 
 LEGEND = "D lowest delay (p95), G highest goodput, or as good as the best"
 

@@ -37,6 +37,9 @@ LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 
 MOST_FLOWS = 10_000
 
+EXCESS = " - propagation"
+"""At the end of a path to a mean packet delay: less the propagation one way, which is the queueing delay."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -72,7 +75,7 @@ class Link:
         if unit == "bdp-bytes":
             return f"{self.buffer(factor) * PACKET} B"
         if unit == "target":
-            third = self.buffer() * PACKET * 8 / self.rate / 3
+            third = self.buffer(factor) * PACKET * 8 / (factor * self.rate) / 3
             return f"{min(TARGET, third) * 1e3:.9g} ms"
         return str(max(1, round(factor * self._flows(unit))))
 
@@ -84,8 +87,19 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Phases:
+    """Equal parts of a round that is repeated from time 0 on: what they are, and how long each lasts (s)."""
+
+    names: Sequence[str]
+    each: float
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """One experiment of a suite: its scenario, how that follows the link, and what is measured."""
+    """One experiment of a suite: its scenario, how that follows the link, and what is measured.
+
+    Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none.
+    """
 
     section: str
     scenario: str
@@ -94,8 +108,11 @@ class Experiment:
     flows: Sequence[str]
     delay: str
     goodput: str
+    classes: Sequence[str]
     measures: Mapping[str, str]
     """Paths into the result, or two of them divided, by title."""
+
+    phases: Phases | None
 
     @property
     def name(self) -> str:
@@ -117,15 +134,29 @@ class Experiment:
 
     def paths(self, world: Scenario) -> dict[str, str]:
         """Return where each measure is found in a result, by its title."""
-        group = f"flows.{self.delay}" if self.delay else "total"
-        goodput = f"flows.{self.goodput}" if self.goodput else "total"
-        usual = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{world.links[0]}.drop_ratio"}
-        delays = {f"Delay {part}": f"{group}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
-        return usual | delays | {"Jitter": f"{group}.packet_delay_std"} | dict(self.measures)
+        delay, goodput = _place(self.delay), _place(self.goodput)
+        found = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{world.links[0]}.drop_ratio"}
+        found |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
+        found["Jitter"] = f"{delay}.packet_delay_std"
+        for name, (queueing, received) in self.graphs.items():
+            found[queueing] = f"{_place(name)}.packet_delay_mean{EXCESS}"
+            found[received] = f"{_place(name)}.goodput"
+        return found | dict(self.measures)
+
+    @property
+    def graphs(self) -> dict[str, tuple[str, str]]:
+        """Return delay and goodput of the trade-off graphs by class, "" for all flows: RFC 7928, section 2.7."""
+        if not self.classes:
+            return {"": ("Queueing delay", "Goodput")}
+        return {name: (f"Queueing delay of {name}", f"Goodput of {name}") for name in self.classes}
 
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
 """What each link of a scenario has from one's own link."""
+
+
+def _place(group: str) -> str:
+    return f"flows.{group}" if group else "total"
 
 
 def _scaled(value: str | Sequence[str], link: Link) -> str:
@@ -177,7 +208,9 @@ def _experiment(entry: Mapping[str, Any]) -> Experiment:
         flows=entry.get("flows", ()),
         delay=entry.get("delay", ""),
         goodput=entry.get("goodput", ""),
+        classes=entry.get("classes", ()),
         measures=entry.get("measures", {}),
+        phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
     )
 
 

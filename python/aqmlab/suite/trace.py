@@ -1,4 +1,4 @@
-"""What only single packets tell: distributions of delay and goodput, how losses fall (RFC 7928, 2.3 to 2.6)."""
+"""What only single packets tell: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from aqmlab import scenario as worlds
 from aqmlab._core import Scenario, Trace
 from aqmlab.batch import Failure, Task, run_many
-from aqmlab.suite import PACKET, Link, quantity
-from aqmlab.suite_result import SuiteResult, Trial
+from aqmlab.suite import PACKET, Link, Phases, quantity
+from aqmlab.suite.result import SuiteResult, Trial
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,11 @@ POINTS = 400
 """Of a distribution."""
 
 K = 10
-"""Goodput is sampled each K round-trip times (RFC 7928, section 2.5, recommends at least that)."""
+"""Goodput is sampled each K round-trip times (RFC 7928, section 2.7, recommends at least that)."""
+
+
+EVENT = 2
+"""Round-trip times that a loss event lasts, propagation and a full buffer: until a sender has slowed down."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,7 @@ class Losses:
     """How losses at a link fall: RFC 7928, sections 2.3 and 2.4.
 
     `gap` is the mean time between two losses (s), None below two. `synchronisation` is the mean share of the flows
-    that lose a packet in the same loss event; an event lasts one round-trip time from its first loss. None without a
-    loss or with a single flow.
+    that lose a packet in the same loss event. None without a loss or with a single flow.
     """
 
     lost: int
@@ -49,12 +52,24 @@ class Losses:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """One phase over all its rounds: goodput (bit/s), and the mean queueing delay (s), None without a packet."""
+
+    goodput: float
+    delay: float | None
+
+
+@dataclass(frozen=True)
 class Traced:
-    """One traced run: quantiles of queueing delay (s) and of goodput (bit/s, each K RTTs) at its first link, losses."""
+    """One traced run at its first link: quantiles of queueing delay (s) and of goodput (bit/s, each K RTTs), losses.
+
+    `phases` are those of the experiment, in their order.
+    """
 
     delay: "Array"
     goodput: "Array"
     losses: Losses
+    phases: Sequence[Phase]
 
 
 def traces(result: SuiteResult) -> dict[tuple[str, str], Traced]:
@@ -100,10 +115,31 @@ def _read(trace: Trace, trial: Trial, world: Scenario, link: Link) -> Traced:
     new = left & _of_group(columns, labels, trial.experiment.goodput) & _first_time(columns, left)
     edges = np.arange(world.warmup, world.duration, K * link.rtt)
     bits = 8.0 * np.maximum(columns["size"][new].astype(float) - _headers(world)[columns["group"][new]], 0)
-    sampled = np.histogram(columns["time"][new], edges, weights=bits)[0] / (K * link.rtt)
+    sent = columns["time"][new]
+    sampled = np.histogram(sent, edges, weights=bits)[0] / (K * link.rtt)
     flows = len(np.unique(columns["flow"][data]))
-    losses = loss_pattern(columns["time"][dropped], columns["flow"][dropped], flows, link.rtt)
-    return Traced(_quantiles(columns["sojourn"][of_delay]), _quantiles(sampled), losses)
+    losses = loss_pattern(columns["time"][dropped], columns["flow"][dropped], flows, EVENT * link.rtt)
+    waited = columns["time"][of_delay], columns["sojourn"][of_delay]
+    asked = trial.experiment.phases
+    phases = by_phase(asked, (sent, bits), waited, world.duration - world.warmup) if asked else []
+    return Traced(_quantiles(columns["sojourn"][of_delay]), _quantiles(sampled), losses, phases)
+
+
+def by_phase(phases: Phases, sent: Any, waited: Any, measured: float) -> list[Phase]:
+    """Return what each phase has, from the times (s) and bits `sent`, and the times and delays (s) `waited`.
+
+    `measured` (s) is a whole number of rounds.
+    """
+    import numpy as np
+
+    of_bits, of_delays = ((times // phases.each).astype(int) % len(phases.names) for times, _ in (sent, waited))
+    lasting = measured / len(phases.names)
+    found = []
+    for i in range(len(phases.names)):
+        delays = waited[1][of_delays == i]
+        mean = float(np.mean(delays)) if len(delays) else None
+        found.append(Phase(float(sent[1][of_bits == i].sum()) / lasting, mean))
+    return found
 
 
 def _of_group(columns: Mapping[str, Any], labels: Mapping[str, Sequence[str]], group: str) -> Any:
@@ -138,8 +174,8 @@ def _quantiles(values: Any) -> "Array":
     return np.quantile(values, np.linspace(0, 1, POINTS)) if len(values) else np.array([])
 
 
-def loss_pattern(times: "Array", flows: Any, count: int, rtt: float) -> Losses:
-    """Return how losses at `times` (s, ascending) of `flows` fall, with `count` flows in all."""
+def loss_pattern(times: "Array", flows: Any, count: int, event: float) -> Losses:
+    """Return how losses at `times` (s, ascending) of `flows` fall, `count` flows in all; an event lasts `event` (s)."""
     import numpy as np
 
     if not len(times):
@@ -147,7 +183,7 @@ def loss_pattern(times: "Array", flows: Any, count: int, rtt: float) -> Losses:
     gap = float(np.diff(times).mean()) if len(times) > 1 else None
     shares, at = [], 0
     while at < len(times):
-        end = int(np.searchsorted(times, times[at] + rtt))
+        end = int(np.searchsorted(times, times[at] + event))
         shares.append(len(np.unique(flows[at:end])) / count)
         at = max(end, at + 1)
     return Losses(len(times), gap, float(np.mean(shares)) if count > 1 else None)

@@ -4,9 +4,9 @@ from rich.text import Text
 
 from aqmlab import catalogue
 from aqmlab.suite import Suite
-from aqmlab.suite_result import DELAY, GOODPUT, SuiteResult
-from aqmlab.suite_text import LEGEND, link, mark, rows, seeds, sentence, totals
-from aqmlab.terminal import _table, console
+from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult
+from aqmlab.suite.text import LEGEND, link, mark, rows, seeds, sentence, totals
+from aqmlab.terminal import console, plain_table
 
 
 def page(suite: Suite) -> None:
@@ -15,7 +15,7 @@ def page(suite: Suite) -> None:
     out.print(Text(f"{suite.title}\n{suite.source}\n", style="bold"))
     base = suite.base
     out.print(f"Base case: {base['rate']}, {base['rtt']}. Run it with: aqmlab compare --study {suite.name}")
-    table = _table("Experiments")
+    table = plain_table("Experiments")
     for head in ("Section", "What it is", "Scenario"):
         table.add_column(head)
     for experiment in suite.experiments:
@@ -28,7 +28,7 @@ def show(result: SuiteResult) -> None:
     out = console()
     out.print(Text(result.suite.title, style="bold"))
     out.print(f"{link(result)}; {seeds(result)}")
-    table = _table("")
+    table = plain_table("")
     table.add_column("Experiment", style="bold")
     table.add_column("Measure")
     for spec in result.schemes:
@@ -44,7 +44,7 @@ def show(result: SuiteResult) -> None:
 
 def _matrix(result: SuiteResult) -> None:
     out = console()
-    table = _table(f"Which one for this link: {LEGEND}")
+    table = plain_table(f"Which one for this link: {LEGEND}")
     table.add_column("Experiment", style="bold")
     for spec in result.schemes:
         table.add_column(catalogue.title(spec), justify="center")

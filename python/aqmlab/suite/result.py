@@ -1,5 +1,6 @@
 """What a suite says about schemes at one link: values, which are the best, ranks."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from aqmlab.comparison import Comparison
 from aqmlab.experiments import MOST_SEEDS, check_schemes
 from aqmlab.measured import value
 from aqmlab.metrics import MILLISECONDS, PERCENT, Shown
+from aqmlab.results import RunResult
 from aqmlab.statistics import Ranking, Summary, paired, rank, summarise
-from aqmlab.suite import Experiment, Link, Suite, load_suite
+from aqmlab.suite import EXCESS, Experiment, Link, Suite, load_suite, quantity
 
 RATE = Shown(1e-6, "Mbit/s", 2)
 PLAIN = Shown(1, "", 3)
@@ -22,6 +24,7 @@ SHOWN = {
     "goodput": RATE,
     "bitrate_mean": RATE,
     "drop_ratio": PERCENT,
+    "mark_ratio": PERCENT,
     "retransmits": PERCENT,
     "jain": PLAIN,
     "stall_time": Shown(1, "s", 1),
@@ -30,6 +33,8 @@ SHOWN = {
 
 GOODPUT, DELAY = "Goodput", "Delay p95"
 """The two measures that schemes are ranked by."""
+
+NO_BASE = "RFC 7928, section 8.2.6, asks for a comparison with DropTail where the capacity changes; add it to --aqms."
 
 MARGIN = 0.01
 """A mean this close to the best, as a share of it, is as good, whatever the seeds say."""
@@ -47,13 +52,21 @@ class Trial:
     def values(self, spec: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, of the runs that have it."""
         runs = {seed: run for (name, seed), run in self.comparison.runs.items() if name == spec}
-        path, _, by = self.measures[measure].partition(" / ")
-        found: dict[int, float] = {}
-        for seed, run in runs.items():
-            above, below = value(run, "", path), value(run, "", by) if by else 1.0
-            if above is not None and below:
-                found[seed] = above / below
-        return found
+        path = self.measures[measure]
+        read = {seed: self._value(run, path) for seed, run in runs.items()}
+        return {seed: found for seed, found in read.items() if found is not None}
+
+    def _value(self, run: RunResult, path: str) -> float | None:
+        if path.endswith(EXCESS):
+            return queueing_delay(run, self._propagation, path.split(".")[1] if path.startswith("flows.") else None)
+        path, _, by = path.partition(" / ")
+        above, below = value(run, "", path), value(run, "", by) if by else 1.0
+        return above / below if above is not None and below else None
+
+    @cached_property
+    def _propagation(self) -> dict[str, float]:
+        """The propagation one way of each group of flows (s): every flow of a group has the same."""
+        return {flows["name"]: quantity(flows["rtt"]) / 2 for flows in json.loads(self.world.resolved_json())["flows"]}
 
     def summary(self, spec: str, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no run has the measure."""
@@ -88,6 +101,21 @@ class Trial:
         return abs(difference.mean) <= max(MARGIN * abs(best), difference.half_width or 0.0)
 
 
+def queueing_delay(run: RunResult, propagation: Mapping[str, float], group: str | None = None) -> float | None:
+    """Return the mean packet delay (s) in excess of the propagation one way, of a group or of all packets received.
+
+    RFC 7928, section 2.7. Time to transmit is in it. None if no packet was received.
+    """
+    of = {group: run.flows[group]} if group else run.flows
+    excess = {
+        name: flows.received * (flows.packet_delay_mean - propagation[name])
+        for name, flows in of.items()
+        if flows.packet_delay_mean is not None
+    }
+    packets = sum(of[name].received for name in excess)
+    return sum(excess.values()) / packets if packets else None
+
+
 @dataclass(frozen=True)
 class SuiteResult:
     """Schemes in every experiment of a suite at one link."""
@@ -120,8 +148,10 @@ class SuiteResult:
         few = "One seed has no interval: a difference may be chance; give --seeds 5."
         wide = f"{self.seeds} seeds give wide intervals, and many schemes look as good as the best; give --seeds 5."
         seeds = [few] if self.seeds == 1 else [wide] if self.seeds < 4 else []
+        base = [] if any(spec.partition(":")[0] == "droptail" for spec in self.schemes) else [NO_BASE]
         return [
             *seeds,
+            *base,
             "Read D and G together: a scheme may keep the delay low by leaving the link idle.",
             "Ranks weigh all experiments alike; yours are those that resemble your traffic.",
             "Experiments of one section resemble each other, which makes the test of the ranks too sure.",

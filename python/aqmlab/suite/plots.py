@@ -30,7 +30,7 @@ COLUMNS, HEIGHT = 3, 1.6
 
 @dataclass(frozen=True)
 class Cloud:
-    """One experiment: goodput (Mbit/s) against delay (ms), a point each run, by scheme."""
+    """One experiment, or a class of its flows: goodput (Mbit/s) against queueing delay (ms), a point each run."""
 
     title: str
     points: Mapping[str, Sequence[tuple[float, float]]]
@@ -53,7 +53,7 @@ class TradeOff:
                 axes.set_title(panel.title, loc="left", fontsize=7, fontweight="bold", pad=3)
                 axes.margins(0.12)
                 _widen(axes)
-            _finish(figure, grid, layout, self.schemes, "Delay p95 (ms)", "Goodput (Mbit/s)", markers=True)
+            _finish(figure, grid, layout, self.schemes, "Queueing delay (ms)", "Goodput (Mbit/s)", markers=True)
         return figure
 
 
@@ -106,6 +106,7 @@ def _cloud(axes: Any, points: Any, i: int) -> None:
     colour = COLOURS[i % len(COLOURS)]
     axes.plot(*points.T, MARKERS[i % len(MARKERS)], color=colour, markersize=3.2, alpha=0.85, markeredgewidth=0)
     if len(points) >= FEWEST:
+        axes.plot(*np.median(points, axis=0), "o", color=colour, markersize=5.5, fillstyle="none", markeredgewidth=0.9)
         centre, width, height, angle = ellipse(points)
         axes.add_patch(Ellipse(centre, width, height, angle=angle, fill=False, edgecolor=colour, linewidth=0.9))
 
@@ -121,10 +122,11 @@ def _widen(axes: Any) -> None:
 def ellipse(points: Any) -> tuple[tuple[float, float], float, float, float]:
     """Return centre, both axes (full length) and the angle (degrees) of the 1-sigma ellipse of a sample.
 
-    The contour of the Gaussian with the sample's mean and covariance at one standard deviation (RFC 7928, section 2.7),
-    after Winstein, Transport architectures for an evolving Internet, PhD thesis, MIT 2014.
+    The contour at one standard deviation of the Gaussian of maximum likelihood, whose covariance is that of the sample
+    with n in the denominator (RFC 7928, section 2.7), after Winstein, Transport architectures for an evolving Internet,
+    PhD thesis, MIT 2014.
     """
-    values, vectors = np.linalg.eigh(np.cov(points.T))
+    values, vectors = np.linalg.eigh(np.cov(points.T, bias=True))
     minor, major = 2 * np.sqrt(np.maximum(values, 0))
     angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
     centre = points.mean(axis=0)

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from aqmlab import catalogue
 from aqmlab.report import Drawings, Files, Item, Part, Section, page, provenance
-from aqmlab.suite_plots import Cloud, Distribution, Distributions, TradeOff
-from aqmlab.suite_result import DELAY, GOODPUT, SuiteResult, Trial
-from aqmlab.suite_text import LEGEND, link, mark, rows, seeds, sentence, totals
-from aqmlab.suite_trace import WINDOW, K, Traced, is_small, traces
+from aqmlab.suite.plots import Cloud, Distribution, Distributions, TradeOff
+from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult, Trial
+from aqmlab.suite.text import LEGEND, link, mark, rows, seeds, sentence, totals
+from aqmlab.suite.trace import EVENT, WINDOW, K, Traced, is_small, traces
 
 Traces = Mapping[tuple[str, str], Traced]
 
@@ -25,7 +25,13 @@ def files_of(result: SuiteResult, command: str) -> Files:
         name=result.suite.name,
         title=f"{result.suite.name}: which scheme for {link(result)}?",
         source=result.suite.source,
-        sections=[_matrix(result), *_figures(result), _losses(result, traced), *map(_experiment, result.trials)],
+        sections=[
+            _matrix(result),
+            *_figures(result),
+            _losses(result, traced),
+            _phases(result, traced),
+            *map(_experiment, result.trials),
+        ],
     )
     told = provenance([trial.comparison for trial in result.trials], result.seeds, command)
     written: Files = {"results.json": json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"}
@@ -33,8 +39,9 @@ def files_of(result: SuiteResult, command: str) -> Files:
 
 
 def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> TradeOff:
-    """Return goodput against delay in some of the experiments, as it is drawn."""
-    return TradeOff([_cloud(trial, result) for trial in trials], [catalogue.title(spec) for spec in result.schemes])
+    """Return goodput against queueing delay in some of the experiments, a panel for each class of their flows."""
+    panels = [_cloud(trial, result, name) for trial in trials for name in trial.experiment.graphs]
+    return TradeOff(panels, [catalogue.title(spec) for spec in result.schemes])
 
 
 def _matrix(result: SuiteResult) -> Section:
@@ -55,8 +62,9 @@ def _figures(result: SuiteResult) -> list[Section]:
     left_out = [trial.experiment.name for trial in result.trials if not is_small(trial)]
     skipped = [f"Too many packets to trace each: {', '.join(left_out)}."] if left_out else []
     clouds = (
-        "Goodput against the delay that 95 % of the packets do not exceed, a point each run; up and to the left is "
-        "better. The ellipse, from three seeds on, is the 1-sigma contour of a Gaussian with their mean and covariance."
+        "Goodput against the mean packet delay in excess of the propagation, a point each run; up and to the left is "
+        "better. From three seeds on, the circle is the median and the ellipse the 1-sigma contour of the Gaussian of "
+        "maximum likelihood. Where an experiment has classes of flows, each has a panel."
     )
     window = f"Seed 1, {WINDOW} s after the warm-up"
     return [
@@ -84,8 +92,8 @@ def _losses(result: SuiteResult, traced: Traces) -> Section:
         heads=[catalogue.title(spec) for spec in result.schemes],
         rows=table,
         corner="Experiment",
-        definition="Mean time between losses (ms) / loss synchronisation: the mean share of the flows that lose "
-        "packets in the same event, which lasts one round-trip time from its first loss.",
+        definition="Mean time between losses (ms) / loss synchronisation: the mean share of the flows seen that lose "
+        f"packets in the same event, which lasts {EVENT} round-trip times of the link from its first loss.",
     )
 
 
@@ -94,6 +102,30 @@ def _loss(traced: Traced | None) -> str:
         return "–"
     shared = traced.losses.synchronisation
     return f"{1000 * traced.losses.gap:.0f} / " + ("–" if shared is None else f"{shared:.2f}")
+
+
+def _phases(result: SuiteResult, traced: Traces) -> Section:
+    table = {}
+    for trial in result.trials:
+        found = [traced.get((trial.experiment.scenario, spec)) for spec in result.schemes]
+        for i, name in enumerate(trial.experiment.phases.names if trial.experiment.phases else ()):
+            table[f"{trial.experiment.name}: {name}"] = [Item(_phase(each, i)) for each in found]
+    return Section(
+        title="Phases",
+        subtitle="What each has at the first link, RFC 7928, sections 8.2.5 and 8.2.6; seed 1.",
+        heads=[catalogue.title(spec) for spec in result.schemes],
+        rows=table,
+        corner="Experiment and phase",
+        definition="Goodput (Mbit/s) / mean queueing delay (ms), over all rounds; the start of a phase is in it.",
+    )
+
+
+def _phase(traced: Traced | None, i: int) -> str:
+    if traced is None:
+        return "–"
+    phase = traced.phases[i]
+    delay = "–" if phase.delay is None else f"{1e3 * phase.delay:.1f}"
+    return f"{1e-6 * phase.goodput:.2f} / {delay}"
 
 
 def _experiment(trial: Trial) -> Section:
@@ -112,13 +144,14 @@ def _titles(trial: Trial, measure: str) -> str:
     return ", ".join(catalogue.title(spec) for spec in trial.best[measure]) or "–"
 
 
-def _cloud(trial: Trial, result: SuiteResult) -> Cloud:
+def _cloud(trial: Trial, result: SuiteResult, name: str) -> Cloud:
+    x, y = trial.experiment.graphs[name]
     points = {}
     for spec in result.schemes:
-        delay, goodput = trial.values(spec, DELAY), trial.values(spec, GOODPUT)
+        delay, goodput = trial.values(spec, x), trial.values(spec, y)
         seeds_ = sorted(delay.keys() & goodput.keys())
         points[catalogue.title(spec)] = [(1e3 * delay[seed], 1e-6 * goodput[seed]) for seed in seeds_]
-    return Cloud(trial.experiment.name, points)
+    return Cloud(f"{trial.experiment.name}\n{name}" if name else trial.experiment.name, points)
 
 
 def _distributions(result: SuiteResult, traced: Traces, what: str) -> Distributions:

@@ -1,0 +1,133 @@
+//! A user's own scheme: a Python class, as the engine sees it.
+
+mod scheme;
+mod views;
+
+pub use views::{Answer, Packet, Queue, Scheme};
+
+use crate::refused;
+use aqmlab_aqm::contract::{self, bench};
+use aqmlab_aqm::{AnyAqm, Aqm, Declaration, Failure, Info, OWN, Observable, Plan, QueueView};
+use aqmlab_core::declared::read_all;
+use aqmlab_core::{Declared, ParamSpec, Problems, Time, Value};
+use aqmlab_sim::AqmChoice;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use scheme::OwnAqm;
+
+/// The declared parameters of a class.
+#[pyclass(frozen)]
+pub struct Parameters {
+    path: &'static str,
+    params: Vec<Declared>,
+}
+
+#[pymethods]
+impl Parameters {
+    /// Every parameter's value in base units when `pairs` (name and text) are set.
+    fn read<'py>(&self, py: Python<'py>, pairs: Vec<(String, String)>) -> PyResult<Bound<'py, PyDict>> {
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let mut problems = Vec::new();
+        let (values, _) = read_all(&self.params, self.path, &pairs, &mut problems);
+        if !problems.is_empty() {
+            return Err(refused(Problems(problems)));
+        }
+        let read = PyDict::new(py);
+        for (Declared { spec, .. }, value) in self.params.iter().zip(values) {
+            match value {
+                Value::Number(number) => read.set_item(spec.name, number)?,
+                Value::Switch(switch) => read.set_item(spec.name, switch)?,
+                Value::Word(word) => read.set_item(spec.name, word)?,
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// A parameter as Python declares it: name, default, range, choices, unit, meaning.
+type Param = (String, String, Option<(String, String)>, Vec<String>, String, String);
+
+fn leak(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declared, String> {
+    let path = name.clone();
+    let choices: Vec<&'static str> = choices.into_iter().map(leak).collect();
+    let spec = ParamSpec {
+        name: leak(name),
+        doc: leak(doc),
+        unit: leak(unit),
+        default: leak(default),
+        range: range.map(|(least, greatest)| (leak(least), leak(greatest))),
+        choices: Vec::leak(choices),
+        source: "",
+    };
+    Declared::new(spec).map_err(|why| format!("{path}.{why}"))
+}
+
+/// Adds a class to the catalogue; what it declares lives as long as the process. `hooks` are those it overrides,
+/// `observables` are name, unit and meaning.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // called from one place, by name
+pub fn declare(
+    class: Py<PyType>,
+    name: String,
+    title: String,
+    source: String,
+    page: String,
+    params: Vec<Param>,
+    observables: Vec<(String, String, String)>,
+    hooks: Vec<String>,
+) -> PyResult<Parameters> {
+    let name = leak(name);
+    let because = |why: String| refused(format!("{name}.{why}"));
+    let params = params.into_iter().map(declared).collect::<Result<Vec<_>, _>>().map_err(because)?;
+    let confidence = "a scheme of the user's own; see aqmlab.check_aqm";
+    let (title, source) = (leak(title), leak(source));
+    let observables: Vec<Observable> = observables
+        .into_iter()
+        .map(|(name, unit, doc)| Observable { name: leak(name), unit: leak(unit), doc: leak(doc) })
+        .collect();
+    let shown: Vec<&'static str> = observables.iter().map(|observable| observable.name).collect();
+    let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn Aqm + Send>, String> {
+        Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, pairs, queue)).map(|own| Box::new(own) as _)
+    };
+    aqmlab_aqm::declare(Declaration {
+        info: Info { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
+        page: leak(page),
+        observables,
+        params: params.clone(),
+        make: Box::new(make),
+    })
+    .map_err(because)?;
+    Ok(Parameters { path: name, params })
+}
+
+/// Puts a scheme, written as for `run`, to the contract of the built-in ones: each clause, and what it found if that is
+/// not what it should be.
+#[pyfunction]
+pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<(&'static str, Option<String>)>> {
+    let choice = AqmChoice::parse(aqm).map_err(|why| refused(format!("aqm: {why}")))?;
+    let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
+    let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let build = || entry.build(&choice.name, &pairs, &bench::queue(0));
+    build().map_err(refused)?;
+    let queue = || build().unwrap_or_else(broken).queue(bench::queue(0), bench::LIMIT, true, 7);
+    let clauses = contract::suite(queue, entry.observables, true);
+    py.check_signals()?;
+    Ok(clauses.into_iter().map(|(clause, outcome)| (clause, outcome.err())).collect())
+}
+
+/// Stands for a scheme that could be built before and cannot be again.
+struct Broken(Failure);
+
+impl Aqm for Broken {
+    fn failure(&self) -> Option<&Failure> {
+        Some(&self.0)
+    }
+}
+
+fn broken(why: Problems) -> Plan {
+    Plan::Fifo(AnyAqm::Own(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
+}

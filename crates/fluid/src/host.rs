@@ -37,9 +37,9 @@ struct Rounder {
 
 impl Rounder {
     fn round(&mut self, value: f64) -> u32 {
-        let whole = (value + self.owed).round().max(0.0);
-        self.owed += value - whole;
-        whole as u32
+        let whole = (value + self.owed + 0.5) as u32; // to the nearest; below 0 it is 0
+        self.owed += value - f64::from(whole);
+        whole
     }
 }
 

@@ -79,6 +79,9 @@ pub fn run<A: Aqm>(model: &Model, host: Host<A>, options: &Options) -> Result<Tr
 /// What a class hears of its past at the start, middle and end of a step: signals per second and flow.
 type Heard = [f64; 3];
 
+/// When the packet was sent whose fate is heard now, s, and at which rate of a flow; `None` before the first.
+type Sent = Option<(f64, f64)>;
+
 struct Solver<'a, A> {
     model: &'a Model,
     host: Host<A>,
@@ -96,6 +99,8 @@ struct Solver<'a, A> {
     /// Where the packet that leaves now arrived.
     head: Place,
     heard: Vec<Heard>,
+    /// What each class hears of at the end of the last step looked at, which is the start of the next.
+    last_sent: Vec<Sent>,
     /// Share that the scheme signals during the present step.
     share: f64,
     /// Share that was signalled in the last step, losses included, and its integral, s.
@@ -121,6 +126,7 @@ impl<'a, A: Aqm> Solver<'a, A> {
             places: vec![Place::default(); classes],
             head: Place::default(),
             heard: vec![[0.0; 3]; classes],
+            last_sent: vec![None; classes],
             share: 0.0,
             p: 0.0,
             signals: 0.0,
@@ -142,14 +148,15 @@ impl<'a, A: Aqm> Solver<'a, A> {
     /// What each class hears from time `t` to the end of the step.
     fn look_back(&mut self, t: f64) {
         for (i, class) in self.model.classes.iter().enumerate() {
-            let mut sent = [None; 3];
-            for (stage, sent) in sent.iter_mut().enumerate() {
-                let now = t + 0.5 * stage as f64 * self.step;
+            let mut at = |now: f64| {
                 let arrived = self.history.arrival(now - class.rtt, &mut self.places[i]);
-                *sent = arrived.map(|s| (s, self.history.value(self.places[i], i) / (now - s)));
-            }
+                arrived.map(|s| (s, self.history.value(self.places[i], i) / (now - s)))
+            };
+            let first = if t > 0.0 { self.last_sent[i] } else { at(t) };
+            let sent = [first, at(t + 0.5 * self.step), at(t + self.step)];
+            self.last_sent[i] = sent[2];
             let p = self.mean_signal(class, t, sent.map(|sent| sent.map_or(0.0, |(s, _)| s)));
-            let rate = |sent: Option<(f64, f64)>| match sent {
+            let rate = |sent: Sent| match sent {
                 Some((s, rate)) if class.is_active(s) => rate,
                 _ => 0.0,
             };

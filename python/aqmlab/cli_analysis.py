@@ -12,6 +12,7 @@ from aqmlab.scenario import assignments
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from aqmlab.analysis.maps import Axis
     from aqmlab.analysis.result import Analysis, Model
 
 EPILOG = 'Example: aqmlab analyse pi --design --rate "45 Mbit/s" --rtt "80 ms" --flows 60'
@@ -105,8 +106,7 @@ def _tell(found: "Analysis") -> None:
         x, y, known = found.map.x, found.map.y, found.map.known
         console.print(
             f"Map: {100 * found.map.stable:.1f} % of {known} points with an operating point are stable; "
-            f"{x.name} from {x.values[0]:.4g} to {x.values[-1]:.4g}, {y.name} from {y.values[0]:.4g} to "
-            f"{y.values[-1]:.4g}; --out DIR draws it"
+            f"{_extent(x)}, {_extent(y)}; --out DIR draws it"
         )
     if found.beside is not None:
         console.print(_beside(found))
@@ -114,6 +114,13 @@ def _tell(found: "Analysis") -> None:
 
 def _quoted(spec: str) -> str:
     return f'"{spec}"' if " " in spec else spec
+
+
+def _extent(axis: "Axis") -> str:
+    from aqmlab.analysis.pictures import shown
+
+    name, factor = shown(axis)
+    return f"{name} from {factor * axis.values[0]:.4g} to {factor * axis.values[-1]:.4g}"
 
 
 def _models(found: "Analysis") -> "Table":

@@ -128,16 +128,18 @@ def stability_map(drawn: Map) -> Figure:
     with mpl.rc_context(plots.STYLE):
         figure = Figure(figsize=(0.7 * plots.WIDTH, 3.6), layout="constrained")
         axes = figure.subplots()
-        (x_label, x_scale), (y_label, y_scale) = _label(drawn.x), _label(drawn.y)
+        (x_label, x_scale), (y_label, y_scale) = shown(drawn.x), shown(drawn.y)
         x, y = drawn.x.values * x_scale, drawn.y.values * y_scale
-        shown = np.ma.masked_invalid(np.log10(np.clip(np.where(np.isinf(drawn.margin), 1e3, drawn.margin), 1e-3, 1e3)))
+        margins = np.ma.masked_invalid(
+            np.log10(np.clip(np.where(np.isinf(drawn.margin), 1e3, drawn.margin), 1e-3, 1e3))
+        )
         levels = np.log10([1e-3, 0.1, 0.25, 0.5, 1, 2, 4, 10, 1e3])
-        filled = axes.contourf(x, y, shown, levels=levels, cmap="RdYlBu", vmin=-1.2, vmax=1.2)
+        filled = axes.contourf(x, y, margins, levels=levels, cmap="RdYlBu", vmin=-1.2, vmax=1.2)
         outside = np.ma.masked_invalid(np.where(drawn.holds | np.isnan(drawn.margin), np.nan, 0))
         if outside.count():
             axes.contourf(x, y, outside, levels=[-1, 1], colors="none", hatches=["///"])
         if 0 < drawn.stable < 1:
-            axes.contour(x, y, shown, levels=[0], colors="black", linewidths=1.6)
+            axes.contour(x, y, margins, levels=[0], colors="black", linewidths=1.6)
         axes.plot(drawn.x.present * x_scale, drawn.y.present * y_scale, "k*", markersize=8)
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -166,7 +168,8 @@ LABELS = {
 """What stands at an axis, and what its values are multiplied by; a parameter of a scheme stands in its base unit."""
 
 
-def _label(one: Axis) -> tuple[str, float]:
+def shown(one: Axis) -> tuple[str, float]:
+    """Return what an axis is called, with its unit, and what its values are multiplied by."""
     return LABELS.get(one.name, (one.name, 1.0))
 
 

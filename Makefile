@@ -27,10 +27,11 @@ demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 
 test: build  ## Run all tests, Rust and Python
 	cargo test --locked --quiet
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
-nightly: build  ## Run the property tests over thousands of random scenarios (about two minutes)
+nightly: build  ## Run the property tests over thousands of random scenarios, and all five papers (some minutes)
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
+	$(BIN)/aqmlab reproduce --all --json > /dev/null
 
 lint: build  ## Check formatting, lints and types
 	cargo fmt --all --check

@@ -27,7 +27,7 @@ demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 
 test: build  ## Run all tests, Rust and Python
 	cargo test --locked --quiet
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
 
 nightly: build  ## Run the property tests over thousands of random scenarios, and all five papers (some minutes)
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties

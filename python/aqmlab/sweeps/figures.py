@@ -13,7 +13,8 @@ from aqmlab.metrics import Metric
 from aqmlab.names import unknown
 from aqmlab.statistics import Ranking, Summary, summarise
 from aqmlab.sweeps.columns import StoreError
-from aqmlab.sweeps.findings import MEASURES, Case, Findings, check_measure, label, number
+from aqmlab.sweeps.findings import MEASURES, Case, Findings, check_measure, label
+from aqmlab.sweeps.grid import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -66,8 +65,6 @@ TABLED = (
 
 UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
 """Beside another measure they add little, or few runs have them: ranked only when asked for."""
-
-NUMBER = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 
 
 @dataclass(frozen=True)
@@ -251,14 +248,6 @@ def label(scheme: str) -> str:
     with suppress(InputError):
         return catalogue.title(scheme)
     return scheme
-
-
-def number(text: Any) -> tuple[float, str] | None:
-    """Return the number and the unit of a quantity such as "85 Hz", None if it is none."""
-    match = NUMBER.fullmatch(str(text))
-    with suppress(ValueError):
-        return (float(match[1]), match[2]) if match else None
-    return None
 
 
 def _is_text(column: str) -> bool:

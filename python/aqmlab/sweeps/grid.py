@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aqmlab._core import InputError
@@ -53,13 +54,15 @@ def _range(path: str, entry: Mapping[str, Any]) -> list[str]:
     return [f"{number:.6g} {unit}".strip() for number in numbers]
 
 
-def _quantity(path: str, value: Any) -> tuple[float, str]:
+def number(value: Any) -> tuple[float, str] | None:
+    """Return the number and the unit, as it is written, of a quantity such as "85 Hz"; None if it is none."""
     match = None if isinstance(value, bool) else QUANTITY.fullmatch(str(value))
-    try:
-        return (float(match[1]), match[2]) if match else _no_quantity(path, value)
-    except ValueError:
-        return _no_quantity(path, value)
+    with suppress(ValueError):
+        return (float(match[1]), match[2]) if match else None
+    return None
 
 
-def _no_quantity(path: str, value: Any) -> tuple[float, str]:
+def _quantity(path: str, value: Any) -> tuple[float, str]:
+    if found := number(value):
+        return found
     raise InputError(f'{path}: {value!r}: expected a number with its unit, such as "50 Hz"')

@@ -1,0 +1,109 @@
+"""Hold every built-in scenario to the results stored in frozen.json: nothing may move unnoticed.
+
+    python validation/frozen.py            # compare; exit code 1 and a list if anything moved
+    python validation/frozen.py --store    # after a change that is meant to move numbers, and says so in CHANGELOG.md
+
+A digest stands for the values of all keys that the results had when they were stored: keys may be added, and the keys
+under `engine` (events, wall time) are left out. `--dump DIR` writes what the digests stand for, to find what moved.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import aqmlab
+
+STORED = Path(__file__).with_name("frozen.json")
+PAPERS = ("boudi", "jafar", "li2014", "sun2007", "xiong2010")
+EXTRA = ("fq-pi", "fq-red")
+"""Schemes that no list shows, beside all that the list does."""
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and value of everything in a JSON document but what the engine says of itself."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key != "engine":
+                yield from leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, f"{path}.{index}")
+    else:
+        yield path, value
+
+
+def key(path: str) -> str:
+    """Return the last name in a path: what a result calls a value, wherever it stands."""
+    return next((part for part in reversed(path.split(".")) if not part.isdigit()), "")
+
+
+def schemes_of(scenario: str) -> list[str]:
+    """Return the schemes that a scenario is held to: its paper's, or all."""
+    study = scenario.partition("/")[0]
+    if study in PAPERS:
+        from aqmlab.study import load_study
+
+        paper = load_study(study)
+        specs = [spec for table in paper.tables for spec in table.schemes.values()]
+        return list(dict.fromkeys([*paper.schemes.values(), *specs]))
+    return [*(scheme.name for scheme in aqmlab.schemes()), *EXTRA]
+
+
+def measure(task: tuple[str, str]) -> str:
+    """Return the JSON of one run, or the words in which it was refused."""
+    scenario, aqm = task
+    try:
+        return aqmlab.run(scenario, aqm, seed=1).json()
+    except aqmlab.InputError as error:
+        return json.dumps({"refused": str(error)})
+
+
+def measure_all() -> dict[str, Any]:
+    """Return every result by its name."""
+    tasks = [(scenario, aqm) for scenario in aqmlab.scenarios() for aqm in schemes_of(scenario)]
+    with ThreadPoolExecutor() as pool:
+        documents = {" ".join(task): json.loads(text) for task, text in zip(tasks, pool.map(measure, tasks), strict=True)}
+    return documents | {paper: json.loads(aqmlab.reproduce(paper).json()) for paper in PAPERS}
+
+
+def digest(document: Any, keys: frozenset[str]) -> str:
+    """Return a digest of the values of `keys` in a document."""
+    held = [(path, value) for path, value in leaves(document) if key(path) in keys]
+    return hashlib.sha256(json.dumps(sorted(held), ensure_ascii=True).encode()).hexdigest()[:16]
+
+
+def main() -> int:
+    """Store or compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--store", action="store_true", help="store what is measured now")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="also write every result there")
+    asked = parser.parse_args()
+    documents = measure_all()
+    if asked.dump:
+        asked.dump.mkdir(parents=True, exist_ok=True)
+        for name, document in documents.items():
+            (asked.dump / f"{name.replace('/', '_').replace(' ', '__')}.json").write_text(json.dumps(document, indent=1))
+    if asked.store:
+        keys = frozenset(key(path) for document in documents.values() for path, _ in leaves(document))
+        digests = {name: digest(document, keys) for name, document in documents.items()}
+        STORED.write_text(json.dumps({"keys": sorted(keys), "digests": digests}, indent=0) + "\n")
+        print(f"{len(digests)} results stored")
+        return 0
+    stored = json.loads(STORED.read_text())
+    keys = frozenset(stored["keys"])
+    moved = [
+        name
+        for name, expected in stored["digests"].items()
+        if name not in documents or digest(documents[name], keys) != expected
+    ]
+    print(*(f"moved: {name}" for name in moved), f"{len(moved)} of {len(stored['digests'])} results moved", sep="\n")
+    return 1 if moved else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import _core, catalogue, files, own
+from aqmlab import _core, catalogue, files, own, traces
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, SchemeError
 from aqmlab.cli import analysis as cli_analysis
 from aqmlab.cli import stored as cli_stored
 from aqmlab.names import unknown
-from aqmlab.runs import experiments, traces
+from aqmlab.runs import experiments
 from aqmlab.runs.batch import Failure, Progress
 from aqmlab.study import paper as study
 from aqmlab.study import reproduction, suite

@@ -116,7 +116,7 @@ class RunResult:
 
     `series`, `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
     `transfer_table` ("group", "start" and "completion_time" in s, "size" in packets) are empty unless series were
-    asked for. `trace` is there if a link was to be traced (see `aqmlab.runs.traces`).
+    asked for. `trace` is there if a link was to be traced (see `aqmlab.traces`).
     """
 
     scenario: str

@@ -20,8 +20,9 @@ from aqmlab.analysis.laws import Law, law
 from aqmlab.analysis.loop import close
 from aqmlab.analysis.network import network
 from aqmlab.present import plots
-from aqmlab.runs.batch import Task, run_many
+from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Task
 
 PAGE = Path(__file__).parent / "analysis.md"
 A, B = 1.822e-5, 1.816e-5

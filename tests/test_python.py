@@ -8,7 +8,8 @@ import pytest
 import aqmlab
 from aqmlab._core import Interrupted, Run, Scenario, Watch
 from aqmlab.runs import batch
-from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.executor import run_many
+from aqmlab.runs.task import Failure, Task
 
 
 def test_the_names_are_there() -> None:

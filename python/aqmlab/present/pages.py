@@ -1,6 +1,5 @@
 """What the HTML reports share: their templates, and a scheme's parameters in words."""
 
-import json
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ def template(name: str) -> "Template":
 def parameters(scenario: Scenario, spec: str) -> str:
     """Return the parameters of a scheme as a scenario uses it, with their units."""
     units = {parameter.name: parameter.unit for parameter in catalogue.find(spec.partition(":")[0]).parameters}
-    values = json.loads(scenario.scheme(spec))["parameters"]
+    values = scenario.parameters(spec)
     return ", ".join(f"{name} = {_with_unit(str(value), units[name])}" for name, value in values.items())
 
 

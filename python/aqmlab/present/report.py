@@ -11,11 +11,11 @@ from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import definitions
 from aqmlab.runs.results import RunResult
 from aqmlab.scenario import load
+from aqmlab.study.cells import VERDICTS, Cell
 from aqmlab.study.claims import VERDICTS as CLAIM_VERDICTS
 from aqmlab.study.claims import Checked
-from aqmlab.study.measured import built
-from aqmlab.study.paper import Figure, Panel, Table
-from aqmlab.study.reproduction import VERDICTS, Cell, Reproduction, all_json
+from aqmlab.study.paper import Figure, Panel, Table, built
+from aqmlab.study.reproduction import Reproduction, all_json
 
 if TYPE_CHECKING:
     from aqmlab.runs.results import Columns

@@ -19,17 +19,18 @@ from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.catalogue import Scheme
 from aqmlab.runs import findings
-from aqmlab.runs.batch import Progress as OnDone
 from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.executor import Progress as OnDone
 from aqmlab.runs.findings import Findings
 from aqmlab.runs.metrics import Metric, definitions
 from aqmlab.runs.plan import Experiment
 from aqmlab.runs.results import FlowResult, RunResult, columns
 from aqmlab.runs.sweep import BETTER, MEASURES, Sweep
 from aqmlab.study import claims
+from aqmlab.study.cells import VERDICTS, Cell
 from aqmlab.study.paper import Figure, Study
 from aqmlab.study.paper import Table as StudyTable
-from aqmlab.study.reproduction import VERDICTS, Cell, Reproduction, coverage
+from aqmlab.study.reproduction import Reproduction, coverage
 
 COLOURS = {
     "match": "green",

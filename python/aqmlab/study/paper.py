@@ -7,12 +7,14 @@ is close enough, which scenarios give a table, a figure or a claim, and why a ce
 
 import csv
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
+from aqmlab import catalogue
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.metrics import SHOWN, Metric, Shown
@@ -21,6 +23,10 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+TRANSIENT = "transient"
+"""The length of the transient, a value of claims: it is taken from the time series and so known for seed 1 alone."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,19 @@ class Figure:
     logarithmic: bool
     parameters: Mapping[str, float]
     varied: str
+
+
+CHARTS = ("sweep", "bars", "sensitivity", "range")
+"""The kinds of figures that are charts: numbers against what is varied, and no time series."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one point of a chart's line needs: the value of x, and the scheme and scenarios to run."""
+
+    x: float
+    spec: str
+    scenarios: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -193,11 +212,75 @@ class Study:
         chosen += [self._find("figure", number, known) for number in figures or ()]
         return [table for table in self.tables if table in chosen], [item for item in self.figures if item in chosen]
 
+    def of_table(self, table: Table) -> list[Published]:
+        """Return the printed numbers of a table, in its order."""
+        return [cell for cell in self.published if cell.table == table.number]
+
+    def compared(self, claim: Claim) -> list[str]:
+        """Return the schemes that a claim compares and that exist."""
+        names = [*claim.schemes, *claim.below, *claim.above]
+        return [spec for spec in dict.fromkeys(self.spec(name) for name in names) if built(spec)]
+
+    def claims_about(self, tables: Iterable[Table], figures: Iterable[Figure]) -> list[Claim]:
+        """Return the claims about the scenarios of these tables and figures alone."""
+        scenarios = self.needed(tables, figures, ()).keys()
+        return [claim for claim in self.claims if scenarios >= set(claim.scenarios)]
+
+    def needed(
+        self, tables: Iterable[Table], figures: Iterable[Figure], claims: Iterable[Claim]
+    ) -> dict[str, list[str]]:
+        """Return which schemes must be run, in order, by scenario."""
+        found: dict[str, dict[str, None]] = {}
+        for scenario, spec in chain(
+            chain.from_iterable(map(self._in_table, tables)),
+            chain.from_iterable(map(self._in_figure, figures)),
+            ((name, spec) for claim in claims for name in claim.scenarios for spec in self.compared(claim)),
+        ):
+            found.setdefault(scenario, {})[spec] = None
+        return {scenario: list(specs) for scenario, specs in found.items()}
+
+    def _in_table(self, table: Table) -> Iterator[tuple[str, str]]:
+        rows = dict.fromkeys(cell.scheme for cell in self.of_table(table))
+        names = [part for row in rows for part in self.differences.get(row, [row])]
+        specs = dict.fromkeys(spec for name in names if built(spec := table.schemes[name]))
+        others = [metric.scenario for metric in table.metrics.values() if metric.scenario]
+        for scenario in (*table.scenarios, *(others if table.scenarios else ())):
+            yield from ((scenario, spec) for spec in specs)
+
+    def _in_figure(self, figure: Figure) -> Iterator[tuple[str, str]]:
+        for panel in figure.panels:
+            if figure.kind in CHARTS:
+                for wanted in self.points(figure, panel).values() if figure.kind != "range" else ():
+                    yield from ((name, point.spec) for point in wanted for name in point.scenarios)
+            else:
+                specs = [self.spec(name) for name in panel.schemes]
+                yield from ((name, spec) for name in panel.scenarios for spec in specs if built(spec))
+
+    def points(self, figure: Figure, panel: Panel) -> dict[str, list[Point]]:
+        """Return what each line of a chart's panel needs, without the schemes that are not built yet."""
+        schemes = {name: spec for name in panel.schemes if built(spec := self.spec(name))}
+        filled = {x: tuple(name.format(x=f"{x:g}") for name in panel.scenarios) for x in figure.x}
+        if figure.kind == "sweep":
+            return {name: [Point(x, spec, filled[x]) for x in figure.x] for name, spec in schemes.items()}
+        if figure.kind == "bars":
+            every = tuple(name for names in filled.values() for name in names)
+            return {name: [Point(0, spec, every)] for name, spec in schemes.items()}
+        return {
+            parameter: [Point(x, f"{spec}:{parameter}={usual * x:g}", panel.scenarios) for x in figure.x]
+            for spec in schemes.values()
+            for parameter, usual in figure.parameters.items()
+        }
+
     def _find(self, kind: str, number: str, known: Mapping[str, Any]) -> Any:
         if number not in known:
             valid = ", ".join(known) or "none"
             raise InputError(f"{kind}: {number}: {self.name} has no such {kind}; valid: {valid}")
         return known[number]
+
+
+def built(spec: str) -> bool:
+    """Say whether the scheme of `spec` ("pi:w=160Hz") is in the catalogue."""
+    return spec.partition(":")[0] in {scheme.name for scheme in catalogue.schemes()}
 
 
 @cache

@@ -63,14 +63,17 @@ def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progre
     """Do the tasks in batches, and give each to `take` as soon as it is done; RunError if the workers are lost."""
     waiting, done, size = deque(range(len(tasks))), 0, 1
     pending: dict[Future[list[Outcome]], _Batch] = {}
+    under_way: dict[int, _Batch] = {}  # noted before it is submitted, for an interrupt may come in between
     try:
         while waiting or pending:
             while waiting and len(pending) < workers.slots:
                 at = waiting[0]
                 batch = _Batch(at, [tasks[waiting.popleft()] for _ in range(min(size, len(waiting)))], Watch())
+                under_way[at] = batch
                 pending[_submit(workers, batch)] = batch
             for future in wait(pending, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED).done:
                 batch = pending.pop(future)
+                del under_way[batch.at]
                 outcomes = _outcomes(future, batch.tasks)
                 take(list(enumerate(outcomes, batch.at)))
                 done += len(outcomes)
@@ -80,8 +83,9 @@ def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progre
             if progress:
                 progress(done + sum(batch.part for batch in pending.values()), len(tasks))
     except BaseException:
-        for future, batch in pending.items():
+        for batch in under_way.values():
             batch.watch.cancel()
+        for future in pending:
             future.cancel()
         workers.stop()
         raise

@@ -58,8 +58,8 @@ def compare(
 ) -> Comparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one a core. A run that fails is listed in `failures` and
-    loses no other. Raises InputError for bad input, before anything runs.
+    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one a core. A run that fails
+    is listed in `failures` and loses no other. Raises InputError for bad input, before anything runs.
     """
     specs = own.select(aqms)  # first, for a scenario may set parameters of one's own scheme
     return compare_many([(load(scenario, set), specs)], seeds, jobs=jobs, progress=progress)[0]

@@ -7,7 +7,7 @@ from typing import Any
 from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.table import State
 from aqmlab.study.measured import Measured
-from aqmlab.study.paper import Published, Study, StudyMetric, Table, built
+from aqmlab.study.paper import Published, StudyMetric, Table, built
 
 
 @dataclass(frozen=True)
@@ -100,20 +100,19 @@ def verdict(ours: float, published: float, limit: float, why: str | None, bound:
     return "unreproducible" if why else "off"
 
 
-def judge(paper: Study, table: Table, cell: Published, measured: Measured) -> Cell:
+def judge(table: Table, cell: Published, measured: Measured) -> Cell:
     """Return a printed number with ours beside it."""
     metric, spec = table.metrics[cell.metric], table.schemes.get(cell.scheme, cell.scheme)
-    missing = _why_missing(paper, table, cell)
-    state = None if missing else _state(paper, table, cell, measured)
-    ours = None if missing else _ours(paper, table, cell, measured, state)
-    reason = paper.why(cell)
+    missing = _why_missing(table, cell)
+    state = None if missing else _state(table, cell, measured)
+    ours = None if missing else _ours(table, cell, measured, state)
     if ours is None:
         judged, said = "missing", [missing or "no run gave a value"]
     else:
-        judged = verdict(ours.mean, cell.value, metric.limit(cell.value), reason, cell.bound or metric.bound)
+        judged = verdict(ours.mean, cell.value, metric.limit(cell.value), cell.why, cell.bound or metric.bound)
         said = [state.remark] if state else []
         if judged != "match":
-            said.append(reason or _no_reason(ours, metric, judged))
+            said.append(cell.why or _no_reason(ours, metric, judged))
     return Cell(table.number, cell.scheme, spec, metric, cell.value, cell.bound, ours, judged, "; ".join(said) or None)
 
 
@@ -127,29 +126,26 @@ def _no_reason(ours: Summary, metric: StudyMetric, judged: str) -> str:
     return f"within twice the tolerance; the mean over {ours.n} seeds lies between {low} and {high}"
 
 
-def _why_missing(paper: Study, table: Table, cell: Published) -> str | None:
+def _why_missing(table: Table, cell: Published) -> str | None:
     metric = table.metrics[cell.metric]
     if metric.ours is None or not (table.scenarios or table.analysis):
         return f"{metric.metric.title.lower()} is not compared yet"
     if table.analysis:
         return None
-    names = paper.differences.get(cell.scheme, [cell.scheme])
+    names = table.parts(cell.scheme)
     absent = [name for name in names if not built(table.schemes[name])]
     if not absent:
         return None
     return "the scheme is not built yet" if absent == [cell.scheme] else f"{', '.join(absent)}: not built yet"
 
 
-def _ours(paper: Study, table: Table, cell: Published, measured: Measured, state: "Chosen | None") -> Summary | None:
+def _ours(table: Table, cell: Published, measured: Measured, state: "Chosen | None") -> Summary | None:
     metric = table.metrics[cell.metric]
     if table.analysis:
         from aqmlab.study.stability import BOUNDS
 
         return summarise([BOUNDS[(metric.ours or "").removeprefix("stability.")](**table.analysis)])
-    first, *others = [
-        _by_seed(table, metric, table.schemes[name], measured)
-        for name in paper.differences.get(cell.scheme, [cell.scheme])
-    ]
+    first, *others = [_by_seed(table, metric, table.schemes[name], measured) for name in table.parts(cell.scheme)]
     if others:
         first = {
             seed: value - fmean(other[seed] for other in others)
@@ -182,11 +178,9 @@ class Chosen:
         )
 
 
-def _state(paper: Study, table: Table, cell: Published, measured: Measured) -> Chosen | None:
+def _state(table: Table, cell: Published, measured: Measured) -> Chosen | None:
     """Return which of two states to compare, None if the seeds agree: the paper printed one run."""
-    printed = [
-        other.value for other in paper.of_table(table) if (other.scheme, other.metric) == (cell.scheme, "queue_mean")
-    ]
+    printed = [other.value for other in table.published if (other.scheme, other.metric) == (cell.scheme, "queue_mean")]
     if len(table.scenarios) != 1 or not printed:
         return None
     spec = table.schemes[cell.scheme]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.runs.comparison import Comparison
@@ -11,8 +12,8 @@ from aqmlab.runs.task import Failure
 from aqmlab.study.cells import VERDICTS, Cell, judge
 from aqmlab.study.charts import Chart, chart
 from aqmlab.study.claims import Checked, check
-from aqmlab.study.measured import measure
-from aqmlab.study.paper import CHARTS, TRANSIENT, Figure, Study, Table, built, load_study, studies
+from aqmlab.study.measured import Measured, measure
+from aqmlab.study.paper import CHARTS, Asked, Figure, Study, Table, built, load_study, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +21,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study run again: its cells, charts and claims, and the comparisons behind them by scenario."""
+    """A study run again: its cells, charts and claims are views of what the runs measured."""
 
     study: Study
     seeds: int
-    tables: Sequence[Table]
-    figures: Sequence[Figure]
-    cells: Sequence[Cell]
-    charts: Mapping[str, Chart]
-    claims: Sequence[Checked]
-    comparisons: Mapping[str, Comparison]
+    asked: Asked
+    measured: Measured
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables that were asked for."""
+        return self.asked.tables
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """The figures that were asked for."""
+        return self.asked.figures
+
+    @property
+    def comparisons(self) -> Mapping[str, Comparison]:
+        """The comparisons behind it, by scenario."""
+        return self.measured.comparisons
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The published numbers beside ours, in the paper's order."""
+        return [judge(table, cell, self.measured) for table in self.tables for cell in table.published]
+
+    @cached_property
+    def charts(self) -> Mapping[str, Chart]:
+        """The figures that are charts, by number."""
+        drawn = [figure for figure in self.figures if figure.kind in CHARTS]
+        return {figure.number: chart(self.study, figure, self.measured) for figure in drawn}
+
+    @cached_property
+    def claims(self) -> list[Checked]:
+        """What the paper says in words, checked."""
+        return [check(self.study, claim, self.measured) for claim in self.asked.claims]
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -137,17 +165,6 @@ def reproduce(
     scenarios chosen are checked. Raises InputError for an unknown study, table or figure, before anything runs.
     """
     paper = load_study(study)
-    chosen, drawn = paper.select(tables, figures)
-    asked = paper.claims_about(chosen, drawn) if tables is not None or figures is not None else paper.claims
-    transients = {(name, claim.link) for claim in asked if claim.value == TRANSIENT for name in claim.scenarios}
-    measured = measure(paper.needed(chosen, drawn, asked), transients, seeds, jobs, progress)
-    return Reproduction(
-        study=paper,
-        seeds=seeds,
-        tables=chosen,
-        figures=drawn,
-        cells=[judge(paper, table, cell, measured) for table in chosen for cell in paper.of_table(table)],
-        charts={figure.number: chart(paper, figure, measured) for figure in drawn if figure.kind in CHARTS},
-        claims=[check(paper, claim, measured) for claim in asked],
-        comparisons=measured.comparisons,
-    )
+    asked = paper.asked(tables, figures)
+    measured = measure(asked.needed, asked.transients, seeds, jobs, progress)
+    return Reproduction(paper, seeds, asked, measured)

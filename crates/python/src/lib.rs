@@ -9,7 +9,7 @@ mod own;
 use aqmlab_aqm::{Entry, OWN, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_sim::{AqmChoice, Columns, Output, RunError, RunOptions, scenario};
+use aqmlab_sim::{AqmChoice, Columns, Options, Output, RunError, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::create_exception;
@@ -268,7 +268,7 @@ fn run(
     let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
     let (world, watch) = (&scenario.0, watch.map(|watch| watch.0.clone()));
     let trace = trace.map(|name| link(world, name)).transpose()?;
-    let options = RunOptions { aqm: choice.as_ref(), seed, series, trace, watch: watch.as_deref() };
+    let options = Options { aqm: choice.as_ref(), seed, series, trace, watch: watch.as_deref() };
     let simulate = || aqmlab_sim::run(world, options);
     let done = if is_own(world, options.aqm) { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(|error| match error {

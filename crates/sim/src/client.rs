@@ -92,6 +92,11 @@ impl Client {
         if let Asks::Video(player) = &self.asks { Some(player) } else { None }
     }
 
+    /// It asks for nothing more.
+    pub fn is_stopped(&self, now: Time) -> bool {
+        now >= self.stop
+    }
+
     fn unless_stopped(&self, time: Option<Time>) -> Option<Time> {
         time.filter(|time| *time < self.stop)
     }

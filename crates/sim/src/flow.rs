@@ -30,6 +30,8 @@ pub struct Flow {
     pub connection: u32,
     /// The host that its sender is on.
     host: u32,
+    /// It was stopped by hand: it does not start if it has not.
+    pub is_stopped: bool,
 }
 
 /// A flow that carries transfers of a client, one after the other.
@@ -117,6 +119,7 @@ impl Flow {
             connection,
             host,
             epoch: 0,
+            is_stopped: false,
         }
     }
 
@@ -165,18 +168,21 @@ impl Flow {
             meter.marked += u64::from(ecn == Ecn::Ce);
         }
         let tcp = &path.group.tcp;
+        let is_marked = ecn == Ecn::Ce;
         if path.group.is_udp {
             self.delivered += u32::from(counts);
-            return;
+            return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if tcp.delayed_ack {
             self.send_due_ack(packet.flow, received, &mut path);
         }
         let before = self.receiver.in_order();
         let ack = self.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, tcp);
+        let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
+        let delivered = self.receiver.in_order() - before - syn;
+        meter.note_receipt(received, received.since(sent_at), delivered, is_marked);
         if counts {
-            let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
-            self.delivered += self.receiver.in_order() - before - syn;
+            self.delivered += delivered;
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
@@ -260,7 +266,7 @@ mod tests {
     /// What the packets in the calendar announce, ms, in the order in which they come.
     fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
         let mut found = Vec::new();
-        while let Some((_, event)) = calendar.pop() {
+        while let Some((_, event)) = calendar.pop(Time::NEVER) {
             if let Event::Arrive(packet) = event {
                 found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
             }
@@ -275,7 +281,7 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::route::Routes::new();
+            let mut routes = crate::route::Routes::new(&scenario.links);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
             let mut flow = Flow::new(group.sender(Span::ZERO), Receiver::new(false), route, 0, Flow::NO_CONNECTION, 0);
             let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);

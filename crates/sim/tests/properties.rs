@@ -2,11 +2,12 @@
 //! First in, first out and the accounts of each queue are asserted inside the engine, in debug builds, as here.
 
 use aqmlab_aqm::{Limit, Plan, entries};
-use aqmlab_core::{Rate, Span};
+use aqmlab_core::{Rate, Span, Time};
 use aqmlab_sim::scenario::{LinkSpec, RateChanges, Traffic, parse};
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, RunResult, Scenario, VideoResult, run};
+use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use std::sync::Arc;
 use std::thread;
 
 /// So many random scenarios a property as `AQMLAB_CASES` says (`make nightly`: 5000), else 400.
@@ -126,7 +127,7 @@ fn group() -> impl Strategy<Value = String> {
 }
 
 /// Three links, up to 45 flows in one to three groups of any traffic; half of the runs warm up.
-fn scenario() -> impl Strategy<Value = Scenario> {
+fn scenario() -> impl Strategy<Value = Arc<Scenario>> {
     let links = prop::collection::vec(link(), 3);
     let groups = prop::collection::vec(group(), 1..=3);
     (links, groups, 500u32..4000, prop_oneof![Just(0u32), 1u32..400]).prop_map(|(links, groups, duration, warmup)| {
@@ -137,7 +138,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         for (i, group) in groups.iter().enumerate() {
             text += &format!("[[flows]]\nname = \"group-{i}\"\n{group}");
         }
-        parse(&text, "random", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+        Arc::new(parse(&text, "random", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}")))
     })
 }
 
@@ -145,9 +146,12 @@ fn scheme() -> impl Strategy<Value = AqmChoice> {
     (0..entries().len()).prop_map(|i| AqmChoice::parse(entries()[i].info.name).expect("a listed scheme exists"))
 }
 
-fn result(scenario: &Scenario, aqm: &AqmChoice, seed: u64) -> RunResult {
-    let options = RunOptions { aqm: Some(aqm), seed, ..RunOptions::default() };
-    let mut result = run(scenario, options).expect("a valid scenario runs").result;
+fn options(aqm: &AqmChoice, seed: u64) -> Options {
+    Options { aqm: Some(aqm.clone()), seed, ..Options::default() }
+}
+
+fn result(scenario: &Arc<Scenario>, aqm: &AqmChoice, seed: u64) -> RunResult {
+    let mut result = run(scenario.clone(), options(aqm, seed)).expect("a valid scenario runs").result;
     result.engine.wall = 0.0;
     result
 }
@@ -280,9 +284,10 @@ proptest! {
     /// Without a warm-up, which may cut a segment's arrival from its delivery in order, at constant rates.
     #[test]
     fn no_link_delivers_more_than_its_rate(scenario in scenario(), aqm in scheme(), seed: u64) {
-        let mut scenario = scenario;
+        let mut scenario = (*scenario).clone();
         scenario.warmup = Span::ZERO;
         scenario.links.iter_mut().for_each(|link| link.changes = RateChanges::None);
+        let scenario = Arc::new(scenario);
         let result = result(&scenario, &aqm, seed);
         for (i, link) in scenario.links.iter().enumerate() {
             let on_wire = scenario.flows.iter().zip(&result.flows).filter(|(spec, _)| spec.path.contains(&i));
@@ -307,10 +312,27 @@ proptest! {
         prop_assert_eq!(there, [here.clone(), here.clone(), here]);
     }
 
+    /// Stopped and probed at random times, with departures foreseen and with none.
+    #[test]
+    fn stopping_on_the_way_changes_nothing(
+        scenario in scenario(), aqm in scheme(), seed: u64, stops in prop::collection::vec(0u32..4000, 0..6), causal: bool,
+    ) {
+        let mut simulation = Simulation::new(scenario.clone(), Options { causal, ..options(&aqm, seed) }).unwrap();
+        for ms in stops {
+            simulation.step_until(Time::ZERO + Span::from_seconds(f64::from(ms) / 1000.0)).unwrap();
+            simulation.probe();
+        }
+        let mut stepped = simulation.finish().unwrap().result;
+        let plain = result(&scenario, &aqm, seed);
+        if causal {
+            stepped.engine.events = plain.engine.events;
+        }
+        prop_assert_eq!(stepped.json(), plain.json());
+    }
+
     #[test]
     fn recording_time_series_changes_no_result(scenario in scenario(), aqm in scheme(), seed: u64) {
-        let options = RunOptions { aqm: Some(&aqm), seed, series: true, ..RunOptions::default() };
-        let output = run(&scenario, options).expect("a valid scenario runs");
+        let output = run(scenario.clone(), Options { series: true, ..options(&aqm, seed) }).expect("a valid scenario runs");
         let mut recorded = output.result;
         let plain = result(&scenario, &aqm, seed);
         recorded.engine = plain.engine; // a sample is an event
@@ -330,7 +352,7 @@ fn another_seed_gives_another_result() {
     let text = "schema = 1\nduration = \"5 s\"\n\
                 [[links]]\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\naqm = \"pi\"\n\
                 [[flows]]\ncount = 20\nrtt = { uniform = [\"20 ms\", \"100 ms\"] }\n";
-    let scenario = parse(text, "two seeds", &[]).unwrap();
+    let scenario = Arc::new(parse(text, "two seeds", &[]).unwrap());
     let json = |seed| result(&scenario, &AqmChoice::parse("pi").unwrap(), seed).json();
     assert_ne!(json(1).replace("\"seed\":1", ""), json(2).replace("\"seed\":2", ""));
 }

@@ -2,7 +2,7 @@
 
 use aqmlab_core::Quantity;
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{FlowResult, LinkResult, RunOptions, Scenario, VideoResult, run};
+use aqmlab_sim::{FlowResult, LinkResult, Options, Scenario, VideoResult, run};
 use aqmlab_tcp::{CongestionControl, Variant};
 
 /// One link and what crosses it.
@@ -17,7 +17,7 @@ fn scenario(link: &str, flows: &str) -> Scenario {
 /// The link, and each group of flows.
 fn measure(link: &str, flows: &str) -> (LinkResult, Vec<FlowResult>) {
     let scenario = scenario(link, flows);
-    let result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
     (result.links[0].1.clone(), result.flows.into_iter().map(|(_, flows)| flows).collect())
 }
 

@@ -7,7 +7,7 @@
 use aqmlab_aqm::{Aqm, Plan, QueueView, entries};
 use aqmlab_core::Rate;
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, run};
+use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, run};
 
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 7680.0;
@@ -35,7 +35,7 @@ fn measure(aqm: &str, settings: &[(&str, &str)]) -> (LinkResult, FlowResult) {
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
     let aqm = AqmChoice::parse(aqm).unwrap();
-    let mut result = run(&scenario, RunOptions { aqm: Some(&aqm), seed: 1, ..RunOptions::default() }).unwrap().result;
+    let mut result = run(scenario, Options { aqm: Some(aqm), seed: 1, ..Options::default() }).unwrap().result;
     (result.links.remove(0).1, result.flows.remove(0).1)
 }
 
@@ -89,7 +89,7 @@ fn the_delay_of_a_path_is_the_sum_over_its_links() {
         tcp = { window = "1 packet" }
     "#;
     let scenario = parse(TEXT, "two links", &[]).unwrap();
-    let result = run(&scenario, RunOptions::default()).unwrap().result;
+    let result = run(scenario, Options::default()).unwrap().result;
     // 20 ms there, 1 ms on a, 2 ms on b; back 20 ms, 40 us on a, 80 us on b: a packet every 43.12 ms.
     assert_eq!(picoseconds(result.flows[0].1.packet_delay_mean), 23_000_000_000);
     let packets = result.flows[0].1.goodput * 19.0 / PAYLOAD;
@@ -271,7 +271,7 @@ fn measure_traffic(flow: &str, settings: &[(&str, &str)]) -> (Vec<LinkResult>, F
     );
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(&text, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
-    let mut result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    let mut result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
     (result.links.drain(..).map(|(_, link)| link).collect(), result.flows.remove(0).1)
 }
 

@@ -151,7 +151,7 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
     for flow in flows {
         let mut refuse =
             |key: &str, reason: String| found.push(Problem { path: format!("flows.{}.{key}", flow.name), reason });
-        let own = flow.own_delay(links);
+        let own = flow.own_delay(|link| links[link].delay);
         let least = flow.rtt.least();
         let drawn_from_zero =
             matches!(flow.rtt, Law::Exponential(_) | Law::Lognormal { .. } | Law::Pareto { .. } | Law::Lomax { .. });

@@ -258,9 +258,10 @@ impl FlowSpec {
         self.payload + self.header
     }
 
-    /// Propagation of the links crossed, there and back. Where ACKs queue nowhere, they return along the same links.
-    pub fn own_delay(&self, links: &[LinkSpec]) -> Span {
-        let sum = |path: &[usize]| path.iter().map(|link| links[*link].delay.0).sum::<u64>();
+    /// Propagation of the links crossed, there and back, from the delay of each. Where ACKs queue nowhere, they return
+    /// along the same links.
+    pub fn own_delay(&self, delay: impl Fn(usize) -> Span) -> Span {
+        let sum = |path: &[usize]| path.iter().map(|link| delay(*link).0).sum::<u64>();
         let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
         Span(sum(&self.path) + sum(back))
     }

@@ -1,0 +1,225 @@
+use super::*;
+use crate::event::Packet;
+use crate::scenario;
+use crate::trace::{Columns, Trace};
+use aqmlab_aqm::{Happening, Observer};
+use aqmlab_core::Span;
+use std::collections::BTreeMap;
+
+const TWO_LINKS: &str = r#"
+schema = 1
+duration = "4 s"
+warmup = "1 s"
+
+[[links]]
+name = "first"
+rate = "5 Mbit/s"
+delay = "3 ms"
+buffer = "60 packets"
+
+[[links]]
+name = "second"
+rate = "4 Mbit/s"
+delay = "4 ms"
+buffer = "40 packets"
+
+[[flows]]
+name = "long"
+count = 12
+rtt = { uniform = ["20 ms", "90 ms"] }
+start = { uniform = ["0 s", "1 s"] }
+
+[[flows]]
+name = "cross"
+count = 4
+path = ["second"]
+rtt = { uniform = ["10 ms", "40 ms"] }
+access_rate = "20 Mbit/s"
+ecn = true
+tcp = { profile = "ns2", delayed_ack = true }
+
+[[flows]]
+name = "back"
+count = 3
+path = ["second", "first"]
+ack_path = ["second"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+tcp = "sack"
+
+[[flows]]
+name = "pages"
+kind = "http"
+count = 5
+path = ["first"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+think_time = { exponential = "200 ms" }
+size = { pareto = { mean = "12 packets", shape = 1.2 } }
+
+[[flows]]
+name = "voice"
+kind = "udp-onoff"
+count = 5
+path = ["second"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+rate_on = "64 kbit/s"
+on = { exponential = "500 ms" }
+off = { exponential = "500 ms" }
+"#;
+
+fn two_links() -> Arc<Scenario> {
+    Arc::new(scenario::parse(TWO_LINKS, "two-links", &[]).unwrap())
+}
+
+fn options(name: &str, causal: bool) -> Options {
+    Options { aqm: Some(AqmChoice::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
+}
+
+fn text(output: Output) -> String {
+    let mut result = output.result;
+    (result.engine.events, result.engine.wall) = (0, 0.0);
+    result.json()
+}
+
+#[test]
+fn departures_foreseen_and_computed_at_service_give_the_same_run() {
+    for entry in aqmlab_aqm::entries() {
+        let foreseen = text(run(two_links(), options(entry.info.name, false)).unwrap());
+        assert!(foreseen.contains("\"dropped\""));
+        assert_eq!(foreseen, text(run(two_links(), options(entry.info.name, true)).unwrap()), "{}", entry.info.name);
+    }
+}
+
+/// Zero delays: what one link sends reaches the next at the instant at which a transmission there ends.
+#[test]
+fn so_they_do_where_arrivals_and_departures_coincide() {
+    let no_delay = TWO_LINKS.replace("delay = \"4 ms\"", "").replace("delay = \"3 ms\"", "");
+    let scenario = Arc::new(scenario::parse(&no_delay, "no-delay", &[]).unwrap());
+    for aqm in ["droptail", "red", "ared", "pd-red", "pi", "fq-red"] {
+        let [foreseen, at_service] =
+            [false, true].map(|causal| text(run(scenario.clone(), options(aqm, causal)).unwrap()));
+        assert_eq!(foreseen, at_service, "{aqm}");
+    }
+}
+
+#[test]
+fn a_cancelled_run_yields_nothing() {
+    let scenario = scenario::parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
+    let watch = Arc::new(Watch::default());
+    watch.cancel();
+    let outcome = run(scenario, Options { watch: Some(watch.clone()), ..Options::default() });
+    assert!(watch.now() > Time::ZERO);
+    assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
+}
+
+fn at(seconds: f64) -> Time {
+    Time::ZERO + Span::from_seconds(seconds)
+}
+
+/// Probes of a simulation at these times.
+fn probes(causal: bool, times: &[f64]) -> (Vec<Probe>, Output) {
+    let mut simulation = Simulation::new(two_links(), options("pi", causal)).unwrap();
+    let probes = times.iter().map(|time| {
+        simulation.step_until(at(*time)).unwrap();
+        simulation.probe()
+    });
+    let probes = probes.collect();
+    (probes, simulation.finish().unwrap())
+}
+
+#[test]
+fn probes_add_up_to_the_result() {
+    // The warm-up ends at 1 s.
+    let (probes, output) = probes(false, &[1.0, 1.5, 1.51, 3.7, 4.0]);
+    for (i, (name, link)) in output.result.links.iter().enumerate() {
+        let sum = |count: fn(&LinkProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.links[i])).sum::<u64>();
+        assert_eq!(
+            [sum(|p| p.arrived), sum(|p| p.departed), sum(|p| p.dropped), sum(|p| p.marked)],
+            [link.arrived, link.departed, link.dropped, link.marked],
+            "{name}"
+        );
+        let busy: f64 = probes[1..].iter().map(|probe| probe.links[i].utilisation * probe.span).sum();
+        assert!((busy / 3.0 - link.utilisation).abs() < 1e-9, "{name}");
+        let delays = probes[1..].iter().filter_map(|p| Some(p.links[i].queue_delay_mean? * p.links[i].departed as f64));
+        let mean = delays.sum::<f64>() / link.departed as f64;
+        assert!((mean - link.queue_delay_mean.unwrap()).abs() < 1e-12, "{name}");
+        assert_eq!(probes[0].links[i].observables[0].0, "p");
+    }
+    for (i, (name, flows)) in output.result.flows.iter().enumerate() {
+        let sum = |count: fn(&GroupProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.flows[i])).sum::<u64>();
+        assert_eq!([sum(|p| p.received), sum(|p| p.marked)], [flows.received, flows.marked], "{name}");
+        let bits: f64 = probes[1..].iter().map(|probe| probe.flows[i].goodput * probe.span).sum();
+        assert!((bits / 3.0 - flows.goodput).abs() < 1e-6 * flows.goodput, "{name}");
+    }
+}
+
+#[test]
+fn a_probe_sees_the_same_whatever_is_computed_ahead() {
+    let times = [0.0, 0.05, 0.3, 0.30001, 1.0, 2.2, 3.999, 4.0];
+    assert_eq!(probes(false, &times).0, probes(true, &times).0);
+}
+
+#[test]
+fn probes_show_the_flows_windows() {
+    let mut simulation = Simulation::new(two_links(), options("droptail", false)).unwrap();
+    assert_eq!(simulation.flow_state(0, 3).unwrap().srtt, None);
+    simulation.step_until(at(2.0)).unwrap();
+    let state = simulation.flow_state(0, 3).unwrap();
+    assert!(state.cwnd >= 1.0 && (0.02..1.0).contains(&state.srtt.unwrap()), "{state:?}");
+    assert_eq!([simulation.flow_state(0, 12), simulation.flow_state(3, 0), simulation.flow_state(9, 0)], [None; 3]);
+}
+
+/// How often an event has happened; for each reason.
+fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
+    let mut reasons = BTreeMap::new();
+    let rows = (0..trace.event.len()).filter(|i| Columns::EVENTS[trace.event[*i] as usize] == event);
+    let rows: Vec<usize> = rows.collect();
+    for row in rows.iter().filter(|row| trace.reason[**row] >= 0) {
+        *reasons.entry(trace.reasons[trace.reason[*row] as usize]).or_default() += 1;
+    }
+    (rows.len() as u64, reasons)
+}
+
+/// Two packets join, the first is dropped at the head, the second leaves, a third is refused.
+#[test]
+fn a_trace_by_hand() {
+    let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
+    let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
+    let mut recorder = Recorder::default();
+    for (happening, number, since, now) in [
+        (Happening::Enqueued, 0, 1.0, 1.0),
+        (Happening::Marked("early"), 1, 2.0, 2.0),
+        (Happening::Enqueued, 1, 2.0, 2.0),
+        (Happening::Dropped("delay"), 0, 1.0, 4.0),
+        (Happening::Dequeued, 1, 2.0, 4.0),
+        (Happening::Refused("overflow"), 2, 5.0, 5.0),
+    ] {
+        recorder.on(happening, &packet(number), at(since), at(now));
+    }
+    let trace = Trace::new(&scenario, 1, recorder.records, vec![0, 1, 2]).columns();
+    assert_eq!(trace.time, [1.0, 2.0, 2.0, 4.0, 4.0, 5.0]);
+    assert_eq!(trace.event, [0, 3, 0, 2, 1, 2]);
+    assert_eq!(trace.queue, [1, 1, 2, 1, 0, 0]);
+    assert_eq!(trace.sojourn[..5], [0.0, 0.0, 0.0, 3.0, 2.0]);
+    assert!(trace.sojourn[5].is_nan());
+    assert_eq!((trace.reason, trace.reasons), (vec![-1, 0, -1, 1, -1, 2], vec!["early", "delay", "overflow"]));
+    assert_eq!((trace.flow, trace.group), (vec![0, 1, 1, 0, 1, 2], vec![0, 1, 1, 0, 1, 2]));
+}
+
+#[test]
+fn a_trace_tells_of_every_packet_and_changes_nothing() {
+    let scenario = Arc::new(scenario::parse(&TWO_LINKS.replace("warmup = \"1 s\"", ""), "two-links", &[]).unwrap());
+    for name in aqmlab_aqm::entries().iter().map(|entry| entry.info.name).chain(["fq-droptail", "fq-red"]) {
+        let options = Options { trace: Some(1), ..options(name, false) };
+        let output = run(scenario.clone(), options.clone()).unwrap();
+        let (link, trace) = (&output.result.links[1].1, output.trace.unwrap().columns());
+        let (dropped, drops) = count(&trace, "drop");
+        assert_eq!((dropped, &drops), (link.dropped, &link.drops), "{name}");
+        assert_eq!((count(&trace, "mark").0, count(&trace, "dequeue").0), (link.marked, link.departed), "{name}");
+        let refused = trace.sojourn.iter().filter(|sojourn| sojourn.is_nan()).count() as u64;
+        assert_eq!(count(&trace, "enqueue").0 + refused, link.arrived, "{name}");
+        assert!(trace.time.is_sorted(), "{name}");
+        let mut plain = run(scenario.clone(), Options { trace: None, ..options }).unwrap().result;
+        plain.engine.wall = output.result.engine.wall;
+        assert_eq!(plain.json(), output.result.json(), "{name}");
+    }
+}

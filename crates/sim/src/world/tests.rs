@@ -1,4 +1,5 @@
 use super::*;
+use crate::event::Label;
 use crate::result::RunResult;
 use crate::scenario;
 use crate::trace::{Columns, Trace};
@@ -118,7 +119,8 @@ fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
 #[test]
 fn a_trace_by_hand() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
-    let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
+    let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
+    let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let at = |seconds| Time::ZERO + Span::from_seconds(seconds);
     let mut recorder = Recorder::default();
     for (happening, number, since, now) in [

@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::Packet;
+use crate::event::{Label, Packet};
 use crate::scenario;
 use crate::trace::{Columns, Trace};
 use aqmlab_aqm::{Happening, Observer};
@@ -183,7 +183,8 @@ fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
 #[test]
 fn a_trace_by_hand() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
-    let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
+    let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
+    let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let mut recorder = Recorder::default();
     for (happening, number, since, now) in [
         (Happening::Enqueued, 0, 1.0, 1.0),

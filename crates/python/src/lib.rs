@@ -265,17 +265,23 @@ fn run(
     watch: Option<&Watch>,
     trace: Option<&str>,
 ) -> PyResult<Run> {
-    let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
-    let (world, watch) = (&scenario.0, watch.map(|watch| watch.0.clone()));
-    let trace = trace.map(|name| link(world, name)).transpose()?;
-    let options = Options { aqm: choice.as_ref(), seed, series, trace, watch: watch.as_deref() };
-    let simulate = || aqmlab_sim::run(world, options);
-    let done = if is_own(world, options.aqm) { simulate() } else { py.detach(simulate) };
-    done.map(Run::of).map_err(|error| match error {
+    let aqm = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
+    let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
+    let is_own = is_own(&scenario.0, aqm.as_ref());
+    let watch = watch.map(|watch| watch.0.clone());
+    let options = Options { aqm, seed, series, trace, watch, ..Options::default() };
+    let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
+    let done = if is_own { simulate() } else { py.detach(simulate) };
+    done.map(Run::of).map_err(failed)
+}
+
+/// Why a simulation gives no result, as Python raises it.
+fn failed(error: RunError) -> PyErr {
+    match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
         RunError::Scheme { .. } => SchemeError::new_err(error.to_string()),
-    })
+    }
 }
 
 /// Index of the link with this name.

@@ -15,6 +15,7 @@ pub struct Peer {
 }
 
 /// One session, player, or host with transfers of its own.
+#[derive(Clone)]
 pub struct Client {
     pub peer: Peer,
     /// Connections that carry no transfer at present.
@@ -24,12 +25,14 @@ pub struct Client {
 }
 
 /// What a client asks for, and when.
+#[derive(Clone)]
 enum Asks {
     Pages(Session),
     Video(Player),
 }
 
 /// One web session.
+#[derive(Clone)]
 struct Session {
     laws: Pages,
     pages_left: u64,
@@ -90,6 +93,11 @@ impl Client {
     /// The player, if it is one.
     pub fn player(&self) -> Option<&Player> {
         if let Asks::Video(player) = &self.asks { Some(player) } else { None }
+    }
+
+    /// It asks for nothing from `time` on.
+    pub fn stop_at(&mut self, time: Time) {
+        self.stop = time;
     }
 
     /// It asks for nothing more.

@@ -26,8 +26,8 @@ pub enum Event {
     Request { client: u32 },
     /// A link's rate changes.
     RateChange { link: u32 },
-    /// A scheme's periodic update.
-    Tick { link: u32, period: Span },
+    /// A scheme's periodic update. Another scheme, or another period, begins another series.
+    Tick { link: u32, period: Span, series: u32 },
     /// A point of the recorded time series.
     #[default]
     Sample,
@@ -108,7 +108,8 @@ pub struct Data {
     pub is_cwr: bool,
 }
 
-/// Sending hosts that packets can tell apart.
+/// Hosts that send data have numbers below this one, those that receive the same numbers above it: an ACK comes from the
+/// host that its data go to.
 pub const MAX_HOSTS: u32 = 1 << HOST_BITS;
 
 // Where things are in `label` and in the second word of `body`.
@@ -235,7 +236,8 @@ impl Carried for Packet {
     }
     #[inline]
     fn host(&self) -> u32 {
-        if self.kind.is_data() { self.label & (MAX_HOSTS - 1) } else { self.flow }
+        let sends_data = self.label & (MAX_HOSTS - 1);
+        if self.kind.is_data() { sends_data } else { MAX_HOSTS + sends_data }
     }
     #[inline]
     fn ecn(&self) -> Ecn {
@@ -302,6 +304,11 @@ mod tests {
                 let packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
                 assert_eq!(packet.ack(), Ack { sack: kept, ..ack });
                 assert_eq!((packet.epoch(), packet.hop, packet.flow), (3, AT_SENDER, 9));
+                assert_eq!(
+                    (packet.class(), packet.host()),
+                    (6, MAX_HOSTS + 1),
+                    "its flow's class, the receiver's host"
+                );
                 assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
             }
         }

@@ -130,8 +130,9 @@ impl Flow {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
+    /// What its packets have in common.
     #[inline]
-    fn label(&self, index: u32, group: &Group) -> Label {
+    pub fn label(&self, index: u32, group: &Group) -> Label {
         Label { flow: index, epoch: self.epoch, host: self.host, class: group.class }
     }
 
@@ -206,8 +207,7 @@ impl Flow {
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
         let Path { group, route, .. } = *path;
-        let mut packet =
-            Packet::of_ack(Label { class: 0, ..self.label(index, group) }, group.ack_size, route.first_back(), ack);
+        let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, route.first_back(), ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }

@@ -44,6 +44,10 @@ pub struct Link {
     /// When all that was accepted will have been sent, where departures are foreseen.
     clear_at: Time,
     rate: Rate,
+    /// Salt of the hash of flows.
+    salt: u64,
+    /// Which series of periodic updates counts.
+    pub ticks: u32,
     changes: Changes,
     /// The next change: when, and to what.
     upcoming: Option<(Time, Rate)>,
@@ -134,6 +138,8 @@ impl Link {
             sending: None,
             clear_at: Time::ZERO,
             rate: spec.rate,
+            salt,
+            ticks: 0,
             changes,
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
@@ -239,11 +245,29 @@ impl Link {
     /// The rate changes now: the next packet is the first at the new one.
     pub fn change_rate(&mut self, now: Time) {
         if let Some((_, rate)) = self.upcoming.take() {
-            self.rate = rate;
-            self.transmission = (0, Span::ZERO);
-            self.queue.set_rate(rate);
+            self.set_rate(rate);
             self.upcoming = self.changes.next(rate, now);
         }
+    }
+
+    /// The next packet is the first at this rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.transmission = (0, Span::ZERO);
+        self.queue.set_rate(rate);
+    }
+
+    /// Another scheme, with queues of its own, takes over the packets that wait.
+    pub fn replace_queue(&mut self, spec: &LinkSpec, scheme: Plan, marks: bool, now: Time) {
+        self.catch_up(now);
+        let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt);
+        self.queue.take_all(now).into_iter().for_each(|(packet, since)| queue.adopt(packet, since));
+        queue.add_accounts(&self.queue.accounts());
+        if !queue.departures_known() {
+            self.departures = Departures::Events;
+            self.orders.clear();
+        }
+        self.queue = queue;
     }
 
     /// Runs the scheme's periodic update.

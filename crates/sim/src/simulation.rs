@@ -2,6 +2,7 @@
 //!
 //! [`run`] goes from start to end at once; stopping in between changes no byte of the result.
 
+mod change;
 mod events;
 mod output;
 mod probe;
@@ -19,16 +20,15 @@ use crate::link::Link;
 use crate::meter::{BusyMark, GroupMeter};
 use crate::result::{Output, Series, TransferTable};
 use crate::route::Routes;
-use crate::scenario::{AqmChoice, Scenario};
-use crate::trace::Recorder;
+use crate::scenario::{AqmChoice, Change, Law, LinkSpec, Scenario};
 use crate::udp::UdpSource;
 use crate::watch::Watch;
 use aqmlab_aqm::{Discipline, Failure, Observable};
-use aqmlab_core::{Problems, Time};
+use aqmlab_core::{Problems, Span, Time};
+use change::Goal;
 use probe::Probed;
 use setup::Member;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How a scenario is simulated.
@@ -91,9 +91,12 @@ pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Outpu
 }
 
 /// Links, flows and pending events of a scenario at one instant.
+#[derive(Clone)]
 pub struct Simulation {
     scenario: Arc<Scenario>,
     options: Options,
+    /// The links as they are now.
+    specs: Vec<LinkSpec>,
     /// The scheme of each link.
     schemes: Vec<AqmChoice>,
     /// What the scheme of each link shows.
@@ -114,11 +117,21 @@ pub struct Simulation {
     group_meters: Vec<GroupMeter>,
     probed: Probed,
     series: Vec<Series>,
+    /// For each link, the places among what its scheme shows of the columns of its time series.
+    plotted: Vec<Vec<Option<usize>>>,
     /// For each link, the last point of its time series.
     sampled: Vec<BusyMark>,
     transfer_table: Option<TransferTable>,
-    recorder: Option<Rc<RefCell<Recorder>>>,
+    /// Changes of the scenario still to come.
+    pending: VecDeque<Change>,
+    applied: Vec<Change>,
+    /// For each link, where its queue is to be.
+    goals: Vec<Vec<Goal>>,
+    /// For each group, what its round trips are drawn from.
+    rtts: Vec<Law<Span>>,
     events: u64,
+    /// Hosts of flows that were added to those of the scenario.
+    more_hosts: u32,
 }
 
 impl Simulation {
@@ -144,6 +157,15 @@ impl Simulation {
     /// If a scheme breaks down, or the watch says stop. The simulation is then of no further use.
     pub fn step_until(&mut self, time: Time) -> Result<(), RunError> {
         let until = time.min(self.end);
+        while let Some(change) = self.pending.pop_front_if(|change| Time::ZERO + change.at <= until) {
+            self.advance(Time::ZERO + change.at)?;
+            self.apply(change)?;
+        }
+        self.advance(until)
+    }
+
+    /// Handles the events up to and including `until`.
+    fn advance(&mut self, until: Time) -> Result<(), RunError> {
         while let Some((time, event)) = self.calendar.pop(until) {
             self.now = time;
             self.events += 1;
@@ -157,7 +179,7 @@ impl Simulation {
                 Event::Emit { source } => self.emit(source),
                 Event::Request { client } => self.request(client),
                 Event::RateChange { link } => self.change_rate(link),
-                Event::Tick { link, period } => self.tick(link, period),
+                Event::Tick { link, period, series } => self.tick(link, period, series),
                 Event::Sample => self.sample(),
                 Event::WarmedUp => self.restart_meters(),
             }

@@ -549,6 +549,30 @@ fn a_buffer_or_target_may_be_given_by_the_path() {
 }
 
 #[test]
+fn a_link_is_sized_by_the_flows_that_cross_it() {
+    // 8 Mbit/s are 1 MB/s. Data of 1000 B over 100 ms cross the first link, of 500 B over 400 ms the second; ACKs of 40 B
+    // of the first flow queue at the second and third; nothing crosses the fourth, for which the mean is (2*1000 + 500)/3.
+    let link = |name: &str, buffer: &str| {
+        format!("[[links]]\nname = \"{name}\"\nrate = \"8 Mbit/s\"\nbuffer = \"{buffer}\"\ntarget = \"10 ms\"\n")
+    };
+    let links = |buffer: &str| ["one", "two", "three", "four"].map(|name| link(name, buffer)).concat();
+    let flows = "[[flows]]\nname = \"a\"\ncount = 2\nrtt = \"100 ms\"\npacket = \"960 B\"\npath = [\"one\"]\n\
+                 ack_path = [\"two\", \"three\"]\n\
+                 [[flows]]\nname = \"b\"\nrtt = \"400 ms\"\npacket = \"460 B\"\npath = [\"two\"]\n";
+    let sized = |buffer: &str| {
+        let text = format!("schema = 1\nduration = \"1 s\"\n{}{flows}", links(buffer));
+        parse(&text, "crossing", &[]).unwrap_or_else(|problems| panic!("{problems}")).links
+    };
+    let [bdp, bytes] = [sized("1 bdp"), sized("100 kB")];
+    let packets: Vec<Limit> = bdp.iter().map(|link| link.buffer).collect();
+    assert_eq!(packets, [100, 800, 2500, 480].map(Limit::Packets));
+    let buffers: Vec<f64> = bytes.iter().map(|link| link.buffer_packets).collect();
+    assert_eq!(buffers, [100.0, 200.0, 2500.0, 120.0]);
+    let targets: Vec<f64> = bytes.iter().map(|link| link.target.round()).collect();
+    assert_eq!(targets, [10.0, 20.0, 250.0, 12.0]);
+}
+
+#[test]
 fn overrides_reach_every_level_and_list_items_by_name_or_index() {
     let scenario = valid_with(&[
         ("duration", "20 s"),

@@ -1,7 +1,7 @@
 //! Changes of a running simulation: what `[[changes]]` and [`Simulation::set`](crate::Simulation::set) may say.
 
 use super::law::Law;
-use super::links::{limit, target_packets};
+use super::links::{Crossing, limit, target};
 use super::reader::{Found, Reader, scalar};
 use super::{AqmChoice, LinkSpec, Scenario};
 use aqmlab_aqm::Limit;
@@ -85,7 +85,7 @@ impl Change {
 
     fn of_link(&self, scenario: &Scenario, links: &[LinkSpec], link: usize, keys: &[&str]) -> Result<Action, String> {
         let (spec, text) = (&links[link], self.text()?);
-        let crossing = scenario.crossing(link);
+        let crossing = Crossing::of(link, &scenario.flows);
         match keys {
             ["rate"] => within(&text, "1 bit/s", "10 Tbit/s").map(|rate| Action::Rate(link, rate)),
             ["delay"] => {
@@ -93,12 +93,12 @@ impl Change {
                 Ok(Action::Delay(link, delay))
             }
             ["buffer"] => {
-                let buffer = limit(&text, Some(spec.rate), &crossing)?;
-                let packets = buffer.packets(&crossing);
-                Ok(Action::Buffer(link, buffer, packets))
+                let buffer = limit(&text, Some(spec.rate), crossing)?;
+                Ok(Action::Buffer(link, buffer, crossing.packets(buffer)))
             }
             ["target"] => {
-                target_packets(&text, spec.rate, spec.buffer_packets, &crossing).map(|t| Action::Target(link, t))
+                let packets = target(&text, spec.rate, spec.buffer_packets, crossing)?;
+                Ok(Action::Target(link, packets))
             }
             ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),
             ["aqm", name] => Ok(Action::Parameter(link, name.to_string(), text)),
@@ -164,12 +164,8 @@ fn within<Q: Quantity>(text: &str, least: &str, greatest: &str) -> Result<Q, Str
 impl Action {
     /// The links whose departures must not be computed ahead: what the action changes lies before or behind them.
     pub fn needs_causality(&self, scenario: &Scenario) -> Vec<usize> {
-        let together = |link: &usize| {
-            let paths = scenario.flows.iter().map(|flows| &flows.path).filter(|path| path.contains(link));
-            paths.flatten().copied().chain([*link]).collect()
-        };
         match self {
-            Action::Rate(link, _) | Action::Delay(link, _) => together(link),
+            Action::Rate(link, _) | Action::Delay(link, _) => scenario.together_with(*link),
             Action::Scheme(link, _) => vec![*link],
             Action::Rtt(group, _) => scenario.flows[*group].path.clone(),
             _ => Vec::new(),
@@ -214,6 +210,9 @@ pub fn read_changes(tables: &[&Table], scenario: &Scenario, found: &mut Found) -
         }
     }
     changes.sort_by_key(|(_, change)| change.at);
+    if !found.is_empty() {
+        return Vec::new(); // links or groups may be missing
+    }
     let mut links = scenario.links.clone();
     for (i, change) in &changes {
         match change.action(scenario, &links) {

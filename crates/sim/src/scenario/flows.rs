@@ -153,9 +153,7 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
             |key: &str, reason: String| found.push(Problem { path: format!("flows.{}.{key}", flow.name), reason });
         let own = flow.own_delay(|link| links[link].delay);
         let least = flow.rtt.least();
-        let drawn_from_zero =
-            matches!(flow.rtt, Law::Exponential(_) | Law::Lognormal { .. } | Law::Pareto { .. } | Law::Lomax { .. });
-        if least < own && !drawn_from_zero {
+        if least < own && !flow.rtt.is_drawn_from_zero() {
             let (least, own) = (least.text(), own.text());
             refuse("rtt", format!("\"{least}\" is shorter than the path's own delay, there and back: {own}"));
         }

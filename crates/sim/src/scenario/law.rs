@@ -122,6 +122,11 @@ impl<Q: Drawn> Law<Q> {
         }
     }
 
+    /// It has a tail towards zero (of Pareto: towards a least value that no path demands), which paths cut off.
+    pub fn is_drawn_from_zero(&self) -> bool {
+        matches!(self, Law::Exponential(_) | Law::Lognormal { .. } | Law::Pareto { .. } | Law::Lomax { .. })
+    }
+
     /// One that stands for the largest: the greatest, the mean of an exponential or Pareto, the median of a lognormal.
     pub fn typical_largest(&self) -> Q {
         match self {

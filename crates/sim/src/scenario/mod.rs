@@ -1,5 +1,6 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
+mod changes;
 mod flows;
 mod law;
 mod links;
@@ -10,6 +11,7 @@ mod show;
 mod tcp;
 mod traffic;
 
+pub use changes::{Action, Change};
 pub use law::Law;
 pub use read::parse;
 
@@ -37,6 +39,10 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// Parameters given to a scheme whenever it is chosen: name, then parameter and text.
     pub schemes: Vec<(String, Vec<(String, String)>)>,
+    /// What is changed during the run, in order of time.
+    pub changes: Vec<Change>,
+    /// The text that it was read from, overrides included.
+    pub source: toml::Table,
 }
 
 /// A queueing link.
@@ -253,6 +259,11 @@ impl FlowSpec {
         self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
     }
 
+    /// Hosts that the group's flows are on.
+    pub fn host_count(&self) -> u32 {
+        self.hosts.map_or(self.count(), |hosts| hosts.min(self.count()))
+    }
+
     /// Size of a data packet on the wire, bytes.
     pub fn wire_size(&self) -> u32 {
         self.payload + self.header
@@ -294,6 +305,12 @@ impl Scenario {
         let own = own.map_or(Ok(true), |(_, value)| bool::parse(value));
         let own = own.map_err(|why| Problems::one(format!("{}.{ECN}", choice.name), why))?;
         Ok(link.ecn && own)
+    }
+
+    /// A link, and all that some flow crosses besides it.
+    pub fn together_with(&self, link: usize) -> Vec<usize> {
+        let paths = self.flows.iter().map(|flows| &flows.path).filter(|path| path.contains(&link));
+        paths.flatten().copied().chain([link]).collect()
     }
 
     /// When the load or a rate changes as scripted, from the start of the run on, in order.

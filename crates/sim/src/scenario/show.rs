@@ -17,6 +17,7 @@ impl Scenario {
             "sample": self.sample.text(),
             "links": self.links.iter().map(LinkSpec::resolved).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(FlowSpec::resolved).collect::<Vec<_>>(),
+            "changes": self.changes.iter().map(|change| json!(change.table())).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         })
     }

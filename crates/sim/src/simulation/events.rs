@@ -108,6 +108,9 @@ impl Simulation {
     /// A UDP source sends a datagram and arranges for the next.
     pub(super) fn emit(&mut self, index: u32) {
         let source = &mut self.sources[index as usize];
+        if source.is_stopped(self.now) {
+            return;
+        }
         let flow = &mut self.flows[source.flow as usize];
         let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
         flow.at_sender(source.flow, group, route, self.now, &mut self.calendar).1.send_datagram();
@@ -200,15 +203,19 @@ impl Simulation {
         let link = &mut self.links[index as usize];
         link.change_rate(self.now);
         self.routes.set_rate(&self.scenario, index as usize, link.rate());
+        self.specs[index as usize].rate = link.rate();
         if let Some(time) = link.rate_changes_at() {
             self.calendar.push(Lane::HEAP, time, Event::RateChange { link: index });
         }
     }
 
-    pub(super) fn tick(&mut self, link: u32, period: Span) {
+    pub(super) fn tick(&mut self, link: u32, period: Span, series: u32) {
         let of = &mut self.links[link as usize];
+        if of.ticks != series {
+            return; // of a scheme or a period that was replaced
+        }
         of.tick(self.now);
-        self.calendar.push(of.tick_lane, self.now + period, Event::Tick { link, period });
+        self.calendar.push(of.tick_lane, self.now + period, Event::Tick { link, period, series });
     }
 
     /// Lets a sender act, then sees to its timer.
@@ -246,12 +253,12 @@ impl Simulation {
     }
 
     pub(super) fn sample(&mut self) {
-        let marks = self.sampled.iter_mut();
-        for ((series, link), mark) in self.series.iter_mut().zip(&mut self.links).zip(marks) {
+        let columns = self.plotted.iter().zip(&mut self.sampled);
+        for ((series, link), (plotted, mark)) in self.series.iter_mut().zip(&mut self.links).zip(columns) {
             link.catch_up(self.now);
             let waiting = f64::from(link.queue.len());
             let utilisation = link.meter.utilisation_since(mark, self.now);
-            let shown = (0..).map(|i| link.queue.observe(i));
+            let shown = plotted.iter().map(|place| place.map_or(f64::NAN, |i| link.queue.observe(i)));
             let values = [self.now.seconds(), waiting, utilisation].into_iter().chain(shown);
             for ((_, column), value) in series.columns.iter_mut().zip(values) {
                 column.push(value);

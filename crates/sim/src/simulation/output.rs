@@ -71,9 +71,8 @@ impl Simulation {
         let (meter, accounts) = (&link.meter, link.queue.accounts());
         let (queue_mean, queue_std) = meter.queue_mean_and_std();
         let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
-        let changes = self.scenario.scripted_changes();
-        let stage = |from: &Span| Stage { from: *from, target: spec.target, tolerance: 0.1 * spec.buffer_packets };
-        let settling = meter.settling(&changes.iter().map(stage).collect::<Vec<_>>());
+        let changes = self.scripted_changes();
+        let settling = meter.settling(&changes.iter().map(|from| self.stage(index, *from)).collect::<Vec<_>>());
         LinkResult {
             utilisation: meter.utilisation(self.now),
             drop_ratio: per_arrival(accounts.dropped),
@@ -92,6 +91,21 @@ impl Simulation {
             marked: accounts.marked,
             drops: accounts.drops.iter().copied().collect(),
         }
+    }
+
+    /// When the load or a link changed as scripted or by hand, in order.
+    fn scripted_changes(&self) -> Vec<Span> {
+        let mut times = self.scenario.scripted_changes();
+        times.extend(self.applied.iter().map(|change| change.at).filter(|at| *at < self.scenario.duration));
+        times.sort();
+        times.dedup();
+        times
+    }
+
+    /// Where the queue of a link is to be from a time on.
+    fn stage(&self, link: usize, from: Span) -> Stage {
+        let goal = self.goals[link].iter().rfind(|goal| goal.from <= from).unwrap_or(&self.goals[link][0]);
+        Stage { from, target: goal.target, tolerance: 0.1 * goal.buffer }
     }
 
     /// What each member of a group got; clients over all their connections.

@@ -1,5 +1,6 @@
 //! Sets up a simulation: links, flows and clients, and the first event of each.
 
+use super::change::{Goal, changing_links};
 use super::probe::Probed;
 use super::{Options, Simulation};
 use crate::calendar::{Calendar, Lane};
@@ -10,12 +11,11 @@ use crate::link::Link;
 use crate::meter::{BusyMark, GroupMeter, Receipts};
 use crate::result::{Series, TransferTable};
 use crate::route::Routes;
-use crate::scenario::{AqmChoice, Batch, FlowSpec, RateChanges, Scenario};
+use crate::scenario::{AqmChoice, Batch, FlowSpec, LinkSpec, Scenario};
 use crate::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Observable};
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Receiver, Variant};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// One flow, source or client of a group.
@@ -43,6 +43,8 @@ struct Draft<'a> {
     group: usize,
     /// Its place in the group.
     i: usize,
+    /// The host that it sends from.
+    host: u32,
     route: u32,
     /// Boot time of its sender within a clock tick.
     phase: Span,
@@ -57,16 +59,14 @@ impl Draft<'_> {
         stream_of(self.seed, self.spec, what, self.i)
     }
 
-    /// The end that sends. Groups share no host; the members of one share as many as it says.
+    /// The end that sends.
     fn peer(&self) -> Peer {
-        let group = self.group as u32;
-        let host = group << 20 | (self.i as u32 % self.spec.hosts.unwrap_or(1 << 20));
-        Peer { group, route: self.route, host, phase: self.phase }
+        Peer { group: self.group as u32, route: self.route, host: self.host, phase: self.phase }
     }
 }
 
 /// The random stream of the `i`-th member of a group for a purpose.
-fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
+pub(super) fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
     Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64)
 }
 
@@ -78,7 +78,13 @@ impl Simulation {
     pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
         let scenario: Arc<Scenario> = scenario.into();
         let mut simulation = Simulation {
+            specs: scenario.links.clone(),
             schemes: Vec::new(),
+            plotted: Vec::new(),
+            pending: scenario.changes.clone().into(),
+            applied: Vec::new(),
+            goals: scenario.links.iter().map(|spec| vec![goal(spec)]).collect(),
+            rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
             shown: Vec::new(),
             probed: Probed::new(&scenario),
             sampled: vec![BusyMark::default(); scenario.links.len()],
@@ -100,8 +106,8 @@ impl Simulation {
             ],
             series: Vec::new(),
             transfer_table: options.series.then(TransferTable::default),
-            recorder: options.trace.map(|_| Rc::default()),
             events: 0,
+            more_hosts: 0,
             scenario: scenario.clone(),
             options,
         };
@@ -126,16 +132,17 @@ impl Simulation {
 
     fn add_links(&mut self) -> Result<(), Problems> {
         let (scenario, seed) = (self.scenario.clone(), self.options.seed);
-        let changing = changing_links(&scenario);
+        let choice = |spec| scenario.scheme_of(spec, self.options.aqm.as_ref()).clone();
+        self.schemes = scenario.links.iter().map(choice).collect();
+        let changing = changing_links(&scenario, &self.schemes)?;
         for (i, spec) in scenario.links.iter().enumerate() {
-            let choice = scenario.scheme_of(spec, self.options.aqm.as_ref());
+            let choice = &self.schemes[i];
             let plan = scenario.build_scheme(spec, choice)?;
             let marks = scenario.marks(spec, choice)?;
-            self.schemes.push(choice.clone());
             self.shown.push(observables(choice));
             let mut link = Link::new(spec, plan, marks, self.options.causal || changing[i], seed, &mut self.calendar);
             if let Some(period) = link.queue.tick_every() {
-                self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period });
+                self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
             }
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
@@ -164,11 +171,23 @@ impl Simulation {
     pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>) {
         let scenario = self.scenario.clone();
         let (spec, seed, i) = (&scenario.flows[group], self.options.seed, self.members[group].len());
-        let rtt = spec.rtt.draw(i, &mut stream_of(seed, spec, "rtt", i));
+        let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
         let route = self.routes.of(&scenario, group, rtt);
         let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
-        let sends = self.add_sender(&Draft { spec, group, i, route, phase, start, stop, seed });
+        let host = self.host(group, i as u32);
+        let sends = self.add_sender(&Draft { spec, group, i, host, route, phase, start, stop, seed });
         self.members[group].push(Member { sends, start, stop: stop.unwrap_or(Time::NEVER) });
+    }
+
+    /// Groups share no host; the flows of one take its hosts in turn. Flows added later have hosts of their own.
+    fn host(&mut self, group: usize, i: u32) -> u32 {
+        let hosts = |groups: &[FlowSpec]| groups.iter().map(FlowSpec::host_count).sum::<u32>();
+        let (flows, spec) = (&self.scenario.flows, &self.scenario.flows[group]);
+        if spec.hosts.is_none() && i >= spec.count() {
+            self.more_hosts += 1;
+            return hosts(flows) + self.more_hosts - 1;
+        }
+        hosts(&flows[..group]) + i % spec.host_count()
     }
 
     fn add_sender(&mut self, draft: &Draft) -> Sends {
@@ -220,21 +239,25 @@ impl Simulation {
             let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
             self.series.push(Series { link: spec.name.clone(), columns });
         }
+        self.plotted = self.shown.iter().map(|shown| (0..shown.len()).map(Some).collect()).collect();
         self.calendar.push(Lane::HEAP, Time::ZERO + self.scenario.sample, Event::Sample);
+    }
+
+    /// The columns of a link's time series keep their names when its scheme is replaced; those that the new one does not
+    /// show are NaN.
+    pub(super) fn follow_series(&mut self, link: usize) {
+        if let Some(series) = self.series.get(link) {
+            let place = |name: &str| self.shown[link].iter().position(|shown| shown.name == name);
+            self.plotted[link] = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
+        }
     }
 }
 
-/// Which links lie on a path whose delays change: what leaves these must not be computed ahead. The rate of a link is
-/// part of the delay of ACKs that cross it without queueing.
-fn changing_links(scenario: &Scenario) -> Vec<bool> {
-    let changes = |link: &usize| scenario.links[*link].changes != RateChanges::None;
-    let paths = scenario.flows.iter().map(|spec| &spec.path);
-    let mut changing = vec![false; scenario.links.len()];
-    paths.filter(|path| path.iter().any(changes)).flatten().for_each(|link| changing[*link] = true);
-    changing
+fn goal(spec: &LinkSpec) -> Goal {
+    Goal { from: Span::ZERO, target: spec.target, buffer: spec.buffer_packets }
 }
 
 /// What a scheme shows.
-fn observables(scheme: &AqmChoice) -> &'static [Observable] {
+pub(super) fn observables(scheme: &AqmChoice) -> &'static [Observable] {
     aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default()
 }

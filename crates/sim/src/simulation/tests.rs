@@ -111,6 +111,21 @@ fn a_cancelled_run_yields_nothing() {
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
 }
 
+#[test]
+fn groups_share_no_host_and_the_flows_of_one_take_its_hosts_in_turn() {
+    let links = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n";
+    let group = |i: usize, more: &str| format!("[[flows]]\nname = \"g{i}\"\nrtt = \"9 ms\"\n{more}");
+    let hosts = |groups: &mut dyn Iterator<Item = String>| {
+        let text = links.to_string() + &groups.collect::<String>();
+        let scenario = scenario::parse(&text, "hosts", &[]).unwrap();
+        let simulation = Simulation::new(scenario, Options::default()).unwrap();
+        simulation.flows.iter().map(|flow| flow.label(0, &simulation.groups[0]).host).collect::<Vec<_>>()
+    };
+    let spread = ["count = 5\nhosts = 2\n", "count = 2\n", "hosts = 7\n"];
+    assert_eq!(hosts(&mut spread.iter().enumerate().map(|(i, more)| group(i, more))), [0, 1, 0, 1, 0, 2, 3, 4]);
+    assert_eq!(hosts(&mut (0..5000).map(|i| group(i, ""))), (0..5000).collect::<Vec<_>>());
+}
+
 fn at(seconds: f64) -> Time {
     Time::ZERO + Span::from_seconds(seconds)
 }

@@ -2,7 +2,9 @@
 
 use aqmlab_aqm::contract;
 use aqmlab_aqm::contract::{End, Numbered, Step, bench};
-use aqmlab_aqm::{AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Verdict, entries, entry};
+use aqmlab_aqm::{
+    AnyAqm, AnyQueue, Aqm, Ctx, Discipline, Entry, FAMILIES, PacketView, QueueView, Tune, Verdict, entries, entry,
+};
 use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -193,6 +195,8 @@ fn a_misspelt_scheme_is_refused_with_the_nearest_name() {
 
 /// Breaks one clause of the contract at a time.
 struct Broken(&'static str);
+
+impl Tune for Broken {}
 
 impl Aqm for Broken {
     fn on_dequeue(&mut self, _: &PacketView, _: &QueueView, _: &mut Ctx) -> Verdict {

@@ -2,7 +2,7 @@
 //! fluid takes is the share that the scheme's own verdicts come to.
 
 use aqmlab_aqm::contract::bench;
-use aqmlab_aqm::{AnyAqm, Aqm, Ctx, PacketView, Plan, QueueView, Verdict, entries, entry};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, Ctx, PacketView, QueueView, Verdict, entries, entry};
 use aqmlab_core::{Span, Stream, Time};
 use aqmlab_fluid::Signal;
 use aqmlab_fluid::signal::{REFUSED, SUPPORTED};
@@ -40,7 +40,7 @@ struct Bench {
 impl Bench {
     fn new(name: &str, pairs: &[(&str, &str)], waiting: u32) -> Self {
         let entry = entry(name).unwrap();
-        let Plan::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
+        let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
         let signal = Signal::of(name, &entry.values(name, pairs).unwrap()).unwrap();
         Self { scheme, signal, view: bench::queue(waiting), rng: bench::stream(), now: Time::ZERO }
     }

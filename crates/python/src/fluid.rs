@@ -1,7 +1,7 @@
 //! The fluid model of a scenario: what of it has a place there, and the arrays that come back.
 
 use crate::{Scenario, refused};
-use aqmlab_aqm::{AnyAqm, Ecn, Plan};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Problem, Problems, Stream};
 use aqmlab_fluid::host::Host;
@@ -141,7 +141,7 @@ impl<'a> Case<'a> {
 
     fn scheme(&self) -> AnyAqm {
         match self.world.build_scheme(self.link, self.choice) {
-            Ok(Plan::Fifo(scheme)) => scheme,
+            Ok(AnyScheme::Fifo(scheme)) => scheme,
             _ => unreachable!("schemes of a single queue alone have a signal, and its parameters were read"),
         }
     }

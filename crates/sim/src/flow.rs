@@ -11,6 +11,7 @@ use aqmlab_tcp::{Ack, CongestionControl, Network, Receiver, Segment, Sender, Tcp
 use std::ops::Range;
 
 /// Hot state of one flow.
+#[derive(Clone)]
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
@@ -35,6 +36,7 @@ pub struct Flow {
 }
 
 /// A flow that carries transfers of a client, one after the other.
+#[derive(Clone)]
 pub struct Connection {
     pub client: u32,
     /// When the present transfer was asked for.
@@ -53,6 +55,7 @@ pub struct Path<'a> {
 }
 
 /// What the flows of a group have in common.
+#[derive(Clone)]
 pub struct Group {
     pub tcp: TcpParams,
     pub variant: Variant,

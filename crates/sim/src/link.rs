@@ -4,11 +4,9 @@ use crate::calendar::{Calendar, Lane, Order};
 use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
 use crate::scenario::{Law, LinkSpec, RateChanges};
-use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Fate, Observer, Plan, Traced};
+use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// How the departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +23,7 @@ pub enum Departures {
 }
 
 /// A link in a simulation.
+#[derive(Clone)]
 pub struct Link {
     pub queue: AnyQueue<Packet>,
     pub meter: LinkMeter,
@@ -107,7 +106,7 @@ impl Link {
     /// A link at rest. `marks`: its queue marks ECN-capable packets. `is_causal`: nothing is foreseen.
     pub fn new(
         spec: &LinkSpec,
-        plan: Plan,
+        scheme: AnyScheme,
         marks: bool,
         is_causal: bool,
         seed: u64,
@@ -115,7 +114,7 @@ impl Link {
     ) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
-        let queue: AnyQueue<Packet> = plan.queue(spec.empty_queue(), spec.buffer, marks, salt);
+        let queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures = match queue.departures_known() && spec.changes == RateChanges::None {
             false => Departures::Events,
             true if is_causal => Departures::AtService,
@@ -146,9 +145,9 @@ impl Link {
         }
     }
 
-    /// The link at rest, of whose packets `observer` is told.
-    pub fn trace(self, observer: Rc<RefCell<dyn Observer<Packet>>>) -> Self {
-        Self { queue: AnyQueue::Other(Box::new(Traced::new(self.queue, observer))), ..self }
+    /// The link at rest, with what happens to its packets written down.
+    pub fn traced(self) -> Self {
+        Self { queue: self.queue.traced(), ..self }
     }
 
     /// A packet arrives at the queue, which may mark it.
@@ -258,16 +257,13 @@ impl Link {
     }
 
     /// Another scheme, with queues of its own, takes over the packets that wait.
-    pub fn replace_queue(&mut self, spec: &LinkSpec, scheme: Plan, marks: bool, now: Time) {
+    pub fn replace_queue(&mut self, spec: &LinkSpec, scheme: AnyScheme, marks: bool, now: Time) {
         self.catch_up(now);
-        let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt);
-        self.queue.take_all(now).into_iter().for_each(|(packet, since)| queue.adopt(packet, since));
-        queue.add_accounts(&self.queue.accounts());
-        if !queue.departures_known() {
+        self.queue.replace(scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt), now);
+        if !self.queue.departures_known() {
             self.departures = Departures::Events;
             self.orders.clear();
         }
-        self.queue = queue;
     }
 
     /// Runs the scheme's periodic update.

@@ -43,6 +43,7 @@ params! {
 }
 
 /// See [`CodelParams`].
+#[derive(Clone)]
 pub struct Codel {
     params: CodelParams,
     sojourn: Span,
@@ -125,6 +126,10 @@ impl Scheme for Codel {
             dropping: false,
             law_due: false,
         })
+    }
+
+    fn params(&mut self) -> &mut CodelParams {
+        &mut self.params
     }
 }
 

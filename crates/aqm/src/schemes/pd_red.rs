@@ -39,10 +39,10 @@ params! {
 }
 
 /// See [`PdRedParams`].
+#[derive(Clone)]
 pub struct PdRed {
     params: PdRedParams,
     red: Red,
-    buffer: f64,
     e_old: f64,
 }
 
@@ -63,11 +63,19 @@ impl Scheme for PdRed {
         Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as controlled" },
     ];
     type Params = PdRedParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("max_p", "it has been controlled since")];
 
     fn new(params: PdRedParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
-        let buffer = params.buffer.unwrap_or_else(|| Packets(queue.limit)).0;
-        Ok(Self { params, red, buffer, e_old: -queue.target })
+        Ok(Self { params, red, e_old: -queue.target })
+    }
+
+    fn params(&mut self) -> &mut PdRedParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.red.params = self.params.red;
     }
 }
 
@@ -77,9 +85,10 @@ impl Aqm for PdRed {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let PdRedParams { k_p, k_d, .. } = self.params;
+        let PdRedParams { k_p, k_d, buffer, .. } = self.params;
+        let buffer = buffer.unwrap_or_else(|| Packets(queue.limit)).0;
         let e = self.red.avg - queue.target;
-        self.red.max_p = (self.red.max_p + (k_p * e + k_d * (e - self.e_old)) / self.buffer).clamp(0.0, 1.0);
+        self.red.max_p = (self.red.max_p + (k_p * e + k_d * (e - self.e_old)) / buffer).clamp(0.0, 1.0);
         self.e_old = e;
     }
 
@@ -109,8 +118,9 @@ mod tests {
     /// Target 50, B = 75, max_p = 0.1 to begin with.
     #[test]
     fn max_p_by_hand() {
-        let view = QueueView { limit: 75.0, ..bench::queue(0) };
-        let mut pd = PdRed::new(PdRedParams::defaults(), &view).unwrap();
+        let mut params = PdRedParams::defaults();
+        params.read("pd-red", [("buffer", "75 packets")], &mut Vec::new());
+        let mut pd = PdRed::new(params, &bench::queue(0)).unwrap();
         let mut max_p_at = |avg: f64| {
             pd.red.avg = avg;
             bench::tick(&mut pd, 0);

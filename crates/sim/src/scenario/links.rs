@@ -209,8 +209,6 @@ pub(super) fn target(text: &str, rate: Rate, buffer_packets: f64, crossing: Cros
     };
     match packets > 0.0 && packets <= buffer_packets {
         true => Ok(packets),
-        false => {
-            Err(format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(text)))
-        }
+        false => Err(format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(text))),
     }
 }

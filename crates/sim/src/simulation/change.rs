@@ -3,10 +3,10 @@
 use super::setup::{Sends, observables, stream_of};
 use super::{RunError, Simulation};
 use crate::calendar::Lane;
-use crate::event::Event;
+use crate::event::{Event, Packet};
 use crate::link::Departures;
 use crate::scenario::{Action, AqmChoice, Change, Law, Scenario};
-use aqmlab_aqm::Discipline;
+use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use toml::{Table, Value};
 
@@ -96,7 +96,7 @@ impl Simulation {
         Ok(())
     }
 
-    fn at_link<T>(&mut self, link: usize, act: impl FnOnce(&mut dyn Discipline<crate::event::Packet>) -> T) -> T {
+    fn at_link<T>(&mut self, link: usize, act: impl FnOnce(&mut dyn Discipline<Packet>) -> T) -> T {
         let link = &mut self.links[link];
         link.catch_up(self.now);
         act(&mut link.queue)
@@ -216,7 +216,9 @@ pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Resu
             schemes[*link] = choice.clone();
         }
         if let Action::Scheme(link, _) | Action::Parameter(link, ..) = &action {
-            let mut queue = scenario.build_scheme(&specs[*link], &schemes[*link])?.queue_of_nothing(&specs[*link]);
+            let spec = &specs[*link];
+            let scheme = scenario.build_scheme(spec, &schemes[*link])?;
+            let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, spec.ecn, 0);
             if let Action::Parameter(_, name, value) = &action {
                 let set = queue.set_param(name, value);
                 set.map_err(|reason| Problems(vec![refused(Problem { path: change.path.clone(), reason })]))?;

@@ -8,7 +8,7 @@ use crate::link::Link;
 use crate::meter::{Counters, GroupMeter, Stage};
 use crate::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
 use crate::scenario::LinkSpec;
-use crate::trace::Trace;
+use crate::trace::{Record, Trace};
 use crate::video::Seen;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
@@ -22,8 +22,8 @@ struct Share {
 
 impl Simulation {
     /// What the run yields.
-    pub(super) fn output(self) -> Output {
-        let options = &self.options;
+    pub(super) fn output(mut self) -> Output {
+        let options = self.options.clone();
         let named = options.aqm.as_ref().unwrap_or(&self.scenario.links[0].aqm);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
@@ -52,8 +52,8 @@ impl Simulation {
         Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
     }
 
-    fn trace(&self, link: usize) -> Trace {
-        let records = self.recorder.as_ref().map(|recorder| recorder.take().records).unwrap_or_default();
+    fn trace(&mut self, link: usize) -> Trace {
+        let records = Record::of(self.links[link].queue.take_events());
         let group_of = self.flows.iter().map(|flow| flow.group).collect();
         Trace::new(&self.scenario, link, records, group_of)
     }
@@ -67,7 +67,7 @@ impl Simulation {
     }
 
     fn link_result(&self, index: usize) -> LinkResult {
-        let (spec, link) = (&self.scenario.links[index], &self.links[index]);
+        let link = &self.links[index];
         let (meter, accounts) = (&link.meter, link.queue.accounts());
         let (queue_mean, queue_std) = meter.queue_mean_and_std();
         let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };

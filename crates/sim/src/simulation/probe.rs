@@ -157,6 +157,14 @@ impl Simulation {
         }
     }
 
+    /// Packets that wait at a link now, ACKs included, by the group of their flow.
+    pub fn content(&mut self, link: usize) -> Vec<u32> {
+        let (mut content, link) = (vec![0; self.groups.len()], &mut self.links[link]);
+        link.catch_up(self.now);
+        link.queue.for_each(&mut |packet| content[self.flows[packet.flow as usize].group as usize] += 1);
+        content
+    }
+
     /// The sender of the `i`-th flow of a group; `None` if there is no such flow, or it belongs to a client or is UDP.
     pub fn flow_state(&self, group: usize, i: usize) -> Option<FlowState> {
         let Sends::Flow(flow) = self.members.get(group)?.get(i)?.sends else { return None };

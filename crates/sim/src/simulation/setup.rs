@@ -147,8 +147,8 @@ impl Simulation {
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
             }
-            if let Some(recorder) = self.recorder.as_ref().filter(|_| self.options.trace == Some(i)) {
-                link = link.trace(recorder.clone());
+            if self.options.trace == Some(i) {
+                link = link.traced();
             }
             self.links.push(link);
         }

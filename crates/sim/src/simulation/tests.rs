@@ -1,8 +1,8 @@
 use super::*;
 use crate::event::{Label, Packet};
 use crate::scenario;
-use crate::trace::{Columns, Trace};
-use aqmlab_aqm::{Happening, Observer};
+use crate::trace::{Columns, Record, Trace};
+use aqmlab_aqm::{Happening, disciplines};
 use aqmlab_core::Span;
 use std::collections::BTreeMap;
 
@@ -183,6 +183,126 @@ fn probes_show_the_flows_windows() {
     assert_eq!([simulation.flow_state(0, 12), simulation.flow_state(3, 0), simulation.flow_state(9, 0)], [None; 3]);
 }
 
+/// What was done by hand, at these times.
+fn changed(aqm: &str, causal: bool, changes: &[(f64, &str, &str)]) -> Result<Simulation, RunError> {
+    let mut simulation = Simulation::new(two_links(), options(aqm, causal)).unwrap();
+    for (time, path, value) in changes {
+        simulation.step_until(at(*time))?;
+        simulation.set(path, value)?;
+    }
+    Ok(simulation)
+}
+
+/// One of everything that can be changed.
+const ALL_CHANGES: [(f64, &str, &str); 14] = [
+    (0.0, "flows.long.count", "9"),
+    (0.7, "links.second.rate", "3 Mbit/s"),
+    (1.3, "links.first.target", "5 packets"),
+    (1.3, "flows.cross.count", "7"),
+    (1.71, "links.first.delay", "9 ms"),
+    (1.9, "links.second.buffer", "20 packets"),
+    (2.2, "links.first.aqm", "pi"),
+    (2.3, "links.first.aqm.a", "3e-5"),
+    (2.5, "flows.back.rtt", "{ uniform = ['70 ms', '80 ms'] }"),
+    (2.6, "links.second.aqm", "codel"),
+    (2.8, "flows.pages.count", "1"),
+    (3.0, "flows.voice.stop", "3.4 s"),
+    (3.1, "links.second.aqm", "fq-red"),
+    (3.3, "flows.pages.rtt", "200 ms"),
+];
+
+#[test]
+fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
+    for aqm in ["droptail", "red", "pie", "codel", "choke", "sfb", "fq-codel", "cake", "dualpi2"] {
+        let simulation = changed(aqm, true, &ALL_CHANGES).unwrap_or_else(|error| panic!("{aqm}: {error}"));
+        let source = simulation.to_toml();
+        let by_hand = text(simulation.finish().unwrap());
+        let repeated = scenario::parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}"));
+        assert_eq!(repeated.changes.len(), ALL_CHANGES.len());
+        for causal in [false, true] {
+            assert_eq!(by_hand, text(run(repeated.clone(), options(aqm, causal)).unwrap()), "{aqm}");
+        }
+        assert_ne!(by_hand, text(run(two_links(), options(aqm, true)).unwrap()), "{aqm}");
+    }
+}
+
+#[test]
+fn a_fork_goes_its_own_way_and_the_original_does_not_notice() {
+    for aqm in ["droptail", "ared", "fq-codel", "cake", "dualpi2"] {
+        let plain = text(run(two_links(), options(aqm, true)).unwrap());
+        let mut original = Simulation::new(two_links(), options(aqm, true)).unwrap();
+        original.step_until(at(1.234)).unwrap();
+        let same = original.fork().unwrap();
+        let mut other = original.fork().unwrap();
+        other.set("links.first.rate", "1 Mbit/s").unwrap();
+        assert_ne!(text(other.finish().unwrap()), plain, "{aqm}");
+        assert_eq!(text(original.finish().unwrap()), plain, "{aqm}");
+        assert_eq!(text(same.finish().unwrap()), plain, "{aqm}");
+    }
+}
+
+/// What a probe shows at the end of a simulation that is changed at 2 s and probed from 3 s on.
+fn after(path: &str, value: &str) -> Probe {
+    let mut simulation = changed("droptail", true, &[(2.0, path, value)]).unwrap();
+    simulation.step_until(at(3.0)).unwrap();
+    simulation.probe();
+    simulation.step_until(at(4.0)).unwrap();
+    simulation.probe()
+}
+
+#[test]
+fn changes_do_what_they_say() {
+    let sent = |probe: &Probe| 8.0 * probe.links[1].bytes as f64;
+    assert!((3.9e6..=4.0e6).contains(&sent(&after("links.second.rate", "4 Mbit/s"))));
+    assert!((0.95e6..=1.02e6).contains(&sent(&after("links.second.rate", "1 Mbit/s"))));
+    assert!(after("links.second.buffer", "7 packets").links[1].queue <= 7);
+    assert_eq!(after("flows.long.count", "0").flows[0].received, 0);
+    assert_eq!(after("flows.voice.count", "0").flows[4].received, 0);
+    assert!(after("flows.voice.count", "500").flows[4].received > 200);
+    // Transfers that time out may end later.
+    let transfers = |count: &str| after("flows.pages.count", count).flows[3].transfers;
+    assert!(transfers("0") < 5 && transfers("5") > 10);
+    // Half of the 900 ms is the way to the receiver.
+    assert!(after("flows.long.rtt", "900 ms").flows[0].packet_delay_max.unwrap() > 0.45);
+    assert!(after("links.second.delay", "300 ms").flows[1].packet_delay_mean.unwrap() > 0.3);
+    let pi = after("links.first.aqm", "pi:w=100Hz");
+    assert_eq!(pi.links[0].observables[0].0, "p");
+    assert!(pi.links[0].observables[0].1 > 0.0, "{pi:?}");
+}
+
+#[test]
+fn a_change_that_would_come_too_late_is_refused() {
+    let refusal = |causal, path: &str, value: &str| match changed("droptail", causal, &[(1.0, path, value)]) {
+        Ok(_) => "nothing".to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(refusal(false, "links.first.rate", "1 Mbit/s").contains("make it causal"));
+    assert!(refusal(false, "flows.long.rtt", "50 ms").contains("make it causal"));
+    assert_eq!(refusal(false, "links.first.buffer", "9 packets"), "nothing");
+    assert_eq!(refusal(false, "flows.long.count", "3"), "nothing");
+    assert!(refusal(true, "links.frist.rate", "1 Mbit/s").contains("did you mean \"first\"?"));
+    assert!(refusal(true, "links.first.rtae", "1 Mbit/s").contains("did you mean \"rate\"?"));
+    assert!(refusal(true, "links.first.aqm.max_p", "0.1").contains("links.first.aqm.max_p"));
+    assert!(refusal(true, "links.first.rate", "1 s").contains("is not a rate"));
+    assert!(refusal(true, "flows.long.stop", "0.5 s").contains("is before the change itself"));
+    assert!(refusal(true, "duration", "9 s").contains("is not a path to what can be changed"));
+}
+
+#[test]
+fn a_queue_s_content_is_told_by_group() {
+    let mut simulation = Simulation::new(two_links(), options("droptail", false)).unwrap();
+    simulation.step_until(at(3.0)).unwrap();
+    let content = simulation.content(1);
+    assert_eq!(content.iter().sum::<u32>(), simulation.probe().links[1].queue);
+    assert!(content[1] > 0 && content[3] == 0, "{content:?}: pages do not cross this link");
+}
+
+/// A simulation can go to another thread.
+const _: fn() = || {
+    fn is_send<T: Send + Clone>() {}
+    is_send::<Simulation>();
+};
+
 /// How often an event has happened; for each reason.
 fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
     let mut reasons = BTreeMap::new();
@@ -200,18 +320,21 @@ fn a_trace_by_hand() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
     let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
     let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
-    let mut recorder = Recorder::default();
-    for (happening, number, since, now) in [
+    let events = [
         (Happening::Enqueued, 0, 1.0, 1.0),
         (Happening::Marked("early"), 1, 2.0, 2.0),
         (Happening::Enqueued, 1, 2.0, 2.0),
         (Happening::Dropped("delay"), 0, 1.0, 4.0),
         (Happening::Dequeued, 1, 2.0, 4.0),
         (Happening::Refused("overflow"), 2, 5.0, 5.0),
-    ] {
-        recorder.on(happening, &packet(number), at(since), at(now));
-    }
-    let trace = Trace::new(&scenario, 1, recorder.records, vec![0, 1, 2]).columns();
+    ];
+    let events = events.map(|(happening, number, since, time)| disciplines::Event {
+        happening,
+        packet: packet(number),
+        since: at(since),
+        time: at(time),
+    });
+    let trace = Trace::new(&scenario, 1, Record::of(events.into()), vec![0, 1, 2]).columns();
     assert_eq!(trace.time, [1.0, 2.0, 2.0, 4.0, 4.0, 5.0]);
     assert_eq!(trace.event, [0, 3, 0, 2, 1, 2]);
     assert_eq!(trace.queue, [1, 1, 2, 1, 0, 0]);

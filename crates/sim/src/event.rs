@@ -214,14 +214,14 @@ impl Packet {
 pub struct Announced(u16);
 
 impl Announced {
-    const UNIT: u64 = 100_000_000;
+    const UNIT: Span = Span::from_micros(100);
 
     pub fn new(rtt: Span) -> Self {
-        Announced((rtt.0 / Self::UNIT).clamp(1, u16::MAX.into()) as u16)
+        Announced((rtt.0 / Self::UNIT.0).clamp(1, u16::MAX.into()) as u16)
     }
 
     fn span(self) -> Option<Span> {
-        (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT))
+        (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT.0))
     }
 }
 

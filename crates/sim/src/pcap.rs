@@ -1,6 +1,7 @@
 //! The packets that left a link as a capture file: pcapng, with real headers and without the payload, which is zero.
 //!
-//! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768.
+//! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768. Its
+//! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
 
 use crate::event::{Kind, Packet};
 use crate::scenario::FlowSpec;

@@ -168,6 +168,7 @@ fn traffic_is_read_strictly() {
             ("think_time = { exponential = \"1 s\" }\n", "", "flows.web.think_time: missing; write e.g. think_time ="),
             ("\"page\"\n", "\"pege\"\n", "flows.web.think_after: unknown choice \"pege\"; did you mean \"page\"?"),
             ("[1, 7]", "[7, 1]", "flows.web.objects: uniform takes two numbers, the smaller first"),
+            ("[1, 7]", "[1.2, 1.8]", "flows.web.objects: no whole number lies between \"1.2\" and \"1.8\""),
             ("shape = 1.2", "shape = 1", "flows.web.size: shape \"1\" is out of range: must lie in 1.01 ..= 100"),
             (
                 "shape = 1.2",

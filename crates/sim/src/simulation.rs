@@ -150,6 +150,11 @@ impl Simulation {
         &self.scenario
     }
 
+    /// The scheme of each link, now.
+    pub fn schemes(&self) -> &[AqmChoice] {
+        &self.schemes
+    }
+
     /// Lets everything happen up to and including `time`, at most until the end of the scenario. A time before the
     /// present changes nothing.
     ///

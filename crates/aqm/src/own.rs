@@ -1,6 +1,7 @@
 //! Schemes that are declared while the program runs, such as a user's own in another language.
 
 use crate::catalogue::{Pairs, add, entries};
+use crate::signal::UNDECLARED;
 use crate::{AnyAqm, Aqm, Entry, Info, OWN, Observable, Plan, QueueView, entry};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::problem::clip;
@@ -36,8 +37,12 @@ pub fn declare(declaration: Declaration) -> Result<(), String> {
         info: &own.info,
         page: own.page,
         observables: &own.observables,
+        signal: Err(UNDECLARED),
+        exceptions: &[],
+        tc: None,
         params: Box::leak(Box::new(|| own.params.iter().map(|param| param.spec).collect())),
         values: Box::leak(Box::new(read)),
+        law: &|_, _, _| None,
         build: Box::leak(Box::new(|path: &str, pairs: Pairs, queue: &QueueView| build(own, path, pairs, queue))),
         is_listed: false,
     }]);

@@ -16,7 +16,8 @@
 //! packets and queue as if they were real ([`host`]).
 //!
 //! ```text
-//!   signal    which schemes have a place here, and what share of the packets they signal
+//!   scenario  the model of a scenario under a scheme, and what it comes to
+//!   signal    what share of the packets a scheme signals
 //!   host      shows a scheme the fluid's queue
 //!   history   the past that delays reach back to
 //!   solve     the equations, by Runge-Kutta with a fixed step
@@ -26,15 +27,19 @@
 
 pub mod history;
 pub mod host;
+pub mod scenario;
 pub mod signal;
 pub mod solve;
 mod step;
 pub mod summary;
 
-pub use signal::Signal;
+pub use scenario::{Request, Solution};
+pub use signal::Share;
 pub use solve::{Trajectory, run};
 pub use step::StepError;
-pub use summary::{Oscillation, Summary, difference};
+pub use summary::{Difference, Oscillation, Summary, difference};
+
+use aqmlab_core::problem::unknown;
 
 /// A class of flows alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +89,21 @@ pub enum Windows {
 pub const SPREAD: f64 = 1.165_730;
 
 impl Windows {
+    /// Those of this name: `classic` or `refined`.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let all = [Windows::Classic, Windows::Refined];
+        let found = all.into_iter().find(|windows| windows.name() == name);
+        found.ok_or_else(|| unknown("kind of windows", name, &all.map(Windows::name)))
+    }
+
+    /// Their name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Windows::Classic => "classic",
+            Windows::Refined => "refined",
+        }
+    }
+
     /// By how much a window of `w` segments grows in a round trip.
     fn growth(self, w: f64) -> f64 {
         match self {

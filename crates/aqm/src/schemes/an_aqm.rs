@@ -1,5 +1,5 @@
 use super::neuron::{Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -106,6 +106,8 @@ impl Scheme for AnAqm {
             neuron: Neuron { weights: [w0; 6], rates: [d1, d2, d3, d4, d5, d6], gain, normalise, p: 0.0 },
         })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for AnAqm {

@@ -1,5 +1,5 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, Time, params};
 
 params! {
@@ -90,6 +90,9 @@ impl Scheme for Ared {
         let bottom = params.bottom.unwrap_or_else(|| Ratio((80_000.0 / queue.rate.0).min(0.01))).0;
         Ok(Self { params, red, bottom, last_change: Time::ZERO })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+    const TC: Option<Tc> = Some(Tc { kind: "red", note: "with `adaptive`; thresholds in bytes, no gentle line" });
 }
 
 impl Aqm for Ared {
@@ -106,6 +109,10 @@ impl Aqm for Ared {
 
     fn on_empty(&mut self, cx: &mut Ctx) {
         self.red.on_empty(cx);
+    }
+
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        self.red.share(p, queue)
     }
 
     fn observe(&self, i: usize) -> f64 {

@@ -1,5 +1,5 @@
 use crate::QueueView;
-use aqmlab_core::{Bytes, Span};
+use aqmlab_core::{Bytes, Rate, Span};
 
 /// RED's average queue for schemes that look at it on a timer only: the low-pass filter of the fluid models, one sample
 /// in each transmission time of a packet. Unlike RED's own it needs no arrivals, so an idle link's average falls.
@@ -10,11 +10,16 @@ pub(super) struct AverageQueue {
     pub(super) avg: f64,
 }
 
+/// Weight of an interval's one sample where that of each packet's sample is `q_weight`.
+pub(super) fn weight(q_weight: f64, interval: Span, mean_packet: Bytes, rate: Rate) -> f64 {
+    let samples = rate.0 / (8.0 * mean_packet.0) * interval.seconds();
+    1.0 - libm::pow(1.0 - q_weight, samples)
+}
+
 impl AverageQueue {
     /// Of an empty queue; `q_weight` is the weight of one packet's sample.
     pub(super) fn new(q_weight: f64, interval: Span, mean_packet: Bytes, queue: &QueueView) -> Self {
-        let samples = queue.rate.0 / (8.0 * mean_packet.0) * interval.seconds();
-        Self { weight: 1.0 - libm::pow(1.0 - q_weight, samples), avg: 0.0 }
+        Self { weight: weight(q_weight, interval, mean_packet, queue.rate), avg: 0.0 }
     }
 
     /// The average after an interval that ends with `packets` waiting; also how much it has grown.

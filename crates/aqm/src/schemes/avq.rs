@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Packets, Ratio, Time, choice, params};
 
 choice! {
@@ -153,6 +153,9 @@ impl Scheme for Avq {
         avq.arrived_before = avq.arrived(queue);
         Ok(avq)
     }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("shows no probability: it signals what its virtual queue has no room for");
 }
 
 impl Aqm for Avq {

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, Span, Time, params};
 
 params! {
@@ -72,6 +72,8 @@ impl Scheme for Blue {
     fn new(params: BlueParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, last_update: Time::ZERO, idle: true })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Blue {

@@ -1,6 +1,7 @@
 use super::cobalt::{Cobalt, CobaltParams};
 use crate::fair::{FairParams, Isolation};
-use crate::{Info, Observable, QueueView, Scheme};
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Info, Observable, QueueView, Scheme, Signal, Tc};
 use aqmlab_core::{Auto, Bytes, ParamSet, Rate, Span, choice, params};
 
 choice! {
@@ -128,6 +129,9 @@ impl Scheme for Cake {
     fn new(params: CakeParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const TC: Option<Tc> = Some(Tc { kind: "cake", note: "" });
 }
 
 #[cfg(test)]

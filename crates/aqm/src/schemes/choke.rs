@@ -1,5 +1,6 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -65,6 +66,9 @@ impl Scheme for Choke {
         let red = RedParams { min_th, max_th, q_weight, max_p, gentle: false, wait: false, ..RedParams::defaults() };
         Ok(Self { regions, red: Red::new(red, queue)? })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
+    const TC: Option<Tc> = Some(Tc { kind: "choke", note: "one draw for each packet" });
 }
 
 impl Aqm for Choke {

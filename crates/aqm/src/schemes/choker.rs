@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal};
 use aqmlab_core::{Auto, Packets, Ratio, Span, params};
 
 params! {
@@ -78,6 +79,8 @@ impl Scheme for Choker {
         let target = params.target.unwrap_or_else(|| Packets(queue.target)).0;
         Ok(Self { params, target, avg: 0.0, factor: FIRST })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
 }
 
 impl Aqm for Choker {

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_SOJOURN;
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Ratio, Span, Time, params};
 
 params! {
@@ -138,6 +139,8 @@ impl Scheme for Cobalt {
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, count: 0, drop_next: Time::ZERO, dropping: false, p: 0.0, p_changed: Time::ZERO })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);
 }
 
 impl Aqm for Cobalt {

@@ -1,4 +1,5 @@
-use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -112,6 +113,9 @@ impl Scheme for DualPi2 {
     fn new(params: DualPi2Params, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p_root: 0.0, delay_old: 0.0, sum_l4s: 0.0, sum_classic: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const TC: Option<Tc> = Some(Tc { kind: "dualpi2", note: "its rule is that of flavour = \"linux\"" });
 }
 
 impl DualPi2 {

@@ -1,5 +1,5 @@
 use super::neuron::PidInputs;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, choice, params};
 
 choice! {
@@ -170,6 +170,8 @@ impl Scheme for Fapidnn {
             accumulated: 0.0,
         })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Fapidnn {

@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Frequency, Span, params};
 
 params! {
@@ -61,6 +61,8 @@ impl Scheme for Flc {
         let sent_per_sample = queue.rate.0 / (8.0 * params.mean_packet.0 * params.w.0);
         Ok(Self { params, sent_per_sample, e_old: -queue.target, p: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Flc {

@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Ratio, Span, params};
 
 params! {
@@ -140,6 +140,9 @@ impl Scheme for FuzzyRtt {
         let categories = [(); 5].map(|()| rest());
         Ok(Self { params, categories, shift, updates: 0, active: ActiveFlows::default(), log_flows: 1.0, p: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("signals each packet by the round-trip time that its flow announces; a fluid announces none");
 }
 
 impl Aqm for FuzzyRtt {

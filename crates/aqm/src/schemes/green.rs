@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, Span, params};
 
 params! {
@@ -82,6 +82,8 @@ impl Scheme for Green {
         let memory = libm::exp(-interval / params.rate_time.seconds());
         Ok(Self { params, capacity: queue.rate.0 / 8.0 * interval, memory, accepted: 0, load: 0.0, p: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Green {

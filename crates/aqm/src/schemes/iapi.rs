@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Frequency, Packets, Span, params};
 
 params! {
@@ -64,6 +64,8 @@ impl Scheme for Iapi {
     fn new(params: IapiParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p_base: 0.0, p: 0.0, e_old: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Iapi {

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, Span, params};
 use std::collections::VecDeque;
 
@@ -90,6 +90,8 @@ impl Scheme for Lred {
         let history = VecDeque::from(vec![Period::default(); params.periods as usize]);
         Ok(Self { params, arrived_before: queue.arrived_packets, lost: 0, history, loss: 0.0, p: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Lred {

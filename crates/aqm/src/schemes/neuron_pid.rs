@@ -1,5 +1,5 @@
 use super::neuron::{Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -81,6 +81,8 @@ impl Scheme for NeuronPid {
         let neuron = Neuron { weights: [w1, w2, w3], rates: [d1, d2, d3], gain, normalise, p: 0.0 };
         Ok(Self { interval, inputs: PidInputs::default(), neuron })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for NeuronPid {

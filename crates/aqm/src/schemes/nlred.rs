@@ -1,5 +1,5 @@
-use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use super::red::{Red, RedParams, share_of_spaced};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -73,6 +73,8 @@ impl Scheme for NlRed {
         let red = Red::new(RedParams { min_th, max_th, q_weight, ..RedParams::defaults() }, queue)?;
         Ok(Self { max_p: max_p.0, red, count: 0, p: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for NlRed {
@@ -99,6 +101,10 @@ impl Aqm for NlRed {
 
     fn on_empty(&mut self, cx: &mut Ctx) {
         self.red.on_empty(cx);
+    }
+
+    fn share(&self, p: f64, _: &QueueView) -> f64 {
+        share_of_spaced(p, false)
     }
 
     fn observe(&self, i: usize) -> f64 {

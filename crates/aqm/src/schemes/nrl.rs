@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, choice, params};
 
 choice! {
@@ -132,6 +132,8 @@ impl Scheme for Nrl {
             p: 0.0,
         })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Nrl {

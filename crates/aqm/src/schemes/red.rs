@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, lag, needs};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
 
 choice! {
@@ -87,6 +88,38 @@ pub struct Red {
     p: f64,
 }
 
+/// Arrivals since the last signal, times p_b, at which the next is certain. Gaps are uniform from one less to this, so
+/// that their mean is half less.
+fn certain(wait: bool) -> f64 {
+    if wait { 2.0 } else { 1.0 }
+}
+
+/// Share of signals at a constant p_b: one over the mean gap between them.
+///
+/// The k-th packet since the last signal is signalled with probability p/(n - k*p) once k*p >= n - 1, n = [`certain`].
+/// All before the `first` such pass; the probability that j more do is (a - j*p)/a, a = n - first*p.
+pub(super) fn share_of_spaced(p: f64, wait: bool) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return p.clamp(0.0, 1.0);
+    }
+    let first = if wait { (1.0 / p).ceil() } else { 1.0 };
+    let a = certain(wait) - first * p;
+    let more = (a / p).floor();
+    1.0 / (first + more - p * more * (more + 1.0) / (2.0 * a))
+}
+
+impl RedParams {
+    /// min_th and max_th for this target, both in packets.
+    pub(super) fn thresholds(&self, target: f64) -> Result<(f64, f64), String> {
+        let min_th = self.min_th.unwrap_or_else(|| Packets((target / 20.0).max(5.0))).0;
+        let max_th = self.max_th.unwrap_or_else(|| Packets((2.0 * target - min_th).max(3.0 * min_th))).0;
+        if min_th >= max_th {
+            return Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"));
+        }
+        Ok((min_th, max_th))
+    }
+}
+
 impl Red {
     /// Folds the present queue, and any idle time before it, into the average.
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
@@ -139,11 +172,10 @@ impl Red {
 
     /// Turns p_b into p_a, which makes the gaps between drops uniform.
     fn spaced(&self, p: f64) -> f64 {
-        let expected = f64::from(self.count) * p;
-        match self.params.wait {
-            true if expected < 1.0 => 0.0,
-            true if expected < 2.0 => p / (2.0 - expected),
-            false if expected < 1.0 => p / (1.0 - expected),
+        let (expected, certain) = (f64::from(self.count) * p, certain(self.params.wait));
+        match expected {
+            _ if expected < certain - 1.0 => 0.0,
+            _ if expected < certain => p / (certain - expected),
             _ => 1.0,
         }
     }
@@ -166,11 +198,7 @@ impl Scheme for Red {
     type Params = RedParams;
 
     fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
-        let min_th = params.min_th.unwrap_or_else(|| Packets((queue.target / 20.0).max(5.0))).0;
-        let max_th = params.max_th.unwrap_or_else(|| Packets((2.0 * queue.target - min_th).max(3.0 * min_th))).0;
-        if min_th >= max_th {
-            return Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"));
-        }
+        let (min_th, max_th) = params.thresholds(queue.target)?;
         Ok(Self {
             params,
             min_th,
@@ -184,6 +212,14 @@ impl Scheme for Red {
             p: 0.0,
         })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
+
+    const TC: Option<Tc> = Some(Tc { kind: "red", note: "thresholds in bytes, no gentle line" });
 }
 
 impl Aqm for Red {
@@ -203,8 +239,44 @@ impl Aqm for Red {
         self.idle_since = Some(cx.now);
     }
 
+    fn share(&self, p: f64, _: &QueueView) -> f64 {
+        share_of_spaced(p, self.params.wait)
+    }
+
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.avg][i]
+    }
+}
+
+/// p_b = max_p (avg - min_th)/(max_th - min_th), gentle above max_th; avg takes one sample an arrival.
+impl Law for RedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.max_p.0 > 0.0, "max_p = 0")
+    }
+
+    fn queue(&self, p: f64, network: &Network) -> f64 {
+        let Ok((low, high)) = self.thresholds(network.target) else { return f64::INFINITY };
+        let (shown, max_p) = (p * self.spacing(), self.max_p.0);
+        match self.gentle {
+            _ if shown <= max_p => low + shown / max_p * (high - low),
+            true => high * (1.0 + (shown - max_p) / (1.0 - max_p)),
+            false => f64::INFINITY,
+        }
+    }
+
+    fn spacing(&self) -> f64 {
+        certain(self.wait) - 0.5
+    }
+
+    fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
+        self.thresholds(network.target).map_or(Vec::new(), |(low, high)| vec![("min_th", low), ("max_th", high)])
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let (low, high) = self.thresholds(point.network.target)?;
+        let (max_p, weight, period) = (self.max_p.0, self.q_weight, 1.0 / point.offered());
+        let slope = if point.queue < high { max_p / (high - low) } else { (1.0 - max_p) / high } / self.spacing();
+        Ok(Linear::new(0, move |s| slope * lag(s, weight, period)))
     }
 }
 
@@ -268,6 +340,18 @@ mod tests {
         assert!((at(10) - 0.1).abs() < 1e-15);
         assert!((at(19) - 1.0).abs() < 1e-9);
         assert_eq!(at(20), 1.0);
+    }
+
+    /// Gaps of 10 to 19 and of 1 to 10 packets at p_b = 0.1; towards p_b = 0 the mean gap is `spacing` over p_b.
+    #[test]
+    fn the_share_of_signals_is_one_over_the_mean_gap() {
+        for (wait, gap, spacing) in [("true", 14.5, 1.5), ("false", 5.5, 0.5)] {
+            let red = red(&[("wait", wait)]);
+            let share = red.share(0.1, &bench::queue(0));
+            assert!((share - 1.0 / gap).abs() < 1e-12, "{share}");
+            assert_eq!(red.params.spacing(), spacing);
+            assert!((red.share(1e-6, &bench::queue(0)) * spacing / 1e-6 - 1.0).abs() < 1e-5);
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict, Why};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict, Why};
 use aqmlab_core::{Frequency, Packets, Ratio, Span, Time, params};
 
 /// A bin is full: the flow has more packets waiting than any may.
@@ -184,6 +185,9 @@ impl Scheme for Sfb {
         let tokens = params.penalty_burst.0;
         Ok(Self { params, present, next: None, tokens, tokens_at: Time::ZERO, p: 0.0 })
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
+    const TC: Option<Tc> = Some(Tc { kind: "sfb", note: "" });
 }
 
 impl Aqm for Sfb {

@@ -180,7 +180,7 @@ fn read_target(link: &mut Reader, rate: Option<Rate>, buffer_packets: Option<f64
 }
 
 /// Packet size on the wire, over all flows, bytes.
-fn mean_wire_size(flows: &[FlowSpec]) -> f64 {
+pub fn mean_wire_size(flows: &[FlowSpec]) -> f64 {
     let count: f64 = flows.iter().map(|f| f64::from(f.count())).sum();
     let bytes: f64 = flows.iter().map(|f| f64::from(f.count()) * f64::from(f.wire_size())).sum();
     if count > 0.0 { bytes / count } else { 1040.0 }

@@ -11,9 +11,10 @@ mod tcp;
 mod traffic;
 
 pub use law::Law;
+pub use links::mean_wire_size;
 pub use read::parse;
 
-use aqmlab_aqm::{Ecn, Limit, Plan, QueueView};
+use aqmlab_aqm::{Ecn, Entry, Limit, Plan, QueueView};
 use aqmlab_core::params::Values;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
@@ -245,6 +246,14 @@ impl LinkSpec {
     pub fn empty_queue(&self) -> QueueView {
         QueueView::empty(self.rate, self.target, self.buffer_packets)
     }
+
+    /// How much may wait in bytes, where the scenario has it in bytes.
+    pub fn buffer_bytes(&self) -> Option<u64> {
+        match self.buffer {
+            Limit::Packets(_) => None,
+            Limit::Bytes(bytes) => Some(bytes),
+        }
+    }
 }
 
 impl FlowSpec {
@@ -333,11 +342,17 @@ impl Scenario {
         if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
     }
 
-    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
-    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
+    /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
+    pub fn choice(&self, text: &str) -> Result<(AqmChoice, Entry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
         self.check_schemes(Some(&choice))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
+        Ok((choice, entry))
+    }
+
+    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
+    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
+        let (choice, entry) = self.choice(text)?;
         let values = entry.values(&choice.name, &self.params(&choice))?;
         Ok((choice, values))
     }

@@ -66,7 +66,7 @@ pub trait Law: Send + Sync {
     fn spacing(&self) -> f64 {
         1.0
     }
-    /// Parameters that are "auto", with what they come to in this network.
+    /// Parameters that may be "auto", with what they come to in this network.
     fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
         let _ = network;
         Vec::new()

@@ -1,10 +1,50 @@
 //! The fluid model of a scenario, as numbers and arrays.
 
 use crate::{Scenario, object, parse_choice, refused};
-use aqmlab_fluid::{Request, Solution, Trajectory, Windows};
+use aqmlab_fluid::{Request, Solution, Trajectory};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+/// How a mean window moves; segments.
+#[pyclass(frozen, eq, hash)]
+#[derive(PartialEq, Hash)]
+pub struct Windows(aqmlab_fluid::Windows);
+
+#[pymethods]
+impl Windows {
+    /// Those of this name: "classic" or "refined".
+    #[new]
+    fn new(name: &str) -> PyResult<Self> {
+        aqmlab_fluid::Windows::named(name).map(Windows).map_err(|why| refused(format!("windows: {why}")))
+    }
+
+    /// Name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// By how much a window grows in a round trip.
+    fn growth(&self, w: f64) -> f64 {
+        self.0.growth(w)
+    }
+
+    /// By how much a signal shortens a window.
+    fn cut(&self, w: f64) -> f64 {
+        self.0.cut(w)
+    }
+
+    /// Derivatives of growth and cut.
+    fn slopes(&self, w: f64) -> (f64, f64) {
+        self.0.slopes(w)
+    }
+
+    /// The window at which growth and signals balance at a share p of signals.
+    fn at(&self, p: f64) -> f64 {
+        self.0.at(p)
+    }
+}
 
 /// A trajectory of the fluid model.
 #[pyclass(frozen)]
@@ -53,7 +93,7 @@ pub fn fluid(
     check: bool,
 ) -> PyResult<Fluid> {
     let choice = parse_choice(aqm)?;
-    let windows = Windows::named(windows).map_err(|why| refused(format!("windows: {why}")))?;
+    let windows = Windows::new(windows)?.0;
     let request = Request { duration, step, windows, check };
     let solution = py.detach(|| Solution::of(&scenario.0, choice.as_ref(), &request)).map_err(refused)?;
     Ok(Fluid { solution, series })

@@ -9,6 +9,7 @@ use aqmlab_core::{ParamSpec, Value};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 
 /// A link in numbers, from any object with these attributes.
 #[derive(FromPyObject)]
@@ -85,8 +86,8 @@ pub fn set_value(dict: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult
 impl Law {
     /// The law of a scheme: its name and what is set on it, as texts.
     #[new]
-    #[pyo3(signature = (name, parameters=Vec::new()))]
-    fn new(name: &str, parameters: Vec<(String, String)>) -> PyResult<Self> {
+    #[pyo3(signature = (name, parameters=BTreeMap::new()))]
+    fn new(name: &str, parameters: BTreeMap<String, String>) -> PyResult<Self> {
         let pairs: Vec<(&str, &str)> = parameters.iter().map(|(name, text)| (&**name, &**text)).collect();
         Self::of(entry(name).map_err(|why| refused(format!("aqm: {why}")))?, &pairs)
     }
@@ -106,8 +107,7 @@ impl Law {
     }
 
     /// The law with other numbers for some parameters, in base units.
-    #[pyo3(name = "with_")]
-    fn with_numbers(&self, numbers: Vec<(String, f64)>) -> PyResult<Self> {
+    fn vary(&self, numbers: BTreeMap<String, f64>) -> PyResult<Self> {
         let mut texts: Vec<(&str, String)> = Vec::new();
         for spec in (self.entry.params)() {
             let present = self.params.iter().find(|(name, _)| *name == spec.name).map(|(_, value)| *value);
@@ -137,7 +137,7 @@ impl Law {
         self.law.queue(p, &network.plain())
     }
 
-    /// Parameters that are "auto", with the numbers that they stand for in a network.
+    /// Parameters that may be "auto", with the numbers that they come to in a network.
     fn auto<'py>(&self, py: Python<'py>, network: Network) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
         self.law.auto(&network.plain()).into_iter().try_for_each(|(name, value)| found.set_item(name, value))?;

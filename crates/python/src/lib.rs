@@ -449,6 +449,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_class::<fluid::Fluid>()?;
+    m.add_class::<fluid::Windows>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_json, m)?)?;

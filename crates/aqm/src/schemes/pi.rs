@@ -1,6 +1,6 @@
 use crate::linear::{Linear, Point, delay, needs};
 use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
-use aqmlab_core::{Frequency, Span, params};
+use aqmlab_core::{Frequency, Quantity, Span, params};
 
 params! {
     /// PI controller: proportional and integral control of the instantaneous queue, designed for a linearised TCP.
@@ -88,7 +88,7 @@ impl Aqm for Pi {
 /// (a - b z)/(1 - z), held.
 impl Law for PiParams {
     fn rests(&self) -> Result<(), String> {
-        needs(self.a != self.b, format_args!("a = b = {} leaves no integral part", self.a))
+        needs(self.a != self.b, format_args!("a = b = {} leaves no integral part", self.a.text()))
     }
 
     fn at(&self, _: &Point) -> Result<Linear, String> {

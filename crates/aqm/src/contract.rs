@@ -3,7 +3,7 @@
 //! Public, so that a scheme written elsewhere can be put to the same test: [`suite`] runs all of it, [`check`] one course
 //! of events.
 
-use crate::{Aqm, Carried, Ctx, Discipline, Ecn, Fifo, Limit, Observable, QueueView};
+use crate::{Aqm, Carried, Ctx, Discipline, Ecn, Fifo, Limit, Observable, QueueView, Tune};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// One thing that happens to a queue.
@@ -63,7 +63,7 @@ pub struct End {
 
 /// Puts a scheme to `steps` in the single queue of [`bench::queue`]; see [`check_queue`].
 pub fn check(
-    scheme: impl Aqm,
+    scheme: impl Aqm + Tune,
     observables: &[Observable],
     steps: &[Step],
     ect: bool,
@@ -285,7 +285,7 @@ pub mod bench {
     /// A packet of 1000 B.
     pub fn packet() -> PacketView {
         let (rtt, ecn) = (None, Ecn::NotEct);
-        PacketView { size: 1000, flow: 0, rtt, class: 0, enqueued_at: Time::ZERO, ecn, can_mark: false }
+        PacketView { size: 1000, flow: 0, flow_hash: 0, rtt, class: 0, enqueued_at: Time::ZERO, ecn, can_mark: false }
     }
 
     /// A random stream.

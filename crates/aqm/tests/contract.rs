@@ -3,7 +3,10 @@
 use aqmlab_aqm::contract;
 use aqmlab_aqm::contract::{End, LIGHT_LOAD, Numbered, Outcome, Step, bench};
 use aqmlab_aqm::linear::{Complex64, Network, Point};
-use aqmlab_aqm::{AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Signal, Verdict, entries, entry};
+use aqmlab_aqm::{
+    AnyAqm, AnyQueue, Aqm, Ctx, Discipline, Entry, FAMILIES, PacketView, QueueView, Signal, Tune, Verdict, entries,
+    entry,
+};
 use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -243,6 +246,8 @@ fn a_misspelt_scheme_is_refused_with_the_nearest_name() {
 
 /// Breaks one clause of the contract at a time.
 struct Broken(&'static str);
+
+impl Tune for Broken {}
 
 impl Aqm for Broken {
     fn on_dequeue(&mut self, _: &PacketView, _: &QueueView, _: &mut Ctx) -> Verdict {

@@ -17,7 +17,8 @@ params! {
     }
 }
 
-struct Constant<const SAYS: bool>(f64);
+#[derive(Clone)]
+struct Constant<const SAYS: bool>(ConstantParams);
 
 const fn info(name: &'static str) -> Info {
     let (title, source, confidence) = ("Constant", "a test", "a test");
@@ -29,7 +30,10 @@ impl Scheme for Constant<false> {
     const OBSERVABLES: &'static [Observable] = &[];
     type Params = ConstantParams;
     fn new(params: ConstantParams, _: &QueueView) -> Result<Self, String> {
-        Ok(Self(params.share))
+        Ok(Self(params))
+    }
+    fn params(&mut self) -> &mut ConstantParams {
+        &mut self.0
     }
 }
 
@@ -38,7 +42,10 @@ impl Scheme for Constant<true> {
     const OBSERVABLES: &'static [Observable] = &[Observable { name: "calls", unit: "1", doc: "none" }, P];
     type Params = ConstantParams;
     fn new(params: ConstantParams, _: &QueueView) -> Result<Self, String> {
-        Ok(Self(params.share))
+        Ok(Self(params))
+    }
+    fn params(&mut self) -> &mut ConstantParams {
+        &mut self.0
     }
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
     fn law(params: ConstantParams) -> Option<Box<dyn Law>> {
@@ -65,10 +72,10 @@ impl Law for ConstantParams {
 
 impl<const SAYS: bool> Aqm for Constant<SAYS> {
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
-        if cx.chance(self.0) { Verdict::Signal(EARLY) } else { Verdict::Pass }
+        if cx.chance(self.0.share) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }
     fn observe(&self, i: usize) -> f64 {
-        [0.0, self.0][i]
+        [0.0, self.0.share][i]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windows, difference};
-use aqmlab_aqm::{AnyAqm, Ecn, Plan};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
 use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic, mean_wire_size};
 use aqmlab_sim::{AqmChoice, Scenario};
@@ -156,7 +156,7 @@ impl<'a> Case<'a> {
 
     fn scheme(&self) -> Result<AnyAqm, Problems> {
         match self.scenario.build_scheme(self.link, self.choice)? {
-            Plan::Fifo(scheme) => Ok(scheme),
+            AnyScheme::Fifo(scheme) => Ok(scheme),
             _ => Err(Problems::one("aqm", format!("\"{}\" has several queues; the model has one", self.choice.name))),
         }
     }

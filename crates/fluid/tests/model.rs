@@ -1,6 +1,6 @@
 //! The equations against closed forms, balances and the order of the method.
 
-use aqmlab_aqm::{AnyAqm, Aqm, Plan, QueueView, Signal, entry};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, QueueView, Signal, entry};
 use aqmlab_core::Rate;
 use aqmlab_fluid::host::Host;
 use aqmlab_fluid::{Class, Model, Options, SPREAD, Share, Trajectory, Windows, difference, run};
@@ -28,7 +28,7 @@ fn view(model: &Model, target: f64) -> QueueView {
 
 fn host(model: &Model, name: &str, pairs: &[(&str, &str)], target: f64) -> Host<AnyAqm> {
     let (entry, view) = (entry(name).unwrap(), view(model, target));
-    let Plan::Fifo(scheme) = entry.build(name, pairs, &view).unwrap() else { panic!("a single queue") };
+    let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &view).unwrap() else { panic!("a single queue") };
     Host::new(scheme, Share::of(&entry).unwrap(), view, SIZE, model.ecn)
 }
 

@@ -1,6 +1,6 @@
 //! Whatever the network and the scheme: the bounds hold, all is finite, and equal inputs give equal trajectories.
 
-use aqmlab_aqm::{Plan, QueueView, entries, entry};
+use aqmlab_aqm::{AnyScheme, QueueView, entries, entry};
 use aqmlab_core::Rate;
 use aqmlab_fluid::host::Host;
 use aqmlab_fluid::{Class, Model, Options, Share, Trajectory, Windows, run};
@@ -31,7 +31,7 @@ fn model() -> impl Strategy<Value = Model> {
 fn flow(model: &Model, name: &str) -> Trajectory {
     let view = QueueView::empty(Rate(8000.0 * model.capacity), model.buffer / 3.0, model.buffer);
     let entry = entry(name).unwrap();
-    let Plan::Fifo(scheme) = entry.build(name, &[], &view).unwrap() else { panic!("a single queue") };
+    let AnyScheme::Fifo(scheme) = entry.build(name, &[], &view).unwrap() else { panic!("a single queue") };
     let options = Options { duration: 5.0, from: 1.0, sample: 0.003, step: None };
     run(model, Host::new(scheme, Share::of(&entry).unwrap(), view, 1000, model.ecn), &options).unwrap()
 }

@@ -2,7 +2,7 @@
 //! verdicts come to.
 
 use aqmlab_aqm::contract::bench;
-use aqmlab_aqm::{AnyAqm, Aqm, Ctx, PacketView, Plan, QueueView, Signal, Verdict, entries, entry};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, Ctx, PacketView, QueueView, Signal, Verdict, entries, entry};
 use aqmlab_core::{Span, Stream, Time};
 use aqmlab_fluid::Share;
 
@@ -26,7 +26,7 @@ struct Bench {
 impl Bench {
     fn new(name: &str, pairs: &[(&str, &str)], waiting: u32) -> Self {
         let entry = entry(name).unwrap();
-        let Plan::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
+        let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
         Self {
             scheme,
             share: Share::of(&entry).unwrap(),

@@ -4,10 +4,8 @@ use crate::calendar::{Calendar, Lane};
 use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
 use crate::scenario::{Law, LinkSpec, RateChanges};
-use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Fate, Observer, Plan, Traced};
+use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 /// A link in a running world.
 ///
@@ -88,10 +86,10 @@ const SHORTEST_HOLD: Span = Span(1_000_000);
 
 impl Link {
     /// A link at rest; `marks` says whether its queue marks ECN-capable packets.
-    pub fn new(spec: &LinkSpec, plan: Plan, marks: bool, seed: u64, calendar: &mut Calendar<Event>) -> Self {
+    pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, seed: u64, calendar: &mut Calendar<Event>) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
-        let queue: AnyQueue<Packet> = plan.queue(spec.empty_queue(), spec.buffer, marks, salt);
+        let queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures_known = queue.departures_known() && spec.changes == RateChanges::None;
         let mut changes = Changes::new(&spec.changes, stream("rate"));
         Self {
@@ -115,9 +113,9 @@ impl Link {
         }
     }
 
-    /// The link at rest, of whose packets `observer` is told.
-    pub fn trace(self, observer: Rc<RefCell<dyn Observer<Packet>>>) -> Self {
-        Self { queue: AnyQueue::Other(Box::new(Traced::new(self.queue, observer))), ..self }
+    /// The link at rest, with what happens to its packets written down.
+    pub fn traced(self) -> Self {
+        Self { queue: self.queue.traced(), ..self }
     }
 
     /// As for a scheme that acts on departures: to hold one way of sending against the other.

@@ -3,7 +3,8 @@
 use crate::event::{Kind, Packet};
 use crate::pcap::{self, Shape};
 use crate::scenario::Scenario;
-use aqmlab_aqm::{Carried, Ecn, Happening, Observer};
+use aqmlab_aqm::disciplines::Event;
+use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
 use std::io::{self, Write};
 
@@ -19,22 +20,20 @@ pub struct Record {
     pub waiting: u32,
 }
 
-/// Writes down what it is told.
-#[derive(Default)]
-pub struct Recorder {
-    pub records: Vec<Record>,
-    waiting: u32,
-}
-
-impl Observer<Packet> for Recorder {
-    fn on(&mut self, happening: Happening, packet: &Packet, since: Time, now: Time) {
-        match happening {
-            Happening::Enqueued => self.waiting += 1,
-            Happening::Dequeued | Happening::Dropped(_) => self.waiting -= 1,
-            // A packet marked as it leaves has been taken from the queue, but is counted until it has left.
-            Happening::Marked(_) | Happening::Refused(_) => {}
-        }
-        self.records.push(Record { packet: *packet, time: now, since, happening, waiting: self.waiting });
+impl Record {
+    /// Each event with the packets that wait after it.
+    pub fn of(events: Vec<Event<Packet>>) -> Vec<Record> {
+        let mut waiting = 0;
+        let record = |Event { happening, packet, since, time }| {
+            match happening {
+                Happening::Enqueued => waiting += 1,
+                Happening::Dequeued | Happening::Dropped(_) => waiting -= 1,
+                // A packet marked as it leaves has been taken from the queue, but is counted until it has left.
+                Happening::Marked(_) | Happening::Refused(_) => {}
+            }
+            Record { packet, time, since, happening, waiting }
+        };
+        events.into_iter().map(record).collect()
     }
 }
 

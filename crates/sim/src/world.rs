@@ -14,14 +14,11 @@ use crate::meter::GroupMeter;
 use crate::result::{Output, Series, TransferTable};
 use crate::route::Routes;
 use crate::scenario::{AqmChoice, Scenario};
-use crate::trace::Recorder;
 use crate::udp::UdpSource;
 use crate::watch::Watch;
 use aqmlab_aqm::{Discipline, Failure};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,7 +91,6 @@ struct World<'a> {
     group_meters: Vec<GroupMeter>,
     series: Vec<Series>,
     transfer_table: Option<TransferTable>,
-    recorder: Option<Rc<RefCell<Recorder>>>,
     events: u64,
 }
 

@@ -1,7 +1,7 @@
 //! What holds of every run: random small scenarios of every traffic and topology, under every scheme of the catalogue.
 //! First in, first out and the accounts of each queue are asserted inside the engine, in debug builds, as here.
 
-use aqmlab_aqm::{Limit, Plan, entries};
+use aqmlab_aqm::{AnyScheme, Limit, entries};
 use aqmlab_core::{Rate, Span};
 use aqmlab_sim::scenario::{LinkSpec, RateChanges, Traffic, parse};
 use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, RunResult, Scenario, VideoResult, run};
@@ -201,7 +201,7 @@ fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &AqmChoice) -> f64 {
         Limit::Bytes(bytes) => bytes as f64 + largest,
     };
     let full = most * 8.0 / least_rate(spec) * 1.001; // percentiles are good to 0.1 %
-    let is_single = matches!(scenario.build_scheme(spec, scenario.scheme_of(spec, Some(aqm))), Ok(Plan::Fifo(_)));
+    let is_single = matches!(scenario.build_scheme(spec, scenario.scheme_of(spec, Some(aqm))), Ok(AnyScheme::Fifo(_)));
     if is_single { full } else { full.max(scenario.duration.seconds()) }
 }
 

@@ -4,7 +4,7 @@
 //! access link; an ACK of 40 B takes 40 us and 4 us. With a round-trip propagation of 23.752 ms the unloaded round trip
 //! is 23.752 + 1 + 0.2 + 0.048 = 25 ms, so that 25 packets are under way when none waits.
 
-use aqmlab_aqm::{Aqm, Plan, QueueView, entries};
+use aqmlab_aqm::{AnyScheme, Aqm, QueueView, entries};
 use aqmlab_core::Rate;
 use aqmlab_sim::scenario::parse;
 use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, run};
@@ -182,8 +182,8 @@ fn littles_law_relates_queue_delay_and_rate() {
         // one that others overtake.
         let view = QueueView::empty(Rate(8e6), 33.0, 100.0);
         let waited = match scheme.build(scheme.info.name, &[], &view).unwrap() {
-            Plan::Fifo(aqm) if !aqm.acts_on_dequeue() => 0.0,
-            Plan::Fifo(_) => 0.1,
+            AnyScheme::Fifo(aqm) if !aqm.acts_on_dequeue() => 0.0,
+            AnyScheme::Fifo(_) => 0.1,
             _ => MEASURED,
         };
         let more = link.queue_mean - by_little;

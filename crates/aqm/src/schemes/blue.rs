@@ -40,6 +40,7 @@ params! {
 }
 
 /// See [`BlueParams`].
+#[derive(Clone)]
 pub struct Blue {
     params: BlueParams,
     p: f64,
@@ -71,6 +72,10 @@ impl Scheme for Blue {
 
     fn new(params: BlueParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, last_update: Time::ZERO, idle: true })
+    }
+
+    fn params(&mut self) -> &mut BlueParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

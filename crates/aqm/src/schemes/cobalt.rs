@@ -60,6 +60,7 @@ params! {
 }
 
 /// See [`CobaltParams`].
+#[derive(Clone)]
 pub struct Cobalt {
     pub(super) params: CobaltParams,
     count: u32,
@@ -138,6 +139,10 @@ impl Scheme for Cobalt {
 
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, count: 0, drop_next: Time::ZERO, dropping: false, p: 0.0, p_changed: Time::ZERO })
+    }
+
+    fn params(&mut self) -> &mut CobaltParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);

@@ -44,6 +44,7 @@ params! {
 }
 
 /// See [`CodelParams`].
+#[derive(Clone)]
 pub struct Codel {
     params: CodelParams,
     sojourn: Span,
@@ -126,6 +127,10 @@ impl Scheme for Codel {
             dropping: false,
             law_due: false,
         })
+    }
+
+    fn params(&mut self) -> &mut CodelParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);

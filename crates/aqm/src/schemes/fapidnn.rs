@@ -83,6 +83,7 @@ params! {
 }
 
 /// See [`FapidnnParams`].
+#[derive(Clone)]
 pub struct Fapidnn {
     params: FapidnnParams,
     weights: [f64; 3],
@@ -159,6 +160,11 @@ impl Scheme for Fapidnn {
         Observable { name: "w3", unit: "1/packet", doc: "derivative weight" },
     ];
     type Params = FapidnnParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[
+        ("k_p", "the weights have learnt since"),
+        ("k_i", "the weights have learnt since"),
+        ("k_d", "the weights have learnt since"),
+    ];
 
     fn new(params: FapidnnParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self {
@@ -169,6 +175,10 @@ impl Scheme for Fapidnn {
             sum_of_errors: 0.0,
             accumulated: 0.0,
         })
+    }
+
+    fn params(&mut self) -> &mut FapidnnParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

@@ -30,8 +30,9 @@ params! {
 }
 
 /// See [`L4sStepParams`].
+#[derive(Clone)]
 pub struct L4sStep {
-    threshold: Span,
+    params: L4sStepParams,
     sojourn: Span,
 }
 
@@ -50,7 +51,11 @@ impl Scheme for L4sStep {
     type Params = L4sStepParams;
 
     fn new(params: L4sStepParams, _: &QueueView) -> Result<Self, String> {
-        Ok(Self { threshold: params.threshold, sojourn: Span::ZERO })
+        Ok(Self { params, sojourn: Span::ZERO })
+    }
+
+    fn params(&mut self) -> &mut L4sStepParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
@@ -67,7 +72,7 @@ impl Aqm for L4sStep {
 
     fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.sojourn = cx.now.since(packet.enqueued_at);
-        let is_late = self.sojourn > self.threshold && queue.packets >= 1;
+        let is_late = self.sojourn > self.params.threshold && queue.packets >= 1;
         if is_late && packet.ecn.is_l4s() { Verdict::MarkOnly(FORCED) } else { Verdict::Pass }
     }
 

@@ -52,6 +52,7 @@ struct Period {
 }
 
 /// See [`LredParams`].
+#[derive(Clone)]
 pub struct Lred {
     params: LredParams,
     arrived_before: u64,
@@ -91,6 +92,10 @@ impl Scheme for Lred {
         Ok(Self { params, arrived_before: queue.arrived_packets, lost: 0, history, loss: 0.0, p: 0.0 })
     }
 
+    fn params(&mut self) -> &mut LredParams {
+        &mut self.params
+    }
+
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
@@ -100,7 +105,9 @@ impl Aqm for Lred {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        self.history.pop_front();
+        while self.history.len() >= self.params.periods as usize {
+            self.history.pop_front();
+        }
         self.history.push_back(Period { offered: queue.arrived_packets - self.arrived_before, lost: self.lost });
         (self.arrived_before, self.lost) = (queue.arrived_packets, 0);
         let weight = self.params.loss_weight.0;

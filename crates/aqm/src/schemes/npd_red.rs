@@ -73,9 +73,9 @@ params! {
 }
 
 /// See [`NpdRedParams`].
+#[derive(Clone)]
 pub struct NpdRed {
     params: NpdRedParams,
-    buffer: f64,
     q_old: f64,
     base: f64,
     p: f64,
@@ -118,11 +118,11 @@ impl Scheme for NpdRed {
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "base", unit: "ratio", doc: "probability that the controller's terms are added to" }];
     type Params = NpdRedParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("p0", "the probability starts from it")];
 
     fn new(params: NpdRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
             params,
-            buffer: params.measure(queue.limit),
             q_old: 0.0,
             base: params.p0.0,
             p: params.p0.0,
@@ -130,6 +130,10 @@ impl Scheme for NpdRed {
             counted_at: Time::ZERO,
             arrived_before: queue.arrived_packets,
         })
+    }
+
+    fn params(&mut self) -> &mut NpdRedParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
@@ -146,13 +150,14 @@ impl Aqm for NpdRed {
 
     fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
         let NpdRedParams { k_p, k_d, base, .. } = self.params;
+        let buffer = self.params.measure(queue.limit);
         match base {
             Base::LossRatio => self.follow_losses(queue, cx.now),
             Base::Recursive => self.base = self.p,
             Base::Fixed => {}
         }
         let q = f64::from(queue.packets);
-        let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / self.buffer;
+        let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / buffer;
         self.p = (self.base + change).clamp(0.0, 1.0);
         self.q_old = q;
     }
@@ -214,8 +219,8 @@ mod tests {
     /// Target 50, B = 75.
     fn npd(changes: &[(&str, &str)]) -> NpdRed {
         let mut params = NpdRedParams::defaults();
-        params.read("npd-red", changes.iter().copied(), &mut Vec::new());
-        NpdRed::new(params, &QueueView { limit: 75.0, ..bench::queue(0) }).unwrap()
+        params.read("npd-red", [("buffer", "75 packets")].iter().chain(changes).copied(), &mut Vec::new());
+        NpdRed::new(params, &bench::queue(0)).unwrap()
     }
 
     fn p_at(npd: &mut NpdRed, packets: u32) -> f64 {

@@ -45,6 +45,7 @@ params! {
 }
 
 /// See [`PdParams`].
+#[derive(Clone)]
 pub struct Pd {
     params: PdParams,
     average: AverageQueue,
@@ -65,9 +66,12 @@ impl Scheme for Pd {
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
     type Params = PdParams;
 
-    fn new(params: PdParams, queue: &QueueView) -> Result<Self, String> {
-        let average = AverageQueue::new(params.q_weight, params.interval, params.mean_packet, queue);
-        Ok(Self { params, average, p: 0.0 })
+    fn new(params: PdParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut PdParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
@@ -83,8 +87,9 @@ impl Aqm for Pd {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let (avg, growth) = self.average.sample(queue.packets);
-        let step = self.params.k_p * (avg - queue.target) + self.params.k_d * growth;
+        let PdParams { k_p, k_d, interval, q_weight, mean_packet } = self.params;
+        let (avg, growth) = self.average.sample(queue, q_weight, interval, mean_packet);
+        let step = k_p * (avg - queue.target) + k_d * growth;
         self.p = (self.p + step / queue.limit).clamp(0.0, 1.0);
     }
 

@@ -40,10 +40,10 @@ params! {
 }
 
 /// See [`PdRedParams`].
+#[derive(Clone)]
 pub struct PdRed {
     params: PdRedParams,
     red: Red,
-    buffer: f64,
     e_old: f64,
 }
 
@@ -71,11 +71,19 @@ impl Scheme for PdRed {
         Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as controlled" },
     ];
     type Params = PdRedParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("max_p", "it has been controlled since")];
 
     fn new(params: PdRedParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
-        let buffer = params.measure(queue.limit);
-        Ok(Self { params, red, buffer, e_old: -queue.target })
+        Ok(Self { params, red, e_old: -queue.target })
+    }
+
+    fn params(&mut self) -> &mut PdRedParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.red.params = self.params.red;
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
@@ -92,8 +100,9 @@ impl Aqm for PdRed {
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let PdRedParams { k_p, k_d, .. } = self.params;
+        let buffer = self.params.measure(queue.limit);
         let e = self.red.avg - queue.target;
-        self.red.max_p = (self.red.max_p + (k_p * e + k_d * (e - self.e_old)) / self.buffer).clamp(0.0, 1.0);
+        self.red.max_p = (self.red.max_p + (k_p * e + k_d * (e - self.e_old)) / buffer).clamp(0.0, 1.0);
         self.e_old = e;
     }
 
@@ -135,7 +144,7 @@ impl Law for PdRedParams {
 
     fn at(&self, point: &Point) -> Result<Linear, String> {
         let PdRedParams { red, k_p, k_d, interval, .. } = *self;
-        let (low, high) = red.thresholds(point.network.target)?;
+        let (low, high) = red.apart(point.network.target)?;
         let (share, period) = ((point.network.target - low) / (high - low), interval.seconds());
         let max_p = point.p * self.spacing() / share;
         if !(max_p > 0.0 && max_p <= 1.0) {
@@ -159,8 +168,9 @@ mod tests {
     /// Target 50, B = 75, max_p = 0.1 to begin with.
     #[test]
     fn max_p_by_hand() {
-        let view = QueueView { limit: 75.0, ..bench::queue(0) };
-        let mut pd = PdRed::new(PdRedParams::defaults(), &view).unwrap();
+        let mut params = PdRedParams::defaults();
+        params.read("pd-red", [("buffer", "75 packets")], &mut Vec::new());
+        let mut pd = PdRed::new(params, &bench::queue(0)).unwrap();
         let mut max_p_at = |avg: f64| {
             pd.red.avg = avg;
             bench::tick(&mut pd, 0);

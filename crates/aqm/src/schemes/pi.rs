@@ -34,6 +34,7 @@ params! {
 }
 
 /// See [`PiParams`].
+#[derive(Clone)]
 pub struct Pi {
     params: PiParams,
     p: f64,
@@ -56,6 +57,10 @@ impl Scheme for Pi {
     /// ns-2 starts from a queue of 0 and an old queue of 0.
     fn new(params: PiParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, e_old: -queue.target })
+    }
+
+    fn params(&mut self) -> &mut PiParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

@@ -40,6 +40,7 @@ params! {
 }
 
 /// See [`Pi2Params`].
+#[derive(Clone)]
 pub struct Pi2 {
     params: Pi2Params,
     delay: f64,
@@ -66,6 +67,10 @@ impl Scheme for Pi2 {
 
     fn new(params: Pi2Params, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, delay: 0.0, delay_old: 0.0, p_root: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut Pi2Params {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtHead);

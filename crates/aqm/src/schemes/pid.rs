@@ -47,6 +47,7 @@ params! {
 }
 
 /// See [`PidParams`].
+#[derive(Clone)]
 pub struct Pid {
     params: PidParams,
     p: f64,
@@ -74,6 +75,10 @@ impl Scheme for Pid {
 
     fn new(params: PidParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, integral: 0.0, derivative: 0.0, e_old: -queue.target })
+    }
+
+    fn params(&mut self) -> &mut PidParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

@@ -58,6 +58,7 @@ params! {
 }
 
 /// See [`PieParams`].
+#[derive(Clone)]
 pub struct Pie {
     params: PieParams,
     delay: f64,
@@ -155,6 +156,10 @@ impl Scheme for Pie {
     fn new(params: PieParams, _: &QueueView) -> Result<Self, String> {
         let burst_allowance = params.max_burst;
         Ok(Self { params, delay: 0.0, delay_old: 0.0, p: 0.0, burst_allowance, p_sum: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut PieParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

@@ -75,11 +75,9 @@ params! {
 }
 
 /// See [`RedParams`].
+#[derive(Clone)]
 pub struct Red {
-    params: RedParams,
-    pub(super) min_th: f64,
-    pub(super) max_th: f64,
-    packets_per_second: f64,
+    pub(super) params: RedParams,
     pub(super) avg: f64,
     pub(super) max_p: f64,
     count: u32,
@@ -109,14 +107,21 @@ pub(super) fn share_of_spaced(p: f64, wait: bool) -> f64 {
 }
 
 impl RedParams {
-    /// min_th and max_th for this target, both in packets.
-    pub(super) fn thresholds(&self, target: f64) -> Result<(f64, f64), String> {
+    /// min_th and max_th for this target, packets.
+    pub(super) fn thresholds(&self, target: f64) -> (f64, f64) {
         let min_th = self.min_th.unwrap_or_else(|| Packets((target / 20.0).max(5.0))).0;
         let max_th = self.max_th.unwrap_or_else(|| Packets((2.0 * target - min_th).max(3.0 * min_th))).0;
-        if min_th >= max_th {
-            return Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"));
+        (min_th, max_th)
+    }
+
+    /// The same, if the one is below the other.
+    pub(super) fn apart(&self, target: f64) -> Result<(f64, f64), String> {
+        match self.thresholds(target) {
+            (min_th, max_th) if min_th < max_th => Ok((min_th, max_th)),
+            (min_th, max_th) => {
+                Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"))
+            }
         }
-        Ok((min_th, max_th))
     }
 }
 
@@ -125,7 +130,8 @@ impl Red {
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
         let w = self.params.q_weight;
         if let Some(since) = self.idle_since.take() {
-            let missed = (self.packets_per_second * cx.now.since(since).seconds()).floor();
+            let packets_per_second = queue.rate.0 / (8.0 * self.params.mean_packet.0);
+            let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
             self.avg *= libm::pow(1.0 - w, missed);
         }
         self.avg += w * (f64::from(queue.packets) - self.avg);
@@ -135,11 +141,12 @@ impl Red {
     pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.count += 1;
         self.p = 0.0;
-        if self.avg < self.min_th || queue.packets <= 1 {
+        let (min_th, max_th) = self.params.thresholds(queue.target);
+        if self.avg < min_th || queue.packets <= 1 {
             self.above_min_th = false;
             return Verdict::Pass;
         }
-        self.p = self.probability();
+        self.p = self.probability(min_th, max_th);
         if !self.above_min_th {
             self.above_min_th = true;
             self.count = 1;
@@ -156,9 +163,9 @@ impl Red {
         }
     }
 
-    fn probability(&self) -> f64 {
-        if self.avg < self.max_th {
-            return self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
+    fn probability(&self, min_th: f64, max_th: f64) -> f64 {
+        if self.avg < max_th {
+            return self.max_p * (self.avg - min_th) / (max_th - min_th);
         }
         if !self.params.gentle {
             return 1.0;
@@ -167,7 +174,7 @@ impl Red {
             GentleLine::Stale => self.params.max_p.0,
             GentleLine::Fresh => self.max_p,
         };
-        ((1.0 - foot) / self.max_th * self.avg + 2.0 * foot - 1.0).min(1.0)
+        ((1.0 - foot) / max_th * self.avg + 2.0 * foot - 1.0).min(1.0)
     }
 
     /// Turns p_b into p_a, which makes the gaps between drops uniform.
@@ -198,12 +205,9 @@ impl Scheme for Red {
     type Params = RedParams;
 
     fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
-        let (min_th, max_th) = params.thresholds(queue.target)?;
+        params.apart(queue.target)?;
         Ok(Self {
             params,
-            min_th,
-            max_th,
-            packets_per_second: queue.rate.0 / (8.0 * params.mean_packet.0),
             avg: 0.0,
             max_p: params.max_p.0,
             count: 0,
@@ -211,6 +215,14 @@ impl Scheme for Red {
             idle_since: Some(Time::ZERO),
             p: 0.0,
         })
+    }
+
+    fn params(&mut self) -> &mut RedParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.max_p = self.params.max_p.0;
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
@@ -231,7 +243,7 @@ impl Aqm for Red {
     /// ns-2 judges the packet before it tests the limit, and restarts the count at a forced drop.
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
         self.update_average(queue, cx);
-        self.above_min_th = self.avg >= self.min_th && queue.packets > 1;
+        self.above_min_th = self.avg >= self.params.thresholds(queue.target).0 && queue.packets > 1;
         self.count = 0;
     }
 
@@ -255,7 +267,7 @@ impl Law for RedParams {
     }
 
     fn queue(&self, p: f64, network: &Network) -> f64 {
-        let Ok((low, high)) = self.thresholds(network.target) else { return f64::INFINITY };
+        let (low, high) = self.thresholds(network.target);
         let (shown, max_p) = (p * self.spacing(), self.max_p.0);
         match self.gentle {
             _ if shown <= max_p => low + shown / max_p * (high - low),
@@ -269,11 +281,12 @@ impl Law for RedParams {
     }
 
     fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
-        self.thresholds(network.target).map_or(Vec::new(), |(low, high)| vec![("min_th", low), ("max_th", high)])
+        let (low, high) = self.thresholds(network.target);
+        vec![("min_th", low), ("max_th", high)]
     }
 
     fn at(&self, point: &Point) -> Result<Linear, String> {
-        let (low, high) = self.thresholds(point.network.target)?;
+        let (low, high) = self.apart(point.network.target)?;
         let (max_p, weight, period) = (self.max_p.0, self.q_weight, 1.0 / point.offered());
         let slope = if point.queue < high { max_p / (high - low) } else { (1.0 - max_p) / high } / self.spacing();
         Ok(Linear::new(0, move |s| slope * lag(s, weight, period)))
@@ -311,7 +324,7 @@ mod tests {
         let mut red = red(&[]);
         let mut at = |avg| {
             red.avg = avg;
-            red.probability()
+            red.probability(10.0, 30.0)
         };
         assert_eq!(at(10.0), 0.0);
         assert!((at(20.0) - 0.05).abs() < 1e-15);
@@ -325,8 +338,8 @@ mod tests {
     fn the_fresh_gentle_line_follows_the_adapted_max_p() {
         let (mut stale, mut fresh) = (red(&[]), red(&[("gentle_line", "fresh")]));
         (stale.max_p, stale.avg, fresh.max_p, fresh.avg) = (0.5, 30.0, 0.5, 30.0);
-        assert!((stale.probability() - 0.1).abs() < 1e-15);
-        assert!((fresh.probability() - 0.5).abs() < 1e-15);
+        assert!((stale.probability(10.0, 30.0) - 0.1).abs() < 1e-15);
+        assert!((fresh.probability(10.0, 30.0) - 0.5).abs() < 1e-15);
     }
 
     #[test]

@@ -44,9 +44,9 @@ params! {
 }
 
 /// See [`RemParams`].
+#[derive(Clone)]
 pub struct Rem {
     params: RemParams,
-    capacity: f64,
     input: f64,
     arrived_before: u64,
     price: f64,
@@ -68,8 +68,11 @@ impl Scheme for Rem {
     type Params = RemParams;
 
     fn new(params: RemParams, queue: &QueueView) -> Result<Self, String> {
-        let capacity = params.interval.seconds() * queue.rate.0 / (8.0 * params.mean_packet.0);
-        Ok(Self { params, capacity, input: 0.0, arrived_before: queue.arrived_packets, price: 0.0, p: 0.0 })
+        Ok(Self { params, input: 0.0, arrived_before: queue.arrived_packets, price: 0.0, p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut RemParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
@@ -85,11 +88,12 @@ impl Aqm for Rem {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let RemParams { phi, alpha, gamma, input_weight: Ratio(w), .. } = self.params;
+        let RemParams { phi, alpha, gamma, input_weight: Ratio(w), interval, mean_packet } = self.params;
+        let capacity = interval.seconds() * queue.rate.0 / (8.0 * mean_packet.0);
         let arrived = (queue.arrived_packets - self.arrived_before) as f64;
         self.arrived_before = queue.arrived_packets;
         self.input += w * (arrived - self.input);
-        let excess = self.input + alpha * (f64::from(queue.packets) - queue.target) - self.capacity;
+        let excess = self.input + alpha * (f64::from(queue.packets) - queue.target) - capacity;
         self.price = (self.price + gamma * excess).max(0.0);
         self.p = 1.0 - libm::pow(phi, -self.price);
     }

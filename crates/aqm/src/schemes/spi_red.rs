@@ -51,6 +51,7 @@ params! {
 }
 
 /// See [`SpiRedParams`].
+#[derive(Clone)]
 pub struct SpiRed {
     params: SpiRedParams,
     average: AverageQueue,
@@ -71,9 +72,12 @@ impl Scheme for SpiRed {
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
     type Params = SpiRedParams;
 
-    fn new(params: SpiRedParams, queue: &QueueView) -> Result<Self, String> {
-        let average = AverageQueue::new(params.q_weight, params.interval, params.mean_packet, queue);
-        Ok(Self { params, average, p: 0.0 })
+    fn new(params: SpiRedParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut SpiRedParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
@@ -89,8 +93,8 @@ impl Aqm for SpiRed {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let SpiRedParams { k_p, k_i, interval, .. } = self.params;
-        let (avg, growth) = self.average.sample(queue.packets);
+        let SpiRedParams { k_p, k_i, interval, q_weight, mean_packet } = self.params;
+        let (avg, growth) = self.average.sample(queue, q_weight, interval, mean_packet);
         let step = k_p * growth + k_i * interval.seconds() * (avg - queue.target);
         self.p = (self.p + step / queue.limit).clamp(0.0, 1.0);
     }

@@ -59,6 +59,7 @@ params! {
 }
 
 /// See [`SredParams`].
+#[derive(Clone)]
 pub struct Sred {
     params: SredParams,
     /// Flows of the zombies.
@@ -116,6 +117,10 @@ impl Scheme for Sred {
     fn new(params: SredParams, _: &QueueView) -> Result<Self, String> {
         let zombies = Vec::with_capacity(params.zombies as usize);
         Ok(Self { params, zombies, hits: 0.0, p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut SredParams {
+        &mut self.params
     }
 
     const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);

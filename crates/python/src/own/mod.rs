@@ -8,7 +8,7 @@ pub use views::{Answer, Packet, Queue, Scheme};
 use crate::law::set_value;
 use crate::refused;
 use aqmlab_aqm::contract::{self, Outcome, bench};
-use aqmlab_aqm::{AnyAqm, Aqm, Declaration, Failure, Info, OWN, Observable, Plan, QueueView};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, Info, OWN, Observable, QueueView, Tune};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::{Declared, ParamSpec, Problems, Time};
 use aqmlab_sim::AqmChoice;
@@ -87,8 +87,10 @@ pub fn declare(
         .map(|(name, unit, doc)| Observable { name: leak(name), unit: leak(unit), doc: leak(doc) })
         .collect();
     let shown: Vec<&'static str> = observables.iter().map(|observable| observable.name).collect();
-    let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn Aqm + Send>, String> {
-        Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, pairs, queue)).map(|own| Box::new(own) as _)
+    let declared = params.clone();
+    let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn BoxedAqm>, String> {
+        Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, &declared, pairs, queue))
+            .map(|own| Box::new(own) as _)
     };
     aqmlab_aqm::declare(Declaration {
         info: Info { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
@@ -124,7 +126,10 @@ pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<Checked>> {
 }
 
 /// Stands for a scheme that could be built before and cannot be again.
+#[derive(Clone)]
 struct Broken(Failure);
+
+impl Tune for Broken {}
 
 impl Aqm for Broken {
     fn failure(&self) -> Option<&Failure> {
@@ -132,6 +137,6 @@ impl Aqm for Broken {
     }
 }
 
-fn broken(why: Problems) -> Plan {
-    Plan::Fifo(AnyAqm::Own(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
+fn broken(why: Problems) -> AnyScheme {
+    AnyScheme::Fifo(AnyAqm::Boxed(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
 }

@@ -14,7 +14,7 @@ pub use law::Law;
 pub use links::mean_wire_size;
 pub use read::parse;
 
-use aqmlab_aqm::{Ecn, Entry, Limit, Plan, QueueView};
+use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
 use aqmlab_core::params::Values;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
@@ -324,7 +324,7 @@ impl Scenario {
     }
 
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
-    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<Plan, Problems> {
+    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyScheme, Problems> {
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         self.marks(link, choice)?;
         entry.build(&choice.name, &self.params(choice), &link.empty_queue())

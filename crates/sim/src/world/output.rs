@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::meter::{Counters, GroupMeter};
 use crate::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
 use crate::scenario::LinkSpec;
-use crate::trace::Trace;
+use crate::trace::{Record, Trace};
 use crate::video::Seen;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
@@ -21,7 +21,7 @@ struct Share {
 
 impl World<'_> {
     /// What the run yields.
-    pub(super) fn output(self, options: RunOptions) -> Output {
+    pub(super) fn output(mut self, options: RunOptions) -> Output {
         let named = options.aqm.unwrap_or(&self.scenario.links[0].aqm);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
@@ -50,8 +50,8 @@ impl World<'_> {
         Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
     }
 
-    fn trace(&self, link: usize) -> Trace {
-        let records = self.recorder.as_ref().map(|recorder| recorder.take().records).unwrap_or_default();
+    fn trace(&mut self, link: usize) -> Trace {
+        let records = Record::of(self.links[link].queue.take_events());
         let group_of = self.flows.iter().map(|flow| flow.group).collect();
         Trace::new(self.scenario, link, records, group_of)
     }

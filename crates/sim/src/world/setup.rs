@@ -14,7 +14,6 @@ use crate::udp::UdpSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Stream, Time};
 use aqmlab_tcp::{Receiver, Variant};
-use std::rc::Rc;
 
 /// One flow or client of a group, as it is set up.
 struct Member<'a> {
@@ -68,7 +67,6 @@ impl<'a> World<'a> {
             group_meters: vec![GroupMeter::default(); scenario.flows.len()],
             series: Vec::new(),
             transfer_table: options.series.then(TransferTable::default),
-            recorder: options.trace.map(|_| Rc::default()),
             events: 0,
         };
         world.add_links(options)?;
@@ -97,8 +95,8 @@ impl<'a> World<'a> {
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
             }
-            if let Some(recorder) = self.recorder.as_ref().filter(|_| options.trace == Some(i)) {
-                link = link.trace(recorder.clone());
+            if options.trace == Some(i) {
+                link = link.traced();
             }
             self.links.push(link);
         }

@@ -1,8 +1,9 @@
 use super::*;
 use crate::result::RunResult;
 use crate::scenario;
-use crate::trace::{Columns, Trace};
-use aqmlab_aqm::{Happening, Observer};
+use crate::trace::{Columns, Record, Trace};
+use aqmlab_aqm::Happening;
+use aqmlab_aqm::disciplines;
 use std::collections::BTreeMap;
 
 const TWO_LINKS: &str = r#"
@@ -120,18 +121,21 @@ fn a_trace_by_hand() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
     let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
     let at = |seconds| Time::ZERO + Span::from_seconds(seconds);
-    let mut recorder = Recorder::default();
-    for (happening, number, since, now) in [
+    let events = [
         (Happening::Enqueued, 0, 1.0, 1.0),
         (Happening::Marked("early"), 1, 2.0, 2.0),
         (Happening::Enqueued, 1, 2.0, 2.0),
         (Happening::Dropped("delay"), 0, 1.0, 4.0),
         (Happening::Dequeued, 1, 2.0, 4.0),
         (Happening::Refused("overflow"), 2, 5.0, 5.0),
-    ] {
-        recorder.on(happening, &packet(number), at(since), at(now));
-    }
-    let trace = Trace::new(&scenario, 1, recorder.records, vec![0, 1, 2]).columns();
+    ];
+    let events = events.map(|(happening, number, since, time)| disciplines::Event {
+        happening,
+        packet: packet(number),
+        since: at(since),
+        time: at(time),
+    });
+    let trace = Trace::new(&scenario, 1, Record::of(events.into()), vec![0, 1, 2]).columns();
     assert_eq!(trace.time, [1.0, 2.0, 2.0, 4.0, 4.0, 5.0]);
     assert_eq!(trace.event, [0, 3, 0, 2, 1, 2]);
     assert_eq!(trace.queue, [1, 1, 2, 1, 0, 0]);

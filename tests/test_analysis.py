@@ -15,7 +15,7 @@ from aqmlab._core import Law, Scenario, Windows, fluid
 from aqmlab.analysis.beside import period
 from aqmlab.analysis.design import design, tustin
 from aqmlab.analysis.loop import Loop, close
-from aqmlab.analysis.maps import Axis, stability_map
+from aqmlab.analysis.maps import Axis, axes, stability_map
 from aqmlab.analysis.network import FlowClass, Network, network
 from aqmlab.analysis.op import CLASSIC, REFINED, solve
 from aqmlab.catalogue import with_law
@@ -380,3 +380,42 @@ def test_a_scheme_without_model_is_refused_with_those_that_have_one() -> None:
         world(100).law("codel")
     with pytest.raises(InputError, match=r"pie.*pi, pi2, pid, red, rq-aqm"):
         design(world(100).law("pie"), HOLLOT)
+
+
+def test_a_buffer_in_bytes_is_packets_of_the_size_on_the_wire_and_the_output_says_so() -> None:
+    """1 MB of 1040 B are 961.5 packets; 1,000,000 would hold any queue."""
+    scenario = world(80, set={"links.bottleneck.buffer": "1 MB"})
+    found = network(scenario)
+    assert (found.buffer, found.buffer_bytes) == (pytest.approx(1e6 / 1040), 1_000_000)
+    link = scenario.link("bottleneck")
+    assert (link.rate, link.delay, link.target, link.buffer) == (45e6, 0, 200, found.buffer)
+    assert not link.rate_changes
+    assert network(world(80)).buffer_bytes is None
+    assert fluid(scenario, "pi", duration=1.0).document()["buffer_bytes"] == 1_000_000
+    with pytest.raises(InputError, match='link: unknown link "botleneck"; did you mean "bottleneck"'):
+        scenario.link("botleneck")
+
+
+def test_a_map_varies_times_and_frequencies_within_their_limits() -> None:
+    """The scheme's own reader has the last word on the ends."""
+    scenario = world(80)
+    rule = scenario.law("pid")
+    x, _ = axes(["w", "gain"], scenario, "pid", network(scenario))
+    assert (x.present, x.values[0]) == (160, pytest.approx(20))
+    assert rule.vary({"w": 20.0}).params["w"] == 20
+    with pytest.raises(InputError, match=r"pid\.w: .* out of range: must lie in 0\.01 Hz"):
+        axes(["w=0.001 Hz..1 Hz", "gain"], scenario, "pid", network(scenario))
+    with pytest.raises(InputError, match='pid: unknown parameter "v"'):
+        rule.vary({"v": 1.0})
+
+
+def test_a_law_tells_its_parameters_in_base_units_and_what_auto_comes_to() -> None:
+    scenario = world(80)
+    rule = scenario.law("red:wait=false")
+    assert rule.params == {
+        "min_th": "auto", "max_th": "auto", "q_weight": 0.002, "max_p": 0.1, "gentle": True, "wait": False,
+        "gentle_line": "stale", "mark_p": 1.0, "mean_packet": 1000.0,
+    }  # fmt: skip
+    assert rule.auto(network(scenario)) == {"min_th": 10, "max_th": 390}
+    assert (rule.spacing, scenario.law("red").spacing, scenario.law("pie").spacing) == (0.5, 1.5, 1.85)
+    assert scenario.law("pie").params["target"] == pytest.approx(0.015)

@@ -4,7 +4,7 @@ use aqmlab_aqm::contract;
 use aqmlab_aqm::contract::{End, LIGHT_LOAD, Numbered, Outcome, Step, bench};
 use aqmlab_aqm::linear::{Complex64, Network, Point};
 use aqmlab_aqm::{
-    AnyAqm, AnyQueue, Aqm, Ctx, Discipline, Entry, FAMILIES, PacketView, QueueView, Signal, Tune, Verdict, entries,
+    AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Signal, Tune, Verdict, entries,
     entry,
 };
 use aqmlab_core::{Rate, Span};

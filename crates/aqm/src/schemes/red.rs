@@ -83,7 +83,7 @@ pub struct Red {
     count: u32,
     above_min_th: bool,
     idle_since: Option<Time>,
-    p: f64,
+    pub(super) p: f64,
 }
 
 /// Arrivals since the last signal, times p_b, at which the next is certain. Gaps are uniform from one less to this, so

@@ -2,9 +2,7 @@
 
 use aqmlab_aqm::contract;
 use aqmlab_aqm::contract::{End, Numbered, Step, bench};
-use aqmlab_aqm::{
-    AnyAqm, AnyQueue, Aqm, Ctx, Discipline, Entry, FAMILIES, PacketView, QueueView, Tune, Verdict, entries, entry,
-};
+use aqmlab_aqm::{AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Tune, Verdict, entries, entry};
 use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

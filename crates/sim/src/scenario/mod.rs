@@ -253,6 +253,11 @@ impl FlowSpec {
         self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
     }
 
+    /// Hosts that the group's flows are on.
+    pub fn host_count(&self) -> u32 {
+        self.hosts.map_or(self.count(), |hosts| hosts.min(self.count()))
+    }
+
     /// Size of a data packet on the wire, bytes.
     pub fn wire_size(&self) -> u32 {
         self.payload + self.header

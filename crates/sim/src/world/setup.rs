@@ -21,6 +21,8 @@ struct Member<'a> {
     group: usize,
     /// Its place in the group.
     i: usize,
+    /// The host that it sends from.
+    host: u32,
     route: u32,
     /// Boot time of its sender within a clock tick.
     phase: Span,
@@ -35,11 +37,9 @@ impl Member<'_> {
         Stream::new(self.seed, &format!("flows.{}.{what}", self.spec.name), self.i as u64)
     }
 
-    /// The end that sends. Groups share no host; the members of one share as many as it says.
+    /// The end that sends.
     fn peer(&self) -> Peer {
-        let group = self.group as u32;
-        let host = group << 20 | (self.i as u32 % self.spec.hosts.unwrap_or(1 << 20));
-        Peer { group, route: self.route, host, phase: self.phase }
+        Peer { group: self.group as u32, route: self.route, host: self.host, phase: self.phase }
     }
 
     fn stops_at(&self) -> Time {
@@ -106,6 +106,8 @@ impl<'a> World<'a> {
     fn add_flows(&mut self, group: usize, seed: u64) {
         let spec = &self.scenario.flows[group];
         let stream = |what: &str, i: usize| Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64);
+        // Groups share no host; the flows of one take its hosts in turn.
+        let first_host: u32 = self.scenario.flows[..group].iter().map(FlowSpec::host_count).sum();
         let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
         for (i, batch) in batches.into_iter().enumerate() {
             let route = self.routes.of(self.scenario, group, spec.rtt.draw(i, &mut stream("rtt", i)));
@@ -113,6 +115,7 @@ impl<'a> World<'a> {
                 spec,
                 group,
                 i,
+                host: first_host + i as u32 % spec.host_count(),
                 route,
                 phase: Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64),
                 start: Time::ZERO + batch.start.draw(i, &mut stream("start", i)),

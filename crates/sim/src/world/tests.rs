@@ -1,4 +1,5 @@
 use super::*;
+use crate::event::Label;
 use crate::result::RunResult;
 use crate::scenario;
 use crate::trace::{Columns, Record, Trace};
@@ -104,6 +105,21 @@ fn a_cancelled_run_yields_nothing() {
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
 }
 
+#[test]
+fn groups_share_no_host_and_the_flows_of_one_take_its_hosts_in_turn() {
+    let links = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n";
+    let group = |i: usize, more: &str| format!("[[flows]]\nname = \"g{i}\"\nrtt = \"9 ms\"\n{more}");
+    let hosts = |groups: &mut dyn Iterator<Item = String>| {
+        let text = links.to_string() + &groups.collect::<String>();
+        let scenario = scenario::parse(&text, "hosts", &[]).unwrap();
+        let world = World::new(&scenario, RunOptions::default()).unwrap();
+        world.flows.iter().map(|flow| flow.label(0, &world.groups[0]).host).collect::<Vec<_>>()
+    };
+    let spread = ["count = 5\nhosts = 2\n", "count = 2\n", "hosts = 7\n"];
+    assert_eq!(hosts(&mut spread.iter().enumerate().map(|(i, more)| group(i, more))), [0, 1, 0, 1, 0, 2, 3, 4]);
+    assert_eq!(hosts(&mut (0..5000).map(|i| group(i, ""))), (0..5000).collect::<Vec<_>>());
+}
+
 /// How often an event has happened; for each reason.
 fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
     let mut reasons = BTreeMap::new();
@@ -119,7 +135,8 @@ fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
 #[test]
 fn a_trace_by_hand() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
-    let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
+    let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
+    let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let at = |seconds| Time::ZERO + Span::from_seconds(seconds);
     let events = [
         (Happening::Enqueued, 0, 1.0, 1.0),

@@ -1,0 +1,81 @@
+"""Stored results of other simulators (docs/validation.md).
+
+The stock schemes in profile ns2 against ns-2.35; CoDel, PIE, COBALT, FQ-CoDel and RED in profile rfc against ns-3.37.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+VALIDATION = Path(__file__).parent.parent / "validation"
+sys.path.insert(0, str(VALIDATION))
+
+import ns2  # noqa: E402
+import ns3  # noqa: E402
+import traffic  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def checked() -> list[ns2.Checked]:
+    return ns2.check(ns2.settings_of_rows()[0])
+
+
+@pytest.fixture(scope="module")
+def other() -> list[traffic.TrafficRow]:
+    return traffic.check_traffic(ns2.SEEDS)
+
+
+@pytest.fixture(scope="module")
+def against_ns3() -> list[ns3.Ns3Row]:
+    return ns3.check_ns3()
+
+
+def test_at_least_nine_rows_in_ten_agree(checked: list[ns2.Checked]) -> None:
+    agreeing = sum(all(row.agrees) for row in checked)
+    assert len(checked) >= 130
+    assert agreeing >= 0.9 * len(checked)
+
+
+@pytest.mark.parametrize("scheme", ["DropTail", "RED", "PI", "REM"])
+def test_every_row_of_a_scheme_with_one_state_agrees(checked: list[ns2.Checked], scheme: str) -> None:
+    off = [
+        (ns2.setting(row.row), row.theirs, row.ours)
+        for row in checked
+        if row.row["scheme"] == scheme and not all(row.agrees)
+    ]
+    assert off == []
+
+
+def test_changing_a_tcp_constant_moves_our_loss_as_it_moves_that_of_ns2(checked: list[ns2.Checked]) -> None:
+    moved = {row.row["scenario"].get("tcp_overrides"): row for row in checked}
+    for override in ["minrto_,1.0", "tcpTick_,0.1", "singledup_,0", "windowInit_,1", "packetSize_,960"]:
+        assert moved[override].ours[0] == pytest.approx(moved[override].theirs[0], abs=0.5), override
+
+
+def test_other_traffic_and_topologies_agree_but_for_web_sessions_on_a_full_link(
+    other: list[traffic.TrafficRow],
+) -> None:
+    assert len(other) >= 43
+    assert {row.row["setting"] for row in other if not row.agrees} <= {"WebTraf, 400 sessions, 15 Mbit/s"}
+
+
+def test_the_page_tells_these_numbers(
+    checked: list[ns2.Checked], other: list[traffic.TrafficRow], against_ns3: list[ns3.Ns3Row]
+) -> None:
+    assert ns2.PAGE.read_text(encoding="utf-8") == ns2.page(checked, ns2.settings_of_rows()[1], other, against_ns3)
+
+
+@pytest.mark.parametrize("ecn", [False, True], ids=["dropping", "marking"])
+@pytest.mark.parametrize("aqm", ns3.SCHEMES)
+def test_signals_and_mean_queue_lie_within_a_tenth_of_those_of_ns3(
+    against_ns3: list[ns3.Ns3Row], aqm: str, ecn: bool
+) -> None:
+    (row,) = [row for row in against_ns3 if row.same_tcp and (row.row["aqm"], row.row["ecn"]) == (aqm, ecn)]
+    assert row.row["seeds"] == len(row.row["runs"]) >= 3
+    assert row.differences == (pytest.approx(0, abs=0.1), pytest.approx(0, abs=0.1))
+
+
+def test_no_queue_but_that_of_droptail_is_near_its_buffer(against_ns3: list[ns3.Ns3Row]) -> None:
+    # A mean of 100 of 1000 packets: the scheme holds the queue, not the buffer.
+    assert [row for row in against_ns3 if row.row["aqm"] != "droptail" and row.theirs[1].mean > 100] == []

@@ -21,8 +21,8 @@ struct Member<'a> {
     group: usize,
     /// Its place in the group.
     i: usize,
-    /// The host that it sends from.
-    host: u32,
+    /// Stands for its addresses and ports.
+    tuple: u32,
     route: u32,
     /// Boot time of its sender within a clock tick.
     phase: Span,
@@ -39,7 +39,7 @@ impl Member<'_> {
 
     /// The end that sends.
     fn peer(&self) -> Peer {
-        Peer { group: self.group as u32, route: self.route, host: self.host, phase: self.phase }
+        Peer { group: self.group as u32, route: self.route, tuple: self.tuple, phase: self.phase }
     }
 
     fn stops_at(&self) -> Time {
@@ -106,8 +106,9 @@ impl<'a> World<'a> {
     fn add_flows(&mut self, group: usize, seed: u64) {
         let spec = &self.scenario.flows[group];
         let stream = |what: &str, i: usize| Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64);
-        // Groups share no host; the flows of one take its hosts in turn.
-        let first_host: u32 = self.scenario.flows[..group].iter().map(FlowSpec::host_count).sum();
+        // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
+        let tuple = |i: usize| (stream("tuple", i).uniform() * f64::from(u32::MAX)) as u32;
+        let hosts = spec.host_count() as usize;
         let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
         for (i, batch) in batches.into_iter().enumerate() {
             let route = self.routes.of(self.scenario, group, spec.rtt.draw(i, &mut stream("rtt", i)));
@@ -115,7 +116,7 @@ impl<'a> World<'a> {
                 spec,
                 group,
                 i,
-                host: first_host + i as u32 % spec.host_count(),
+                tuple: tuple(i % hosts) & !Peer::PORTS | tuple(i) & Peer::PORTS,
                 route,
                 phase: Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64),
                 start: Time::ZERO + batch.start.draw(i, &mut stream("start", i)),
@@ -156,11 +157,11 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, route, host, phase } = peer;
+        let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         let receiver = Receiver::new(of.variant == Variant::Sack);
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, host));
+        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, tuple));
         self.flows.len() as u32 - 1
     }
 

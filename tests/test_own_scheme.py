@@ -458,7 +458,8 @@ def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() ->
     kinds = {name: scheme.tc.kind for name, scheme in found.items() if scheme.tc}
     assert kinds == {
         "droptail": "pfifo", "red": "red", "ared": "red", "gred": "gred", "choke": "choke", "sfb": "sfb",
-        "codel": "codel", "pie": "pie", "cake": "cake", "dualpi2": "dualpi2", "fq-codel": "fq_codel", "fq-pie": "fq_pie",
+        "codel": "codel", "pie": "pie", "cake": "cake", "dualpi2": "dualpi2",
+        "fq-codel": "fq_codel", "fq-pie": "fq_pie",
     }  # fmt: skip
     assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)
     assert dict(found["codel"].facts())["Fluid model"].startswith("no place in it: it decides at departures")

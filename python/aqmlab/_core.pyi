@@ -147,6 +147,9 @@ class Link:
     def target(self) -> float:
         """Queue that schemes with a reference aim at, packets."""
     @property
+    def packet(self) -> float:
+        """Mean size on the wire of the packets that cross it, bytes."""
+    @property
     def ecn(self) -> bool:
         """Whether packets are marked where others are dropped."""
 

@@ -3,10 +3,7 @@
 use aqmlab_aqm::contract;
 use aqmlab_aqm::contract::{End, LIGHT_LOAD, Numbered, Outcome, Step, bench};
 use aqmlab_aqm::linear::{Complex64, Network, Point};
-use aqmlab_aqm::{
-    AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Signal, Tune, Verdict, entries,
-    entry,
-};
+use aqmlab_aqm::{AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Signal, Tune, Verdict, entries, entry};
 use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -4,7 +4,7 @@ use crate::host::Host;
 use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windows, difference};
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
-use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic, mean_wire_size};
+use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
 use aqmlab_sim::{AqmChoice, Scenario};
 use serde::Serialize;
 
@@ -125,8 +125,6 @@ struct Case<'a> {
     choice: &'a AqmChoice,
     share: Share,
     model: Model,
-    /// Mean size of a packet on the wire, bytes.
-    size: f64,
     /// Group of each class.
     groups: Vec<&'a str>,
 }
@@ -140,18 +138,17 @@ impl<'a> Case<'a> {
         let refused = |why| Problems::one("aqm", why);
         let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
         let share = Share::of(&entry).map_err(refused)?;
-        let size = mean_wire_size(&scenario.flows);
         let (mut classes, mut groups) = (Vec::new(), Vec::new());
         for flows in &scenario.flows {
-            for class in classes_of(flows, link, size) {
+            for class in classes_of(flows, link) {
                 classes.push(class);
                 groups.push(flows.name.as_str());
             }
         }
         let ecn = marks && scenario.flows.iter().all(|flows| flows.ecn != Ecn::NotEct);
-        let capacity = link.rate.0 / (8.0 * size);
+        let capacity = link.rate.0 / (8.0 * link.packet);
         let model = Model { classes, capacity, buffer: link.buffer_packets, ecn, windows };
-        Ok(Self { scenario, link, choice, share, model, size, groups })
+        Ok(Self { scenario, link, choice, share, model, groups })
     }
 
     fn scheme(&self) -> Result<AnyAqm, Problems> {
@@ -162,7 +159,7 @@ impl<'a> Case<'a> {
     }
 
     fn run(&self, options: &Options) -> Result<Trajectory, Problems> {
-        let size = self.size.round() as u32;
+        let size = self.link.packet.round() as u32;
         let host = Host::new(self.scheme()?, self.share, self.link.empty_queue(), size, self.model.ecn);
         crate::run(&self.model, host, options).map_err(|why| Problems::one("step", why.to_string()))
     }
@@ -237,7 +234,7 @@ type Drawn = [f64; 3];
 /// Flows of a group that are alike. Random round trips and times are those that a run with seed 1 draws; where that makes
 /// more than 16 kinds of flows, they are put in order, by round trip or else by start, and divided into 16 classes with
 /// the means of their flows.
-fn classes_of(flows: &FlowSpec, link: &LinkSpec, mean_size: f64) -> Vec<Class> {
+fn classes_of(flows: &FlowSpec, link: &LinkSpec) -> Vec<Class> {
     let mut drawn = draw(flows, link);
     drawn.sort_by(|a, b| a.partial_cmp(b).expect("times are numbers"));
     let mut kinds = drawn.clone();
@@ -248,7 +245,7 @@ fn classes_of(flows: &FlowSpec, link: &LinkSpec, mean_size: f64) -> Vec<Class> {
             .map(|i| &drawn[drawn.len() * i / MOST_CLASSES..drawn.len() * (i + 1) / MOST_CLASSES])
             .collect(),
     };
-    let size = f64::from(flows.wire_size()) / mean_size;
+    let size = f64::from(flows.wire_size()) / link.packet;
     let class = |part: &[Drawn]| {
         let mean = |what: usize| part.iter().map(|flow| flow[what]).sum::<f64>() / part.len() as f64;
         let (count, window) = (part.len() as f64, flows.tcp.window.0);

@@ -1,7 +1,7 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
 use crate::calendar::{Calendar, Lane};
-use crate::event::{Announced, Data, Event, Packet};
+use crate::event::{Announced, Data, Event, Label, Packet};
 use crate::meter::GroupMeter;
 use crate::route::Route;
 use crate::scenario::{FlowSpec, Traffic};
@@ -28,8 +28,8 @@ pub struct Flow {
     pub delivered: u32,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
-    /// The host that its sender is on.
-    host: u32,
+    /// Stands for its addresses and ports.
+    tuple: u32,
 }
 
 /// A flow that carries transfers of a client, one after the other.
@@ -104,7 +104,7 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, host: u32) -> Self {
+    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, tuple: u32) -> Self {
         Self {
             sender,
             receiver,
@@ -115,7 +115,7 @@ impl Flow {
             timer_event: Time::NEVER,
             delivered: 0,
             connection,
-            host,
+            tuple,
             epoch: 0,
         }
     }
@@ -125,6 +125,12 @@ impl Flow {
         self.sender = sender;
         self.receiver.restart();
         self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// What its packets have in common.
+    #[inline]
+    pub fn label(&self, index: u32, group: &Group) -> Label {
+        Label { flow: index, epoch: self.epoch, tuple: self.tuple, class: group.class }
     }
 
     /// The sender, and the access link that takes its segments to the first queue.
@@ -139,8 +145,8 @@ impl Flow {
     ) -> (&'a mut Sender, Access<'a>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let (free, epoch, host) = (&mut self.access_free, self.epoch, self.host);
-        (&mut self.sender, Access { free, flow: index, epoch, host, rtt, group, route, now, calendar })
+        let label = self.label(index, group);
+        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, route, now, calendar })
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -195,7 +201,7 @@ impl Flow {
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
         let Path { group, route, .. } = *path;
-        let mut packet = Packet::of_ack(index, group.ack_size, route.first_back(), self.epoch, ack);
+        let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, route.first_back(), ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }
@@ -214,9 +220,7 @@ impl Flow {
 /// The sender's access link: sends one packet after the other, queue unlimited.
 pub struct Access<'a> {
     free: &'a mut Time,
-    flow: u32,
-    epoch: u8,
-    host: u32,
+    label: Label,
     rtt: Announced,
     group: &'a Group,
     route: &'a Route,
@@ -233,9 +237,7 @@ impl Access<'_> {
     #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
         *self.free = self.now.max(*self.free) + on_link;
-        let data =
-            Data { sent_at: self.now, seq, rtt: self.rtt, ecn, class: self.group.class, is_cwr, host: self.host };
-        let packet = Packet::of_data(self.flow, size, self.epoch, data);
+        let packet = Packet::of_data(self.label, size, Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr });
         self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
     }
 }

@@ -79,10 +79,10 @@ impl Changes {
 }
 
 /// Updates at least this far apart are too few for a lane of their own, which every event would have to look at.
-const RARE_TICK: Span = Span(500_000_000);
+const RARE_TICK: Span = Span::from_micros(500);
 
 /// A rate holds at least this long, so that a run moves on.
-const SHORTEST_HOLD: Span = Span(1_000_000);
+const SHORTEST_HOLD: Span = Span::from_micros(1);
 
 impl Link {
     /// A link at rest; `marks` says whether its queue marks ECN-capable packets.

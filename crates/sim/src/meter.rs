@@ -66,7 +66,7 @@ impl Spans {
 }
 
 /// Bins of the queue's mean, from which the settling time is read.
-const BIN: Span = Span(100_000_000_000);
+const BIN: Span = Span::from_millis(100);
 /// Bins that the settling time averages over: 1 s.
 const BINS_AVERAGED: usize = 10;
 

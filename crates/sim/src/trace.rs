@@ -1,6 +1,6 @@
 //! What happened to each packet at one link, on request. Nothing is recorded otherwise.
 
-use crate::event::{Kind, Packet};
+use crate::event::Packet;
 use crate::pcap::{self, Shape};
 use crate::scenario::Scenario;
 use aqmlab_aqm::disciplines::Event;
@@ -96,10 +96,7 @@ impl Columns {
             Happening::Refused(why) | Happening::Dropped(why) => (2, Some(why)),
             Happening::Marked(why) => (3, Some(why)),
         };
-        let (kind, seq) = match packet.kind {
-            Kind::Data => (0, packet.data().seq),
-            Kind::Ack => (1, packet.ack().next),
-        };
+        let (kind, seq) = if packet.kind.is_data() { (0, packet.data().seq) } else { (1, packet.ack().next) };
         let has_joined = !matches!(happening, Happening::Refused(_));
         let reason = why.map_or(-1, |why| self.reason(why));
         self.time.push(time.seconds());
@@ -182,12 +179,14 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Label;
     use aqmlab_tcp::Ack;
 
     #[test]
     fn numbers_transfers_beyond_what_a_packet_can_carry() {
         let mut transfers = Transfers::new(1);
-        let mut of = |epoch: u8| transfers.of(&Packet::of_ack(0, 40, 0, epoch, &Ack::default()));
+        let mut of =
+            |epoch: u8| transfers.of(&Packet::of_ack(Label { epoch, ..Label::default() }, 40, 0, &Ack::default()));
         assert_eq!(
             [of(0), of(1), of(0), of(120), of(240), of(255), of(0), of(255), of(3)],
             [0, 1, 0, 120, 240, 255, 256, 255, 259]

@@ -363,3 +363,50 @@ fn marks_take_the_place_of_drops() {
         assert!(link.dropped > 100);
     }
 }
+
+/// Downloads whose ACKs, and nothing else, wait for each other: 1000 ACKs of 40 B a second. So many segments a second as
+/// ACKs pass; windows of 20 keep all queues filled.
+#[test]
+fn cake_shares_a_way_back_between_the_hosts_that_send_acks_and_between_their_classes() {
+    const TEXT: &str = r#"
+        schema = 1
+        duration = "30 s"
+        warmup = "10 s"
+        [[links]]
+        name = "down"
+        rate = "1 Gbit/s"
+        buffer = "1000 packets"
+        fixed = true
+        [[links]]
+        name = "up"
+        rate = "320 kbit/s"
+        buffer = "1000 packets"
+        aqm = "cake:rtt=100 s,diffserv=diffserv4"
+        [[flows]]
+        name = "eight"
+        count = 8
+        hosts = 1
+        path = ["down"]
+        ack_path = ["up"]
+        rtt = "10 ms"
+        packet = "960 B"
+        tcp = { window = "20 packets" }
+        [[flows]]
+        name = "one"
+        path = ["down"]
+        ack_path = ["up"]
+        rtt = "10 ms"
+        packet = "960 B"
+        tcp = { window = "20 packets" }
+    "#;
+    let shares = |class: &str| {
+        let settings = [("flows.eight.class".to_string(), class.to_string())];
+        let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
+        let result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+        [0, 1].map(|i| result.flows[i].1.goodput / PAYLOAD)
+    };
+    let near = |found: [f64; 2], expected: [f64; 2]| (0..2).all(|i| (found[i] - expected[i]).abs() < 25.0);
+    let [same, bulk] = [shares("0"), shares("1")];
+    assert!(near(same, [500.0, 500.0]), "a half for each host: {same:?}");
+    assert!(near(bulk, [62.5, 937.5]), "bulk has a sixteenth: {bulk:?}");
+}

@@ -11,7 +11,6 @@ mod tcp;
 mod traffic;
 
 pub use law::Law;
-pub use links::mean_wire_size;
 pub use read::parse;
 
 use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
@@ -55,6 +54,8 @@ pub struct LinkSpec {
     pub buffer: Limit,
     /// The same in packets of mean size.
     pub buffer_packets: f64,
+    /// Mean size on the wire of the packets that cross it, over flows, bytes.
+    pub packet: f64,
     /// Reference queue of the schemes that have one, packets.
     pub target: f64,
     /// Scheme when the run names none.
@@ -260,6 +261,11 @@ impl FlowSpec {
     /// Flows in the group.
     pub fn count(&self) -> u32 {
         self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
+    }
+
+    /// Hosts that the group's flows are on.
+    pub fn host_count(&self) -> u32 {
+        self.hosts.map_or(self.count(), |hosts| hosts.min(self.count()))
     }
 
     /// Size of a data packet on the wire, bytes.

@@ -62,7 +62,8 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
         found.push(Problem { path: "flows".into(), reason: format!("more than {MAX_FLOWS} flows") });
     }
-    let links: Vec<Option<LinkSpec>> = link_tables.iter().map(|t| read_link(t, &flows, found)).collect();
+    let links: Vec<Option<LinkSpec>> =
+        link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, found)).collect();
     let links: Vec<LinkSpec> = links.into_iter().flatten().collect();
     let duration = duration?;
     if links.len() == link_tables.len() && flows.len() == flow_tables.len() {

@@ -21,6 +21,8 @@ struct Member<'a> {
     group: usize,
     /// Its place in the group.
     i: usize,
+    /// Stands for its addresses and ports.
+    tuple: u32,
     route: u32,
     /// Boot time of its sender within a clock tick.
     phase: Span,
@@ -35,11 +37,9 @@ impl Member<'_> {
         Stream::new(self.seed, &format!("flows.{}.{what}", self.spec.name), self.i as u64)
     }
 
-    /// The end that sends. Groups share no host; the members of one share as many as it says.
+    /// The end that sends.
     fn peer(&self) -> Peer {
-        let group = self.group as u32;
-        let host = group << 20 | (self.i as u32 % self.spec.hosts.unwrap_or(1 << 20));
-        Peer { group, route: self.route, host, phase: self.phase }
+        Peer { group: self.group as u32, route: self.route, tuple: self.tuple, phase: self.phase }
     }
 
     fn stops_at(&self) -> Time {
@@ -106,6 +106,9 @@ impl<'a> World<'a> {
     fn add_flows(&mut self, group: usize, seed: u64) {
         let spec = &self.scenario.flows[group];
         let stream = |what: &str, i: usize| Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64);
+        // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
+        let tuple = |i: usize| (stream("tuple", i).uniform() * f64::from(u32::MAX)) as u32;
+        let hosts = spec.host_count() as usize;
         let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
         for (i, batch) in batches.into_iter().enumerate() {
             let route = self.routes.of(self.scenario, group, spec.rtt.draw(i, &mut stream("rtt", i)));
@@ -113,6 +116,7 @@ impl<'a> World<'a> {
                 spec,
                 group,
                 i,
+                tuple: tuple(i % hosts) & !Peer::PORTS | tuple(i) & Peer::PORTS,
                 route,
                 phase: Span((stream("clock", i).uniform() * spec.tcp.clock.0 as f64) as u64),
                 start: Time::ZERO + batch.start.draw(i, &mut stream("start", i)),
@@ -153,11 +157,11 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, route, host, phase } = peer;
+        let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         let receiver = Receiver::new(of.variant == Variant::Sack);
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, host));
+        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, tuple));
         self.flows.len() as u32 - 1
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::event::Label;
 use crate::result::RunResult;
 use crate::scenario;
 use crate::trace::{Columns, Record, Trace};
@@ -104,6 +105,29 @@ fn a_cancelled_run_yields_nothing() {
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
 }
 
+/// The flows of a group take its hosts in turn, each with ports of its own, whatever other groups there are.
+#[test]
+fn addresses_and_ports_depend_on_the_group_alone() {
+    let links = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n";
+    let tuples = |groups: &[(&str, &str)]| {
+        let group = |(name, more): &(&str, &str)| format!("[[flows]]\nname = \"{name}\"\nrtt = \"9 ms\"\n{more}");
+        let text = links.to_string() + &groups.iter().map(group).collect::<String>();
+        let scenario = scenario::parse(&text, "tuples", &[]).unwrap();
+        let world = World::new(&scenario, RunOptions::default()).unwrap();
+        world.flows.iter().map(|flow| flow.label(0, &world.groups[0]).tuple).collect::<Vec<_>>()
+    };
+    let (many, few) = (("many", "count = 100\n"), ("few", "count = 4\nhosts = 2\n"));
+    let (one_way, other_way) = (tuples(&[many, few]), tuples(&[few, many]));
+    assert_eq!((&one_way[..100], &one_way[100..]), (&other_way[4..], &other_way[..4]));
+    let hosts = |tuples: &[u32]| tuples.iter().map(|tuple| tuple >> 12).collect::<Vec<_>>();
+    let few = hosts(&one_way[100..]);
+    assert!(few[0] == few[2] && few[1] == few[3] && few[0] != few[1], "{few:?}");
+    let mut all = one_way;
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 104);
+}
+
 /// How often an event has happened; for each reason.
 fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
     let mut reasons = BTreeMap::new();
@@ -119,7 +143,8 @@ fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
 #[test]
 fn a_trace_by_hand() {
     let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
-    let packet = |seq| Packet::of_ack(seq, 40, 0, 0, &aqmlab_tcp::Ack { next: seq, ..Default::default() });
+    let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
+    let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let at = |seconds| Time::ZERO + Span::from_seconds(seconds);
     let events = [
         (Happening::Enqueued, 0, 1.0, 1.0),

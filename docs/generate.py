@@ -51,6 +51,7 @@ def scheme_page(scheme: Scheme) -> str:
         parameters(scheme.parameters) if scheme.parameters else "None.",
         "## State shown",
         table(("name", "unit", "meaning"), shown) if shown else "None.",
+        "  \n".join(f"{name}: {fact}." for name, fact in scheme.facts()),
         f"Compared in: {', '.join(scheme.papers) or 'no study yet'}.",
     )
 

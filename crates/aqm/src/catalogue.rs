@@ -1,13 +1,15 @@
-//! The list of schemes: a new one is one file in `schemes/` and one line here.
+//! The schemes by name: those of `schemes/`, alone and in flow queueing, and those from elsewhere.
 
 use crate::disciplines::{Any, Dual, Fair, FairParams, Tins};
 use crate::schemes::cake::Cake;
 use crate::schemes::dualpi2::DualPi2;
+use crate::schemes::every_scheme;
 use crate::schemes::fq::Fq;
 use crate::{
-    Aqm, Carried, Ctx, Failure, Fifo, Info, Limit, OWN, Observable, PacketView, QueueView, Scheme, Tune, Verdict,
+    Aqm, Carried, Ctx, Exception, Failure, Fifo, Info, Law, Limit, OWN, Observable, PacketView, QueueView, Scheme,
+    Signal, Tc, Tune, Verdict,
 };
-use aqmlab_core::params::Values;
+use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span};
 use std::sync::{PoisonError, RwLock};
@@ -24,13 +26,23 @@ pub struct Entry {
     pub page: &'static str,
     /// What it shows for plots.
     pub observables: &'static [Observable],
+    /// Where its signals fall in a fluid, or why it has no place there.
+    pub signal: Result<Signal, &'static str>,
+    /// Clauses of the contract that it does not keep, and why.
+    pub exceptions: &'static [Exception],
+    /// What Linux has of it.
+    pub tc: Option<Tc>,
     /// Its parameters.
     pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
     pub(crate) values: &'static (dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Values + Sync),
+    pub(crate) law: &'static MakeLaw,
     pub(crate) build: &'static Build,
     /// It was published: it is listed, not only known by its name.
     pub(crate) is_listed: bool,
 }
+
+/// Reads parameters and makes the linear law of a scheme, with them in base units; the errors carry the path.
+pub(crate) type MakeLaw = dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Option<(Box<dyn Law>, Typed)> + Sync;
 
 /// Reads parameters and builds a scheme; the errors carry the path.
 pub(crate) type Build = dyn Fn(&str, Pairs, &QueueView) -> Result<AnyScheme, Problems> + Sync;
@@ -43,6 +55,25 @@ impl Entry {
         if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
     }
 
+    /// Which of what it shows is called `name`; see [`Aqm::observe`].
+    pub fn observable(&self, name: &str) -> Option<usize> {
+        self.observables.iter().position(|shown| shown.name == name)
+    }
+
+    /// The linear law, if the scheme has one, and its parameters in base units, when `pairs` are set; the errors carry
+    /// `path`.
+    pub fn law(&self, path: &str, pairs: Pairs) -> Result<Option<(Box<dyn Law>, Typed)>, Problems> {
+        let mut problems = Vec::new();
+        let found = (self.law)(path, pairs, &mut problems);
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        if let Some((law, _)) = &found {
+            law.rests().map_err(|why| Problems::one(path, why))?;
+        }
+        Ok(found)
+    }
+
     /// The scheme for a link's queue like this one; the errors carry `path`.
     pub fn build(&self, path: &str, pairs: Pairs, queue: &QueueView) -> Result<AnyScheme, Problems> {
         (self.build)(path, pairs, queue)
@@ -53,8 +84,15 @@ impl Entry {
             info: const { &S::INFO },
             page: S::Params::DOC,
             observables: S::OBSERVABLES,
+            signal: S::SIGNAL,
+            exceptions: S::EXCEPTIONS,
+            tc: S::TC,
             params: &S::Params::specs,
             values: &|path, pairs, problems| read::<S>(path, pairs, problems).values(),
+            law: &|path, pairs, problems| {
+                let params = read::<S>(path, pairs, problems);
+                S::law(params).map(|law| (law, params.typed()))
+            },
             build,
             is_listed,
         }
@@ -268,6 +306,9 @@ macro_rules! built_in {
             fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_tick(queue, cx))
             }
+            fn share(&self, p: f64, queue: &QueueView) -> f64 {
+                any_aqm!($($variant)*; self, aqm => aqm.share(p, queue))
+            }
             fn observe(&self, i: usize) -> f64 {
                 any_aqm!($($variant)*; self, aqm => aqm.observe(i))
             }
@@ -292,39 +333,4 @@ static SEVERAL: &[Entry] = &[
     Entry::of::<Cake>(true, &|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)),
 ];
 
-built_in! {
-    droptail::DropTail
-    red::Red
-    nlred::NlRed
-    ared::Ared
-    pi::Pi
-    rem::Rem
-    iapi::Iapi
-    neuron_pid::NeuronPid
-    an_aqm::AnAqm
-    fapidnn::Fapidnn
-    nrl::Nrl
-    rq_aqm::RqAqm
-    pd_red::PdRed
-    npd_red::NpdRed
-    avq::Avq
-    pid::Pid
-    flc::Flc
-    fuzzy_rtt::FuzzyRtt
-    codel::Codel
-    pie::Pie
-    pi2::Pi2
-    blue::Blue
-    sfb::Sfb
-    choke::Choke
-    choker::Choker
-    gred::Gred
-    dctcp_step::DctcpStep
-    l4s_step::L4sStep
-    pd::Pd
-    spi_red::SpiRed
-    lred::Lred
-    green::Green
-    sred::Sred
-    cobalt::Cobalt
-}
+every_scheme!(built_in);

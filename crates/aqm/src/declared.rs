@@ -1,6 +1,7 @@
 //! Schemes that are declared while the program runs, such as a user's own in another language.
 
 use crate::catalogue::{Pairs, add, entries};
+use crate::signal::UNDECLARED;
 use crate::{AnyAqm, AnyScheme, BoxedAqm, Entry, Info, OWN, Observable, QueueView, entry};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::problem::clip;
@@ -37,8 +38,12 @@ pub fn declare(declaration: Declaration) -> Result<(), String> {
         info: &declared.info,
         page: declared.page,
         observables: &declared.observables,
+        signal: Err(UNDECLARED),
+        exceptions: &[],
+        tc: None,
         params: Box::leak(Box::new(|| declared.params.iter().map(|param| param.spec).collect())),
         values: Box::leak(Box::new(read)),
+        law: &|_, _, _| None,
         build: Box::leak(Box::new(|path: &str, pairs: Pairs, queue: &QueueView| build(declared, path, pairs, queue))),
         is_listed: false,
     }]);

@@ -4,12 +4,14 @@
 //! simulators, of TCP or of a packet's real form, so the same code decides in a simulation and on real traffic.
 //!
 //! ```text
-//!   catalogue    the list of schemes: one line each
-//!   schemes/     one file per scheme, reading like the paper's pseudocode
+//!   schemes/     one file per scheme, reading like the paper's pseudocode, with all that is known of it; the list of them
+//!   catalogue    the schemes by name
 //!   disciplines/ what owns the packets, counts, marks and drops: one queue; a queue per flow; a classic and a
 //!                low-latency queue; queues per flow within tins; any of them, traced
 //!   declared     schemes that are declared while the program runs
 //!   tune         parameters that are set while a scheme runs
+//!   signal       where a scheme's signals fall, for a fluid
+//!   linear       a scheme as control theory sees it: where it rests, and its answer to small changes
 //!   contract     what every scheme must satisfy; public, so that yours can be put to it
 //! ```
 //!
@@ -20,14 +22,19 @@ pub mod catalogue;
 pub mod contract;
 pub mod declared;
 pub mod disciplines;
+pub mod linear;
 pub mod schemes;
+pub mod signal;
 mod tune;
 
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 
 pub use catalogue::{AnyAqm, AnyQueue, AnyScheme, BoxedAqm, Entry, entries, entry, register};
+pub use contract::Exception;
 pub use declared::{Declaration, declare};
 pub use disciplines::{Accounts, Carried, Discipline, Fate, Fifo, Happening, Limit};
+pub use linear::Law;
+pub use signal::Signal;
 pub use tune::Tune;
 
 /// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
@@ -190,7 +197,12 @@ pub trait Aqm {
     }
     /// The periodic update; runs whether packets arrive or not.
     fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {}
-    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`].
+    /// Share of the packets meeting this queue that are signalled, where `p` is what the scheme shows under that name:
+    /// p itself, unless signals are spread out or withheld. For schemes with a [`Signal`].
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        p
+    }
+    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`]; [`Entry::observable`] finds i by name.
     fn observe(&self, i: usize) -> f64 {
         f64::NAN
     }
@@ -223,6 +235,15 @@ pub struct Observable {
 
 /// The drop (or mark) probability, which most schemes show first.
 pub const P: Observable = Observable { name: "p", unit: "ratio", doc: "drop probability of an arriving packet" };
+
+/// What Linux has of a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tc {
+    /// Kind of its queueing discipline, as behind `tc qdisc add dev DEV root`.
+    pub kind: &'static str,
+    /// In what the two differ; empty if in nothing that matters.
+    pub note: &'static str,
+}
 
 /// The kinds of schemes.
 pub const FAMILIES: [&str; 9] = [
@@ -279,4 +300,17 @@ pub trait Scheme: Sized {
     fn params(&mut self) -> &mut Self::Params;
     /// A parameter has been set: renews what was made from the parameters, such as those of a scheme within this one.
     fn retuned(&mut self) {}
+    /// Where its signals fall in a fluid, or why it has no place there.
+    const SIGNAL: Result<Signal, &'static str> = Err(signal::UNDECLARED);
+    /// Its linear law with these parameters, if it has one.
+    #[allow(unused_variables)]
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        None
+    }
+    /// Clauses of the contract that it does not keep, and why.
+    const EXCEPTIONS: &'static [Exception] = &[];
+    /// What Linux has of it.
+    const TC: Option<Tc> = None;
+    /// What Linux has of its use in flow queueing.
+    const FAIR_TC: Option<Tc> = None;
 }

@@ -4,10 +4,12 @@
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
 mod fluid;
+mod law;
+mod link;
 mod own;
 mod simulation;
 
-use aqmlab_aqm::{Entry, OWN, entries, entry};
+use aqmlab_aqm::{Entry, OWN, Signal, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Columns, Options, Output, RunError, scenario};
@@ -16,7 +18,7 @@ use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use serde_json::json;
 use std::fs::File;
 use std::io::BufWriter;
@@ -115,6 +117,17 @@ impl Scenario {
     #[getter]
     fn links(&self) -> Vec<&str> {
         self.0.links.iter().map(|link| link.name.as_str()).collect()
+    }
+
+    /// The link of that name, in numbers.
+    fn link(&self, name: &str) -> PyResult<link::Link> {
+        Ok(link::Link(self.0.links[link(&self.0, name)?].clone()))
+    }
+
+    /// The linear law of a scheme, with its parameters as it will run here.
+    fn law(&self, aqm: &str) -> PyResult<law::Law> {
+        let (choice, entry) = self.0.choice(aqm).map_err(refused)?;
+        law::Law::of(entry, &self.0.params(&choice))
     }
 
     /// The scenario with every default filled in, as JSON.
@@ -254,6 +267,34 @@ fn is_own<'a>(schemes: impl IntoIterator<Item = &'a AqmChoice>) -> bool {
     entries.any(|entry| entry.info.family == OWN)
 }
 
+/// A JSON value as Python objects.
+fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    use serde_json::Value;
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into_pyobject(py)?.into_any(),
+            None => number.as_f64().into_pyobject(py)?.into_any(),
+        },
+        Value::String(text) => text.into_pyobject(py)?.into_any(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| object(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Object(entries) => {
+            let dict = PyDict::new(py);
+            entries.iter().try_for_each(|(key, item)| dict.set_item(key, object(py, item)?))?;
+            dict.into_any()
+        }
+    })
+}
+
+/// A scheme as in `--aqm`, if one is named.
+fn parse_choice(aqm: Option<&str>) -> PyResult<Option<AqmChoice>> {
+    aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))
+}
+
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
 #[pyfunction]
 #[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None))]
@@ -266,7 +307,7 @@ fn run(
     watch: Option<&Watch>,
     trace: Option<&str>,
 ) -> PyResult<Run> {
-    let aqm = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
+    let aqm = parse_choice(aqm)?;
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
     let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
     let watch = watch.map(|watch| watch.0.clone());
@@ -317,7 +358,21 @@ fn describe(entry: &Entry) -> serde_json::Value {
         "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
         "observables": entry.observables.iter()
             .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
+        "signal": entry.signal.ok().map(signal),
+        "no_signal": entry.signal.err(),
+        "has_law": law::has_law(entry),
+        "exceptions": entry.exceptions.iter()
+            .map(|exception| json!({"clause": exception.clause, "why": exception.why})).collect::<Vec<_>>(),
+        "tc": entry.tc.map(|tc| json!({"kind": tc.kind, "note": tc.note})),
     })
+}
+
+fn signal(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Never => "never",
+        Signal::AtTail => "tail",
+        Signal::AtHead => "head",
+    }
 }
 
 fn parameter(spec: &ParamSpec) -> serde_json::Value {
@@ -394,12 +449,16 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(own::check, m)?)?;
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
+    m.add_class::<link::Link>()?;
+    m.add_class::<law::Law>()?;
+    m.add_class::<law::Linear>()?;
     m.add_class::<Run>()?;
     m.add_class::<simulation::Simulation>()?;
     m.add_class::<simulation::Probe>()?;
     m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_class::<fluid::Fluid>()?;
+    m.add_class::<fluid::Windows>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_json, m)?)?;

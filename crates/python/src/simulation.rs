@@ -1,9 +1,9 @@
 //! A simulation that Python steps, probes, changes and copies.
 
-use crate::{Run, Scenario, Watch, failed, is_own, link, refused};
+use crate::{Run, Scenario, Watch, failed, is_own, link, parse_choice, refused};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::{AqmChoice, GroupProbe, LinkProbe, Options};
+use aqmlab_sim::{GroupProbe, LinkProbe, Options};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -63,7 +63,7 @@ impl Simulation {
         trace: Option<&str>,
         watch: Option<&Watch>,
     ) -> PyResult<Self> {
-        let aqm = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
+        let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
         let options = Options { aqm, seed, series, causal, trace, watch: watch.map(|watch| watch.0.clone()) };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;

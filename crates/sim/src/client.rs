@@ -9,7 +9,8 @@ use aqmlab_core::{Span, Stream, Time};
 pub struct Peer {
     pub group: u32,
     pub route: u32,
-    pub host: u32,
+    /// Stands for the addresses and ports of a flow from there.
+    pub tuple: u32,
     /// Boot time within a clock tick.
     pub phase: Span,
 }
@@ -20,6 +21,8 @@ pub struct Client {
     pub peer: Peer,
     /// Connections that carry no transfer at present.
     pub idle: Vec<u32>,
+    /// Connections opened so far.
+    pub opened: u32,
     asks: Asks,
     stop: Time,
 }
@@ -45,6 +48,17 @@ struct Session {
     rng: Stream,
 }
 
+impl Peer {
+    /// The same host, as the end of a flow of other ports: the `nth` of them.
+    pub fn other_ports(self, nth: u32) -> Self {
+        let mixed = u64::from(self.tuple ^ nth).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { tuple: self.tuple & !Self::PORTS | (mixed >> 32) as u32 & Self::PORTS, ..self }
+    }
+
+    /// The bits of a tuple that stand for ports.
+    pub const PORTS: u32 = (1 << 12) - 1;
+}
+
 impl Client {
     /// The `i`-th client of its group, at rest; `None` where its traffic is no transfers.
     pub fn new(spec: &FlowSpec, i: usize, peer: Peer, stop: Time, warmup: Time, rng: Stream) -> Option<Self> {
@@ -52,7 +66,7 @@ impl Client {
             Traffic::Video(video) => Asks::Video(Player::new(video.clone(), spec.payload, stop, warmup)),
             _ => Asks::Pages(Session::new(laws_of(spec)?, i, rng)),
         };
-        Some(Self { peer, idle: Vec::new(), asks, stop })
+        Some(Self { peer, idle: Vec::new(), opened: 0, asks, stop })
     }
 
     /// When it asks for the first time.
@@ -196,7 +210,7 @@ mod tests {
             request_round_trips: 2.0,
         };
         let asks = Asks::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));
-        Client { peer: Peer::default(), idle: Vec::new(), asks, stop: Time::NEVER }
+        Client { peer: Peer::default(), idle: Vec::new(), opened: 0, asks, stop: Time::NEVER }
     }
 
     #[test]

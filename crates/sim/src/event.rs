@@ -38,17 +38,17 @@ pub enum Event {
 /// The hop of an ACK that has passed all queues: it reaches its sender.
 pub const AT_SENDER: u8 = u8::MAX;
 
-/// A packet on its way: 32 bytes, copied as a whole. The fields say what both kinds have in common; `label` is the number
-/// of the sending host (bits 0-19), the class (20-22) and the epoch (24-31). `body` holds what only one kind has, as 128
-/// bits counted from the lowest of the first word:
+/// A packet on its way: 32 bytes, copied as a whole. The fields say what both kinds have in common; `label` is the hash
+/// of the sending host's address (bits 0-19), the class (20-22) and the epoch (24-31). `body` holds the rest, as 128 bits
+/// counted from the lowest of the first word:
 ///
 /// | bits     | data                         | ACK                                         |
 /// |----------|------------------------------|---------------------------------------------|
-/// | 0-36     | 0-63: when it was sent, ps   | first SACK block: offset (21), length (16)  |
-/// | 37-73    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 74-117   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
-/// | 118      |                              | ECE                                         |
-/// | 119-127  |                              | free                                        |
+/// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
+/// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
+/// | 70-113   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
+/// | 114      |                              | ECE                                         |
+/// | 116-127  | hash of the flow's ports     | hash of the flow's ports                    |
 ///
 /// The offset of a block is its first segment's distance from the next one expected.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +88,8 @@ pub struct Label {
     pub flow: u32,
     /// Which transfer of its flow it belongs to, modulo 256.
     pub epoch: u8,
-    /// Number of the host that sends the data, below [`MAX_HOSTS`].
-    pub host: u32,
+    /// Stands for the addresses and ports of its flow: hashes of the sending host's address (bits 12-31) and of the ports.
+    pub tuple: u32,
     /// Class selector of the DSCP, 0 to 7.
     pub class: u8,
 }
@@ -108,19 +108,21 @@ pub struct Data {
     pub is_cwr: bool,
 }
 
-/// Hosts that send data have numbers below this one, those that receive the same numbers above it: an ACK comes from the
+/// Hosts that send data have hashes below this number, those that receive the same hashes above it: an ACK comes from the
 /// host that its data go to.
-pub const MAX_HOSTS: u32 = 1 << HOST_BITS;
+const MAX_HOSTS: u32 = 1 << HOST_BITS;
 
 // Where things are in `label` and in the second word of `body`.
 const HOST_BITS: u32 = 20;
+const PORT_BITS: u32 = u32::BITS - HOST_BITS;
 const CLASS: u32 = HOST_BITS;
 const EPOCH: u32 = 24;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
-const ECE: u32 = 54;
+const ECE: u32 = 50;
+const PORTS: u32 = 52;
 // Where things are in an ACK's `body` as a whole.
-const OFFSET_BITS: u32 = 21;
+const OFFSET_BITS: u32 = 19;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
 const DELAY: u32 = 2 * BLOCK_BITS;
 const DELAY_BITS: u32 = 44;
@@ -133,7 +135,7 @@ impl Packet {
         Self::new(label, size, 0, Kind::Data, data.seq, [data.sent_at.0, traits])
     }
 
-    /// An ACK on its way back from `hop` on. Blocks 2^21 segments or more ahead are left out, and those after them.
+    /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
     #[inline]
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
@@ -149,8 +151,10 @@ impl Packet {
 
     #[inline]
     fn new(label: Label, size: u16, hop: u8, kind: Kind, number: u32, body: [u64; 2]) -> Self {
-        let Label { flow, epoch, host, class } = label;
-        let label = host | u32::from(class & 7) << CLASS | u32::from(epoch) << EPOCH;
+        let Label { flow, epoch, tuple, class } = label;
+        let [first, second] = body;
+        let body = [first, second | u64::from(tuple) << PORTS];
+        let label = tuple >> PORT_BITS | u32::from(class & 7) << CLASS | u32::from(epoch) << EPOCH;
         Self { flow, size, hop, kind, number, label, body }
     }
 
@@ -234,6 +238,12 @@ impl Carried for Packet {
     fn flow(&self) -> u32 {
         self.flow
     }
+    /// That of an ACK is the other direction's.
+    #[inline]
+    fn flow_hash(&self) -> u32 {
+        let tuple = (self.label & (MAX_HOSTS - 1)) << PORT_BITS | (self.body[1] >> PORTS) as u32;
+        if self.kind.is_data() { tuple } else { !tuple }
+    }
     #[inline]
     fn host(&self) -> u32 {
         let sends_data = self.label & (MAX_HOSTS - 1);
@@ -278,25 +288,26 @@ mod tests {
     #[test]
     fn data_carries_what_is_put_into_it() {
         let rtt = Announced::new(Span::from_seconds(0.08));
-        let label = Label { flow: 7, epoch: 255, host: MAX_HOSTS - 1, class: 5 };
+        let label = Label { flow: 7, epoch: 255, tuple: u32::MAX - 1, class: 5 };
         let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true };
         let mut packet = Packet::of_data(label, 1500, data);
         assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, MAX_HOSTS - 1));
+        assert_eq!(packet.flow_hash(), u32::MAX - 1);
         packet.mark();
         let out = packet.data();
         assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
         assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
     }
 
-    const LABEL: Label = Label { flow: 9, epoch: 3, host: 1, class: 6 };
+    const LABEL: Label = Label { flow: 9, epoch: 3, tuple: 0x1abc, class: 6 };
     /// The largest offset, the longest block, the last segment of all.
-    const NEXT: u32 = u32::MAX - (1 << 22);
-    const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 21) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
+    const NEXT: u32 = u32::MAX - (1 << 20);
+    const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 19) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
 
     #[test]
     fn an_ack_carries_what_is_put_into_it() {
         let two = Sack { starts: [NEXT + 9, NEXT + 5, 0], lens: [u16::MAX, 2, 0] };
-        let far = Sack { starts: [NEXT + 1, NEXT + (1 << 21), NEXT + 3], lens: [1, 1, 1] };
+        let far = Sack { starts: [NEXT + 1, NEXT + (1 << 19), NEXT + 3], lens: [1, 1, 1] };
         let near = Sack { starts: [NEXT + 1, 0, 0], lens: [1, 0, 0] };
         for (sack, kept) in [(THREE, THREE), (two, two), (far, near), Default::default()] {
             for ece in [false, true] {
@@ -309,6 +320,7 @@ mod tests {
                     (6, MAX_HOSTS + 1),
                     "its flow's class, the receiver's host"
                 );
+                assert_eq!(packet.flow_hash(), !0x1abc);
                 assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
             }
         }

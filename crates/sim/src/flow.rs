@@ -29,8 +29,8 @@ pub struct Flow {
     pub delivered: u32,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
-    /// The host that its sender is on.
-    host: u32,
+    /// Stands for its addresses and ports.
+    tuple: u32,
     /// It was stopped by hand: it does not start if it has not.
     pub is_stopped: bool,
 }
@@ -109,7 +109,7 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, host: u32) -> Self {
+    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, tuple: u32) -> Self {
         Self {
             sender,
             receiver,
@@ -120,7 +120,7 @@ impl Flow {
             timer_event: Time::NEVER,
             delivered: 0,
             connection,
-            host,
+            tuple,
             epoch: 0,
             is_stopped: false,
         }
@@ -136,7 +136,7 @@ impl Flow {
     /// What its packets have in common.
     #[inline]
     pub fn label(&self, index: u32, group: &Group) -> Label {
-        Label { flow: index, epoch: self.epoch, host: self.host, class: group.class }
+        Label { flow: index, epoch: self.epoch, tuple: self.tuple, class: group.class }
     }
 
     /// The sender, and the access link that takes its segments to the first queue.

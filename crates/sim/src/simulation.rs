@@ -130,8 +130,6 @@ pub struct Simulation {
     /// For each group, what its round trips are drawn from.
     rtts: Vec<Law<Span>>,
     events: u64,
-    /// Hosts of flows that were added to those of the scenario.
-    more_hosts: u32,
 }
 
 impl Simulation {

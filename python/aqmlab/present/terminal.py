@@ -390,6 +390,7 @@ def scheme_page(scheme: Scheme) -> None:
     if scheme.observables:
         shown = names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables])
         out.print(shown)
+    out.print(names("Known of it", scheme.facts()))
     out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
 
 

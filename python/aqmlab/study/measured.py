@@ -1,6 +1,5 @@
 """What the runs of a study measured: values by scenario, scheme and seed, and what several scenarios say together."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
@@ -70,12 +69,11 @@ def transient(run: RunResult, scenario: Scenario, link: str) -> float | None:
     """
     import numpy as np
 
-    place = next(entry for entry in json.loads(scenario.resolved_json())["links"] if entry["name"] == link)
-    buffer, target = (float(place[name].removesuffix(" packets")) for name in ("buffer", "target"))
+    place = scenario.link(link)
     time, queue = run.series[link]["time"], run.series[link]["queue"]
     window = round(5 / scenario.sample)
     means = np.convolve(queue, np.ones(window) / window, "valid")
-    outside = np.flatnonzero(np.abs(means - target) > buffer / 10)
+    outside = np.flatnonzero(np.abs(means - place.target) > place.buffer / 10)
     if len(outside) == 0:
         return 0.0
     return None if outside[-1] == len(means) - 1 else float(time[outside[-1] + 1])

@@ -16,6 +16,7 @@ from typing import Any
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
+from aqmlab.quantities import number, quantity
 from aqmlab.study.paper import studies, suites
 
 if sys.version_info >= (3, 11):
@@ -214,9 +215,6 @@ def _experiment(entry: Mapping[str, Any]) -> Experiment:
     )
 
 
-UNITS = {"bit/s": 0, "kbit/s": 3, "Mbit/s": 6, "Gbit/s": 9, "s": 0, "ms": -3, "us": -6, "ns": -9}
-"""Powers of ten of a quantity as the engine writes it."""
-
 BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
 
 PLACES = {"rate": "links.bottleneck.rate", "rtt": "flows.bulk.rtt"}
@@ -233,15 +231,9 @@ def _given(field: str, text: str) -> float:
     resolved = json.loads(world.resolved_json())
     read = resolved["links"][0]["rate"] if field == "rate" else resolved["flows"][0]["rtt"]
     least, most, range_ = BOUNDS[field]
-    if not isinstance(read, str) or read.partition(" ")[2] not in UNITS:
+    value = number(read) if isinstance(read, str) else None
+    if not isinstance(value, float):
         raise InputError(f"{field}: {text}: expected one {field}, {range_}")
-    value = quantity(read)
     if not least <= value <= most:
         raise InputError(f"{field}: {text}: out of range; {range_}")
     return value
-
-
-def quantity(text: str) -> float:
-    """Return in SI units a quantity that the engine has written, such as "20 Mbit/s"."""
-    number, _, unit = text.partition(" ")
-    return float(f"{number}e{UNITS[unit]}")

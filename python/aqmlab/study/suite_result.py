@@ -9,6 +9,7 @@ from typing import Any
 
 from aqmlab import own
 from aqmlab._core import InputError, Scenario
+from aqmlab.quantities import quantity
 from aqmlab.runs.batch import Failure, Progress, Task, run_many
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.experiments import MOST_SEEDS, check_schemes
@@ -16,7 +17,7 @@ from aqmlab.runs.metrics import MILLISECONDS, PERCENT, Shown
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import Ranking, Summary, paired, rank, summarise
 from aqmlab.study.measured import value
-from aqmlab.study.suite import EXCESS, Experiment, Link, Suite, load_suite, quantity
+from aqmlab.study.suite import EXCESS, Experiment, Link, Suite, load_suite
 
 RATE = Shown(1e-6, "Mbit/s", 2)
 PLAIN = Shown(1, "", 3)

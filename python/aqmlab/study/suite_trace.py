@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import scenario as worlds
 from aqmlab._core import Scenario, Trace
+from aqmlab.quantities import quantity
 from aqmlab.runs.batch import Failure, Task, run_many
-from aqmlab.study.suite import PACKET, Link, Phases, quantity
+from aqmlab.study.suite import PACKET, Link, Phases
 from aqmlab.study.suite_result import SuiteResult, Trial
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _headers(world: Scenario) -> Any:
     import numpy as np
 
     flows = json.loads(world.resolved_json())["flows"]
-    return np.array([float(flow["header"].removesuffix(" B")) for flow in flows])
+    return np.array([quantity(flow["header"]) for flow in flows])
 
 
 def _quantiles(values: Any) -> "Array":

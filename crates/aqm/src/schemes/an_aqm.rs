@@ -1,5 +1,5 @@
 use super::neuron::{Gains, Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -108,6 +108,8 @@ impl Scheme for AnAqm {
     fn params(&mut self) -> &mut AnAqmParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for AnAqm {

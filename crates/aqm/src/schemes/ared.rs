@@ -1,5 +1,5 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, Time, params};
 
 params! {
@@ -56,7 +56,7 @@ impl Ared {
             return;
         }
         let red = &mut self.red;
-        let (min_th, max_th) = self.params.red.thresholds(queue);
+        let (min_th, max_th) = self.params.red.thresholds(queue.target);
         let part = 0.4 * (max_th - min_th);
         let bottom = self.params.bottom.unwrap_or_else(|| Ratio((80_000.0 / queue.rate.0).min(0.01))).0;
         if red.avg < min_th + part && red.max_p > bottom {
@@ -100,6 +100,9 @@ impl Scheme for Ared {
     fn retuned(&mut self) {
         self.red.params = self.params.red;
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+    const TC: Option<Tc> = Some(Tc { kind: "red", note: "with `adaptive`; thresholds in bytes, no gentle line" });
 }
 
 impl Aqm for Ared {
@@ -118,8 +121,12 @@ impl Aqm for Ared {
         self.red.on_empty(cx);
     }
 
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        self.red.share(p, queue)
+    }
+
     fn observe(&self, i: usize) -> f64 {
-        if i < 2 { self.red.observe(i) } else { self.red.max_p }
+        [self.red.p, self.red.avg, self.red.max_p][i]
     }
 }
 

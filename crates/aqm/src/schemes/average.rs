@@ -1,5 +1,5 @@
 use crate::QueueView;
-use aqmlab_core::{Bytes, Span};
+use aqmlab_core::{Bytes, Rate, Span};
 
 /// RED's average queue for schemes that look at it on a timer only: the low-pass filter of the fluid models, one sample
 /// in each transmission time of a packet. Unlike RED's own it needs no arrivals, so an idle link's average falls.
@@ -7,6 +7,12 @@ use aqmlab_core::{Bytes, Span};
 pub(super) struct AverageQueue {
     /// Average queue, packets.
     pub(super) avg: f64,
+}
+
+/// Weight of an interval's one sample where that of each packet's sample is `q_weight`.
+pub(super) fn weight(q_weight: f64, interval: Span, mean_packet: Bytes, rate: Rate) -> f64 {
+    let samples = rate.0 / (8.0 * mean_packet.0) * interval.seconds();
+    1.0 - libm::pow(1.0 - q_weight, samples)
 }
 
 impl AverageQueue {
@@ -19,9 +25,7 @@ impl AverageQueue {
         interval: Span,
         mean_packet: Bytes,
     ) -> (f64, f64) {
-        let samples = queue.rate.0 / (8.0 * mean_packet.0) * interval.seconds();
-        let weight = 1.0 - libm::pow(1.0 - q_weight, samples);
-        let growth = weight * (f64::from(queue.packets) - self.avg);
+        let growth = weight(q_weight, interval, mean_packet, queue.rate) * (f64::from(queue.packets) - self.avg);
         self.avg += growth;
         (self.avg, growth)
     }
@@ -40,7 +44,7 @@ mod tests {
         let mut sample = |packets| average.sample(&bench::queue(packets), 0.5, interval, Bytes(1000.0));
         assert_eq!([16, 16, 0].map(&mut sample), [(12.0, 12.0), (15.0, 3.0), (3.75, -11.25)]);
         // Half the rate: one sample of weight 0.5.
-        let slow = QueueView { rate: aqmlab_core::Rate(4e6), ..bench::queue(0) };
+        let slow = QueueView { rate: Rate(4e6), ..bench::queue(0) };
         assert_eq!(average.sample(&slow, 0.5, interval, Bytes(1000.0)), (1.875, -1.875));
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Packets, Ratio, Time, choice, params};
 
 choice! {
@@ -102,8 +102,7 @@ impl Avq {
         let arrived = self.arrived(queue);
         let size = (arrived - self.arrived_before) as f64;
         self.arrived_before = arrived;
-        self.capacity = self.params.capacity(queue);
-        self.virtual_capacity = self.virtual_capacity.min(self.capacity);
+        self.follow_rate(queue);
         let served = self.virtual_capacity * since(self.drained_at.replace(now), now);
         self.virtual_queue = (self.virtual_queue - served).max(0.0);
         let virtual_buffer =
@@ -116,6 +115,15 @@ impl Avq {
             self.adapt(size, now);
         }
         fits
+    }
+
+    /// On a link of another rate the virtual capacity keeps its share of the link's.
+    fn follow_rate(&mut self, queue: &QueueView) {
+        let capacity = self.params.capacity(queue);
+        if capacity != self.capacity {
+            self.virtual_capacity *= capacity / self.capacity;
+            self.capacity = capacity;
+        }
     }
 
     fn adapt(&mut self, size: f64, now: Time) {
@@ -167,6 +175,9 @@ impl Scheme for Avq {
     fn params(&mut self) -> &mut AvqParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("shows no probability: it signals what its virtual queue has no room for");
 }
 
 impl Aqm for Avq {

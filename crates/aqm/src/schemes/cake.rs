@@ -1,6 +1,7 @@
 use super::cobalt::{Cobalt, CobaltParams};
 use crate::disciplines::{FairParams, Isolation, TinPolicy};
-use crate::{Info, Observable, QueueView, Scheme};
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Info, Observable, QueueView, Scheme, Signal, Tc};
 use aqmlab_core::{Auto, Bytes, ParamSet, Rate, Span, choice, params};
 
 choice! {
@@ -141,6 +142,9 @@ impl Scheme for Cake {
     fn params(&mut self) -> &mut CakeParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const TC: Option<Tc> = Some(Tc { kind: "cake", note: "" });
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -81,6 +82,9 @@ impl Scheme for Choke {
         self.red.params = self.params.red();
         self.red.retuned();
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
+    const TC: Option<Tc> = Some(Tc { kind: "choke", note: "one draw for each packet" });
 }
 
 impl Aqm for Choke {
@@ -90,7 +94,7 @@ impl Aqm for Choke {
 
     fn draws(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
         self.red.update_average(queue, cx);
-        let (min_th, max_th) = self.red.params.thresholds(queue);
+        let (min_th, max_th) = self.red.params.thresholds(queue.target);
         let along = (self.red.avg - min_th) / (max_th - min_th);
         if along <= 0.0 {
             return 0;

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal};
 use aqmlab_core::{Auto, Packets, Ratio, Span, params};
 
 params! {
@@ -87,6 +88,8 @@ impl Scheme for Choker {
     fn params(&mut self) -> &mut ChokerParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
 }
 
 impl Aqm for Choker {

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_SOJOURN;
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Ratio, Span, Time, params};
 
 params! {
@@ -143,6 +144,8 @@ impl Scheme for Cobalt {
     fn params(&mut self) -> &mut CobaltParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);
 }
 
 impl Aqm for Cobalt {

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_SOJOURN;
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Span, Time, params};
 
 params! {
@@ -131,6 +132,10 @@ impl Scheme for Codel {
     fn params(&mut self) -> &mut CodelParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);
+    const TC: Option<Tc> = Some(Tc { kind: "codel", note: "" });
+    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_codel", note: "" });
 }
 
 impl Aqm for Codel {

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_THRESHOLD;
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, choice, params};
 
 choice! {
@@ -66,6 +67,8 @@ impl Scheme for DctcpStep {
     fn params(&mut self) -> &mut DctcpStepParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
 }
 
 impl Aqm for DctcpStep {

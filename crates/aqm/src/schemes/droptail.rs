@@ -1,4 +1,4 @@
-use crate::{Aqm, Info, Observable, QueueView, Scheme};
+use crate::{Aqm, Info, Observable, QueueView, Scheme, Signal, Tc};
 use aqmlab_core::params;
 
 params! {
@@ -40,6 +40,9 @@ impl Scheme for DropTail {
     fn params(&mut self) -> &mut DropTailParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::Never);
+    const TC: Option<Tc> = Some(Tc { kind: "pfifo", note: "bfifo where the buffer is in bytes" });
 }
 
 impl Aqm for DropTail {}

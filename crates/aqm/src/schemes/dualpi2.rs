@@ -1,5 +1,6 @@
 use crate::disciplines::Coupled;
-use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -118,6 +119,9 @@ impl Scheme for DualPi2 {
     fn params(&mut self) -> &mut DualPi2Params {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const TC: Option<Tc> = Some(Tc { kind: "dualpi2", note: "its rule is that of flavour = \"linux\"" });
 }
 
 impl DualPi2 {

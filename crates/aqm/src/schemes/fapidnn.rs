@@ -1,5 +1,5 @@
 use super::neuron::PidInputs;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, choice, params};
 
 choice! {
@@ -180,6 +180,8 @@ impl Scheme for Fapidnn {
     fn params(&mut self) -> &mut FapidnnParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Fapidnn {

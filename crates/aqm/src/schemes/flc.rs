@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Frequency, Span, params};
 
 params! {
@@ -64,6 +64,8 @@ impl Scheme for Flc {
     fn params(&mut self) -> &mut FlcParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Flc {

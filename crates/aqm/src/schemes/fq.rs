@@ -1,6 +1,7 @@
 use crate::disciplines::FairParams;
-use crate::{Info, Observable, QueueView, Scheme};
-use aqmlab_core::params::Values;
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Exception, Info, Observable, QueueView, Scheme, Signal, Tc};
+use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
@@ -74,6 +75,10 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
     fn values(&self) -> Values {
         self.fair.values().into_iter().chain(self.inner.values()).collect()
     }
+
+    fn typed(&self) -> Typed {
+        self.fair.typed().into_iter().chain(self.inner.typed()).collect()
+    }
 }
 
 impl<S: Scheme> Fq<S> {
@@ -132,4 +137,8 @@ impl<S: Scheme> Scheme for Fq<S> {
     fn params(&mut self) -> &mut Self::Params {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const EXCEPTIONS: &'static [Exception] = S::EXCEPTIONS;
+    const TC: Option<Tc> = S::FAIR_TC;
 }

@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Ratio, Span, params};
 
 params! {
@@ -144,6 +144,9 @@ impl Scheme for FuzzyRtt {
     fn params(&mut self) -> &mut FuzzyRttParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("signals each packet by the round-trip time that its flow announces; a fluid announces none");
 }
 
 impl Aqm for FuzzyRtt {

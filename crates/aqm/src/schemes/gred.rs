@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, choice, params};
 
 choice! {
@@ -131,6 +131,11 @@ impl Scheme for Gred {
     fn params(&mut self) -> &mut GredParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("counts the packets that wait, class by class; a fluid has none to count");
+    const TC: Option<Tc> =
+        Some(Tc { kind: "gred", note: "the class is a virtual queue, chosen by tc_index; thresholds in bytes" });
 }
 
 impl Aqm for Gred {

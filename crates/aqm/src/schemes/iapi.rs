@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Frequency, Packets, Span, params};
 
 params! {
@@ -69,6 +69,8 @@ impl Scheme for Iapi {
     fn params(&mut self) -> &mut IapiParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Iapi {

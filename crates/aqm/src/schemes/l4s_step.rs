@@ -1,4 +1,6 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::contract::LIGHT_LOAD;
+use crate::signal::BY_THRESHOLD;
+use crate::{Aqm, Ctx, Exception, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -55,6 +57,12 @@ impl Scheme for L4sStep {
     fn params(&mut self) -> &mut L4sStepParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
+    const EXCEPTIONS: &'static [Exception] = &[Exception {
+        clause: LIGHT_LOAD,
+        why: "it marks what has waited longer than 1 ms, the time that one packet takes on the contract's link",
+    }];
 }
 
 impl Aqm for L4sStep {

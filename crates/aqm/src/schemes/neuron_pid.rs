@@ -1,5 +1,5 @@
 use super::neuron::{Gains, Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -90,6 +90,8 @@ impl Scheme for NeuronPid {
     fn params(&mut self) -> &mut NeuronPidParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for NeuronPid {

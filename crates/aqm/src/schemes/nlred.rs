@@ -1,5 +1,5 @@
-use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use super::red::{Red, RedParams, share_of_spaced};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -56,7 +56,7 @@ pub struct NlRed {
 
 impl NlRed {
     fn probability(&self, queue: &QueueView) -> f64 {
-        let (min_th, max_th) = self.red.params.thresholds(queue);
+        let (min_th, max_th) = self.red.params.thresholds(queue.target);
         match (self.red.avg - min_th) / (max_th - min_th) {
             x if x < 0.0 => 0.0,
             x if x < 1.0 => (1.5 * self.params.max_p.0 * x * x).min(1.0),
@@ -89,6 +89,8 @@ impl Scheme for NlRed {
     fn retuned(&mut self) {
         self.red.params = self.params.red();
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for NlRed {
@@ -115,6 +117,10 @@ impl Aqm for NlRed {
 
     fn on_empty(&mut self, cx: &mut Ctx) {
         self.red.on_empty(cx);
+    }
+
+    fn share(&self, p: f64, _: &QueueView) -> f64 {
+        share_of_spaced(p, false)
     }
 
     fn observe(&self, i: usize) -> f64 {

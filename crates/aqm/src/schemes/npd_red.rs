@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -84,6 +85,13 @@ pub struct NpdRed {
     arrived_before: u64,
 }
 
+impl NpdRedParams {
+    /// What errors are measured by where `limit` packets may wait.
+    fn measure(&self, limit: f64) -> f64 {
+        self.buffer.unwrap_or_else(|| Packets(limit)).0
+    }
+}
+
 impl NpdRed {
     /// Moves the base; a span without arrivals tells nothing.
     fn follow_losses(&mut self, queue: &QueueView, now: Time) {
@@ -127,6 +135,12 @@ impl Scheme for NpdRed {
     fn params(&mut self) -> &mut NpdRedParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
 }
 
 impl Aqm for NpdRed {
@@ -135,8 +149,8 @@ impl Aqm for NpdRed {
     }
 
     fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
-        let NpdRedParams { k_p, k_d, buffer, base, .. } = self.params;
-        let buffer = buffer.unwrap_or_else(|| Packets(queue.limit)).0;
+        let NpdRedParams { k_p, k_d, base, .. } = self.params;
+        let buffer = self.params.measure(queue.limit);
         match base {
             Base::LossRatio => self.follow_losses(queue, cx.now),
             Base::Recursive => self.base = self.p,
@@ -162,6 +176,37 @@ impl Aqm for NpdRed {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.base][i]
+    }
+}
+
+/// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost.
+impl Law for NpdRedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_p != 0.0, "k_p = 0")
+    }
+
+    fn queue(&self, p: f64, network: &Network) -> f64 {
+        match self.base {
+            Base::Fixed => network.target + (p - self.p0.0) * self.measure(network.buffer) / self.k_p,
+            _ => network.target,
+        }
+    }
+
+    fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
+        vec![("buffer", self.measure(network.buffer))]
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let NpdRedParams { k_p, k_d, interval, loss_interval, loss_weight: Ratio(weight), .. } = *self;
+        let (period, slow, buffer) = (interval.seconds(), loss_interval.seconds(), self.measure(point.network.buffer));
+        let step = move |s| (k_p + k_d * change(s, period)) / buffer;
+        Ok(match self.base {
+            Base::Recursive => Linear::new(1, move |s| step(s) / (s * period)),
+            Base::Fixed => Linear::new(0, move |s| step(s) * hold(s, period)),
+            // The mean of p over one loss interval, held over the next.
+            Base::LossRatio => Linear::new(0, move |s| step(s) * hold(s, period))
+                .with_inner(move |s| lag(s, weight, slow) * hold(s, slow).powu(2)),
+        })
     }
 }
 

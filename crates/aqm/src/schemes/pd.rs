@@ -1,6 +1,7 @@
-use super::average::AverageQueue;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
-use aqmlab_core::{Bytes, Span, params};
+use super::average::{self, AverageQueue};
+use crate::linear::{Linear, Point, change, lag, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use aqmlab_core::{Bytes, Rate, Span, params};
 
 params! {
     /// PD controller: proportional and derivative control of the average queue by steps of the drop probability.
@@ -72,6 +73,12 @@ impl Scheme for Pd {
     fn params(&mut self) -> &mut PdParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
 }
 
 impl Aqm for Pd {
@@ -92,6 +99,20 @@ impl Aqm for Pd {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.average.avg][i]
+    }
+}
+
+/// The steps (k_p + k_d (1 - z))/B of the average's error, summed up.
+impl Law for PdParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_p > 0.0, "k_p = 0")
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let PdParams { k_p, k_d, interval, q_weight, mean_packet } = *self;
+        let (period, buffer) = (interval.seconds(), point.network.buffer);
+        let weight = average::weight(q_weight, interval, mean_packet, Rate(point.network.rate));
+        Ok(Linear::new(1, move |s| lag(s, weight, period) * (k_p + k_d * change(s, period)) / (buffer * s * period)))
     }
 }
 

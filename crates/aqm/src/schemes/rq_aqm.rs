@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Point, hold, needs, offered_by_queue, offered_by_signals};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -73,6 +74,12 @@ impl Scheme for RqAqm {
     fn params(&mut self) -> &mut RqAqmParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
 }
 
 impl Aqm for RqAqm {
@@ -98,6 +105,23 @@ impl Aqm for RqAqm {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.integral][i]
+    }
+}
+
+/// r_kp (x/c - 1) + q_kp e/BDP + q_ki T/(1 - z) e/BDP, held.
+impl Law for RqAqmParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.q_ki > 0.0, "q_ki = 0")
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet } = *self;
+        let (point, period) = (*point, interval.seconds());
+        let capacity = point.network.rate / (8.0 * mean_packet.0);
+        let (rate, bdp) = (r_kp / (capacity * period), capacity * rtt.seconds());
+        let feed =
+            move |s| (rate * offered_by_queue(s, &point, period) + q_kp / bdp) * hold(s, period) + q_ki / (bdp * s);
+        Ok(Linear::new(1, feed).with_inner(move |s| rate * offered_by_signals(s, &point, period) * hold(s, period)))
     }
 }
 

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict, Why};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict, Why};
 use aqmlab_core::{Frequency, Packets, Ratio, Span, Time, params};
 
 /// A bin is full: the flow has more packets waiting than any may.
@@ -194,6 +195,9 @@ impl Scheme for Sfb {
     fn params(&mut self) -> &mut SfbParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
+    const TC: Option<Tc> = Some(Tc { kind: "sfb", note: "" });
 }
 
 impl Aqm for Sfb {

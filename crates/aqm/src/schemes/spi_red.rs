@@ -1,5 +1,7 @@
 use super::average::AverageQueue;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use super::pd::PdParams;
+use crate::linear::{Linear, Point, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -77,6 +79,12 @@ impl Scheme for SpiRed {
     fn params(&mut self) -> &mut SpiRedParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
 }
 
 impl Aqm for SpiRed {
@@ -97,6 +105,18 @@ impl Aqm for SpiRed {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.average.avg][i]
+    }
+}
+
+/// The law of `pd` with k_p on the change and k_i T on the error.
+impl Law for SpiRedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_i > 0.0, "k_i = 0")
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let SpiRedParams { k_p, k_i, interval, q_weight, mean_packet } = *self;
+        PdParams { k_p: k_i * interval.seconds(), k_d: k_p, interval, q_weight, mean_packet }.at(point)
     }
 }
 

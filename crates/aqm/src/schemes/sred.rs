@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, choice, params};
 
 choice! {
@@ -121,6 +122,8 @@ impl Scheme for Sred {
     fn params(&mut self) -> &mut SredParams {
         &mut self.params
     }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
 }
 
 impl Aqm for Sred {

@@ -39,6 +39,7 @@ pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Fo
         delay,
         buffer: buffer?,
         buffer_packets: buffer_packets?,
+        packet: crossing.packet,
         target: target?,
         aqm: aqm?,
         fixed,

@@ -15,7 +15,7 @@ pub use changes::{Action, Change};
 pub use law::Law;
 pub use read::parse;
 
-use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView};
+use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
 use aqmlab_core::params::Values;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Profile, TcpParams, Variant};
@@ -60,6 +60,8 @@ pub struct LinkSpec {
     pub buffer: Limit,
     /// The same in packets of mean size.
     pub buffer_packets: f64,
+    /// Mean size on the wire of the packets that cross it, over flows, bytes.
+    pub packet: f64,
     /// Reference queue of the schemes that have one, packets.
     pub target: f64,
     /// Scheme when the run names none.
@@ -251,6 +253,14 @@ impl LinkSpec {
     pub fn empty_queue(&self) -> QueueView {
         QueueView::empty(self.rate, self.target, self.buffer_packets)
     }
+
+    /// How much may wait in bytes, where the scenario has it in bytes.
+    pub fn buffer_bytes(&self) -> Option<u64> {
+        match self.buffer {
+            Limit::Packets(_) => None,
+            Limit::Bytes(bytes) => Some(bytes),
+        }
+    }
 }
 
 impl FlowSpec {
@@ -351,11 +361,17 @@ impl Scenario {
         if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
     }
 
-    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
-    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
+    /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
+    pub fn choice(&self, text: &str) -> Result<(AqmChoice, Entry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
         self.check_schemes(Some(&choice))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
+        Ok((choice, entry))
+    }
+
+    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
+    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
+        let (choice, entry) = self.choice(text)?;
         let values = entry.values(&choice.name, &self.params(&choice))?;
         Ok((choice, values))
     }

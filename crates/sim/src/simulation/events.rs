@@ -134,6 +134,8 @@ impl Simulation {
                 flow
             }
             None => {
+                client.opened += 1;
+                let peer = peer.other_ports(client.opened);
                 self.connections.push(Connection { client: index, asked_at: self.now, size, ended_at: Time::ZERO });
                 self.add_flow(peer, self.connections.len() as u32 - 1)
             }

@@ -43,8 +43,8 @@ struct Draft<'a> {
     group: usize,
     /// Its place in the group.
     i: usize,
-    /// The host that it sends from.
-    host: u32,
+    /// Stands for its addresses and ports.
+    tuple: u32,
     route: u32,
     /// Boot time of its sender within a clock tick.
     phase: Span,
@@ -61,7 +61,7 @@ impl Draft<'_> {
 
     /// The end that sends.
     fn peer(&self) -> Peer {
-        Peer { group: self.group as u32, route: self.route, host: self.host, phase: self.phase }
+        Peer { group: self.group as u32, route: self.route, tuple: self.tuple, phase: self.phase }
     }
 }
 
@@ -107,7 +107,6 @@ impl Simulation {
             series: Vec::new(),
             transfer_table: options.series.then(TransferTable::default),
             events: 0,
-            more_hosts: 0,
             scenario: scenario.clone(),
             options,
         };
@@ -174,20 +173,12 @@ impl Simulation {
         let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
         let route = self.routes.of(&scenario, group, rtt);
         let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
-        let host = self.host(group, i as u32);
-        let sends = self.add_sender(&Draft { spec, group, i, host, route, phase, start, stop, seed });
+        // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
+        let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
+        let host = i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
+        let tuple = tuple(host) & !Peer::PORTS | tuple(i) & Peer::PORTS;
+        let sends = self.add_sender(&Draft { spec, group, i, tuple, route, phase, start, stop, seed });
         self.members[group].push(Member { sends, start, stop: stop.unwrap_or(Time::NEVER) });
-    }
-
-    /// Groups share no host; the flows of one take its hosts in turn. Flows added later have hosts of their own.
-    fn host(&mut self, group: usize, i: u32) -> u32 {
-        let hosts = |groups: &[FlowSpec]| groups.iter().map(FlowSpec::host_count).sum::<u32>();
-        let (flows, spec) = (&self.scenario.flows, &self.scenario.flows[group]);
-        if spec.hosts.is_none() && i >= spec.count() {
-            self.more_hosts += 1;
-            return hosts(flows) + self.more_hosts - 1;
-        }
-        hosts(&flows[..group]) + i % spec.host_count()
     }
 
     fn add_sender(&mut self, draft: &Draft) -> Sends {
@@ -216,11 +207,11 @@ impl Simulation {
     }
 
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, route, host, phase } = peer;
+        let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         let receiver = Receiver::new(of.variant == Variant::Sack);
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, host));
+        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, tuple));
         self.flows.len() as u32 - 1
     }
 

@@ -111,19 +111,27 @@ fn a_cancelled_run_yields_nothing() {
     assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
 }
 
+/// The flows of a group take its hosts in turn, each with ports of its own, whatever other groups there are.
 #[test]
-fn groups_share_no_host_and_the_flows_of_one_take_its_hosts_in_turn() {
+fn addresses_and_ports_depend_on_the_group_alone() {
     let links = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n";
-    let group = |i: usize, more: &str| format!("[[flows]]\nname = \"g{i}\"\nrtt = \"9 ms\"\n{more}");
-    let hosts = |groups: &mut dyn Iterator<Item = String>| {
-        let text = links.to_string() + &groups.collect::<String>();
-        let scenario = scenario::parse(&text, "hosts", &[]).unwrap();
+    let tuples = |groups: &[(&str, &str)]| {
+        let group = |(name, more): &(&str, &str)| format!("[[flows]]\nname = \"{name}\"\nrtt = \"9 ms\"\n{more}");
+        let text = links.to_string() + &groups.iter().map(group).collect::<String>();
+        let scenario = scenario::parse(&text, "tuples", &[]).unwrap();
         let simulation = Simulation::new(scenario, Options::default()).unwrap();
-        simulation.flows.iter().map(|flow| flow.label(0, &simulation.groups[0]).host).collect::<Vec<_>>()
+        simulation.flows.iter().map(|flow| flow.label(0, &simulation.groups[0]).tuple).collect::<Vec<_>>()
     };
-    let spread = ["count = 5\nhosts = 2\n", "count = 2\n", "hosts = 7\n"];
-    assert_eq!(hosts(&mut spread.iter().enumerate().map(|(i, more)| group(i, more))), [0, 1, 0, 1, 0, 2, 3, 4]);
-    assert_eq!(hosts(&mut (0..5000).map(|i| group(i, ""))), (0..5000).collect::<Vec<_>>());
+    let (many, few) = (("many", "count = 100\n"), ("few", "count = 4\nhosts = 2\n"));
+    let (one_way, other_way) = (tuples(&[many, few]), tuples(&[few, many]));
+    assert_eq!((&one_way[..100], &one_way[100..]), (&other_way[4..], &other_way[..4]));
+    let hosts = |tuples: &[u32]| tuples.iter().map(|tuple| tuple >> 12).collect::<Vec<_>>();
+    let few = hosts(&one_way[100..]);
+    assert!(few[0] == few[2] && few[1] == few[3] && few[0] != few[1], "{few:?}");
+    let mut all = one_way;
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 104);
 }
 
 fn at(seconds: f64) -> Time {

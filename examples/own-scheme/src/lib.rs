@@ -33,6 +33,7 @@ params! {
 }
 
 /// See [`SquareRedParams`].
+#[derive(Clone)]
 pub struct SquareRed {
     params: SquareRedParams,
     /// Average queue, packets.
@@ -58,6 +59,10 @@ impl Scheme for SquareRed {
 
     fn new(params: SquareRedParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, average: 0.0, p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut SquareRedParams {
+        &mut self.params
     }
 }
 

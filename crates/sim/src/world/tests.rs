@@ -154,7 +154,7 @@ fn a_trace_by_hand() {
         (Happening::Dequeued, 1, 2.0, 4.0),
         (Happening::Refused("overflow"), 2, 5.0, 5.0),
     ];
-    let events = events.map(|(happening, number, since, time)| disciplines::Event {
+    let events = events.map(|(happening, number, since, time)| disciplines::TraceEvent {
         happening,
         packet: packet(number),
         since: at(since),

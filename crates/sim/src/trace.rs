@@ -3,7 +3,7 @@
 use crate::event::Packet;
 use crate::pcap::{self, Shape};
 use crate::scenario::Scenario;
-use aqmlab_aqm::disciplines::Event;
+use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
 use std::io::{self, Write};
@@ -22,9 +22,9 @@ pub struct Record {
 
 impl Record {
     /// Each event with the packets that wait after it.
-    pub fn of(events: Vec<Event<Packet>>) -> Vec<Record> {
+    pub fn of(events: Vec<TraceEvent<Packet>>) -> Vec<Record> {
         let mut waiting = 0;
-        let record = |Event { happening, packet, since, time }| {
+        let record = |TraceEvent { happening, packet, since, time }| {
             match happening {
                 Happening::Enqueued => waiting += 1,
                 Happening::Dequeued | Happening::Dropped(_) => waiting -= 1,

@@ -1,7 +1,7 @@
 //! Any queue discipline, over the schemes that it is given.
 
 use super::{
-    Accounts, Carried, Coupled, Discipline, Dual, Event, Fair, Fate, Fifo, Limit, Note, TinPolicy, Tins, Traced,
+    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Limit, Note, TinPolicy, Tins, TraceEvent, Traced,
 };
 use crate::{Aqm, Ctx, Failure, Tune};
 use aqmlab_core::{Rate, Span, Time};
@@ -25,7 +25,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P
     }
 
     /// What has happened since the last call, in order; nothing unless it is traced.
-    pub fn take_events(&mut self) -> Vec<Event<P>> {
+    pub fn take_events(&mut self) -> Vec<TraceEvent<P>> {
         match self {
             Any::Traced(queue) => queue.take_events(),
             _ => Vec::new(),

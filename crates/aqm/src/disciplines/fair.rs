@@ -61,7 +61,6 @@ pub struct Fair<A, P> {
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    tick_every: Option<Span>,
     /// All queues together; a scheme sees its own queue's packets instead.
     view: QueueView,
     limit: Limit,
@@ -82,11 +81,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Empty queues of a link that `view` describes, each under a copy of `scheme`; they share `limit`, mark if `ecn`,
     /// and hash flows with `salt`.
     pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
-        let tick_every = scheme.tick_every();
         let queues = (0..params.flows).map(|_| None).collect();
         let (new, old, of_host) = (VecDeque::new(), VecDeque::new(), vec![0; HOSTS]);
         let earlier = Accounts::default();
-        Self { params, scheme, queues, new, old, tick_every, view, limit, ecn, salt, of_host, earlier, notes: None }
+        Self { params, scheme, queues, new, old, view, limit, ecn, salt, of_host, earlier, notes: None }
     }
 
     fn hash(&self, number: u32) -> u32 {
@@ -275,7 +273,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn tick_every(&self) -> Option<Span> {
-        self.tick_every
+        self.scheme.tick_every()
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
@@ -304,9 +302,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
             return Ok(());
         }
         let view = QueueView::empty(self.view.rate, self.view.target, self.view.limit);
-        self.schemes_mut().try_for_each(|scheme| scheme.set_param(name, value, &view))?;
-        self.tick_every = self.scheme.tick_every();
-        Ok(())
+        self.schemes_mut().try_for_each(|scheme| scheme.set_param(name, value, &view))
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {

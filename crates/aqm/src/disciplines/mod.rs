@@ -15,7 +15,7 @@ pub use dual::{Coupled, Dual};
 pub use fair::{Fair, FairParams, Isolation};
 pub use fifo::Fifo;
 pub use tins::{TinPolicy, Tins};
-pub use traced::{Event, Happening, Traced};
+pub use traced::{Happening, TraceEvent, Traced};
 
 use crate::{Ctx, Ecn, Failure, PacketView, Verdict, Why};
 use aqmlab_core::{Rate, Span, Time};

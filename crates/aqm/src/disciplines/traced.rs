@@ -22,7 +22,7 @@ pub enum Happening {
 
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Event<P> {
+pub struct TraceEvent<P> {
     /// What happened.
     pub happening: Happening,
     /// The packet, with its mark if it got one.
@@ -38,7 +38,7 @@ pub struct Event<P> {
 pub struct Traced<Q, P> {
     queue: Q,
     notes: Vec<Note<P>>,
-    events: Vec<Event<P>>,
+    events: Vec<TraceEvent<P>>,
 }
 
 impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
@@ -49,7 +49,7 @@ impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
     }
 
     /// The events since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<Event<P>> {
+    pub fn take_events(&mut self) -> Vec<TraceEvent<P>> {
         std::mem::take(&mut self.events)
     }
 
@@ -59,7 +59,7 @@ impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
     }
 
     fn write(&mut self, happening: Happening, packet: &P, since: Time, time: Time) {
-        self.events.push(Event { happening, packet: packet.clone(), since, time });
+        self.events.push(TraceEvent { happening, packet: packet.clone(), since, time });
     }
 
     /// Of those that had joined before.
@@ -71,7 +71,7 @@ impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
                 Fate::Marked(why) => Happening::Marked(why),
                 Fate::Kept => continue,
             };
-            self.events.push(Event { happening, packet, since, time });
+            self.events.push(TraceEvent { happening, packet, since, time });
         }
     }
 }

@@ -34,7 +34,7 @@ params! {
     /// a bin; here every packet updates.
     ///
     /// ## Departures
-    /// None known. Hashes are of the flow's number, with salts from the scheme's random stream.
+    /// None known. Hashes are of what stands for the flow's 5-tuple, with salts from the scheme's random stream.
     pub struct SfbParams {
         /// Levels, each with a hash of its own.
         levels: u32 = "8" in "1" ..= "8", unit "1", from "Linux sch_sfb";

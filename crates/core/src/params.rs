@@ -76,6 +76,18 @@ pub fn read_in_range<Q: Quantity>(text: &str, range: Option<(&str, &str)>) -> Re
     Ok(value)
 }
 
+/// Splits `NAME[:k=v,...]`, as schemes and laws are chosen, into the name and its pairs.
+pub fn split_choice(text: &str) -> Result<(&str, Vec<(&str, &str)>), String> {
+    let (name, params) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.trim();
+    let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim(), value.trim())),
+        None => Err(format!("\"{}\" is not a parameter; write {}:name=value,...", clip(pair), clip(name))),
+    });
+    Ok((name, pairs.collect::<Result<_, _>>()?))
+}
+
 /// Declares a set of parameters.
 ///
 /// ```

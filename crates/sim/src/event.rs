@@ -51,7 +51,8 @@ pub struct Packet {
     /// From the lowest bit: sequence number or next expected (32), announced RTT or a length (16), flags (8), epoch (8).
     second: u64,
     /// Data: the host that sent it; an ACK: the starts of the second and third block. A one-way delay takes the place of
-    /// the third block, its low half here and the rest of it in `first`.
+    /// the third block, its low half here and the rest of it in `first`. A count of marks takes the place of the last block
+    /// that is left.
     third: u64,
 }
 
@@ -87,6 +88,8 @@ const CWR: u64 = 1 << 50;
 const ECE: u64 = 1 << 51;
 /// An ACK carries a one-way delay.
 const TIMED: u64 = 1 << 52;
+/// An ACK carries a count of marks.
+const COUNTS: u64 = CWR;
 /// The longest such delay, ps: 281 s.
 const LONGEST_DELAY: u64 = (1 << 48) - 1;
 /// Bits from here on: the class selector, 3 bits.
@@ -126,6 +129,18 @@ impl Packet {
         self.third = self.third & u64::from(u32::MAX) | ps << 32;
     }
 
+    /// An ACK takes a count of marks along, after the delay if it takes one.
+    pub fn set_marks(&mut self, marks: u32) {
+        self.second |= COUNTS;
+        if self.second & TIMED != 0 {
+            self.first &= !(0xffff << 32);
+            self.third = self.third >> 32 << 32 | u64::from(marks);
+        } else {
+            self.first &= LONGEST_DELAY;
+            self.third = self.third & u64::from(u32::MAX) | u64::from(marks) << 32;
+        }
+    }
+
     /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
     #[inline]
     pub fn epoch(&self) -> u8 {
@@ -158,6 +173,11 @@ impl Packet {
         if self.second & TIMED != 0 {
             ack.delay = Span(self.first >> 48 << 32 | self.third >> 32);
             (ack.sack.starts[2], ack.sack.lens[2]) = (0, 0);
+        }
+        if self.second & COUNTS != 0 {
+            let place = if self.second & TIMED != 0 { 1 } else { 2 };
+            ack.ce = (self.third >> (32 * (place - 1))) as u32;
+            (ack.sack.starts[place], ack.sack.lens[place]) = (0, 0);
         }
         ack
     }
@@ -238,7 +258,7 @@ mod tests {
         assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
         let sack = Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] };
         for sack in [sack, Sack::default()] {
-            let ack = Ack { next: u32::MAX, ece: true, sack, delay: Span::ZERO };
+            let ack = Ack { next: u32::MAX, ece: true, sack, ..Ack::default() };
             let packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
             assert_eq!((packet.ack(), packet.epoch(), packet.hop), (ack, 3, AT_SENDER));
             assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
@@ -258,6 +278,24 @@ mod tests {
                 assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
                 assert_eq!((packet.epoch(), packet.class()), (3, 0));
             }
+        }
+    }
+
+    #[test]
+    fn a_count_of_marks_takes_the_place_of_the_last_block_that_is_left() {
+        let sack = Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] };
+        let (two, one) =
+            (Sack { starts: [5, u32::MAX, 0], lens: [1, u16::MAX, 0] }, Sack { starts: [5, 0, 0], lens: [1, 0, 0] });
+        for (sack, two, one) in [(sack, two, one), Default::default()] {
+            let ack = Ack { next: 8, ece: false, ce: Ack::CE_MASK, sack, delay: Span::from_millis(123) };
+            let mut packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
+            packet.set_marks(ack.ce);
+            assert_eq!(packet.ack(), Ack { sack: two, delay: Span::ZERO, ..ack });
+            let mut packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
+            packet.set_delay(ack.delay);
+            packet.set_marks(ack.ce);
+            assert_eq!(packet.ack(), Ack { sack: one, ..ack });
+            assert_eq!((packet.epoch(), packet.class()), (3, 0));
         }
     }
 

@@ -13,7 +13,6 @@ use crate::scenario::{Batch, FlowSpec, Scenario};
 use crate::udp::UdpSource;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_tcp::{Receiver, Variant};
 use std::rc::Rc;
 
 /// One flow or client of a group, as it is set up.
@@ -157,9 +156,8 @@ impl<'a> World<'a> {
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
         let Peer { group, route, host, phase } = peer;
         let of = &self.groups[group as usize];
-        let receiver = Receiver::new(of.variant == Variant::Sack);
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, host));
+        self.flows.push(Flow::new(of.sender(phase), of.receiver(), route, group as u16, connection, host));
         self.flows.len() as u32 - 1
     }
 

@@ -35,6 +35,7 @@ nightly: build  ## Run the property tests over thousands of random scenarios, an
 
 lint: build  ## Check formatting, lints and types
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 crates/tcp/src/cc/*.rs
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	cargo fmt --check --manifest-path $(TEMPLATE)
 	CARGO_TARGET_DIR=target cargo clippy --locked --manifest-path $(TEMPLATE) --all-targets --all-features --quiet -- -D warnings

@@ -215,7 +215,8 @@ fn flooded(flows: &str) -> FlowResult {
     let link = "rate = \"8 kbit/s\"\nbuffer = \"2 packets\"";
     let flood = "[[flows]]\nname = \"flood\"\nkind = \"udp-cbr\"\nrate = \"20 Mbit/s\"\nrtt = \"1 ms\"\n";
     let text = text(link, &format!("{flood}{flows}"));
-    let scenario = parse(&text, "flooded", &[("duration".into(), "300 s".into()), ("warmup".into(), "0 s".into())]).unwrap();
+    let scenario =
+        parse(&text, "flooded", &[("duration".into(), "300 s".into()), ("warmup".into(), "0 s".into())]).unwrap();
     let result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
     result.flows[1].1.clone()
 }

@@ -292,6 +292,33 @@ mod tests {
     }
 
     #[test]
+    fn per_packet_feedback_never_mixes_marked_and_unmarked_segments() {
+        // RFC 8257, section 3.2: an ACK is sent at once when the mark changes, else for every second segment.
+        let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
+        bench.receiver = Receiver::new(false, EcnFeedback::PerPacket);
+        let mut told = Vec::new();
+        for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
+            let before = bench.receiver.take_before(is_ce, bench.now).map(|(_, ack)| ack);
+            told.extend(before.into_iter().chain(bench.ack(seq, is_ce, false)).map(|ack| (ack.next, ack.ece)));
+        }
+        assert_eq!(told, [(1, false), (2, true), (4, true), (5, false)], "5 waits");
+        assert_eq!(bench.receiver.take_before(false, bench.now), None, "one of the same kind may come");
+    }
+
+    #[test]
+    fn counters_count_every_mark_once() {
+        let mut bench = bench(false, &[]);
+        bench.receiver = Receiver::new(false, EcnFeedback::Counter);
+        let marks = [(0, true), (1, false), (3, true), (2, true)].map(|(seq, is_ce)| {
+            let ack = bench.ack(seq, is_ce, true).expect("an ACK at once");
+            (ack.ece, ack.ce)
+        });
+        assert_eq!(marks, [(false, 1), (false, 1), (false, 2), (false, 3)]);
+        bench.receiver.ce = Ack::CE_MASK;
+        assert_eq!(bench.ack(4, true, false).map(|ack| ack.ce), Some(0), "24 bits");
+    }
+
+    #[test]
     fn a_restart_forgets_everything() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("syn", "false")]);
         bench.ack(0, true, false);

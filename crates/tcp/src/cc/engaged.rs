@@ -115,3 +115,66 @@ impl Engaged {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Reno;
+
+    /// Marks and echo that an ACK tells of, which acknowledges `acked` segments from 10 on.
+    fn marks(engaged: &mut Engaged, next: u32, acked: u32, ece: bool, ce: u32) -> (u32, bool) {
+        let facts = Facts { acked, ..Facts::default() };
+        engaged.marks(&Ack { next, ece, ce, ..Ack::default() }, &facts, 10)
+    }
+
+    fn with(feedback: EcnFeedback) -> Engaged {
+        Engaged::new(Box::new(Reno), Needs { feedback, ..Needs::NONE })
+    }
+
+    #[test]
+    fn an_echo_per_packet_tells_of_what_it_acknowledges() {
+        let mut engaged = with(EcnFeedback::PerPacket);
+        assert_eq!(marks(&mut engaged, 12, 2, true, 0), (2, true));
+        assert_eq!(marks(&mut engaged, 10, 0, true, 0), (1, true), "a duplicate: of the segment that caused it");
+        assert_eq!(marks(&mut engaged, 12, 2, false, 0), (0, false));
+        assert_eq!(marks(&mut engaged, 9, 0, true, 0), (0, false), "an old one");
+    }
+
+    #[test]
+    fn a_counter_tells_of_marks_whose_acks_were_lost_and_wraps() {
+        let mut engaged = with(EcnFeedback::Counter);
+        assert_eq!(marks(&mut engaged, 11, 1, false, 3), (3, true));
+        assert_eq!(marks(&mut engaged, 12, 1, false, 3), (0, false));
+        assert_eq!(marks(&mut engaged, 9, 0, false, 2), (0, false), "overtaken");
+        engaged.marks = Ack::CE_MASK;
+        assert_eq!(marks(&mut engaged, 12, 1, false, 1), (2, true));
+    }
+
+    #[test]
+    fn classic_feedback_counts_nothing() {
+        assert_eq!(marks(&mut with(EcnFeedback::Classic), 11, 1, true, 0), (0, true));
+    }
+
+    #[test]
+    fn a_pace_lets_a_segment_go_when_its_time_has_come() {
+        #[derive(Clone, Debug)]
+        struct Hundred;
+        impl CongestionControl for Hundred {
+            fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+            fn pacing_rate(&self) -> Option<f64> {
+                Some(100.0)
+            }
+        }
+        let mut engaged = Engaged::new(Box::new(Hundred), Needs { pacing: true, ..Needs::NONE });
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        assert!(engaged.may_send(at(5)));
+        engaged.on_sent(0, 0, true, at(5));
+        assert!(!engaged.may_send(at(14)));
+        assert_eq!(engaged.due, at(15));
+        assert!(engaged.may_send(at(18)));
+        assert_eq!(engaged.due, Time::NEVER);
+        engaged.on_sent(1, 0, false, at(18));
+        engaged.on_sent(2, 0, false, at(18)); // one that did not ask: the next waits for both
+        assert!(!engaged.may_send(at(37)) && engaged.may_send(at(38)));
+    }
+}

@@ -128,7 +128,8 @@ impl RateSampler {
             from = seq + 1;
             let record = self.records[(seq - first) as usize];
             self.delivered += 1;
-            if newest.is_none_or(|newest| (record.sent_time, record.delivered) >= (newest.sent_time, newest.delivered)) {
+            if newest.is_none_or(|newest| (record.sent_time, record.delivered) >= (newest.sent_time, newest.delivered))
+            {
                 *newest = Some(record);
             }
         }

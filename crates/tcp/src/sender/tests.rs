@@ -560,3 +560,23 @@ fn the_round_trip_time_is_smoothed() {
     bench.ack(0);
     assert_eq!(bench.sender.srtt(), Some(Span(80_000_000_000)));
 }
+
+#[test]
+fn a_syn_is_given_up_after_its_retries() {
+    let mut bench = rfc(&[("syn_retries", "2")]);
+    bench.open();
+    assert_eq!([bench.timeout(), bench.timeout()], [[0], [0]]);
+    assert!(!bench.sender.has_failed());
+    assert_eq!(bench.timeout(), []);
+    // Sent again after 1 and 3 s, given up after 7.
+    assert_eq!((bench.now, bench.sender.has_failed(), bench.sender.timeouts()), (ms(7000), true, 2));
+    assert_eq!(bench.sender.deadline(), Time::NEVER);
+    assert_eq!(bench.ack(0), [], "an answer that comes later opens nothing");
+}
+
+#[test]
+fn data_are_sent_again_for_ever() {
+    let mut bench = rfc(&[("syn_retries", "2")]).grown(0);
+    (0..20).for_each(|_| assert_eq!(bench.timeout(), [1]));
+    assert!(!bench.sender.has_failed());
+}

@@ -96,15 +96,15 @@ def tcp() -> str:
         'tcp = "cubic:beta=0.8"\n'
         'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", delayed_ack = true }\n'
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
-        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
-        "what ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
-        "([validation](validation.md)). It has Reno\'s law only. Any constant can be set in a scenario, over its profile.",
-        "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with an\n"
-        "echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The count\n"
-        "has 24 bits and takes the room of one SACK block. The laws above ask for the first.",
-        "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow is\n"
-        "then closed. The transfer of a client is not counted as completed: a session goes on without that object, and\n"
-        "a video player asks for the segment again.",
+        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
+        "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
+        "([validation](validation.md)). It has Reno's law only. Any constant can be set over its profile.",
+        "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
+        "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
+        "count has 24 bits and takes the room of one SACK block. The laws above ask for the first.",
+        "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
+        "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
+        "object, and a video player asks for the segment again.",
         "`aqmlab show tcp` prints this table.",
         table(("name", "`rfc`", "`ns2`", "range", "meaning", "source"), rows),
     )

@@ -1,4 +1,4 @@
-"""Schemes, congestion-control laws and TCP constants: what Rust declares, parsed once, and how a list of schemes is written."""
+"""Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
 
 import json
 from collections.abc import Sequence

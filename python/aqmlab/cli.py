@@ -134,7 +134,9 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
 
 @app.command(epilog="Example: aqmlab show pi")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A scheme, a law, a scenario (name or file), a study, or tcp.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A scheme, a law, a scenario (name or file), a study, or tcp.")
+    ],
 ) -> None:
     """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
     from aqmlab import terminal

@@ -31,8 +31,11 @@ pub struct Entry {
     pub settings: &'static [(&'static str, &'static str)],
     /// Its parameters.
     pub params: fn() -> Vec<ParamSpec>,
-    build: fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>,
+    build: Build,
 }
+
+/// Reads parameters, named and as text, and builds a law; the errors carry the path.
+type Build = fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>;
 
 impl Entry {
     pub(super) const fn of<L: Law>() -> Self {

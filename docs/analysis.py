@@ -15,13 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab import plots
 from aqmlab._core import Scenario
 from aqmlab.analysis.laws import Law, law
 from aqmlab.analysis.loop import close
 from aqmlab.analysis.network import network
-from aqmlab.batch import Task, run_many
-from aqmlab.results import RunResult
+from aqmlab.present import plots
+from aqmlab.runs.batch import Task, run_many
+from aqmlab.runs.results import RunResult
 
 PAGE = Path(__file__).parent / "analysis.md"
 A, B = 1.822e-5, 1.816e-5

@@ -14,10 +14,11 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab import catalogue, plots
-from aqmlab.batch import Task, run_many
-from aqmlab.results import RunResult
-from aqmlab.statistics import summarise
+from aqmlab import catalogue
+from aqmlab.present import plots
+from aqmlab.runs.batch import Task, run_many
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.statistics import summarise
 
 PAGE = Path(__file__).parent / "deployed.md"
 SEEDS = range(1, 6)

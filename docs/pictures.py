@@ -11,8 +11,9 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab import catalogue, plots
+from aqmlab import catalogue
 from aqmlab.catalogue import Scheme
+from aqmlab.present import plots
 
 FOLDER = Path(__file__).parent / "schemes" / "pictures"
 SCENARIO, LINK, SEED = "catalogue/load-step", "bottleneck", 1

@@ -6,10 +6,11 @@
 import re
 from pathlib import Path
 
-from aqmlab import catalogue, plots
-from aqmlab.suite import report as suite_report
-from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult, compare_suite
-from aqmlab.suite.text import mark, sentence, totals
+from aqmlab import catalogue
+from aqmlab.present import plots
+from aqmlab.present.suite import report as suite_report
+from aqmlab.present.suite.text import mark, sentence, totals
+from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, compare_suite
 
 PAGE = Path(__file__).parent / "rfc7928.md"
 SCHEMES = "droptail,codel,pie,fq-codel"

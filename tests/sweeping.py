@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from aqmlab import sweeps
-from aqmlab.sweeps.store import Store
+from aqmlab.runs import sweep as sweeps
+from aqmlab.runs.store import Store
 from conftest import COMMAND
 
 

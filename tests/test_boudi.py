@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.experiments import find_flows
+from aqmlab.runs.experiments import find_flows
 
 VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))

@@ -3,9 +3,9 @@
 import pytest
 
 import aqmlab
-from aqmlab.claims import check
-from aqmlab.reproduction import Reproduction
-from aqmlab.study import Claim, Study, load_study
+from aqmlab.study.claims import check
+from aqmlab.study.paper import Claim, Study, load_study
+from aqmlab.study.reproduction import Reproduction
 
 SUN = load_study("sun2007")
 

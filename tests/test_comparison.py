@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 import aqmlab
-from aqmlab import reproduction
-from aqmlab.comparison import Comparison
-from aqmlab.metrics import LINK_METRICS
-from aqmlab.results import RunResult
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.metrics import LINK_METRICS
+from aqmlab.runs.results import RunResult
+from aqmlab.study import reproduction
 
 METRIC = {metric.name: metric for metric in LINK_METRICS}
 

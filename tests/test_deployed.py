@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 import aqmlab
-from aqmlab.results import LinkResult, RunResult
+from aqmlab.runs.results import LinkResult, RunResult
 
 RATE = "links.bottleneck.rate"
 

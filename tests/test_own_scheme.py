@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import aqmlab as lab
-from aqmlab import experiments
+from aqmlab.runs import experiments
 from conftest import COMMAND, Aqmlab
 from test_interrupt import heed_interrupts, wait_until_simulating
 
@@ -142,7 +142,7 @@ def test_runs_repeat_whatever_ran_before_and_beside(small: str) -> None:
 
 
 def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path) -> None:
-    from aqmlab.report import comparison_files, run_files
+    from aqmlab.present.report import comparison_files, run_files
 
     compared = lab.compare(small, ["pi", OwnPi, OwnPi(w="100 Hz")])
     assert list(compared.table().index) == ["pi", "own-pi", "own-pi:w=100 Hz"]

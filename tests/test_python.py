@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab import batch
 from aqmlab._core import Interrupted, Run, Scenario, Watch
-from aqmlab.batch import Failure, Task, run_many
+from aqmlab.runs import batch
+from aqmlab.runs.batch import Failure, Task, run_many
 
 
 def test_the_names_are_there() -> None:

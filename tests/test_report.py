@@ -6,8 +6,8 @@ import re
 import pytest
 
 import aqmlab
-from aqmlab import report
-from aqmlab.reproduction import Reproduction, all_json
+from aqmlab.present import report
+from aqmlab.study.reproduction import Reproduction, all_json
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_every_cell_that_does_not_match_says_why(several: list[Reproduction]) ->
 
 def test_an_svg_keeps_its_letters() -> None:
     """Only the lines lose digits: letters are placed by matrices and drawn in whole units."""
-    from aqmlab.plots import _shorter
+    from aqmlab.present.plots import _shorter
 
     assert _shorter(b"M 10.123456 20.987654 \nL 11.5 3.14159265") == b"M 10.12 20.98 \nL 11.5 3.14159265"
     assert _shorter(b'scale(0.00123 -0.00123)"') == b'scale(0.00123 -0.00123)"'

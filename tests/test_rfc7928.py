@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import aqmlab as package
-from aqmlab.batch import Failure
-from aqmlab.comparison import Comparison
-from aqmlab.results import RunResult
-from aqmlab.suite import Experiment, Link, Phases, load_suite
-from aqmlab.suite.plots import ellipse
-from aqmlab.suite.report import trade_off
-from aqmlab.suite.result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite, queueing_delay
-from aqmlab.suite.trace import Phase, by_phase, loss_pattern, traces
+from aqmlab.present.suite.plots import ellipse
+from aqmlab.present.suite.report import trade_off
+from aqmlab.runs.batch import Failure
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.results import RunResult
+from aqmlab.study.suite import Experiment, Link, Phases, load_suite
+from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite, queueing_delay
+from aqmlab.study.suite_trace import Phase, by_phase, loss_pattern, traces
 from conftest import Aqmlab
 
 SUITE = load_suite("rfc7928")

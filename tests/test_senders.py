@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import aqmlab
-from aqmlab import catalogue, study
+from aqmlab import catalogue
+from aqmlab.study import paper as study
 
 COMMAND = Path(sys.executable).parent / "aqmlab"
 LINK = """schema = 1

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqmlab.metrics import LINK_METRICS
-from aqmlab.statistics import branches, holm, more_seeds, mser, paired, rank, summarise
+from aqmlab.runs.metrics import LINK_METRICS
+from aqmlab.runs.statistics import branches, holm, more_seeds, mser, paired, rank, summarise
 
 
 def test_one_value_has_no_interval() -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 import aqmlab
-from aqmlab import reproduction
-from aqmlab.measured import built
-from aqmlab.reproduction import verdict
 from aqmlab.scenario import original
-from aqmlab.study import Study, load_study
+from aqmlab.study import reproduction
+from aqmlab.study.measured import built
+from aqmlab.study.paper import Study, load_study
+from aqmlab.study.reproduction import verdict
 
 
 def test_every_published_number_of_li2014_is_there() -> None:
@@ -166,8 +166,8 @@ def test_verdicts_on_limits(ours: float, bound: str, expected: str) -> None:
 
 def test_schemes_that_are_not_built_are_missing_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduction, "built", lambda spec: spec != "rem")
-    monkeypatch.setattr("aqmlab.charts.built", lambda spec: spec != "rem")
-    monkeypatch.setattr("aqmlab.claims.built", lambda spec: spec != "rem")
+    monkeypatch.setattr("aqmlab.study.charts.built", lambda spec: spec != "rem")
+    monkeypatch.setattr("aqmlab.study.claims.built", lambda spec: spec != "rem")
     again = reproduction.reproduce("sun2007", tables=["1"], figures=["12"])
     assert again.unbuilt == ["REM"]
     missing = [cell for cell in again.cells if cell.verdict == "missing"]

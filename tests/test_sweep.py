@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import aqmlab as lab
-from aqmlab import _core, sweeps
-from aqmlab.sweeps import plan
+from aqmlab import _core
+from aqmlab.runs import plan
+from aqmlab.runs import sweep as sweeps
 from conftest import BASIC, SMALL, Aqmlab
 from sweeping import sweep, table, write
 

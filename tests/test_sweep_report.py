@@ -15,13 +15,14 @@ import pandas as pd
 import pytest
 
 import aqmlab as lab
-from aqmlab import plots, sweeps
-from aqmlab.statistics import Ranking, paired
-from aqmlab.sweeps import figures as sweep_figures
-from aqmlab.sweeps import findings
-from aqmlab.sweeps import plots as sweep_plots
-from aqmlab.sweeps import report as sweep_report
-from aqmlab.sweeps import tables as sweep_tables
+from aqmlab.present import plots
+from aqmlab.present.sweep import figures as sweep_figures
+from aqmlab.present.sweep import plots as sweep_plots
+from aqmlab.present.sweep import report as sweep_report
+from aqmlab.present.sweep import tables as sweep_tables
+from aqmlab.runs import findings
+from aqmlab.runs import sweep as sweeps
+from aqmlab.runs.statistics import Ranking, paired
 from conftest import SMALL, Aqmlab
 
 EXPERIMENT = """

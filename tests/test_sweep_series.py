@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import aqmlab as lab
-from aqmlab import traces
-from aqmlab.statistics import mser
+from aqmlab.runs import traces
+from aqmlab.runs.statistics import mser
 from conftest import BASIC, SMALL, Aqmlab
 from sweeping import stored, sweep, table, write
 
@@ -136,7 +136,7 @@ def test_the_folder_repeats_its_warm_up_without_pilot_runs(
     assert again.returncode == 0, again.stderr
     assert table(folder, "again") == table(folder)
     assert not (folder / "again" / "warmup.json").exists()
-    monkeypatch.setattr("aqmlab.sweeps.warmup.mser", None)  # no pilot run is judged again
+    monkeypatch.setattr("aqmlab.runs.warmup.mser", None)  # no pilot run is judged again
     assert sweep(folder, resume=True).done_now == 0
     dry = json.loads(aqmlab("sweep", "e.toml", "--dry-run", "--json", "--out", "out").stdout)
     assert (dry["runs"], dry["done"]) == (4, 4)

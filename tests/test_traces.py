@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import aqmlab
-from aqmlab import traces
-from aqmlab.results import RunResult
+from aqmlab.runs import traces
+from aqmlab.runs.results import RunResult
 from conftest import COMMAND, Aqmlab
 
 SLOW = """

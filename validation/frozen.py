@@ -46,7 +46,7 @@ def schemes_of(scenario: str) -> list[str]:
     """Return the schemes that a scenario is held to: its paper's, or all."""
     study = scenario.partition("/")[0]
     if study in PAPERS:
-        from aqmlab.study import load_study
+        from aqmlab.study.paper import load_study
 
         paper = load_study(study)
         specs = [spec for table in paper.tables for spec in table.schemes.values()]
@@ -67,7 +67,9 @@ def measure_all() -> dict[str, Any]:
     """Return every result by its name."""
     tasks = [(scenario, aqm) for scenario in aqmlab.scenarios() for aqm in schemes_of(scenario)]
     with ThreadPoolExecutor() as pool:
-        documents = {" ".join(task): json.loads(text) for task, text in zip(tasks, pool.map(measure, tasks), strict=True)}
+        documents = {
+            " ".join(task): json.loads(text) for task, text in zip(tasks, pool.map(measure, tasks), strict=True)
+        }
     return documents | {paper: json.loads(aqmlab.reproduce(paper).json()) for paper in PAPERS}
 
 
@@ -87,7 +89,9 @@ def main() -> int:
     if asked.dump:
         asked.dump.mkdir(parents=True, exist_ok=True)
         for name, document in documents.items():
-            (asked.dump / f"{name.replace('/', '_').replace(' ', '__')}.json").write_text(json.dumps(document, indent=1))
+            (asked.dump / f"{name.replace('/', '_').replace(' ', '__')}.json").write_text(
+                json.dumps(document, indent=1)
+            )
     if asked.store:
         keys = frozenset(key(path) for document in documents.values() for path, _ in leaves(document))
         digests = {name: digest(document, keys) for name, document in documents.items()}

@@ -21,10 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab.batch import Failure, Task, run_many
 from aqmlab.catalogue import title
+from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.scenario import load
-from aqmlab.statistics import Summary, summarise
 
 HERE = Path(__file__).parent
 STORED = HERE / "ns3.json"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab._core import Scenario
-from aqmlab.batch import Failure, Task, run_many
 from aqmlab.catalogue import title
-from aqmlab.results import RunResult
+from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.results import RunResult
 from aqmlab.scenario import load
 
 HERE = Path(__file__).parent

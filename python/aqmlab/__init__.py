@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from aqmlab._core import InputError, Packet, Queue, Scenario, SchemeError, Verdict
     from aqmlab.analysis import analyse
     from aqmlab.catalogue import schemes
-    from aqmlab.experiments import RunError, compare, run
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
-    from aqmlab.reproduction import reproduce
+    from aqmlab.runs.columns import StoreError
+    from aqmlab.runs.experiments import RunError, compare, run
+    from aqmlab.runs.store import load_delays, load_experiment, load_series
+    from aqmlab.runs.sweep import sweep
     from aqmlab.scenario import load, scenarios
-    from aqmlab.study import studies
-    from aqmlab.suite.result import compare_suite
-    from aqmlab.sweeps import sweep
-    from aqmlab.sweeps.columns import StoreError
-    from aqmlab.sweeps.store import load_delays, load_experiment, load_series
+    from aqmlab.study.paper import studies
+    from aqmlab.study.reproduction import reproduce
+    from aqmlab.study.suite_result import compare_suite
 
     __version__: str
 
@@ -71,25 +71,25 @@ _HOME = {
     "Packet": "_core",
     "Param": "own",
     "Queue": "_core",
-    "RunError": "experiments",
+    "RunError": "runs.experiments",
     "Scenario": "_core",
     "SchemeError": "_core",
-    "StoreError": "sweeps.columns",
+    "StoreError": "runs.columns",
     "Verdict": "_core",
     "analyse": "analysis",
     "check_aqm": "own",
-    "compare": "experiments",
-    "compare_suite": "suite.result",
+    "compare": "runs.experiments",
+    "compare_suite": "study.suite_result",
     "load": "scenario",
-    "load_delays": "sweeps.store",
-    "load_experiment": "sweeps.store",
-    "load_series": "sweeps.store",
-    "reproduce": "reproduction",
-    "run": "experiments",
+    "load_delays": "runs.store",
+    "load_experiment": "runs.store",
+    "load_series": "runs.store",
+    "reproduce": "study.reproduction",
+    "run": "runs.experiments",
     "scenarios": "scenario",
     "schemes": "catalogue",
-    "studies": "study",
-    "sweep": "sweeps",
+    "studies": "study.paper",
+    "sweep": "runs.sweep",
 }
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab import experiments
 from aqmlab._core import Scenario, fluid
 from aqmlab.analysis.loop import Loop
 from aqmlab.analysis.op import Point
 from aqmlab.catalogue import title
+from aqmlab.runs import experiments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

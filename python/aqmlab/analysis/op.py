@@ -13,15 +13,13 @@ trip of its recovery; and a sender sends whole segments. "refined" windows grow 
 SPREAD/2 (W + 1/2) + 1 at a signal, as those of the fluid model do.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isinf, sqrt
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from aqmlab._core import InputError
 from aqmlab.analysis.network import Network
-
-if TYPE_CHECKING:
-    from aqmlab.analysis.laws import Law
 
 LEAST_P = 1e-9
 
@@ -108,7 +106,19 @@ class Point:
         ]
 
 
-def solve(network: Network, law: "Law", windows: Windows = CLASSIC) -> Point:
+class Rest(Protocol):
+    """What must be known of a scheme's law to find where it rests, see `laws.Law`."""
+
+    @property
+    def name(self) -> str:
+        """The scheme's name."""
+
+    @property
+    def queue(self) -> Callable[[float, Network], float]:
+        """The queue at which the scheme signals the share p of the packets, in packets."""
+
+
+def solve(network: Network, law: Rest, windows: Windows = CLASSIC) -> Point:
     """Return the operating point of a scheme in a network, by Brent's method over p.
 
     InputError where there is none: the flows cannot fill the link, no p is enough, or the queue does not fit.
@@ -138,7 +148,7 @@ def solve(network: Network, law: "Law", windows: Windows = CLASSIC) -> Point:
     return _point(network, law, p, windows)
 
 
-def _point(network: Network, law: "Law", p: float, windows: Windows) -> Point:
+def _point(network: Network, law: Rest, p: float, windows: Windows) -> Point:
     queue, window = law.queue(p, network), windows.at(p)
     if not 0 < queue <= network.buffer:
         raise InputError(

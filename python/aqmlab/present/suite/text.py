@@ -1,0 +1,85 @@
+"""What a suite says in words and cells, for the terminal and the report alike."""
+
+from aqmlab import catalogue
+from aqmlab.runs.metrics import Shown
+from aqmlab.runs.statistics import Ranking
+from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
+
+LEGEND = "D lowest delay (p95), G highest goodput, or as good as the best"
+
+DELAYS = ("Delay p50", "Delay p95", "Delay p99")
+"""Shown in one row."""
+
+
+def link(result: SuiteResult) -> str:
+    """Return the link in words."""
+    given = result.link
+    flows = f"{given.flows} long flows" if given.flows else "the RFC's numbers of flows"
+    return f"{given.rate / 1e6:g} Mbit/s, {given.rtt * 1e3:g} ms, buffer {given.buffer()} packets, {flows}"
+
+
+def seeds(result: SuiteResult) -> str:
+    """Return how many seeds, and what ± then is."""
+    return "seed 1" if result.seeds == 1 else f"seeds 1 to {result.seeds}, mean ± half-width of the 95 % interval"
+
+
+def rows(trial: Trial) -> dict[str, list[str]]:
+    """Return the measures of an experiment as people read them, a row each, the percentiles of the delay in one."""
+    schemes = trial.comparison.schemes
+    found: dict[str, list[str]] = {}
+    of = {GOODPUT: trial.experiment.goodput, "Jitter": trial.experiment.delay}
+    for measure in trial.measures:
+        shown = trial.shown(measure)
+        unit = f" ({shown.unit})" if shown.unit else ""
+        if measure not in DELAYS:
+            group = f" of {of[measure]}" if of.get(measure) else ""
+            found[f"{measure}{group}{unit}"] = [_text(trial, spec, measure, shown) for spec in schemes]
+        elif measure == DELAYS[0]:
+            group = f" of {trial.experiment.delay}" if trial.experiment.delay else ""
+            found[f"Delay{group} p50 / p95 / p99{unit}"] = [
+                " / ".join(_text(trial, spec, each, shown, interval=False) for each in DELAYS) for spec in schemes
+            ]
+    return found
+
+
+def _text(trial: Trial, spec: str, measure: str, shown: Shown, *, interval: bool = True) -> str:
+    summary = trial.summary(spec, measure)
+    if summary is None:
+        return "–"
+    text = f"{summary.mean * shown.scale:.{shown.digits}f}"
+    if not interval or summary.half_width is None:
+        return text
+    return f"{text} ± {summary.half_width * shown.scale:.{shown.digits}f}"
+
+
+def mark(trial: Trial, spec: str) -> str:
+    """Return D, G, both or a dot: by which measures a scheme is best, or as good as the best."""
+    return "".join(letter for letter, name in (("D", DELAY), ("G", GOODPUT)) if spec in trial.best[name]) or "·"
+
+
+def totals(result: SuiteResult) -> dict[str, list[str]]:
+    """Return in how many experiments each scheme is best, and its mean ranks."""
+    found = {}
+    for letter, measure in (("D", DELAY), ("G", GOODPUT)):
+        wins = [f"{result.wins(spec, measure)} of {len(result.trials)}" for spec in result.schemes]
+        found[f"{letter} in experiments"] = wins
+        if ranking := result.ranking(measure):
+            found[f"Mean rank, {measure}"] = [f"{ranking.ranks[spec]:.2f}" for spec in result.schemes]
+    return found
+
+
+def sentence(measure: str, ranking: Ranking | None) -> str:
+    """Return what the ranks by a measure say together."""
+    if ranking is None:
+        return f"{measure}: ranks need three schemes."
+    best = min(ranking.ranks, key=ranking.ranks.__getitem__)
+    near = [
+        catalogue.title(spec)
+        for spec, place in ranking.ranks.items()
+        if spec != best and place - ranking.ranks[best] <= ranking.critical
+    ]
+    told = f"; not told apart from {', '.join(near)}" if near else "; told apart from all others"
+    return (
+        f"{measure}: mean ranks over {ranking.blocks} experiments, Friedman p = {ranking.p:.2g}, critical difference "
+        f"{ranking.critical:.2f}. First is {catalogue.title(best)}{told}."
+    )

@@ -1,0 +1,1 @@
+"""What a sweep has found, as pictures, tables and a page."""

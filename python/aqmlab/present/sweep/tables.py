@@ -1,0 +1,179 @@
+"""The tables of a sweep: scenarios × schemes × measures as text for LaTeX, Markdown and programs."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from aqmlab.runs.findings import BETTER, MEASURES, Case, Findings, label
+from aqmlab.runs.metrics import Metric
+from aqmlab.runs.statistics import Branch, Summary
+
+ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "–": "--",
+        "µ": r"\textmu{}",
+        "×": r"$\times$",
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+    }
+)
+"""What LaTeX would not print as it stands."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table: a mean over seeds, or the means of two states; `best` if no scheme has a better mean."""
+
+    metric: Metric
+    summary: Summary | None
+    states: Sequence[Summary | None]
+    missing: int
+    best: bool
+
+    @property
+    def text(self) -> str:
+        """The number as people read it: mean ± half-width, or both states."""
+        if self.states and self.summary:
+            return " | ".join(self.metric.show(state.mean if state else None) for state in self.states)
+        return self.metric.show(self.summary.mean, self.summary.half_width) if self.summary else self.metric.show(None)
+
+    @property
+    def some(self) -> str:
+        """How many seeds have a value, if not all have one."""
+        return f"{self.summary.n} of {self.summary.n + self.missing} seeds" if self.summary and self.missing else ""
+
+
+def entries(found: Findings, case: Case, measures: Sequence[str]) -> dict[str, list[Entry]]:
+    """Return the table of a case: the entries of each scheme, a column for each measure."""
+    columns = [_column(found, case, measure) for measure in measures]
+    return {scheme: [column[scheme] for column in columns] for scheme in found.schemes}
+
+
+def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
+    metric = MEASURES[measure]
+    summaries = {scheme: found.summary(case, scheme, measure) for scheme in found.schemes}
+    means = [summary.mean for summary in summaries.values() if summary]
+    best = (max if BETTER[measure] else min)(means) if measure in BETTER and len(means) > 1 else None
+    alike = len({metric.show(mean) for mean in means}) == 1
+    return {
+        scheme: Entry(
+            metric,
+            summary,
+            [found.summary(case, scheme, measure, branch) for branch in _states(found, case, scheme)],
+            len(found.runs(case, scheme)) - (summary.n if summary else 0),
+            best is not None and not alike and summary is not None and metric.show(summary.mean) == metric.show(best),
+        )
+        for scheme, summary in summaries.items()
+    }
+
+
+def _states(found: Findings, case: Case, scheme: str) -> Sequence[Branch]:
+    return found.branches(case, scheme) or ()
+
+
+def notes(found: Findings, case: Case) -> list[str]:
+    """Return what must be read before the means of a case are trusted: which schemes have two states."""
+    return [
+        f"{label(scheme)} has two states: mean queue {two[0].mean:.0f} packets in {two[0].n} of "
+        f"{two[0].n + two[1].n} seeds, {two[1].mean:.0f} in the others. A mean over all seeds describes neither."
+        for scheme in found.schemes
+        if (two := found.branches(case, scheme))
+    ]
+
+
+def as_csv(found: Findings, measures: Sequence[str]) -> str:
+    """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds."""
+    varied = [name for name in found.varied if name.startswith("set.")]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["scenario", *varied, "aqm", "measure", "unit", "mean", "half_width", "n"])
+    for case in found.cases.values():
+        given = dict(case.overrides)
+        place = [case.scenario, *(given.get(name.removeprefix("set."), "") for name in varied)]
+        for scheme in found.schemes:
+            for measure in measures:
+                summary = found.summary(case, scheme, measure) or Summary(float("nan"), None, 0)
+                mean = repr(float(summary.mean)) if summary.n else ""
+                width = "" if summary.half_width is None else repr(float(summary.half_width))
+                writer.writerow([*place, scheme, measure, MEASURES[measure].unit, mean, width, summary.n])
+    return buffer.getvalue()
+
+
+def as_markdown(found: Findings, measures: Sequence[str]) -> str:
+    """Return a Markdown table for each case, the best means in bold."""
+    return "\n".join(["\n".join(_markdown(found, case, measures)) for case in found.cases.values()])
+
+
+def _markdown(found: Findings, case: Case, measures: Sequence[str]) -> Iterator[str]:
+    yield f"## {case.name}\n"
+    yield f"| Scheme | {' | '.join(MEASURES[measure].heading for measure in measures)} |"
+    yield "|---" + "|--:" * len(measures) + "|"
+    for scheme, row in entries(found, case, measures).items():
+        cells = [(f"**{entry.text}**" if entry.best else entry.text).replace("|", "/") for entry in row]
+        cells = [f"{text} ({entry.some})" if entry.some else text for text, entry in zip(cells, row, strict=True)]
+        yield f"| {label(scheme)} | {' | '.join(cells)} |"
+    yield ""
+    yield from (f"- {note}" for note in [*_remarks(found, measures), *notes(found, case)])
+    yield ""
+
+
+def as_latex(found: Findings, measures: Sequence[str]) -> str:
+    """Return a LaTeX table for each case, for the package booktabs; the best means in bold."""
+    return "\n".join(["% \\usepackage{booktabs}", *(_latex(found, case, measures) for case in found.cases.values())])
+
+
+def _latex(found: Findings, case: Case, measures: Sequence[str]) -> str:
+    heads = " & ".join(_escaped(MEASURES[measure].heading) for measure in measures)
+    rows = [
+        " & ".join([_escaped(label(scheme)), *map(_cell, row)]) + r" \\"
+        for scheme, row in entries(found, case, measures).items()
+    ]
+    caption = _escaped(" ".join([f"{case.name}.", *_remarks(found, measures), *notes(found, case)]))
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
+            r"\toprule",
+            rf"Scheme & {heads} \\",
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _cell(entry: Entry) -> str:
+    """An entry of a LaTeX table, the best mean in bold."""
+    parts = [part.strip() for part in entry.text.replace("|", "/").split("±")]
+    numbers = [_escaped(part) if "–" in part else f"${part}$" for part in parts]
+    if entry.best:
+        numbers[0] = rf"\textbf{{{parts[0]}}}"
+    text = r" $\pm$ ".join(numbers)
+    return f"{text} ({entry.some})" if entry.some else text
+
+
+def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
+    """What belongs under a table."""
+    several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
+    bold = "; bold: the best mean" if any(measure in BETTER for measure in measures) else ""
+    return [f"{several[0].upper()}{several[1:]}{bold}."]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
+
+
+TEXTS: Mapping[str, Callable[[Findings, Sequence[str]], str]] = {
+    "latex": as_latex,
+    "markdown": as_markdown,
+    "csv": as_csv,
+}
+"""What writes the tables, by format."""

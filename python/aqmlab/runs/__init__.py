@@ -1,0 +1,1 @@
+"""Runs: done in threads, processes or on a cluster, stored, and what they say."""

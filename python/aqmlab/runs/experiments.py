@@ -1,0 +1,134 @@
+"""The two experiments: one run, and schemes compared over seeds."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from aqmlab import own
+from aqmlab._core import InputError, Scenario, SchemeError
+from aqmlab.runs.batch import Failure, Progress, Task, run_many
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.results import RunResult
+from aqmlab.scenario import load
+
+Source = str | os.PathLike[str] | Scenario
+
+MOST_SEEDS = 10_000
+
+
+class RunError(RuntimeError):
+    """A run that started and failed; the input was good."""
+
+
+def run(
+    scenario: Source,
+    aqm: own.Scheme | None = None,
+    seed: int = 1,
+    *,
+    series: bool = False,
+    trace: str | None = None,
+    set: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Simulate one scenario once.
+
+    `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
+    says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
+    traced, `progress` is called now and then with the part done, and 1. Raises InputError for bad input, SchemeError if
+    a scheme of one's own breaks down, and RunError if the run fails otherwise.
+    """
+    scheme = None if aqm is None else own.spec(aqm)
+    world = load(scenario, set)
+    if scheme is not None:
+        world.scheme(scheme)
+    [outcome] = run_many([Task(world, scheme, seed, series, trace)], on_progress=progress)
+    if isinstance(outcome, Failure):
+        if isinstance(outcome.error, SchemeError):
+            raise outcome.error
+        raise RunError(str(outcome))
+    return outcome
+
+
+def compare(
+    scenario: Source,
+    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    seeds: int = 1,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
+
+    `jobs` runs go on at the same time, by default one a core. A run that fails is listed in `failures` and
+    loses no other. Raises InputError for bad input, before anything runs.
+    """
+    specs = own.select(aqms)  # first, for a scenario may set parameters of one's own scheme
+    return compare_many([(load(scenario), specs)], seeds, jobs=jobs, progress=progress)[0]
+
+
+def compare_many(
+    grid: Sequence[tuple[Scenario, Sequence[str]]],
+    seeds: int,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Comparison]:
+    """Return one comparison for each scenario and its schemes, all runs in one batch."""
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
+    for world, specs in grid:
+        check_schemes(world, specs)
+    tasks = [
+        Task(world, spec, seed, series=seed == 1)
+        for world, specs in grid
+        for spec in specs
+        for seed in range(1, seeds + 1)
+    ]
+    started = time.perf_counter()
+    outcomes = iter(run_many(tasks, jobs, progress))
+    cells = [[next(outcomes) for _ in range(len(specs) * seeds)] for _, specs in grid]
+    wall = time.perf_counter() - started
+    return [
+        Comparison(world, tuple(specs), seeds, tuple(cell), wall)
+        for (world, specs), cell in zip(grid, cells, strict=True)
+    ]
+
+
+def find_flows(
+    source: str | os.PathLike[str], loss: float, *, group: str = "ftp", seeds: int = 3, precision: float = 0.02
+) -> int:
+    """Return the number of flows of `group` for which DropTail loses the share `loss` at the first link.
+
+    This is how RFC 7928, section 8.2, sets the level of congestion: 0.1 % is mild, 0.5 % medium, 1 % heavy. Found by
+    bisection to one flow or to `precision`, whichever is coarser, on the mean over the seeds, as flows that overflow a
+    buffer together make the loss of one run uneven. The source's own count is not used.
+    """
+
+    def drop_ratio(count: int) -> float:
+        world = load(source, {f"flows.{group}.count": str(count)})
+        runs = compare(world, ["droptail"], seeds).runs.values()
+        return fmean(run.links[world.links[0]].drop_ratio for run in runs)
+
+    low, high = 0, 1
+    while drop_ratio(high) < loss:
+        low, high = high, 2 * high
+    while high - low > max(1, precision * high):
+        middle = (low + high) // 2
+        low, high = (middle, high) if drop_ratio(middle) < loss else (low, middle)
+    return high
+
+
+def check_schemes(world: Scenario, specs: Sequence[str]) -> None:
+    """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
+    problems = [problem for spec in specs if (problem := _problem(world, spec))]
+    if problems:
+        raise InputError("\n".join(problems))
+
+
+def _problem(world: Scenario, spec: str) -> str | None:
+    try:
+        world.scheme(spec)
+    except InputError as error:
+        return str(error)
+    return None

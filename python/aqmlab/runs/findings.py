@@ -1,0 +1,255 @@
+"""What a stored sweep says: its runs by case, scheme and seed, whatever version made them."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _core, catalogue
+from aqmlab import scenario as worlds
+from aqmlab._core import InputError
+from aqmlab.names import unknown
+from aqmlab.runs.metrics import LINK_METRICS, MILLISECONDS, Metric
+from aqmlab.runs.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
+from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
+from aqmlab.runs.sweep import BETTER as RANKED
+from aqmlab.runs.sweep import MEASURES as SUMMARISED
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MEASURES = {
+    **{f"link.{metric.name}": metric for metric in LINK_METRICS},
+    **SUMMARISED,
+    "total.packet_delay_mean": Metric(
+        "packet_delay_mean", "Packet delay", "s", "mean time from source to destination", MILLISECONDS
+    ),
+    "total.fct_p50": Metric("fct_p50", "FCT median", "s", "half of the transfers take at most this long", MILLISECONDS),
+    "total.fct_p99": Metric("fct_p99", "FCT p99", "s", "99 % of the transfers take at most this long", MILLISECONDS),
+}
+"""Everything that can be tabled and drawn; link is the first link of a scenario."""
+
+BETTER = {
+    **RANKED,
+    "link.utilisation": True,
+    "link.queue_delay_p99": False,
+    "link.settling_time": False,
+    "total.packet_delay_mean": False,
+    "total.fct_p50": False,
+    "total.fct_p99": False,
+}
+"""Whether more is better, of the measures of which it can be said at all."""
+
+TABLED = (
+    "link.utilisation",
+    "link.drop_ratio",
+    "link.mark_ratio",
+    "link.queue_mean",
+    "link.queue_std",
+    "link.queue_delay_mean",
+    "link.queue_delay_p99",
+    "link.settling_time",
+    "total.goodput",
+    "total.jain",
+    "total.fct_p50",
+    "total.fct_p99",
+)
+"""What a report shows unless it is told what to show."""
+
+UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
+"""Beside another measure they add little, or few runs have them: ranked only when asked for."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What schemes are compared in: a scenario with the values that were set. `name` has only those that vary."""
+
+    scenario: str
+    link: str
+    overrides: tuple[tuple[str, str], ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The finished runs of a sweep in `folder`; `asked` is how many there are to be."""
+
+    folder: Path
+    rows: Sequence[Mapping[str, Any]]
+    asked: int
+
+    @cached_property
+    def title(self) -> str:
+        """The title of the experiment, or the name of the folder."""
+        with suppress(OSError, ValueError, KeyError):
+            return str(tomllib.loads((self.folder / "experiment.toml").read_text("utf-8"))["title"])
+        return self.folder.name
+
+    @cached_property
+    def sessions(self) -> list[dict[str, Any]]:
+        """When and where the runs were done."""
+        with suppress(OSError, ValueError):
+            return list(json.loads((self.folder / ENVIRONMENT).read_text(encoding="utf-8")))
+        return []
+
+    @cached_property
+    def varied(self) -> dict[str, list[str]]:
+        """The columns that say what was varied beside scenario, scheme and seed, with their values in order."""
+        names = {scheme.partition(":")[0] for scheme in self.schemes}
+        columns = dict.fromkeys(
+            name for row in self.rows for name in row if _is_text(name) and name.partition(".")[0] in {"set", *names}
+        )
+        values = {name: {str(row[name]): None for row in self.rows if row.get(name) is not None} for name in columns}
+        return {name: list(found) for name, found in values.items() if len(found) > 1}
+
+    @cached_property
+    def schemes(self) -> list[str]:
+        """The schemes as the sweep calls them, in order."""
+        return list(dict.fromkeys(row["aqm"] for row in self.rows))
+
+    @cached_property
+    def cases(self) -> dict[str, Case]:
+        """The cases by name, in order."""
+        return {case.name: case for case in self._cases}
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """All seeds, in order."""
+        return sorted({row["seed"] for row in self.rows})
+
+    @cached_property
+    def failures(self) -> list[str]:
+        """The runs that failed, and why."""
+        return [
+            f"{case.name}, {row['aqm']}, seed {row['seed']}: {row['error']}"
+            for case, row in zip(self._cases, self.rows, strict=True)
+            if row["state"] == "failed"
+        ]
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """The measures that some run has; the mark ratio only if something is marked."""
+        found = {
+            measure: [value for cell in self._runs for value in self.values(*cell, measure).values()]
+            for measure in MEASURES
+        }
+        return [measure for measure, values in found.items() if any(values) or (values and "mark" not in measure)]
+
+    def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
+        """Return the rows of a scheme in a case that are done, by seed."""
+        return self._runs.get((case, scheme), {})
+
+    def values(self, case: Case, scheme: str, measure: str) -> dict[int, float]:
+        """Return a measure by seed, where it has a value."""
+        column = measure.replace("link.", f"links.{case.link}.", 1) if measure.startswith("link.") else measure
+        return {seed: row[column] for seed, row in self.runs(case, scheme).items() if row.get(column) is not None}
+
+    def summary(self, case: Case, scheme: str, measure: str, branch: Branch | None = None) -> Summary | None:
+        """Return mean and 95 % interval over the seeds (of a branch), None if no seed has a value."""
+        found = self.values(case, scheme, measure)
+        if branch:
+            seeds = list(self.values(case, scheme, "link.queue_mean"))
+            found = {seed: found[seed] for i in branch.members if (seed := seeds[i]) in found}
+        return summarise(list(found.values())) if found else None
+
+    def branches(self, case: Case, scheme: str) -> tuple[Branch, Branch] | None:
+        """Return the two states the seeds fall into, judged by the mean queue, or None."""
+        return branches(list(self.values(case, scheme, "link.queue_mean").values()))
+
+    def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
+        """Return what a scheme has more than the first one under the seeds they share; None if there is none."""
+        ours, theirs = self.values(case, scheme, measure), self.values(case, self.schemes[0], measure)
+        seeds = [seed for seed in ours if seed in theirs]
+        return paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]) if seeds else None
+
+    def ranking(self, measure: str) -> Ranking | None:
+        """Rank the schemes over the cases in which each has a value; None if there are too few."""
+        blocks = [[self.summary(case, scheme, measure) for scheme in self.schemes] for case in self.cases.values()]
+        whole = [[summary.mean for summary in block if summary] for block in blocks if all(block)]
+        means = {scheme: [block[i] for block in whole] for i, scheme in enumerate(self.schemes)}
+        return rank(means, higher_is_better=BETTER[measure])
+
+    def world(self, case: Case) -> _core.Scenario | None:
+        """Return the scenario of a case with its overrides, None if this version cannot read it."""
+        own = self.folder / "scenarios" / f"{case.scenario}.toml"
+        with suppress(InputError, OSError):
+            text = own.read_text(encoding="utf-8") if own.exists() else worlds.read(case.scenario)[1]
+            return _core.Scenario.parse(text, case.scenario, list(case.overrides))
+        return None
+
+    @cached_property
+    def _cases(self) -> list[Case]:
+        """The case of each row."""
+        return [self._case(row) for row in self.rows]
+
+    @cached_property
+    def _runs(self) -> Mapping[tuple[Case, str], Mapping[int, Mapping[str, Any]]]:
+        found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
+        for case, row in zip(self._cases, self.rows, strict=True):
+            cell = found.setdefault((case, row["aqm"]), {})
+            if row["state"] == "done":
+                cell[row["seed"]] = row
+        return {cell: dict(sorted(runs.items())) for cell, runs in found.items()}
+
+    def _case(self, row: Mapping[str, Any]) -> Case:
+        overrides = tuple(
+            (name.removeprefix("set."), str(value))
+            for name, value in row.items()
+            if name.startswith("set.") and _is_text(name) and value is not None
+        )
+        shown = [f"{path}={value}" for path, value in overrides if f"set.{path}" in self.varied]
+        return Case(row["scenario"], row["link"], overrides, ", ".join([row["scenario"], *shown]))
+
+
+def findings(folder: str | os.PathLike[str]) -> Findings:
+    """Return what a sweep has found so far. InputError for a folder without one, StoreError for a damaged file."""
+    from pyarrow import parquet
+
+    store = Store(folder)
+    if not (store.folder / PLAN).exists():
+        raise InputError(f"sweep: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
+    rows = store.table()
+    if not rows:
+        raise InputError(f"sweep: {folder}: no run is done yet; go on with aqmlab sweep --resume")
+    return Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)
+
+
+def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:
+    """Return the measures to show: those wanted, or the usual ones that the sweep has; InputError for unknown ones."""
+    for measure in wanted or ():
+        check_measure(found, measure)
+    return list(dict.fromkeys(wanted)) if wanted else [measure for measure in TABLED if measure in found.measures]
+
+
+def check_measure(found: Findings, measure: str) -> str:
+    """Return the measure if some run has it, else raise InputError."""
+    if measure not in MEASURES:
+        raise unknown("measure", "no measure", measure, MEASURES)
+    if measure not in found.measures:
+        raise InputError(f"measure: {measure}: no run has a value; this sweep has {', '.join(found.measures)}")
+    return measure
+
+
+def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str, Ranking]:
+    """Return the rankings by those measures of which more or less is better; all of them only if `every` is set."""
+    wanted = [measure for measure in measures if measure in BETTER and (every or measure not in UNRANKED)]
+    return {measure: ranking for measure in wanted if (ranking := found.ranking(measure))}
+
+
+def label(scheme: str) -> str:
+    """Return the title of a scheme with its parameters, the name as it is for one that is not in the catalogue."""
+    with suppress(InputError):
+        return catalogue.title(scheme)
+    return scheme
+
+
+def _is_text(column: str) -> bool:
+    """Whether a column of what was asked for is as it was given; "pi.w (Hz)" has the number of "pi.w"."""
+    return not column.endswith(")")

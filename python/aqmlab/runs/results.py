@@ -1,0 +1,157 @@
+"""What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aqmlab._core import Run, Trace
+from aqmlab.runs.metrics import LINK_METRICS, Metric
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Series = Mapping[str, Mapping[str, NDArray[np.float64]]]
+    """Time series by link and column: "time" (s), "queue" (packets waiting), one column per observable."""
+
+    Columns = Mapping[str, NDArray[np.float64]]
+    """A table as arrays of equal length, by column."""
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """One link after the warm-up: ratios, queues in packets, delays in seconds, counts of packets."""
+
+    utilisation: float
+    drop_ratio: float
+    mark_ratio: float
+    queue_mean: float
+    queue_std: float
+    queue_p95: int
+    queue_delay_mean: float | None
+    queue_delay_std: float | None
+    queue_delay_p99: float | None
+    settling_time: float | None
+    settling: Sequence[tuple[float, float | None]]
+    arrived: int
+    departed: int
+    dropped: int
+    marked: int
+    drops: Mapping[str, int]
+
+
+def columns(links: Iterable[LinkResult]) -> list[Metric]:
+    """Return the metrics worth a column: no mark ratio where nothing is marked, and of the tails p99 only."""
+    unwanted = {"queue_p95"} if any(link.marked for link in links) else {"queue_p95", "mark_ratio"}
+    return [metric for metric in LINK_METRICS if metric.name not in unwanted]
+
+
+@dataclass(frozen=True)
+class VideoResult:
+    """What the viewers of adaptive video saw after the warm-up, together: bitrate in bit/s, time stalled in s."""
+
+    segments: int
+    bitrate_mean: float | None
+    switches: int
+    stalls: int
+    stall_time: float
+
+    @property
+    def bitrate_text(self) -> str:
+        """Return the mean bitrate in Mbit/s; a dash if no segment is complete."""
+        return "–" if self.bitrate_mean is None else f"{self.bitrate_mean / 1e6:.2f}"
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """A group of flows after the warm-up, or all of them.
+
+    Goodput in bit/s: of all flows, and least, median and greatest of one; Jain's index of it over the flows active all
+    the time. Packets received, and those with a congestion mark. Delay of packets and completion time of transfers
+    (`fct`) in seconds. `video` where that is the kind.
+    """
+
+    count: int
+    goodput: float
+    goodput_min: float | None
+    goodput_p50: float | None
+    goodput_max: float | None
+    jain: float | None
+    received: int
+    marked: int
+    packet_delay_mean: float | None
+    packet_delay_std: float | None
+    packet_delay_p50: float | None
+    packet_delay_p95: float | None
+    packet_delay_p99: float | None
+    retransmits: int
+    timeouts: int
+    ecn_reductions: int
+    transfers: int
+    fct_mean: float | None
+    fct_p50: float | None
+    fct_p95: float | None
+    fct_p99: float | None
+    video: VideoResult | None = None
+
+    @classmethod
+    def of(cls, group: Mapping[str, Any]) -> "FlowResult":
+        """Return the typed view of a group's JSON, which has `video` only where that is its kind."""
+        video = group.get("video")
+        return cls(**{**group, "video": VideoResult(**video) if video else None})
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """What the run cost: events handled and seconds of wall time (which alone differs between repeats)."""
+
+    events: int
+    wall: float
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run of a scenario under a scheme and a seed.
+
+    `series`, `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
+    `transfer_table` ("group", "start" and "completion_time" in s, "size" in packets) are empty unless series were
+    asked for. `trace` is there if a link was to be traced (see `aqmlab.runs.traces`).
+    """
+
+    scenario: str
+    aqm: str
+    seed: int
+    links: Mapping[str, LinkResult]
+    flows: Mapping[str, FlowResult]
+    total: FlowResult
+    engine: EngineResult
+    series: "Series" = field(repr=False)
+    flow_table: "Columns" = field(repr=False)
+    transfer_table: "Columns" = field(repr=False)
+    trace: Trace | None = field(repr=False)
+    text: str = field(repr=False)
+
+    @classmethod
+    def of(cls, run: Run) -> "RunResult":
+        """Return the typed view of what Rust measured."""
+        text = run.json()
+        data = json.loads(text)
+        return cls(
+            scenario=data["scenario"],
+            aqm=data["aqm"],
+            seed=data["seed"],
+            links={name: LinkResult(**link) for name, link in data["links"].items()},
+            flows={name: FlowResult.of(group) for name, group in data["flows"].items()},
+            total=FlowResult.of(data["total"]),
+            engine=EngineResult(**data["engine"]),
+            series=run.series(),
+            flow_table=run.flow_table(),
+            transfer_table=run.transfer_table(),
+            trace=run.trace(),
+            text=text,
+        )
+
+    def json(self) -> str:
+        """Return the result as JSON, the very text `aqmlab run --json` prints."""
+        return self.text

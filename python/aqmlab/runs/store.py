@@ -1,0 +1,291 @@
+"""The folder of a sweep: what was asked for, where it was done, and a row for each run in Parquet.
+
+experiment.toml    the experiment, all grids expanded (scenarios/ and schemes/ hold files of one's own)
+environment.json   version, machine and time of each session
+warmup.json        what pilot runs said of the warm-up, if they were asked for
+plan.parquet       the runs asked for, in order
+parts/*.parquet    what is done: a file a batch, one file once all are done
+series/, delays/   time series and distributions of the sojourn time on request, KEY.parquet a run
+runs.parquet       one row a run, once all are done: the same bytes however it came about
+timing.parquet     seconds each run took
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab import _core, files
+from aqmlab._core import InputError
+from aqmlab.names import unknown
+from aqmlab.runs import lock
+from aqmlab.runs.columns import Links, StoreError, by_link, decode, encode, flat, joined, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Labels = Mapping[str, Any]
+"""What is known of a run before it is done, by column."""
+
+ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parquet", "timing.parquet"
+WARMUP, SERIES, DELAYS = "warmup.json", "series", "delays"
+RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "share")}
+"""The folders of what is recorded on request, and the columns that each file has beside key and link."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one run yielded: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
+
+    key: str
+    state: str
+    error: str | None
+    result: str | None
+
+    @property
+    def wall(self) -> float:
+        """Seconds that the run took; 0 if it failed."""
+        return float(json.loads(self.result)["engine"]["wall"]) if self.result else 0.0
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run leaves beside its row, on request: time series and distributions of the sojourn time, by link."""
+
+    series: Links
+    delays: Links
+
+
+class Store:
+    """The results of a sweep in `folder`. Every file is written whole or not at all."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    @contextmanager
+    def held(self, *, resume: bool) -> Iterator[None]:
+        """Make the folder if there is none, and keep every other sweep out of it.
+
+        InputError if one is at work there, or if it holds a sweep and this is not to `resume` it.
+        """
+        files.check_folder(self.folder)
+        with ExitStack() as stack:
+            with self._writing(self.folder / lock.LOCK):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(lock.held(self.folder))
+            if not resume and (self.folder / PLAN).exists():
+                raise InputError(
+                    f"out: {self.folder}: holds a sweep already; go on with --resume, or choose another folder"
+                )
+            yield
+
+    def begin(self, contents: Mapping[str, str], where: str) -> None:
+        """Write the experiment, and add this session to those before."""
+        sessions = [*(self._json(ENVIRONMENT) or []), _session(where)]
+        for name, content in {**contents, ENVIRONMENT: _text(sessions)}.items():
+            self._write(name, content.encode())
+
+    def plan(self, rows: Sequence[Labels]) -> None:
+        """Write down the runs that are asked for, in order."""
+        self._write(PLAN, encode(table(rows)))
+
+    def add(self, rows: Sequence[Row]) -> str:
+        """Store what a batch of runs yielded, and return the name of its file."""
+        name = hashlib.sha256("".join(row.key for row in rows).encode()).hexdigest()[:24]
+        self._write(f"parts/{name}.parquet", encode(table([asdict(row) for row in rows])))
+        return f"{name}.parquet"
+
+    def record(self, key: str, record: Record) -> None:
+        """Store the series of a run, which are there once both files are."""
+        self._write(f"{DELAYS}/{key}.parquet", encode(by_link(key, record.delays)))
+        self._write(f"{SERIES}/{key}.parquet", encode(by_link(key, record.series)))
+
+    def recorded(self) -> set[str]:
+        """Return the keys of the runs whose series and delays are stored."""
+        series, delays = ({path.stem for path in (self.folder / kind).glob("[!.]*.parquet")} for kind in RECORDED)
+        return series & delays
+
+    def warmups(self) -> dict[str, float | None]:
+        """Return what the pilot runs before said, by key (see `warmup.settle`)."""
+        return dict(self._json(WARMUP) or {})
+
+    def write_warmups(self, found: Mapping[str, float | None]) -> None:
+        """Write down what pilot runs said."""
+        self._write(WARMUP, _text(found).encode())
+
+    def results(self) -> dict[str, Row]:
+        """Return what is stored, by key; a run that failed and then succeeded has succeeded."""
+        with suppress(FileNotFoundError):
+            return self._parts()
+        return self._parts()  # a sweep that ended meanwhile has made one file of many
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the finished runs in the order of the plan, by column."""
+        return self._table(self.results())
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Write the final tables, make one part of many, and return the rows."""
+        results = self.results()
+        rows = self._table(results)
+        times = [{"key": row["key"], "wall": results[row["key"]].wall} for row in rows]
+        self._write(TIMING, encode(table(times)))
+        self._write(RUNS, encode(table(rows)))
+        self._pack(results)
+        return rows
+
+    def unfinish(self) -> None:
+        """Remove the final tables, which are out of date once more runs are asked for."""
+        for name in (RUNS, TIMING):
+            with self._writing(self.folder / name):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def planned(self) -> list[dict[str, Any]]:
+        """Return the runs asked for, by column."""
+        return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
+
+    def _table(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
+        return [{**labels, **_columns(results[labels["key"]])} for labels in self.planned() if labels["key"] in results]
+
+    def _parts(self) -> dict[str, Row]:
+        found: dict[str, Row] = {}
+        for path in self._paths():
+            for row in (Row(**entry) for entry in _part(path)):
+                if row.key not in found or row.state == "done":
+                    found[row.key] = row
+        return found
+
+    def _paths(self) -> list[Path]:
+        return sorted((self.folder / "parts").glob("[!.]*.parquet"))
+
+    def _pack(self, results: Mapping[str, Row]) -> None:
+        """Make one part of many. At every moment all results are there: the one is on the disk before the others go."""
+        before = self._paths()
+        if len(before) < 2:
+            return
+        one = self.add(list(results.values()))
+        with self._writing(self.folder / "parts"):
+            files.sync(self.folder / "parts")
+            for path in before:
+                if path.name != one:
+                    path.unlink()
+
+    def _json(self, name: str) -> Any:
+        with suppress(OSError, ValueError):
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        return None
+
+    def _write(self, name: str, data: bytes) -> None:
+        path = self.folder / name
+        with self._writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, data)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            hint = "; what is stored is intact, go on with --resume" if (self.folder / PLAN).exists() else ""
+            raise StoreError(f"out: {path}: cannot be written ({error.strerror}){hint}") from error
+
+
+def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
+    """Return the finished runs of a sweep as a data frame, one row a run; also while it goes on.
+
+    Columns: key, scenario, link (the scenario's first), set.PATH, aqm, SCHEME.PARAMETER (texts as given, each followed
+    by its number in base units, such as "pi.w (Hz)"), seed, state ("done" or "failed"), error, events, and every metric
+    as links.NAME.METRIC, flows.NAME.METRIC and total.METRIC. Raises
+    InputError for a folder without a sweep, StoreError for a file that is damaged.
+    """
+    return table(_existing(folder).table()).to_pandas()  # type: ignore[no-any-return]
+
+
+def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
+    """Return the time series that a sweep has recorded (`series="first"` or `"all"`), of all links or one.
+
+    Columns: key (as in `load_experiment`), link, time (s), queue (packets waiting), utilisation (share of the time
+    since the last point) and what the schemes show, NaN where one does not show it; runs in their order, no row without
+    series. Raises InputError for a folder without a sweep and an unknown link, StoreError for a file that is damaged.
+    """
+    return _load(folder, SERIES, link)
+
+
+def load_delays(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
+    """Return the distributions of the sojourn time that a sweep has recorded, of all links or one.
+
+    Columns: key, link, queue_delay (s, ascending), share (of the packets sent after the warm-up: that waited at most
+    that long); straight lines join the points. Runs and errors as in `load_series`.
+    """
+    return _load(folder, DELAYS, link)
+
+
+def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.DataFrame":
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    store = _existing(folder)
+    names = ["key", "link", *RECORDED[kind]]
+    keys = [labels["key"] for labels in store.planned()]
+    paths = [path for key in keys if (path := store.folder / kind / f"{key}.parquet").exists()]
+    tables = [decode(path, names, "--resume --series") for path in paths]
+    if link is not None and tables:
+        known = {name for each in tables for name in each["link"].unique().to_pylist()}
+        if link not in known:
+            raise unknown("link", "no link", link, known)
+        tables = [each.filter(pc.equal(each["link"], link)) for each in tables]
+    texts = pa.schema([(name, pa.string() if name in ("key", "link") else pa.float64()) for name in names])
+    return joined([texts.empty_table(), *tables]).to_pandas()  # type: ignore[no-any-return]
+
+
+def _existing(folder: str | os.PathLike[str]) -> Store:
+    store = Store(folder)
+    if not (store.folder / PLAN).exists():
+        raise InputError(f"experiment: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
+    return store
+
+
+def _columns(row: Row) -> dict[str, Any]:
+    """What a run yielded, by column; its time is no result."""
+    found = {"state": row.state, "error": row.error}
+    if row.result:
+        run = json.loads(row.result)
+        found["events"] = run["engine"]["events"]
+        for part in ("links", "flows", "total"):
+            found.update(flat(part, run[part]))
+    return found
+
+
+def _part(path: Path) -> list[dict[str, Any]]:
+    return decode(path, list(Row.__dataclass_fields__)).select(list(Row.__dataclass_fields__)).to_pylist()  # type: ignore[no-any-return]
+
+
+def _session(where: str) -> dict[str, Any]:
+    return {
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "aqmlab": _core.version(),
+        "commit": _core.commit(),
+        "source": _core.source(),
+        "build": _core.build_profile(),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "executor": where,
+    }
+
+
+def _cpu() -> str:
+    with suppress(OSError, IndexError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line for line in lines if line.startswith("model name")).partition(": ")[2]
+    return platform.processor()
+
+
+def _text(document: object) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

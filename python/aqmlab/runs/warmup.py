@@ -1,0 +1,65 @@
+"""The warm-up of each scenario by the MSER rule, from a pilot run of each of its schemes."""
+
+from math import ceil
+
+from aqmlab._core import InputError
+from aqmlab.runs import plan
+from aqmlab.runs.batch import Progress
+from aqmlab.runs.dispatch import do_all
+from aqmlab.runs.executors import Done, Workers
+from aqmlab.runs.experiments import RunError
+from aqmlab.runs.plan import Cell, Experiment, Run
+from aqmlab.runs.statistics import mser
+from aqmlab.runs.store import Store
+
+SEED = 1
+"""Seed of the pilot runs."""
+
+
+def settle(asked: Experiment, store: Store, workers: Workers, progress: Progress) -> Experiment:
+    """Return the experiment with its warm-ups; where they are left to MSER, do the pilot runs that `store` lacks.
+
+    Raises InputError where a queue does not settle within the first half of the run, RunError if a pilot run fails.
+    """
+    if asked.warmup != plan.MSER:
+        return asked
+    known = store.warmups()
+    runs = {Run(cell, SEED).key: Run(cell, SEED) for cell in asked.cells}
+
+    def take(batch: list[Done]) -> None:
+        for done in batch:
+            if done.record is None:
+                raise RunError(f"warmup: the pilot run of {runs[done.row.key].cell.name} failed: {done.row.error}")
+            series = done.record.series[runs[done.row.key].cell.link]
+            known[done.row.key] = mser(series["time"], series["queue"])  # type: ignore[arg-type]
+        store.write_warmups(known)
+
+    do_all([run.job(series=True) for key, run in runs.items() if key not in known], workers, take, progress)
+    return plan.with_warmup(asked, _longest(asked, known))
+
+
+def settled(asked: Experiment, store: Store) -> Experiment:
+    """Return the experiment with its warm-ups if the pilot runs for them have been done, else as it is."""
+    known = store.warmups()
+    if asked.warmup != plan.MSER or any(Run(cell, SEED).key not in known for cell in asked.cells):
+        return asked
+    return plan.with_warmup(asked, _longest(asked, known))
+
+
+def _longest(asked: Experiment, known: "dict[str, float | None]") -> dict[str, str]:
+    """Return the warm-up of each scenario: the longest of its schemes, so that they are measured alike."""
+    found: dict[str, int] = {}
+    for cell in asked.cells:
+        name = cell.world.name
+        found[name] = max(found.get(name, 0), _seconds(cell, known[Run(cell, SEED).key]))
+    return {name: f"{seconds} s" for name, seconds in found.items()}
+
+
+def _seconds(cell: Cell, suggested: float | None) -> int:
+    seconds = None if suggested is None else ceil(round(suggested, 9))
+    if seconds is None or seconds > cell.duration / 2:
+        raise InputError(
+            f"warmup: {cell.name}: by the MSER rule the queue does not settle within the first half of the run "
+            f"({cell.duration:g} s); make the duration longer, or give the warm-up as a time"
+        )
+    return seconds

@@ -1,0 +1,1 @@
+"""Papers and RFC 7928 as data, run again: verdicts, claims, scores."""

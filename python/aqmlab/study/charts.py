@@ -1,0 +1,124 @@
+"""The numbers behind the figures that are no time series: a metric against what is varied."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from aqmlab.runs.statistics import Summary, summarise
+from aqmlab.study.measured import Measured, built
+from aqmlab.study.paper import Figure, Panel, Study, StudyMetric
+
+CHARTS = ("sweep", "bars", "sensitivity", "range")
+"""The kinds of figures that are charts."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one point of a line needs: the value of x, and the scheme and scenarios to run."""
+
+    x: float
+    spec: str
+    scenarios: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChartPanel:
+    """One panel: the lines of one metric, by their names and by x."""
+
+    title: str
+    metric: StudyMetric
+    lines: Mapping[str, Mapping[float, Summary]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure as numbers."""
+
+    figure: Figure
+    panels: Sequence[ChartPanel]
+
+    @property
+    def heads(self) -> list[str]:
+        """The values of x, or what stands for them where nothing is varied."""
+        return ["mean"] if self.figure.kind == "bars" else [f"{x:g}" for x in self.figure.x]
+
+    @property
+    def rows(self) -> dict[str, list[str]]:
+        """The numbers as people read them, one row a line, a dash where there is none."""
+        xs = (0.0,) if self.figure.kind == "bars" else self.figure.x
+        return {
+            f"{panel.title}: {name}" if name else panel.title: [_text(panel, line.get(x)) for x in xs]
+            for panel in self.panels
+            for name, line in panel.lines.items()
+        }
+
+    def entry(self) -> dict[str, Any]:
+        """Return the means as they stand in JSON: by panel, line and x."""
+        return {
+            panel.title: {
+                name: {f"{x:g}": point.mean for x, point in line.items()} for name, line in panel.lines.items()
+            }
+            for panel in self.panels
+        }
+
+
+def _text(panel: ChartPanel, point: Summary | None) -> str:
+    return panel.metric.metric.show(point.mean if point else None, point.half_width if point else None)
+
+
+def points(paper: Study, figure: Figure, panel: Panel) -> dict[str, list[Point]]:
+    """Return what each line of a panel needs, without the schemes that are not built yet."""
+    schemes = {name: spec for name in panel.schemes if built(spec := paper.spec(name))}
+    filled = {x: tuple(name.format(x=f"{x:g}") for name in panel.scenarios) for x in figure.x}
+    if figure.kind == "sweep":
+        return {name: [Point(x, spec, filled[x]) for x in figure.x] for name, spec in schemes.items()}
+    if figure.kind == "bars":
+        every = tuple(name for names in filled.values() for name in names)
+        return {name: [Point(0, spec, every)] for name, spec in schemes.items()}
+    return {
+        parameter: [Point(x, f"{spec}:{parameter}={usual * x:g}", panel.scenarios) for x in figure.x]
+        for spec in schemes.values()
+        for parameter, usual in figure.parameters.items()
+    }
+
+
+def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
+    """Return the numbers of a figure."""
+    panels = []
+    for panel in figure.panels:
+        metric = paper.metrics[panel.metric or ""]
+        lines = _bound(figure, panel, metric) if figure.kind == "range" else _lines(paper, figure, panel, measured)
+        panels.append(ChartPanel(panel.title, metric, lines))
+    return Chart(figure, panels)
+
+
+def _lines(paper: Study, figure: Figure, panel: Panel, measured: Measured) -> dict[str, dict[float, Summary]]:
+    metric = paper.metrics[panel.metric or ""]
+    lines: dict[str, dict[float, Summary]] = {}
+    for name, wanted in points(paper, figure, panel).items():
+        for point in wanted:
+            found = measured.together(point.scenarios, point.spec, panel.link, metric.ours or "", metric.over)
+            if found:
+                values = [metric.count(value) for value in found.values()]
+                lines.setdefault(name, {})[point.x] = summarise(values)
+    return lines
+
+
+def _bound(figure: Figure, panel: Panel, metric: StudyMetric) -> dict[str, dict[float, Summary]]:
+    from aqmlab.study.stability import BOUNDS
+
+    bound = BOUNDS[(metric.ours or "").removeprefix("stability.")]
+    values = {x: bound(**{**panel.analysis, figure.varied: x}) for x in figure.x}
+    return {"": {x: Summary(value, None, 1) for x, value in values.items() if not isnan(value)}}
+
+
+def needed(paper: Study, figure: Figure) -> Iterator[tuple[str, str]]:
+    """Yield the scenario and scheme of every run that a figure needs, a time figure or a chart."""
+    for panel in figure.panels:
+        if figure.kind in CHARTS:
+            for wanted in points(paper, figure, panel).values() if figure.kind != "range" else ():
+                yield from ((name, point.spec) for point in wanted for name in point.scenarios)
+        else:
+            specs = [paper.spec(name) for name in panel.schemes]
+            yield from ((name, spec) for name in panel.scenarios for spec in specs if built(spec))

@@ -1,0 +1,341 @@
+"""A study: a paper's tables, figures and claims as data, so that they can be run again and compared.
+
+`papers/<name>.toml` names the paper, says which scheme and measured value of ours each published one is, how close
+is close enough, which scenarios give a table, a figure or a claim, and why a cell may not be reproducible.
+`papers/<name>.csv` holds the printed numbers. docs/studies.md describes the format.
+"""
+
+import csv
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from aqmlab._core import InputError
+from aqmlab.names import unknown
+from aqmlab.runs.metrics import SHOWN, Metric, Shown
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class StudyMetric:
+    """A metric as the paper defines it: (`ours` - `minus`) x `factor`, `over` the scenarios of its table.
+
+    `ours` names a field of the table's link ("queue_mean"), a path into the result ("total.jain") or a bound of
+    the stability analysis ("stability.kp_upper"); it is None while we have none. `scenario` replaces the table's.
+    """
+
+    metric: Metric
+    ours: str | None
+    minus: float
+    factor: float
+    over: str
+    scenario: str | None
+    bound: str | None
+    absolute: float
+    relative: float
+    tolerance: str
+
+    def count(self, value: float) -> float:
+        """Return a measured value as the paper counts it."""
+        return (value - self.minus) * self.factor
+
+    def limit(self, published: float) -> float:
+        """Return how far from a published value is still a match, in the metric's unit."""
+        return max(self.absolute, self.relative * abs(published))
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the paper: the scenarios and link that give it, or the values the analysis is made for."""
+
+    number: str
+    title: str
+    scenarios: tuple[str, ...]
+    link: str
+    figure: str | None
+    schemes: Mapping[str, str]
+    metrics: Mapping[str, StudyMetric]
+    analysis: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a figure: which schemes (by the paper's names), in which scenarios, at which link, which metric."""
+
+    title: str
+    scenarios: tuple[str, ...]
+    link: str
+    schemes: tuple[str, ...]
+    metric: str | None
+    analysis: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the paper; `kind` says what its panels show.
+
+    "queue", "p" and "utilisation" show packets waiting, drop probability and how busy the link is against time, in one
+    scenario a panel. "sweep" shows a
+    metric against `x`, which stands for {x} in the scenarios, "bars" a metric over all scenarios that {x} gives.
+    "sensitivity" shows a metric of one scheme whose `parameters` are multiplied, one at a time, by `x`. "range" shows
+    a bound of the stability analysis against its value `varied`.
+    """
+
+    number: str
+    title: str
+    kind: str
+    columns: int
+    panels: tuple[Panel, ...]
+    x: tuple[float, ...]
+    x_label: str
+    logarithmic: bool
+    parameters: Mapping[str, float]
+    varied: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, checked in each of its scenarios on the mean over the seeds.
+
+    The value of each of `schemes`, less `target` (then without its sign), lies in `within`, or is `below` or `above`
+    that of each of other schemes, by at least `margin`.
+    """
+
+    section: str
+    text: str
+    scenarios: tuple[str, ...]
+    link: str
+    value: str
+    schemes: tuple[str, ...]
+    within: tuple[float, float] | None
+    below: tuple[str, ...]
+    above: tuple[str, ...]
+    margin: float
+    target: float | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Note:
+    """A written reason why cells deviate: those of `cells` ("table/scheme/metric"), or those that all lists allow.
+
+    An empty list stands for all.
+    """
+
+    cells: tuple[str, ...]
+    tables: tuple[str, ...]
+    schemes: tuple[str, ...]
+    metrics: tuple[str, ...]
+    why: str
+
+    def covers(self, cell: "Published") -> bool:
+        """Say whether the note is about this cell."""
+        if self.cells:
+            return f"{cell.table}/{cell.scheme}/{cell.metric}" in self.cells
+        pairs = ((self.tables, cell.table), (self.schemes, cell.scheme), (self.metrics, cell.metric))
+        return all(not allowed or value in allowed for allowed, value in pairs)
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed number, under the paper's names; `bound` is "min" or "max" where the paper gives a limit."""
+
+    table: str
+    scheme: str
+    metric: str
+    value: float
+    bound: str | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others."""
+
+    name: str
+    title: str
+    source: str
+    schemes: Mapping[str, str]
+    differences: Mapping[str, Sequence[str]]
+    metrics: Mapping[str, StudyMetric]
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+    claims: Sequence[Claim]
+    notes: Sequence[Note]
+    published: Sequence[Published]
+
+    def why(self, cell: Published) -> str | None:
+        """Return the written reason for a cell's deviation, None if there is none."""
+        return next((note.why for note in self.notes if note.covers(cell)), None)
+
+    def spec(self, name: str) -> str:
+        """Return our scheme for the paper's name of it; what is no such name is ours already."""
+        return self.schemes.get(name, name)
+
+    def select(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> tuple[list[Table], list[Figure]]:
+        """Return the tables and figures of these numbers, all if neither is given.
+
+        A figure that shows a table of the paper stands for that table.
+        """
+        if tables is None and figures is None:
+            return list(self.tables), list(self.figures)
+        of_table = {table.figure: table for table in self.tables if table.figure}
+        known = {**{figure.number: figure for figure in self.figures}, **of_table}
+        chosen = [
+            self._find("table", number, {table.number: table for table in self.tables}) for number in tables or ()
+        ]
+        chosen += [self._find("figure", number, known) for number in figures or ()]
+        return [table for table in self.tables if table in chosen], [item for item in self.figures if item in chosen]
+
+    def _find(self, kind: str, number: str, known: Mapping[str, Any]) -> Any:
+        if number not in known:
+            valid = ", ".join(known) or "none"
+            raise InputError(f"{kind}: {number}: {self.name} has no such {kind}; valid: {valid}")
+        return known[number]
+
+
+@cache
+def studies() -> tuple[str, ...]:
+    """Return the names of the studies."""
+    return _names("papers")
+
+
+@cache
+def suites() -> tuple[str, ...]:
+    """Return the names of the suites: experiments without published numbers, see `aqmlab.study.suite`."""
+    return _names("suites")
+
+
+def _names(folder: str) -> tuple[str, ...]:
+    items = [item.name for item in (files("aqmlab.study") / folder).iterdir()]
+    return tuple(sorted(name.removesuffix(".toml") for name in items if name.endswith(".toml")))
+
+
+@cache
+def load_study(name: str) -> Study:
+    """Return a study by name; InputError with the nearest names if there is none."""
+    if name in suites():
+        raise InputError(f"study: {name} has no published numbers; use: aqmlab compare --study {name} --aqms a,b,...")
+    if name not in studies():
+        raise unknown("study", "unknown study", name, studies())
+    data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
+    rows = (files("aqmlab.study") / "papers" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    return Study(
+        name=name,
+        title=data["title"],
+        source=data["source"],
+        schemes=data["schemes"],
+        differences=data.get("differences", {}),
+        metrics={key: _metric(key, entry) for key, entry in data["metrics"].items()},
+        tables=[_table(entry, data) for entry in data["tables"]],
+        figures=[_figure(entry) for entry in data.get("figures", ())],
+        claims=[_claim(entry, data) for entry in data.get("claims", ())],
+        notes=[_note(entry) for entry in data.get("notes", ())],
+        published=[_published(row) for row in csv.DictReader(rows)],
+    )
+
+
+def _metric(name: str, entry: Mapping[str, Any]) -> StudyMetric:
+    unit = entry["unit"]
+    shown = Shown(1, unit, entry["digits"], entry.get("exponent", False)) if "digits" in entry else SHOWN[unit]
+    return StudyMetric(
+        metric=Metric(name, entry["title"], unit, entry["definition"], shown),
+        ours=entry.get("ours"),
+        minus=entry.get("minus", 0.0),
+        factor=entry.get("factor", 1.0),
+        over=entry.get("over", "mean"),
+        scenario=entry.get("scenario"),
+        bound=entry.get("bound"),
+        absolute=entry["absolute"],
+        relative=entry.get("relative", 0.0),
+        tolerance=entry["tolerance"],
+    )
+
+
+def _table(entry: Mapping[str, Any], study: Mapping[str, Any]) -> Table:
+    changed = entry.get("metrics", {})
+    return Table(
+        number=entry["number"],
+        title=entry["title"],
+        scenarios=_scenarios(entry),
+        link=entry.get("link", "bottleneck"),
+        figure=entry.get("figure"),
+        schemes=study["schemes"] | entry.get("schemes", {}),
+        metrics={name: _metric(name, common | changed.get(name, {})) for name, common in study["metrics"].items()},
+        analysis=entry.get("analysis", {}),
+    )
+
+
+def _figure(entry: Mapping[str, Any]) -> Figure:
+    return Figure(
+        number=entry["number"],
+        title=entry["title"],
+        kind=entry["kind"],
+        columns=entry.get("columns", 2),
+        panels=tuple(_panel(entry | panel) for panel in entry["panels"]),
+        x=tuple(entry.get("x", ())),
+        x_label=entry.get("x_label", ""),
+        logarithmic=entry.get("logarithmic", False),
+        parameters=entry.get("parameters", {}),
+        varied=entry.get("varied", ""),
+    )
+
+
+def _panel(entry: Mapping[str, Any]) -> Panel:
+    return Panel(
+        title=entry["title"],
+        scenarios=tuple(entry.get("scenarios", ())),
+        link=entry.get("link", "bottleneck"),
+        schemes=tuple(entry.get("schemes", ())),
+        metric=entry.get("metric"),
+        analysis=entry.get("analysis", {}),
+    )
+
+
+def _claim(entry: Mapping[str, Any], study: Mapping[str, Any]) -> Claim:
+    schemes = tuple(entry["schemes"])
+    others = tuple(name for name in study["schemes"] if name not in schemes)
+    ends = entry.get("within")
+    return Claim(
+        section=entry["section"],
+        text=entry["text"],
+        scenarios=_scenarios(entry),
+        link=entry.get("link", "bottleneck"),
+        value=entry["value"],
+        schemes=schemes,
+        within=(ends[0], ends[1]) if ends else None,
+        below=others if entry.get("below") == "all" else tuple(entry.get("below", ())),
+        above=others if entry.get("above") == "all" else tuple(entry.get("above", ())),
+        margin=entry.get("margin", 0.0),
+        target=entry.get("target"),
+        why=entry.get("why"),
+    )
+
+
+def _scenarios(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of an entry's `scenarios` with each value of `x` in the place of {x}."""
+    return tuple(dict.fromkeys(name.format(x=x) for name in entry.get("scenarios", ()) for x in entry.get("x", ("",))))
+
+
+def _note(entry: Mapping[str, Any]) -> Note:
+    return Note(
+        cells=tuple(entry.get("cells", ())),
+        tables=tuple(entry.get("tables", ())),
+        schemes=tuple(entry.get("schemes", ())),
+        metrics=tuple(entry.get("metrics", ())),
+        why=entry["why"],
+    )
+
+
+def _published(row: Mapping[str, str]) -> Published:
+    """Return a row of the file; its unit ends in _min or _max where the paper states a limit."""
+    limit = row["unit"].rpartition("_")[2]
+    return Published(
+        row["table"], row["scheme"], row["metric"], float(row["value"]), limit if limit in ("min", "max") else None
+    )

@@ -1,0 +1,247 @@
+"""A suite: experiments scaled to one's own link, and which scheme does well there.
+
+`suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT.
+docs/rfc7928.md describes the one there is.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import ceil
+from typing import Any
+
+from aqmlab import scenario as worlds
+from aqmlab._core import InputError, Scenario
+from aqmlab.names import unknown
+from aqmlab.study.paper import studies, suites
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PACKET = 1500
+"""Bytes on the wire: what the bandwidth-delay product is counted in."""
+
+LEAST_BUFFER = 10
+"""Packets; a smaller one drops within an initial window."""
+
+TARGET = 0.020
+"""Seconds; the reference of the schemes that take the link's, at most a third of the buffer."""
+
+LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
+"""Long flows per packet of bandwidth-delay product and buffer: RFC 7928, section 8.2.1."""
+
+MOST_FLOWS = 10_000
+
+EXCESS = " - propagation"
+"""At the end of a path to a mean packet delay: less the propagation one way, which is the queueing delay."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One's own link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` instead of the RFC's bulk flows."""
+
+    rate: float
+    rtt: float
+    flows: int | None = None
+
+    @property
+    def bdp(self) -> float:
+        """The bandwidth-delay product in packets."""
+        return self.rate * self.rtt / 8 / PACKET
+
+    def buffer(self, share: float = 1.0) -> int:
+        """Return the buffer for `share` times the bandwidth-delay product, in packets."""
+        return max(LEAST_BUFFER, ceil(round(share * self.bdp, 6)))
+
+    def level(self, name: str, share: float = 1.0) -> int:
+        """Return how many long flows are mild, medium or heavy congestion at `share` times the rate; at least 1."""
+        return max(1, round(LEVELS[name] * (share * self.bdp + self.buffer(share))))
+
+    def value(self, text: str) -> str:
+        """Return the value of a scenario that `text` ("0.5 rtt") stands for."""
+        number, _, unit = text.partition(" ")
+        factor = float(number)
+        if unit == "rate":
+            return f"{factor * self.rate / 1e6:.9g} Mbit/s"
+        if unit == "rtt":
+            return f"{factor * self.rtt * 1e3:.9g} ms"
+        if unit == "bdp":
+            return f"{self.buffer(factor)} packets"
+        if unit == "bdp-bytes":
+            return f"{self.buffer(factor) * PACKET} B"
+        if unit == "target":
+            third = self.buffer(factor) * PACKET * 8 / (factor * self.rate) / 3
+            return f"{min(TARGET, third) * 1e3:.9g} ms"
+        return str(max(1, round(factor * self._flows(unit))))
+
+    def _flows(self, unit: str) -> int:
+        if unit == "mild-up":
+            return self.level("mild", 0.1)
+        more, _, less = unit.partition("-")
+        return self.level(more) - (self.level(less) if less else 0)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Equal parts of a round that is repeated from time 0 on: what they are, and how long each lasts (s)."""
+
+    names: Sequence[str]
+    each: float
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of a suite: its scenario, how that follows the link, and what is measured.
+
+    Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none.
+    """
+
+    section: str
+    scenario: str
+    title: str
+    set: Mapping[str, str | Sequence[str]]
+    flows: Sequence[str]
+    delay: str
+    goodput: str
+    classes: Sequence[str]
+    measures: Mapping[str, str]
+    """Paths into the result, or two of them divided, by title."""
+
+    phases: Phases | None
+
+    @property
+    def name(self) -> str:
+        """Section and title."""
+        return f"{self.section} {self.title}"
+
+    def changes(self, link: Link) -> dict[str, str]:
+        """Return what of the scenario is set for a link, with quantities as text."""
+        given = worlds.load(self.scenario)
+        usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in LINK_KEYS.items()}
+        usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
+        asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
+        scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set)).items()}
+        return scaled | {path: str(link.flows) for path in self.flows if link.flows}
+
+    def world(self, link: Link) -> Scenario:
+        """Return the scenario at a link."""
+        return worlds.load(self.scenario, self.changes(link))
+
+    def paths(self, world: Scenario) -> dict[str, str]:
+        """Return where each measure is found in a result, by its title."""
+        delay, goodput = _place(self.delay), _place(self.goodput)
+        found = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{world.links[0]}.drop_ratio"}
+        found |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
+        found["Jitter"] = f"{delay}.packet_delay_std"
+        for name, (queueing, received) in self.graphs.items():
+            found[queueing] = f"{_place(name)}.packet_delay_mean{EXCESS}"
+            found[received] = f"{_place(name)}.goodput"
+        return found | dict(self.measures)
+
+    @property
+    def graphs(self) -> dict[str, tuple[str, str]]:
+        """Return delay and goodput of the trade-off graphs by class, "" for all flows: RFC 7928, section 2.7."""
+        if not self.classes:
+            return {"": ("Queueing delay", "Goodput")}
+        return {name: (f"Queueing delay of {name}", f"Goodput of {name}") for name in self.classes}
+
+
+LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
+"""What each link of a scenario has from one's own link."""
+
+
+def _place(group: str) -> str:
+    return f"flows.{group}" if group else "total"
+
+
+def _scaled(value: str | Sequence[str], link: Link) -> str:
+    return link.value(value) if isinstance(value, str) else json.dumps([link.value(each) for each in value])
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Experiments as data, and the link of its base case."""
+
+    name: str
+    title: str
+    source: str
+    base: Mapping[str, str]
+    experiments: Sequence[Experiment]
+
+    def link(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> Link:
+        """Return the link that these quantities ("20 Mbit/s", "50 ms") describe; what is None is the base case's."""
+        if flows is not None and not 1 <= flows <= MOST_FLOWS:
+            raise InputError(f"flows: {flows}: out of range; 1 to {MOST_FLOWS}")
+        return Link(
+            _given("rate", self.base["rate"] if rate is None else rate),
+            _given("rtt", self.base["rtt"] if rtt is None else rtt),
+            flows,
+        )
+
+
+@cache
+def load_suite(name: str) -> Suite:
+    """Return a suite by name; InputError with what to use instead if there is none."""
+    if name in studies():
+        raise InputError(
+            f"study: {name} is a paper; expected a suite: {', '.join(suites())}; or: aqmlab reproduce {name}"
+        )
+    if name not in suites():
+        raise unknown("study", "no suite of experiments", name, suites())
+    data = tomllib.loads((files("aqmlab.study") / "suites" / f"{name}.toml").read_text(encoding="utf-8"))
+    return Suite(
+        name, data["title"], data["source"], data["base"], [_experiment(entry) for entry in data["experiments"]]
+    )
+
+
+def _experiment(entry: Mapping[str, Any]) -> Experiment:
+    return Experiment(
+        section=entry["section"],
+        scenario=entry["scenario"],
+        title=entry["title"],
+        set=entry.get("set", {}),
+        flows=entry.get("flows", ()),
+        delay=entry.get("delay", ""),
+        goodput=entry.get("goodput", ""),
+        classes=entry.get("classes", ()),
+        measures=entry.get("measures", {}),
+        phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
+    )
+
+
+UNITS = {"bit/s": 0, "kbit/s": 3, "Mbit/s": 6, "Gbit/s": 9, "s": 0, "ms": -3, "us": -6, "ns": -9}
+"""Powers of ten of a quantity as the engine writes it."""
+
+BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
+
+PLACES = {"rate": "links.bottleneck.rate", "rtt": "flows.bulk.rtt"}
+"""Where a scenario has such a quantity."""
+
+
+def _given(field: str, text: str) -> float:
+    """Return a quantity in SI units, as read by the engine."""
+    place, roomy = PLACES[field], {"links.bottleneck.buffer": "9 packets", "links.bottleneck.target": "1 packets"}
+    try:
+        world = worlds.load("rfc7928/5.1.1-newreno", {**roomy, place: text})
+    except InputError as error:
+        raise InputError(str(error).replace(place, field)) from error
+    resolved = json.loads(world.resolved_json())
+    read = resolved["links"][0]["rate"] if field == "rate" else resolved["flows"][0]["rtt"]
+    least, most, range_ = BOUNDS[field]
+    if not isinstance(read, str) or read.partition(" ")[2] not in UNITS:
+        raise InputError(f"{field}: {text}: expected one {field}, {range_}")
+    value = quantity(read)
+    if not least <= value <= most:
+        raise InputError(f"{field}: {text}: out of range; {range_}")
+    return value
+
+
+def quantity(text: str) -> float:
+    """Return in SI units a quantity that the engine has written, such as "20 Mbit/s"."""
+    number, _, unit = text.partition(" ")
+    return float(f"{number}e{UNITS[unit]}")

@@ -1,0 +1,242 @@
+"""What a suite says about schemes at one link: values, which are the best, ranks."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from aqmlab import own
+from aqmlab._core import InputError, Scenario
+from aqmlab.runs.batch import Failure, Progress, Task, run_many
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.experiments import MOST_SEEDS, check_schemes
+from aqmlab.runs.metrics import MILLISECONDS, PERCENT, Shown
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.statistics import Ranking, Summary, paired, rank, summarise
+from aqmlab.study.measured import value
+from aqmlab.study.suite import EXCESS, Experiment, Link, Suite, load_suite, quantity
+
+RATE = Shown(1e-6, "Mbit/s", 2)
+PLAIN = Shown(1, "", 3)
+SHOWN = {
+    "goodput": RATE,
+    "bitrate_mean": RATE,
+    "drop_ratio": PERCENT,
+    "mark_ratio": PERCENT,
+    "retransmits": PERCENT,
+    "jain": PLAIN,
+    "stall_time": Shown(1, "s", 1),
+}
+"""How a measure is read, by the last part of its path; all others are times."""
+
+GOODPUT, DELAY = "Goodput", "Delay p95"
+"""The two measures that schemes are ranked by."""
+
+NO_BASE = "RFC 7928, section 8.2.6, asks for a comparison with DropTail where the capacity changes; add it to --aqms."
+
+MARGIN = 0.01
+"""A mean this close to the best, as a share of it, is as good, whatever the seeds say."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One experiment at one's own link: its scenario, the measures by title, and the runs."""
+
+    experiment: Experiment
+    world: Scenario
+    measures: Mapping[str, str]
+    comparison: Comparison
+
+    def values(self, spec: str, measure: str) -> dict[int, float]:
+        """Return a measure by seed, of the runs that have it."""
+        runs = {seed: run for (name, seed), run in self.comparison.runs.items() if name == spec}
+        path = self.measures[measure]
+        read = {seed: self._value(run, path) for seed, run in runs.items()}
+        return {seed: found for seed, found in read.items() if found is not None}
+
+    def _value(self, run: RunResult, path: str) -> float | None:
+        if path.endswith(EXCESS):
+            return queueing_delay(run, self._propagation, path.split(".")[1] if path.startswith("flows.") else None)
+        path, _, by = path.partition(" / ")
+        above, below = value(run, "", path), value(run, "", by) if by else 1.0
+        return above / below if above is not None and below else None
+
+    @cached_property
+    def _propagation(self) -> dict[str, float]:
+        """The propagation one way of each group of flows (s): every flow of a group has the same."""
+        return {flows["name"]: quantity(flows["rtt"]) / 2 for flows in json.loads(self.world.resolved_json())["flows"]}
+
+    def summary(self, spec: str, measure: str) -> Summary | None:
+        """Return mean and 95 % interval over the seeds, None if no run has the measure."""
+        found = self.values(spec, measure)
+        return summarise(list(found.values())) if found else None
+
+    def shown(self, measure: str) -> Shown:
+        """Return how a measure is read."""
+        path, _, by = self.measures[measure].partition(" / ")
+        last = path.rpartition(".")[2]
+        return PLAIN if by and last != "retransmits" else SHOWN.get(last, MILLISECONDS)
+
+    @cached_property
+    def best(self) -> dict[str, tuple[str, ...]]:
+        """Return the schemes that are best, or as good as the best, by goodput and by delay."""
+        return {measure: self._best(measure) for measure in (GOODPUT, DELAY)}
+
+    def _best(self, measure: str) -> tuple[str, ...]:
+        means = {spec: summary.mean for spec in self.comparison.schemes if (summary := self.summary(spec, measure))}
+        if not means:
+            return ()
+        leader = (max if measure == GOODPUT else min)(means, key=means.__getitem__)
+        return tuple(spec for spec in means if self._as_good(spec, leader, measure))
+
+    def _as_good(self, spec: str, leader: str, measure: str) -> bool:
+        ours, theirs = self.values(spec, measure), self.values(leader, measure)
+        seeds = sorted(ours.keys() & theirs.keys())
+        if not seeds:
+            return False
+        difference = paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]).difference
+        best = sum(theirs[seed] for seed in seeds) / len(seeds)
+        return abs(difference.mean) <= max(MARGIN * abs(best), difference.half_width or 0.0)
+
+
+def queueing_delay(run: RunResult, propagation: Mapping[str, float], group: str | None = None) -> float | None:
+    """Return the mean packet delay (s) in excess of the propagation one way, of a group or of all packets received.
+
+    RFC 7928, section 2.7. Time to transmit is in it. None if no packet was received.
+    """
+    of = {group: run.flows[group]} if group else run.flows
+    excess = {
+        name: flows.received * (flows.packet_delay_mean - propagation[name])
+        for name, flows in of.items()
+        if flows.packet_delay_mean is not None
+    }
+    packets = sum(of[name].received for name in excess)
+    return sum(excess.values()) / packets if packets else None
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """Schemes in every experiment of a suite at one link."""
+
+    suite: Suite
+    link: Link
+    schemes: tuple[str, ...]
+    seeds: int
+    trials: Sequence[Trial]
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The runs that failed."""
+        return [failure for trial in self.trials for failure in trial.comparison.failures]
+
+    def wins(self, spec: str, measure: str) -> int:
+        """Return in how many experiments a scheme is best or as good as the best."""
+        return sum(spec in trial.best[measure] for trial in self.trials)
+
+    def ranking(self, measure: str) -> Ranking | None:
+        """Rank the schemes over the experiments in which all have the measure; None for fewer than three schemes."""
+        rows = [[trial.summary(spec, measure) for spec in self.schemes] for trial in self.trials]
+        whole = [[summary.mean for summary in row if summary] for row in rows if all(row)]
+        columns = {spec: [row[i] for row in whole] for i, spec in enumerate(self.schemes)}
+        return rank(columns, higher_is_better=measure == GOODPUT)
+
+    @property
+    def caveats(self) -> list[str]:
+        """Return what must be read before a scheme is chosen."""
+        few = "One seed has no interval: a difference may be chance; give --seeds 5."
+        wide = f"{self.seeds} seeds give wide intervals, and many schemes look as good as the best; give --seeds 5."
+        seeds = [few] if self.seeds == 1 else [wide] if self.seeds < 4 else []
+        base = [] if any(spec.partition(":")[0] == "droptail" for spec in self.schemes) else [NO_BASE]
+        return [
+            *seeds,
+            *base,
+            "Read D and G together: a scheme may keep the delay low by leaving the link idle.",
+            "Ranks weigh all experiments alike; yours are those that resemble your traffic.",
+            "Experiments of one section resemble each other, which makes the test of the ranks too sure.",
+            "Schemes have their default parameters unless others are given; a lower target trades goodput for delay.",
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON has it."""
+        return {
+            "schema": 1,
+            "study": self.suite.name,
+            "rate": self.link.rate,
+            "rtt": self.link.rtt,
+            "flows": self.link.flows,
+            "seeds": self.seeds,
+            "aqms": list(self.schemes),
+            "experiments": [self._entry(trial) for trial in self.trials],
+            "ranking": {name: _ranks(self.ranking(name)) for name in (GOODPUT, DELAY)},
+            "caveats": self.caveats,
+            "failures": [str(failure) for failure in self.failures],
+        }
+
+    def _entry(self, trial: Trial) -> dict[str, Any]:
+        return {
+            "section": trial.experiment.section,
+            "title": trial.experiment.title,
+            "scenario": trial.experiment.scenario,
+            "set": trial.experiment.changes(self.link),
+            "measures": [
+                {"measure": name, "path": path, "aqm": spec, **_numbers(trial.summary(spec, name))}
+                for name, path in trial.measures.items()
+                for spec in self.schemes
+            ],
+            "best": {name: list(trial.best[name]) for name in (GOODPUT, DELAY)},
+        }
+
+
+def _numbers(summary: Summary | None) -> dict[str, Any]:
+    if summary is None:
+        return {"mean": None, "interval": None, "n": 0}
+    return {"mean": summary.mean, "interval": summary.interval, "n": summary.n}
+
+
+def _ranks(ranking: Ranking | None) -> dict[str, Any] | None:
+    if ranking is None:
+        return None
+    return {
+        "ranks": dict(ranking.ranks),
+        "experiments": ranking.blocks,
+        "p": ranking.p,
+        "critical_difference": ranking.critical,
+    }
+
+
+def compare_suite(
+    name: str,
+    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    flows: int | None = None,
+    seeds: int = 1,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> SuiteResult:
+    """Simulate every experiment of a suite at a link under each of `aqms` (see `own.select`), seeds 1 to `seeds`.
+
+    `rate` ("20 Mbit/s") and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base
+    case; `flows` is the number of long flows where the RFC has a few. Raises InputError for bad input, before
+    anything runs.
+    """
+    suite = load_suite(name)
+    link, specs = suite.link(rate, rtt, flows), own.select(aqms)
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
+    placed = [(experiment, experiment.world(link)) for experiment in suite.experiments]
+    for _, world in placed:
+        check_schemes(world, specs)
+    tasks = [Task(world, spec, seed) for _, world in placed for spec in specs for seed in range(1, seeds + 1)]
+    started = time.perf_counter()
+    outcomes = iter(run_many(tasks, jobs, progress))
+    cells = [tuple(next(outcomes) for _ in range(len(specs) * seeds)) for _ in placed]
+    wall = time.perf_counter() - started
+    trials = [
+        Trial(experiment, world, experiment.paths(world), Comparison(world, specs, seeds, cell, wall))
+        for (experiment, world), cell in zip(placed, cells, strict=True)
+    ]
+    return SuiteResult(suite, link, specs, seeds, trials)

@@ -1,4 +1,4 @@
-"""Schemes and TCP constants: what Rust declares, parsed once, and how a list of schemes is written."""
+"""Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aqmlab._core import InputError, catalogue_json, scheme_json, tcp_json
+from aqmlab._core import InputError, catalogue_json, laws_json, scheme_json, tcp_json
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,19 @@ class Scheme:
         return known + [("Contract", f"not kept: {each.clause}; {each.why}") for each in self.exceptions]
 
 
+@dataclass(frozen=True)
+class Law:
+    """One congestion-control law as it declares itself; `page` is Markdown."""
+
+    name: str
+    title: str
+    year: int
+    source: str
+    summary: str
+    page: str
+    parameters: tuple[Parameter, ...]
+
+
 @cache
 def schemes() -> tuple[Scheme, ...]:
     """Return every published scheme, in the order of the catalogue."""
@@ -112,6 +125,15 @@ def schemes() -> tuple[Scheme, ...]:
 def with_law() -> tuple[str, ...]:
     """Return the names of the schemes that have a linear law, in alphabetical order."""
     return tuple(sorted(scheme.name for scheme in schemes() if scheme.has_law))
+
+
+@cache
+def laws() -> tuple[Law, ...]:
+    """Return every congestion-control law that a scenario can name, under `tcp` of its flows."""
+    return tuple(
+        Law(**entry | {"parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"])})
+        for entry in json.loads(laws_json())
+    )
 
 
 @cache

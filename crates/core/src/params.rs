@@ -93,6 +93,21 @@ pub fn read_in_range<Q: Quantity>(text: &str, range: Option<(&str, &str)>) -> Re
     Ok(value)
 }
 
+/// Parameters being set: name and text.
+pub type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
+/// Splits `NAME[:k=v,...]`, as schemes and laws are chosen, into the name and its pairs.
+pub fn split_choice(text: &str) -> Result<(&str, Pairs<'_>), String> {
+    let (name, params) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.trim();
+    let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim(), value.trim())),
+        None => Err(format!("\"{}\" is not a parameter; write {}:name=value,...", clip(pair), clip(name))),
+    });
+    Ok((name, pairs.collect::<Result<_, _>>()?))
+}
+
 /// Declares a set of parameters.
 ///
 /// ```

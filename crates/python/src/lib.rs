@@ -346,15 +346,34 @@ fn scheme_json(name: &str) -> PyResult<String> {
     Ok(describe(&entry).to_string())
 }
 
-fn describe(entry: &Entry) -> serde_json::Value {
-    let info = entry.info;
+/// Every congestion-control law with its page and parameters, as JSON.
+#[pyfunction]
+fn laws_json() -> String {
+    let laws = aqmlab_tcp::cc::entries().into_iter().map(|law| {
+        let (info, (summary, page)) = (law.info, page(law.page));
+        json!({
+            "name": info.name, "title": info.title, "year": info.year, "source": info.source,
+            "summary": summary, "page": page,
+            "parameters": (law.params)().iter().map(parameter).collect::<Vec<_>>(),
+        })
+    });
+    serde_json::Value::from(laws.collect::<Vec<_>>()).to_string()
+}
+
+/// The first line of a doc comment, and the rest.
+fn page(doc: &str) -> (String, String) {
     // Doc comments carry one leading space on every line.
-    let page: Vec<&str> = entry.page.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    let (summary, body) = page.split_first().unwrap_or((&"", &[]));
+    let lines: Vec<&str> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let (summary, body) = lines.split_first().unwrap_or((&"", &[]));
+    (summary.to_string(), body.join("\n").trim().to_string())
+}
+
+fn describe(entry: &Entry) -> serde_json::Value {
+    let (info, (summary, page)) = (entry.info, page(entry.page));
     json!({
         "name": info.name, "title": info.title, "family": info.family, "year": info.year, "source": info.source,
         "confidence": info.confidence, "papers": info.papers,
-        "summary": summary, "page": body.join("\n").trim(),
+        "summary": summary, "page": page,
         "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
         "observables": entry.observables.iter()
             .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
@@ -462,6 +481,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_json, m)?)?;
+    m.add_function(wrap_pyfunction!(laws_json, m)?)?;
     m.add_function(wrap_pyfunction!(tcp_json, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;

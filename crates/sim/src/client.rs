@@ -104,6 +104,16 @@ impl Client {
         self.unless_stopped(next)
     }
 
+    /// The connection of a transfer could not be opened: when to ask again. A session goes on without the object; a player
+    /// asks for the segment again.
+    pub fn transfer_failed(&mut self, now: Time) -> Option<Time> {
+        let next = match &mut self.asks {
+            Asks::Pages(session) => session.transfer_ended(now),
+            Asks::Video(_) => Some(now),
+        };
+        self.unless_stopped(next)
+    }
+
     /// The player, if it is one.
     pub fn player(&self) -> Option<&Player> {
         if let Asks::Video(player) = &self.asks { Some(player) } else { None }

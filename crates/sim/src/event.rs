@@ -48,6 +48,7 @@ pub const AT_SENDER: u8 = u8::MAX;
 /// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
 /// | 70-113   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
 /// | 114      |                              | ECE                                         |
+/// | 115      |                              | a count of marks is in place of a block     |
 /// | 116-127  | hash of the flow's ports     | hash of the flow's ports                    |
 ///
 /// The offset of a block is its first segment's distance from the next one expected.
@@ -120,6 +121,7 @@ const EPOCH: u32 = 24;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
 const ECE: u32 = 50;
+const COUNTS: u32 = 51;
 const PORTS: u32 = 52;
 // Where things are in an ACK's `body` as a whole.
 const OFFSET_BITS: u32 = 19;
@@ -174,6 +176,19 @@ impl Packet {
         self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
     }
 
+    /// An ACK takes a count of marks along, in the place of the third block, or of the second if it takes a delay.
+    pub fn set_marks(&mut self, marks: u32) {
+        let shift = self.count_place() as u32 * BLOCK_BITS;
+        let others = self.bits() & !(u128::from(u32::MAX) << shift | 7 << (shift + u32::BITS));
+        self.set_bits(others | u128::from(marks) << shift);
+        self.body[1] |= 1 << COUNTS;
+    }
+
+    /// Which block a count of marks takes the place of.
+    fn count_place(&self) -> usize {
+        if self.kind == Kind::TimedAck { 1 } else { 2 }
+    }
+
     /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
     #[inline]
     pub fn epoch(&self) -> u8 {
@@ -196,10 +211,11 @@ impl Packet {
     #[inline]
     pub fn ack(&self) -> Ack {
         let mut ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
-        let is_timed = self.kind == Kind::TimedAck;
-        if self.body[0] != 0 || is_timed {
+        let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
+        if self.body[0] != 0 || is_timed || counts {
             let bits = self.bits();
-            for (i, shift) in [0, BLOCK_BITS, 2 * BLOCK_BITS].into_iter().enumerate().take(3 - usize::from(is_timed)) {
+            let blocks = 3 - usize::from(is_timed) - usize::from(counts);
+            for (i, shift) in [0, BLOCK_BITS, 2 * BLOCK_BITS].into_iter().enumerate().take(blocks) {
                 let (offset, length) = (bits >> shift, bits >> (shift + OFFSET_BITS));
                 let start = ack.next.wrapping_add(offset as u32 & ((1 << OFFSET_BITS) - 1));
                 (ack.sack.starts[i], ack.sack.lens[i]) =
@@ -207,6 +223,9 @@ impl Packet {
             }
             if is_timed {
                 ack.delay = Span((bits >> DELAY) as u64 & ((1 << DELAY_BITS) - 1));
+            }
+            if counts {
+                ack.ce = (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32;
             }
         }
         ack
@@ -311,7 +330,7 @@ mod tests {
         let near = Sack { starts: [NEXT + 1, 0, 0], lens: [1, 0, 0] };
         for (sack, kept) in [(THREE, THREE), (two, two), (far, near), Default::default()] {
             for ece in [false, true] {
-                let ack = Ack { next: NEXT, ece, sack, delay: Span::ZERO };
+                let ack = Ack { next: NEXT, ece, sack, ..Ack::default() };
                 let packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
                 assert_eq!(packet.ack(), Ack { sack: kept, ..ack });
                 assert_eq!((packet.epoch(), packet.hop, packet.flow), (3, AT_SENDER, 9));
@@ -337,6 +356,27 @@ mod tests {
                 assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
                 assert_eq!((packet.epoch(), packet.class()), (3, 6));
             }
+        }
+    }
+
+    #[test]
+    fn a_count_of_marks_takes_the_place_of_the_last_block_that_is_left() {
+        let [two, one] = [2, 1].map(|blocks| {
+            let mut sack = THREE;
+            sack.starts[blocks..].fill(0);
+            sack.lens[blocks..].fill(0);
+            sack
+        });
+        for (sack, two, one) in [(THREE, two, one), Default::default()] {
+            let ack = Ack { next: NEXT, ece: true, ce: Ack::CE_MASK, sack, delay: Span::from_millis(123) };
+            let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+            packet.set_marks(ack.ce);
+            assert_eq!(packet.ack(), Ack { sack: two, delay: Span::ZERO, ..ack });
+            let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+            packet.set_delay(ack.delay);
+            packet.set_marks(ack.ce);
+            assert_eq!(packet.ack(), Ack { sack: one, ..ack });
+            assert_eq!((packet.epoch(), packet.class(), packet.flow_hash()), (3, 6, !0x1abc));
         }
     }
 

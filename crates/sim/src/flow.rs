@@ -7,7 +7,7 @@ use crate::route::Route;
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, CongestionControl, Network, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Ack, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
 use std::ops::Range;
 
 /// Hot state of one flow.
@@ -58,7 +58,8 @@ pub struct Path<'a> {
 #[derive(Clone)]
 pub struct Group {
     pub tcp: TcpParams,
-    pub variant: Variant,
+    variant: Variant,
+    control: Control,
     pub is_udp: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
     pub keeps_connection: bool,
@@ -69,6 +70,8 @@ pub struct Group {
     announces_rtt: bool,
     /// ACKs carry the one-way delay of the segment that caused them.
     measures_delay: bool,
+    /// ACKs carry the number of marked segments received.
+    counts_marks: bool,
     data_size: u16,
     syn_size: u16,
     ack_size: u16,
@@ -85,12 +88,14 @@ impl Group {
         Self {
             tcp: spec.tcp,
             variant: spec.variant,
+            control: spec.control.clone(),
             is_udp: spec.traffic.is_udp(),
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
             class: spec.class,
             announces_rtt: spec.rtt_notification,
-            measures_delay: spec.tcp.congestion_control == CongestionControl::Ledbat,
+            measures_delay: spec.control.needs().delay,
+            counts_marks: spec.control.needs().feedback == EcnFeedback::Counter,
             data_size,
             syn_size,
             ack_size: spec.tcp.ack.0 as u16,
@@ -101,7 +106,12 @@ impl Group {
 
     /// A sender of this group at rest; `phase` is its host's boot time within a tick of its clock.
     pub fn sender(&self, phase: Span) -> Sender {
-        Sender::new(self.variant, &self.tcp, self.ecn.is_capable(), phase)
+        Sender::new(self.variant, &self.tcp, &self.control, self.ecn.is_capable(), phase)
+    }
+
+    /// A receiver of this group before the first segment.
+    pub fn receiver(&self) -> Receiver {
+        Receiver::new(self.variant == Variant::Sack, self.control.needs().feedback)
     }
 }
 
@@ -183,7 +193,8 @@ impl Flow {
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if tcp.delayed_ack {
-            self.send_due_ack(packet.flow, received, &mut path);
+            let due = self.receiver.take_before(ecn == Ecn::Ce, received);
+            self.send_due_ack(packet.flow, due, &mut path);
         }
         let before = self.receiver.in_order();
         let ack = self.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, tcp);
@@ -199,10 +210,10 @@ impl Flow {
         }
     }
 
-    /// Sends the delayed ACK that is due at or before `now`, if one is.
+    /// Sends a delayed ACK, if there is one, at its time.
     #[cold]
-    pub fn send_due_ack(&mut self, index: u32, now: Time, path: &mut Path) {
-        if let Some((due, ack)) = self.receiver.take_due(now) {
+    pub fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path) {
+        if let Some((due, ack)) = due {
             self.send_ack(index, &ack, Span::ZERO, due, path);
         }
     }
@@ -213,6 +224,9 @@ impl Flow {
         let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, route.first_back(), ack);
         if group.measures_delay {
             packet.set_delay(delay);
+        }
+        if group.counts_marks {
+            packet.set_marks(ack.ce);
         }
         path.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
     }
@@ -288,7 +302,7 @@ mod tests {
             let group = Group::new(&scenario.flows[0]);
             let mut routes = crate::route::Routes::new(&scenario.links);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let mut flow = Flow::new(group.sender(Span::ZERO), Receiver::new(false), route, 0, Flow::NO_CONNECTION, 0);
+            let mut flow = Flow::new(group.sender(Span::ZERO), group.receiver(), route, 0, Flow::NO_CONNECTION, 0);
             let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);
             let (sender, mut access) = flow.at_sender(0, &group, route, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);

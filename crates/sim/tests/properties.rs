@@ -61,9 +61,9 @@ fn tcp() -> impl Strategy<Value = String> {
     let variant = prop_oneof!["reno", "newreno", "sack"];
     let control = prop_oneof![
         2 => prop_oneof!["ns2", "rfc"].prop_map(|profile| format!("profile = \"{profile}\"")),
-        1 => Just("congestion_control = \"cubic\"".to_string()),
+        1 => (2u32..10).prop_map(|tenths| format!("congestion_control = \"cubic:beta=0.{tenths}\"")),
         1 => (1u32..200, 1u32..20)
-            .prop_map(|(ms, gain)| format!("congestion_control = \"ledbat\", target = \"{ms} ms\", gain = {gain}")),
+            .prop_map(|(ms, gain)| format!("congestion_control = \"ledbat:target={ms} ms,gain={gain}\"")),
     ];
     let back = prop_oneof![
         2 => Just(Vec::new()),

@@ -38,6 +38,7 @@ class Kind(str, Enum):
     """What `list` lists."""
 
     aqms = "aqms"
+    tcps = "tcps"
     scenarios = "scenarios"
     studies = "studies"
 
@@ -91,10 +92,10 @@ def _options(
 
 @app.command("list", epilog="Example: aqmlab list aqms")
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="aqms, scenarios or studies.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios or studies.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List schemes, scenarios and studies."""
+    """List schemes, congestion-control laws, scenarios and studies."""
     kinds = [kind] if kind else list(Kind)
     if as_json:
         found = {each.value: _entries(each) for each in kinds}
@@ -105,6 +106,8 @@ def list_(
     for each in kinds:
         if each is Kind.aqms:
             shown = terminal.schemes(catalogue.schemes())
+        elif each is Kind.tcps:
+            shown = terminal.names("Tcps", [(law.name, f"{law.summary} ({law.source})") for law in catalogue.laws()])
         else:
             rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
             shown = terminal.names(each.value.capitalize(), rows)
@@ -114,6 +117,8 @@ def list_(
 def _entries(kind: Kind) -> list[dict[str, Any]]:
     if kind is Kind.aqms:
         return [asdict(scheme) for scheme in catalogue.schemes()]
+    if kind is Kind.tcps:
+        return [asdict(law) for law in catalogue.laws()]
     if kind is Kind.scenarios:
         return [{"name": name, "title": worlds.load(name).title} for name in worlds.scenarios()]
     known = [study.load_study(name) for name in study.studies()] + [suite.load_suite(name) for name in study.suites()]
@@ -122,14 +127,19 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
 
 @app.command(epilog="Example: aqmlab show pi")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file), a study, or tcp.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A scheme, a law, a scenario (name or file), a study, or tcp.")
+    ],
 ) -> None:
-    """Show a scheme, a scenario, a study, or the constants of TCP."""
+    """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
     from aqmlab.present import terminal
 
     known = [scheme.name for scheme in catalogue.schemes()]
+    laws = {law.name: law for law in catalogue.laws()}
     if name in known:
         terminal.scheme_page(catalogue.find(name))
+    elif name in laws:
+        terminal.law_page(laws[name])
     elif name == "tcp":
         terminal.tcp_page()
     elif name in study.studies():
@@ -141,8 +151,8 @@ def show(
     elif name in worlds.scenarios() or name.endswith(".toml") or Path(name).exists():
         terminal.scenario_page(worlds.load(name), worlds.read(name)[1])
     else:
-        choices = [*known, "tcp", *study.studies(), *study.suites(), *worlds.scenarios()]
-        raise unknown("name", "no scheme, scenario or study", name, choices)
+        choices = [*known, *laws, "tcp", *study.studies(), *study.suites(), *worlds.scenarios()]
+        raise unknown("name", "no scheme, law, scenario or study", name, choices)
 
 
 @app.command(epilog="Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")

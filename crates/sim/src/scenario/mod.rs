@@ -16,9 +16,9 @@ pub use law::Law;
 pub use read::parse;
 
 use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
-use aqmlab_core::params::Values;
+use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
-use aqmlab_tcp::{Profile, TcpParams, Variant};
+use aqmlab_tcp::{Control, Profile, TcpParams, Variant};
 
 /// One world to simulate: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
@@ -123,6 +123,8 @@ pub struct FlowSpec {
     pub variant: Variant,
     /// TCP constants.
     pub tcp: TcpParams,
+    /// Congestion control, with its parameters.
+    pub control: Control,
 }
 
 /// What a group of flows sends.
@@ -234,16 +236,9 @@ pub struct AqmChoice {
 impl AqmChoice {
     /// Reads `NAME[:k=v,...]`; the scheme must exist.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, params) = text.split_once(':').unwrap_or((text, ""));
-        let name = name.trim();
+        let (name, params) = split_choice(text)?;
         aqmlab_aqm::entry(name)?;
-        let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());
-        let params = pairs
-            .map(|pair| match pair.split_once('=') {
-                Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
-                None => Err(format!("\"{pair}\" is not a parameter; write {name}:name=value,...")),
-            })
-            .collect::<Result<_, _>>()?;
+        let params = params.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         Ok(Self { name: name.to_string(), params })
     }
 }

@@ -85,7 +85,8 @@ impl FlowSpec {
         if self.traffic.is_udp() {
             return Map::new();
         }
-        let mut tcp = vec![("variant", self.variant.text()), ("profile", self.profile.text())];
+        let control = ("congestion_control", self.control.text());
+        let mut tcp = vec![("variant", self.variant.text()), ("profile", self.profile.text()), control];
         tcp.extend(self.tcp.values());
         let pairs = [
             ("ack_path", json!(self.ack_path)),

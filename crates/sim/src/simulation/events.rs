@@ -85,7 +85,8 @@ impl Simulation {
     pub(super) fn delayed_ack(&mut self, index: u32, now: Time) {
         let flow = &mut self.flows[index as usize];
         let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
-        flow.send_due_ack(index, now, &mut Path { group, route, calendar: &mut self.calendar });
+        let due = flow.receiver.take_due(now);
+        flow.send_due_ack(index, due, &mut Path { group, route, calendar: &mut self.calendar });
     }
 
     #[inline]
@@ -251,7 +252,24 @@ impl Simulation {
             self.arm(index);
         } else {
             self.at_sender(index, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
+            if self.flows[index as usize].sender.has_failed() {
+                self.fail_transfer(index);
+            }
         }
+    }
+
+    /// A connection could not be opened: its transfer has not been completed, and its client goes on.
+    #[cold]
+    fn fail_transfer(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let Some(connection) = self.connections.get_mut(flow.connection as usize) else { return };
+        let client = &mut self.clients[connection.client as usize];
+        self.group_meters[flow.group as usize].ended.add(&flow.sender);
+        flow.restart(self.groups[flow.group as usize].sender(client.peer.phase));
+        connection.ended_at = self.now;
+        client.idle.push(index);
+        let (client, next) = (connection.client, client.transfer_failed(self.now));
+        self.schedule_request(client, next);
     }
 
     pub(super) fn sample(&mut self) {

@@ -15,7 +15,6 @@ use crate::scenario::{AqmChoice, Batch, FlowSpec, LinkSpec, Scenario};
 use crate::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Observable};
 use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_tcp::{Receiver, Variant};
 use std::sync::Arc;
 
 /// One flow, source or client of a group.
@@ -209,9 +208,8 @@ impl Simulation {
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
         let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
-        let receiver = Receiver::new(of.variant == Variant::Sack);
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), receiver, route, group as u16, connection, tuple));
+        self.flows.push(Flow::new(of.sender(phase), of.receiver(), route, group as u16, connection, tuple));
         self.flows.len() as u32 - 1
     }
 

@@ -217,7 +217,7 @@ fn flooded(flows: &str) -> FlowResult {
     let text = text(link, &format!("{flood}{flows}"));
     let scenario =
         parse(&text, "flooded", &[("duration".into(), "300 s".into()), ("warmup".into(), "0 s".into())]).unwrap();
-    let result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
     result.flows[1].1.clone()
 }
 

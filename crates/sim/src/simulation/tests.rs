@@ -2,7 +2,8 @@ use super::*;
 use crate::event::{Label, Packet};
 use crate::scenario;
 use crate::trace::{Columns, Record, Trace};
-use aqmlab_aqm::{Happening, disciplines};
+use aqmlab_aqm::Happening;
+use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_core::Span;
 use std::collections::BTreeMap;
 
@@ -337,7 +338,7 @@ fn a_trace_by_hand() {
         (Happening::Dequeued, 1, 2.0, 4.0),
         (Happening::Refused("overflow"), 2, 5.0, 5.0),
     ];
-    let events = events.map(|(happening, number, since, time)| disciplines::Event {
+    let events = events.map(|(happening, number, since, time)| TraceEvent {
         happening,
         packet: packet(number),
         since: at(since),

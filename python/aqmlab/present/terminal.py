@@ -17,7 +17,7 @@ from rich.text import Text
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
-from aqmlab.catalogue import Scheme
+from aqmlab.catalogue import Law, Parameter, Scheme
 from aqmlab.runs import findings
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress as OnDone
@@ -375,23 +375,32 @@ def scheme_page(scheme: Scheme) -> None:
     out.print(Text(f"{scheme.title} ({scheme.name}), {scheme.family}, {scheme.year}", style="bold"))
     out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}\n"))
     out.print(Markdown(scheme.page))
-    table = plain_table("Parameters")
-    for head in ("Name", "Default", "Unit", "Range", "Meaning", "Source"):
-        table.add_column(head)
-    for parameter in scheme.parameters:
-        table.add_row(
-            parameter.name,
-            parameter.default,
-            parameter.unit,
-            parameter.legal,
-            parameter.doc,
-            parameter.source,
-        )
-    out.print(table if scheme.parameters else "No parameters.")
+    out.print(_parameters(scheme.parameters))
     if scheme.observables:
         shown = names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables])
         out.print(shown)
+    out.print(names("Known of it", scheme.facts()))
     out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
+
+
+def law_page(law: Law) -> None:
+    """Print the page of a congestion-control law: idea, equations and parameters."""
+    out = console()
+    out.print(Text(f"{law.title} ({law.name}), {law.year}", style="bold"))
+    out.print(Text(f"{law.summary}\nSource: {law.source}\n"))
+    out.print(Markdown(law.page))
+    out.print(_parameters(law.parameters))
+
+
+def _parameters(declared: Sequence[Parameter]) -> Table | str:
+    if not declared:
+        return "No parameters."
+    table = plain_table("Parameters")
+    for head in ("Name", "Default", "Unit", "Range", "Meaning", "Source"):
+        table.add_column(head)
+    for item in declared:
+        table.add_row(item.name, item.default, item.unit, item.legal, item.doc, item.source)
+    return table
 
 
 def tcp_page() -> None:

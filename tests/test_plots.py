@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aqmlab.present.plots import envelope, seconds_mean
+from aqmlab.present.plots.data import envelope, seconds_mean
 
 
 def test_envelope_keeps_the_extremes_in_order() -> None:

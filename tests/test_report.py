@@ -6,7 +6,8 @@ import re
 import pytest
 
 import aqmlab
-from aqmlab.present import report
+from aqmlab.present.html import reproduction as report
+from aqmlab.present.html.page import Files
 from aqmlab.study.reproduction import Reproduction, all_json
 
 
@@ -19,8 +20,8 @@ def several() -> list[Reproduction]:
 
 
 @pytest.fixture(scope="module")
-def files(several: list[Reproduction]) -> report.Files:
-    return report.all_files(several, "aqmlab reproduce --all")
+def files(several: list[Reproduction]) -> Files:
+    return report.files_of_all(several, "aqmlab reproduce --all")
 
 
 def test_one_document_holds_all_studies(several: list[Reproduction]) -> None:
@@ -32,7 +33,7 @@ def test_one_document_holds_all_studies(several: list[Reproduction]) -> None:
     assert document["coverage"]["cells"] == 8 + 10 + 2
 
 
-def test_the_page_leads_to_every_table_and_figure(files: report.Files) -> None:
+def test_the_page_leads_to_every_table_and_figure(files: Files) -> None:
     page = re.sub(r"<svg.*?</svg>", "", str(files["report.html"]), flags=re.DOTALL)
     targets = set(re.findall(r'href="#([^"]+)"', page))
     assert targets <= set(re.findall(r'id="([^"]+)"', page))
@@ -40,11 +41,11 @@ def test_the_page_leads_to_every_table_and_figure(files: report.Files) -> None:
     assert not re.search(r'(src|href)="(?!#)', page)
 
 
-def test_figures_are_left_under_the_name_of_their_study(files: report.Files) -> None:
+def test_figures_are_left_under_the_name_of_their_study(files: Files) -> None:
     assert {"report.html", "results.json", "sun2007-figure-12.svg", "xiong2010-figure-9.png"} <= set(files)
 
 
-def test_what_is_not_built_is_said(files: report.Files, several: list[Reproduction]) -> None:
+def test_what_is_not_built_is_said(files: Files, several: list[Reproduction]) -> None:
     unbuilt = several[1].unbuilt
     assert ("Not built yet: " in str(files["report.html"])) == bool(unbuilt)
     assert all(name in str(files["report.html"]) for name in unbuilt)
@@ -57,7 +58,7 @@ def test_every_cell_that_does_not_match_says_why(several: list[Reproduction]) ->
 
 def test_an_svg_keeps_its_letters() -> None:
     """Only the lines lose digits: letters are placed by matrices and drawn in whole units."""
-    from aqmlab.present.plots import _shorter
+    from aqmlab.present.plots.files import _shorter
 
     assert _shorter(b"M 10.123456 20.987654 \nL 11.5 3.14159265") == b"M 10.12 20.98 \nL 11.5 3.14159265"
     assert _shorter(b'scale(0.00123 -0.00123)"') == b'scale(0.00123 -0.00123)"'

@@ -100,15 +100,16 @@ def list_(
         found = {each.value: _entries(each) for each in kinds}
         _print_json(found[kind.value] if kind else found)
         return
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import catalogue as pages
+    from aqmlab.present.terminal.console import console
 
     for each in kinds:
         if each is Kind.aqms:
-            shown = terminal.schemes(catalogue.schemes())
+            shown = pages.schemes(catalogue.schemes())
         else:
             rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
-            shown = terminal.names(each.value.capitalize(), rows)
-        terminal.console().print(shown)
+            shown = pages.names(each.value.capitalize(), rows)
+        console().print(shown)
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:
@@ -125,21 +126,19 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A scheme, a scenario (name or file), a study, or tcp.")],
 ) -> None:
     """Show a scheme, a scenario, a study, or the constants of TCP."""
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import catalogue as pages
 
     known = [scheme.name for scheme in catalogue.schemes()]
     if name in known:
-        terminal.scheme_page(catalogue.find(name))
+        pages.scheme_page(catalogue.find(name))
     elif name == "tcp":
-        terminal.tcp_page()
+        pages.tcp_page()
     elif name in study.studies():
-        terminal.study_page(study.load_study(name))
+        pages.study_page(study.load_study(name))
     elif name in study.suites():
-        from aqmlab.present.suite import terminal as suite_terminal
-
-        suite_terminal.page(suite.load_suite(name))
+        pages.suite_page(suite.load_suite(name))
     elif name in worlds.scenarios() or name.endswith(".toml") or Path(name).exists():
-        terminal.scenario_page(worlds.load(name), worlds.read(name)[1])
+        pages.scenario_page(worlds.load(name), worlds.read(name)[1])
     else:
         choices = [*known, "tcp", *study.studies(), *study.suites(), *worlds.scenarios()]
         raise unknown("name", "no scheme, scenario or study", name, choices)
@@ -182,13 +181,13 @@ def run(
     if as_json:
         print(result.json())
     else:
-        from aqmlab.present import terminal
+        from aqmlab.present.terminal import runs
 
-        terminal.run(result, world)
+        runs.run(result, world)
     if out:
-        from aqmlab.present import report
+        from aqmlab.present import run_files
 
-        _leave(out, report.run_files(result, world))
+        _leave(out, run_files.run_files(result, world))
     for path in wanted.write(result.trace):
         print(f"Left: {path}", file=sys.stderr)
 
@@ -250,23 +249,22 @@ class Wanted:
 
 
 def _in_scenario(scenario: str, wanted: Wanted) -> list[Failure]:
-    from aqmlab.present import terminal
-
     with _progress(f"Comparing in {scenario}") as progress:
         compared = experiments.compare(scenario, wanted.aqms, wanted.seeds, jobs=wanted.jobs, progress=progress)
     if wanted.as_json:
         print(compared.json())
     else:
-        terminal.comparison(compared)
-    if wanted.out:
-        from aqmlab.present import report
+        from aqmlab.present.terminal import runs
 
-        _leave(wanted.out, report.comparison_files(compared, wanted.command(scenario)))
+        runs.comparison(compared)
+    if wanted.out:
+        from aqmlab.present.html import comparison
+
+        _leave(wanted.out, comparison.files(compared, wanted.command(scenario)))
     return compared.failures
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
-    from aqmlab.present.suite import terminal as suite_terminal
     from aqmlab.study import suite_result
 
     with _progress(f"Comparing in {name}") as progress:
@@ -276,12 +274,14 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
     if wanted.as_json:
         _print_json(compared.document())
     else:
-        suite_terminal.show(compared)
+        from aqmlab.present.terminal import suite as suite_tables
+
+        suite_tables.suite(compared)
     if wanted.out:
-        from aqmlab.present.suite import report as suite_report
+        from aqmlab.present.html import suite as suite_page
 
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
-        _leave(wanted.out, suite_report.files_of(compared, wanted.command("--study", name, *options)))
+        _leave(wanted.out, suite_page.files(compared, wanted.command("--study", name, *options)))
     return compared.failures
 
 
@@ -320,9 +320,9 @@ def reproduce(
             several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=progress, **numbers)]
     _tell(several, every, as_json)
     if out:
-        from aqmlab.present import report
+        from aqmlab.present.html import reproduction as page
 
-        left = report.all_files(several, command) if every else report.reproduction_files(several[0], command)
+        left = page.files_of_all(several, command) if every else page.files(several[0], command)
         _leave(out, left)
     _exit_if_failed([failure for again in several for failure in again.failures])
 
@@ -355,7 +355,8 @@ def sweep_(
 
     Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
     """
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import sweep as tables
+    from aqmlab.present.terminal.progress import pace
     from aqmlab.runs import plan
     from aqmlab.runs import sweep as sweeps
 
@@ -366,12 +367,12 @@ def sweep_(
         if as_json:
             _print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
         else:
-            terminal.experiment(asked, done)
+            tables.experiment(asked, done)
         return
     if out is None:
         raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
     print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
-    with terminal.pace("Sweeping") as progress:
+    with pace("Sweeping") as progress:
         swept = sweeps.sweep(
             asked,
             out,
@@ -385,7 +386,7 @@ def sweep_(
     if as_json:
         _print_json(swept.document())
     else:
-        terminal.sweep(swept)
+        tables.sweep(swept)
     print(f"Left in {out}: runs.parquet", file=sys.stderr)
     _exit_if_failed(swept.failures)
 
@@ -396,23 +397,24 @@ app.command(epilog=cli_analysis.EPILOG)(cli_analysis.analyse)
 
 
 def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
-    from aqmlab.present import terminal
-
     if as_json:
         print(reproduction.all_json(several) if every else several[0].json())
-    elif every:
-        terminal.reproductions(several)
+        return
+    from aqmlab.present.terminal import reproduction as tables
+
+    if every:
+        tables.reproductions(several)
     else:
-        terminal.reproduction(several[0])
+        tables.reproduction(several[0])
 
 
 def _progress(title: str) -> AbstractContextManager[Progress | None]:
     """A bar for people who watch; nothing is shown, and nothing loaded, where stderr is no terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import progress
 
-    return terminal.progress(title)
+    return progress.progress(title)
 
 
 def _command(*arguments: str) -> str:

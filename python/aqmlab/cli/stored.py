@@ -43,7 +43,7 @@ def report(
 
     The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
     """
-    from aqmlab.present.sweep import tables as sweep_tables
+    from aqmlab.present import tables
     from aqmlab.runs import findings
 
     path = out or (folder / "report.html" if kind is Format.html else None)
@@ -51,11 +51,11 @@ def report(
     if path:
         files.check_file("out", path)
     if kind is Format.html:
-        from aqmlab.present.sweep import report as sweep_report
+        from aqmlab.present.html import sweep as page
 
-        text = sweep_report.page(found, measures)
+        text = page.report(found, measures)
     else:
-        text = sweep_tables.TEXTS[kind.value](found, findings.chosen(found, measures))
+        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures))
     if path:
         _leave(path, text.encode())
     else:
@@ -82,24 +82,24 @@ def plot(
 
     Without FIGURE or --out it lists what can be drawn.
     """
-    from aqmlab.present.sweep import plots as sweep_plots
+    from aqmlab.present.figures import sweep as figures
     from aqmlab.runs import findings
 
     found = findings.findings(folder)
-    if figure is not None and figure not in sweep_plots.FIGURES:
-        raise unknown("figure", "no figure", figure, sweep_plots.FIGURES)
+    if figure is not None and figure not in figures.FIGURES:
+        raise unknown("figure", "no figure", figure, figures.FIGURES)
     if figure is None or out is None:
-        from aqmlab.present import terminal
+        from aqmlab.present.terminal import sweep as tables
 
-        terminal.what_to_draw(found, sweep_plots.FIGURES)
+        tables.what_to_draw(found, figures.FIGURES)
         return
     if out.suffix not in KINDS:
         raise InputError(f"out: {out}: expected a name that ends in {', '.join(KINDS)}")
     files.check_file("out", out)
-    from aqmlab.present import plots
+    from aqmlab.present.plots.files import draw, encode
 
-    drawn = sweep_plots.draw(found, sweep_plots.Wanted(figure, scenario, measure, against))
-    _leave(out, plots.encode(drawn, out.suffix.removeprefix(".")))
+    drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against))
+    _leave(out, encode(draw(drawn), out.suffix.removeprefix(".")))
 
 
 def _leave(path: Path, data: bytes) -> None:

@@ -23,8 +23,9 @@ from aqmlab.present.figures.runs import queue_frame, queue_panel
 from aqmlab.present.plots import style
 from aqmlab.present.plots.data import OverTime
 from aqmlab.present.plots.files import draw, encode
-from aqmlab.runs.batch import Task, run_many
+from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Task
 
 PAGE = Path(__file__).parent / "analysis.md"
 A, B = 1.822e-5, 1.816e-5

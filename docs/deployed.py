@@ -17,9 +17,10 @@ import aqmlab
 from aqmlab import catalogue
 from aqmlab.present.plots import style
 from aqmlab.present.plots.files import encode
-from aqmlab.runs.batch import Task, run_many
+from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import summarise
+from aqmlab.runs.task import Task
 
 PAGE = Path(__file__).parent / "deployed.md"
 SEEDS = range(1, 6)

@@ -9,7 +9,7 @@ import aqmlab
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import LINK_METRICS
 from aqmlab.runs.results import RunResult
-from aqmlab.study import reproduction
+from aqmlab.study import measured, reproduction
 
 METRIC = {metric.name: metric for metric in LINK_METRICS}
 
@@ -66,7 +66,7 @@ def test_a_published_run_is_compared_with_its_state(run: RunResult, monkeypatch:
         queue_std=[80, 50, 80, 80],
         drop_ratio=[0.158, 0.124, 0.157, 0.156],
     )
-    monkeypatch.setattr(reproduction, "compare_many", lambda *_args, **_options: [compared])
+    monkeypatch.setattr(measured, "compare_many", lambda *_args, **_options: [compared])
     again = reproduction.reproduce("li2014", ["1"], 4)
     row = again.rows("1")["ARED"]
     assert {name: cell.verdict for name, cell in row.items()} == dict.fromkeys(row, "match")

@@ -35,7 +35,7 @@ def modules() -> dict[str, Path]:
 
 def folder(module: str) -> str:
     """The folder that a module is in."""
-    first = module.partition(".")[0]
+    first = "cli" if module == "__main__" else module.partition(".")[0]
     return first if (PACKAGE / first).is_dir() else "top"
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 import aqmlab
+from aqmlab import _core
 from aqmlab._core import Interrupted, Run, Scenario, Watch
-from aqmlab.runs import batch
-from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.executor import run_many
+from aqmlab.runs.task import Failure, Task
 
 
 def test_the_names_are_there() -> None:
@@ -83,14 +84,14 @@ def test_progress_grows_to_the_number_of_runs(small: str) -> None:
 
 def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = aqmlab.load(small)
-    real = batch._core.run
+    real = _core.run
 
     def broken(scenario: Scenario, aqm: str, seed: int, series: bool, watch: Watch, trace: str | None) -> Run:
         if seed == 2:
             raise RuntimeError("the queue is on fire")
         return real(scenario, aqm, seed, series, watch, trace)
 
-    monkeypatch.setattr(batch._core, "run", broken)
+    monkeypatch.setattr(_core, "run", broken)
     compared = aqmlab.compare(world, "pi,rem", seeds=3)
     assert sorted(compared.runs) == [("pi", 1), ("pi", 3), ("rem", 1), ("rem", 3)]
     assert [str(failure) for failure in compared.failures] == [
@@ -126,4 +127,4 @@ def test_a_cancelled_run_says_so(small: str) -> None:
     watch.cancel()
     assert watch.is_cancelled()
     with pytest.raises(Interrupted):
-        batch._core.run(aqmlab.load(small, {"duration": "1000 s"}), "pi", 1, False, watch)
+        _core.run(aqmlab.load(small, {"duration": "1000 s"}), "pi", 1, False, watch)

@@ -13,9 +13,9 @@ import pytest
 import aqmlab as package
 from aqmlab.present.figures.ellipses import of_spread
 from aqmlab.present.figures.suite import trade_off
-from aqmlab.runs.batch import Failure
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Failure
 from aqmlab.study.suite import Experiment, Link, Phases, load_suite
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite, queueing_delay
 from aqmlab.study.suite_trace import Phase, by_phase, loss_pattern, traces

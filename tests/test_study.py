@@ -9,9 +9,8 @@ import pytest
 import aqmlab
 from aqmlab.scenario import original
 from aqmlab.study import reproduction
-from aqmlab.study.measured import built
-from aqmlab.study.paper import Study, load_study
-from aqmlab.study.reproduction import verdict
+from aqmlab.study.cells import Cell, verdict
+from aqmlab.study.paper import Study, built, load_study
 
 
 def test_every_published_number_of_li2014_is_there() -> None:
@@ -96,7 +95,7 @@ def test_json_says_whether_a_number_is_a_limit() -> None:
     metrics = next(table for table in study.tables if table.number == "V.A").metrics
 
     def bound(metric: str, printed: str | None) -> object:
-        cell = reproduction.Cell("V.A", "RED", "red", metrics[metric], 0.3, printed, None, "missing", None)
+        cell = Cell("V.A", "RED", "red", metrics[metric], 0.3, printed, None, "missing", None)
         return cell.entry()["bound"]
 
     assert bound("jain", "max") == "max"
@@ -165,9 +164,8 @@ def test_verdicts_on_limits(ours: float, bound: str, expected: str) -> None:
 
 
 def test_schemes_that_are_not_built_are_missing_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproduction, "built", lambda spec: spec != "rem")
-    monkeypatch.setattr("aqmlab.study.charts.built", lambda spec: spec != "rem")
-    monkeypatch.setattr("aqmlab.study.claims.built", lambda spec: spec != "rem")
+    for module in ("reproduction", "paper", "cells", "claims"):
+        monkeypatch.setattr(f"aqmlab.study.{module}.built", lambda spec: spec != "rem")
     again = reproduction.reproduce("sun2007", tables=["1"], figures=["12"])
     assert again.unbuilt == ["REM"]
     missing = [cell for cell in again.cells if cell.verdict == "missing"]

@@ -210,7 +210,7 @@ def test_two_sweeps_in_one_folder(aqmlab: Aqmlab, folder: Path) -> None:
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from aqmlab.sweeps.store import Store
+from aqmlab.runs.store import Store
 
 left = int(sys.argv[1])
 

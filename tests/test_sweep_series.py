@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import aqmlab as lab
-from aqmlab.runs import traces
+from aqmlab import traces
 from aqmlab.runs.statistics import mser
 from conftest import BASIC, SMALL, Aqmlab
 from sweeping import stored, sweep, table, write

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import aqmlab
-from aqmlab.runs import traces
+from aqmlab import traces
 from aqmlab.runs.results import RunResult
 from conftest import COMMAND, Aqmlab
 

@@ -24,9 +24,10 @@ from ns3 import section as ns3_section
 from traffic import TrafficRow, check_traffic, section
 
 from aqmlab import _core
-from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import branches
+from aqmlab.runs.task import Failure, Task
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "validation.md"

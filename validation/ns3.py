@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.catalogue import title
-from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.executor import run_many
 from aqmlab.runs.statistics import Summary, summarise
+from aqmlab.runs.task import Failure, Task
 from aqmlab.scenario import load
 
 HERE = Path(__file__).parent

@@ -13,8 +13,9 @@ from typing import Any
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
-from aqmlab.runs.batch import Failure, Task, run_many
+from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Failure, Task
 from aqmlab.scenario import load
 
 HERE = Path(__file__).parent

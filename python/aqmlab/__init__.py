@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from aqmlab.catalogue import schemes
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.runs.columns import StoreError
-    from aqmlab.runs.experiments import RunError, compare, run
+    from aqmlab.runs.experiments import compare, run
     from aqmlab.runs.store import load_delays, load_experiment, load_series
     from aqmlab.runs.sweep import sweep
+    from aqmlab.runs.task import RunError
     from aqmlab.scenario import load, scenarios
     from aqmlab.study.paper import studies
     from aqmlab.study.reproduction import reproduce
@@ -71,7 +72,7 @@ _HOME = {
     "Packet": "_core",
     "Param": "own",
     "Queue": "_core",
-    "RunError": "runs.experiments",
+    "RunError": "runs.task",
     "Scenario": "_core",
     "SchemeError": "_core",
     "StoreError": "runs.columns",

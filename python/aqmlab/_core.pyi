@@ -1,6 +1,6 @@
 """The Rust half: schemes, TCP and the simulator behind a small door."""
 
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,13 +117,66 @@ class Scenario:
     def flows(self) -> list[str]: ...
     @property
     def links(self) -> list[str]: ...
+    def link(self, name: str) -> Link: ...
+    def group(self, name: str) -> Group: ...
+    def parameters(self, aqm: str) -> dict[str, str]:
+        """Every parameter of a scheme as it will run here, as text with its unit."""
+    def resolved(self) -> dict[str, Any]:
+        """The scenario with every default filled in: quantities are texts with their units."""
     def resolved_json(self) -> str: ...
     def scheme(self, aqm: str) -> str: ...
+
+@final
+class Link:
+    """A queueing link of a scenario, in numbers."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def rate(self) -> float:
+        """Rate, at first, bit/s."""
+    @property
+    def rate_changes(self) -> bool:
+        """Whether the rate changes during a run."""
+    @property
+    def rates(self) -> list[float]:
+        """Every rate that it has or may have, bit/s."""
+    @property
+    def delay(self) -> float:
+        """Propagation delay, one way, s."""
+    @property
+    def buffer(self) -> float:
+        """How much may wait, packets; of mean size where the scenario has bytes."""
+    @property
+    def target(self) -> float:
+        """Queue that schemes with a reference aim at, packets."""
+    @property
+    def ecn(self) -> bool:
+        """Whether packets are marked where others are dropped."""
+
+@final
+class Group:
+    """A group of flows of a scenario, in numbers."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def count(self) -> int:
+        """Connections, sources, sessions or hosts."""
+    @property
+    def rtt(self) -> float | None:
+        """Round-trip propagation, s; None where it is drawn for each flow."""
+    @property
+    def payload(self) -> int:
+        """Payload of a packet, bytes."""
+    @property
+    def header(self) -> int:
+        """Headers of a packet, bytes."""
 
 @final
 class Run:
     """What one simulation measured."""
     def json(self) -> str: ...
+    def result(self) -> dict[str, Any]:
+        """The same as objects; links and groups of flows in the order of the scenario."""
     def series(self) -> dict[str, dict[str, NDArray[np.float64]]]: ...
     def delays(self) -> dict[str, dict[str, NDArray[np.float64]]]: ...
     def flow_table(self) -> dict[str, NDArray[np.float64]]: ...
@@ -181,6 +234,6 @@ def source() -> str: ...
 def commit() -> str: ...
 def quantity(text: str) -> tuple[float, str] | None: ...
 def build_profile() -> str: ...
-def catalogue_json() -> str: ...
-def scheme_json(name: str) -> str: ...
-def tcp_json() -> str: ...
+def catalogue() -> list[dict[str, Any]]: ...
+def scheme(name: str) -> dict[str, Any]: ...
+def tcp() -> list[dict[str, Any]]: ...

@@ -1,12 +1,12 @@
-"""Schemes and TCP constants: what Rust declares, parsed once, and how a list of schemes is written."""
+"""Schemes and TCP constants: what Rust declares, and how a list of schemes is written."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aqmlab._core import InputError, catalogue_json, scheme_json, tcp_json
+from aqmlab import _core
+from aqmlab._core import InputError
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Scheme:
 @cache
 def schemes() -> tuple[Scheme, ...]:
     """Return every published scheme, in the order of the catalogue."""
-    return tuple(_scheme(entry) for entry in json.loads(catalogue_json()))
+    return tuple(_scheme(entry) for entry in _core.catalogue())
 
 
 @cache
 def tcp_constants() -> tuple[TcpConstant, ...]:
     """Return every constant of TCP that a scenario can set, under `tcp` of its flows."""
-    return tuple(TcpConstant(**_tuples(entry)) for entry in json.loads(tcp_json()))
+    return tuple(TcpConstant(**_tuples(entry)) for entry in _core.tcp())
 
 
 def find(name: str) -> Scheme:
@@ -77,7 +77,7 @@ def find(name: str) -> Scheme:
 
     InputError with the nearest names if there is none.
     """
-    return _scheme(json.loads(scheme_json(name)))
+    return _scheme(_core.scheme(name))
 
 
 def title(spec: str) -> str:

@@ -4,19 +4,23 @@
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
 mod fluid;
+mod group;
+mod link;
 mod own;
 
 use aqmlab_aqm::{Entry, OWN, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_sim::{AqmChoice, Columns, Output, RunError, RunOptions, scenario};
+use aqmlab_sim::{AqmChoice, Columns, Output, RunError, RunOptions, RunResult, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
+use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
@@ -67,9 +71,12 @@ impl Watch {
     }
 }
 
-/// A checked scenario.
-#[pyclass(frozen)]
-struct Scenario(Arc<aqmlab_sim::Scenario>);
+/// A checked scenario, and what it was read from, so that it can travel to another process.
+#[pyclass(frozen, module = "aqmlab._core")]
+struct Scenario(Arc<aqmlab_sim::Scenario>, Source);
+
+/// Text and overrides, as [`Scenario::parse`] takes them.
+struct Source(String, Vec<(String, String)>);
 
 #[pymethods]
 impl Scenario {
@@ -77,7 +84,18 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, name, overrides=Vec::new()))]
     fn parse(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        scenario::parse(text, name, &overrides).map(|s| Scenario(Arc::new(s))).map_err(refused)
+        let parsed = scenario::parse(text, name, &overrides).map_err(refused)?;
+        Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
+    }
+
+    #[new]
+    fn new(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        Self::parse(text, name, overrides)
+    }
+
+    /// What pickle makes it again from.
+    fn __getnewargs__(&self) -> (&str, &str, Vec<(String, String)>) {
+        (&self.1.0, &self.0.name, self.1.1.clone())
     }
 
     #[getter]
@@ -116,7 +134,32 @@ impl Scenario {
         self.0.links.iter().map(|link| link.name.as_str()).collect()
     }
 
-    /// The scenario with every default filled in, as JSON.
+    /// The link of that name, in numbers.
+    fn link(&self, name: &str) -> PyResult<link::Link> {
+        Ok(link::Link(self.0.links[link(&self.0, name)?].clone()))
+    }
+
+    /// The group of flows of that name, in numbers.
+    fn group(&self, name: &str) -> PyResult<group::Group> {
+        let names: Vec<&str> = self.0.flows.iter().map(|flows| flows.name.as_str()).collect();
+        let found = self.0.flows.iter().find(|flows| flows.name == name);
+        found
+            .map(|flows| group::Group(flows.clone()))
+            .ok_or_else(|| refused(format!("flows: {}", unknown("group of flows", name, &names))))
+    }
+
+    /// Every parameter of a scheme as it will run here, as text with its unit.
+    fn parameters(&self, aqm: &str) -> PyResult<BTreeMap<String, String>> {
+        let (_, values) = self.0.scheme_values(aqm).map_err(refused)?;
+        Ok(values.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
+    }
+
+    /// The scenario with every default filled in: quantities are texts with their units.
+    fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.0.resolved())
+    }
+
+    /// The same as JSON.
     fn resolved_json(&self) -> String {
         self.0.resolved().to_string()
     }
@@ -148,6 +191,20 @@ impl Run {
     /// The metrics: the one text of this result.
     fn json(&self) -> String {
         self.output.result.json()
+    }
+
+    /// The same in Python's objects; links and groups of flows in the order of the scenario.
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let RunResult { schema: _, scenario, aqm, seed, links, flows, total, engine } = &self.output.result;
+        let result = PyDict::new(py);
+        result.set_item("scenario", scenario)?;
+        result.set_item("aqm", aqm)?;
+        result.set_item("seed", seed)?;
+        result.set_item("links", named(py, links)?)?;
+        result.set_item("flows", named(py, flows)?)?;
+        result.set_item("total", plain(py, total)?)?;
+        result.set_item("engine", plain(py, engine)?)?;
+        Ok(result)
     }
 
     /// Columns of every link's time series; empty unless they were asked for.
@@ -247,6 +304,41 @@ fn arrays<'py, 'a>(
     Ok(arrays)
 }
 
+/// A JSON value as Python objects.
+fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    use serde_json::Value;
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into_pyobject(py)?.into_any(),
+            None => number.as_f64().into_pyobject(py)?.into_any(),
+        },
+        Value::String(text) => text.into_pyobject(py)?.into_any(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| object(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Object(entries) => {
+            let dict = PyDict::new(py);
+            entries.iter().try_for_each(|(key, item)| dict.set_item(key, object(py, item)?))?;
+            dict.into_any()
+        }
+    })
+}
+
+/// Plain data as Python's objects.
+fn plain<'py>(py: Python<'py>, data: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    object(py, &serde_json::to_value(data).expect("plain numbers and text always serialise"))
+}
+
+/// Plain data by name, in order.
+fn named<'py>(py: Python<'py>, items: &[(String, impl Serialize)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    items.iter().try_for_each(|(name, item)| dict.set_item(name, plain(py, item)?))?;
+    Ok(dict)
+}
+
 /// Whether a link of the scenario runs under a scheme in Python.
 fn is_own(scenario: &aqmlab_sim::Scenario, chosen: Option<&AqmChoice>) -> bool {
     let mut names = scenario.links.iter().map(|link| &scenario.scheme_of(link, chosen).name);
@@ -285,17 +377,16 @@ fn link(scenario: &aqmlab_sim::Scenario, name: &str) -> PyResult<usize> {
     found.ok_or_else(|| refused(format!("link: {}", unknown("link", name, &names))))
 }
 
-/// Every scheme with its page and parameters, as JSON.
+/// Every scheme with its page and parameters.
 #[pyfunction]
-fn catalogue_json() -> String {
-    serde_json::Value::from(entries().iter().map(describe).collect::<Vec<_>>()).to_string()
+fn catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    entries().iter().map(|entry| object(py, &describe(entry))).collect()
 }
 
-/// One scheme, listed or not (`fq-` and any scheme of a single queue), as JSON.
+/// One scheme, listed or not (`fq-` and any scheme of a single queue).
 #[pyfunction]
-fn scheme_json(name: &str) -> PyResult<String> {
-    let entry = entry(name).map_err(|why| refused(format!("aqm: {why}")))?;
-    Ok(describe(&entry).to_string())
+fn scheme<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    object(py, &describe(&entry(name).map_err(|why| refused(format!("aqm: {why}")))?))
 }
 
 fn describe(entry: &Entry) -> serde_json::Value {
@@ -323,14 +414,14 @@ fn parameter(spec: &ParamSpec) -> serde_json::Value {
 
 /// Every constant of TCP: as a scheme's parameters, and what the profile `ns2` sets it to.
 #[pyfunction]
-fn tcp_json() -> String {
+fn tcp(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     let ns2 = |name| Profile::Ns2.settings().iter().find(|(set, _)| *set == name).map(|(_, value)| *value);
     let constants = TcpParams::specs().into_iter().map(|spec| {
         let mut constant = parameter(&spec);
         constant["ns2"] = ns2(spec.name).unwrap_or(spec.default).into();
-        constant
+        object(py, &constant)
     });
-    serde_json::Value::from(constants.collect::<Vec<_>>()).to_string()
+    constants.collect()
 }
 
 /// Version of the package.
@@ -387,14 +478,16 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(own::check, m)?)?;
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
+    m.add_class::<link::Link>()?;
+    m.add_class::<group::Group>()?;
     m.add_class::<Run>()?;
     m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_class::<fluid::Fluid>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
-    m.add_function(wrap_pyfunction!(catalogue_json, m)?)?;
-    m.add_function(wrap_pyfunction!(scheme_json, m)?)?;
-    m.add_function(wrap_pyfunction!(tcp_json, m)?)?;
+    m.add_function(wrap_pyfunction!(catalogue, m)?)?;
+    m.add_function(wrap_pyfunction!(scheme, m)?)?;
+    m.add_function(wrap_pyfunction!(tcp, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;
     m.add_function(wrap_pyfunction!(commit, m)?)?;

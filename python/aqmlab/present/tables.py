@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from aqmlab.runs.findings import BETTER, MEASURES, Case, Findings, label
 from aqmlab.runs.metrics import Metric
-from aqmlab.runs.statistics import Branch, Summary
+from aqmlab.runs.statistics import Summary
+from aqmlab.runs.table import State
 
 ESCAPES = str.maketrans(
     {
@@ -70,7 +71,7 @@ def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
     }
 
 
-def _states(found: Findings, case: Case, scheme: str) -> Sequence[Branch]:
+def _states(found: Findings, case: Case, scheme: str) -> Sequence[State]:
     return found.branches(case, scheme) or ()
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
-from aqmlab.runs.batch import Failure
 from aqmlab.runs.metrics import LINK_METRICS, Metric
 from aqmlab.runs.results import RunResult, columns
-from aqmlab.runs.statistics import Branch, Summary, branches, summarise
+from aqmlab.runs.statistics import Summary
+from aqmlab.runs.table import State, Table, Values
+from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,31 +46,34 @@ class Comparison:
         """Return the metrics worth a column of a table."""
         return columns(run.links[link] for run in self.runs.values())
 
-    def summary(self, spec: str, link: str, metric: str, branch: Branch | None = None) -> Summary | None:
-        """Return mean and interval of a metric over the seeds (of a branch), None if no seed has it.
+    @cached_property
+    def table_of_runs(self) -> Table[str]:
+        """What the runs measured, in the one form of all results; the case is the scenario's name."""
+        runs: dict[tuple[str, str], dict[int, Values]] = {(self.scenario.name, spec): {} for spec in self.schemes}
+        for (spec, seed), run in self.runs.items():
+            runs[self.scenario.name, spec][seed] = run.values
+        return Table(runs, {self.scenario.name: self.scenario.links[0]})
+
+    def summary(self, spec: str, link: str, metric: str, state: State | None = None) -> Summary | None:
+        """Return mean and interval of a metric over the seeds (of a state), None if no seed has it.
 
         The settling time has a value only for the seeds that settled, `n` of them.
         """
-        runs = self._runs_of(spec)
-        if branch:
-            runs = [runs[i] for i in branch.members]
-        values = [getattr(run.links[link], metric) for run in runs]
-        present = [value for value in values if value is not None]
-        return summarise(present) if present else None
+        return self.table_of_runs.summary(self.scenario.name, spec, f"links.{link}.{metric}", state)
 
-    def branches(self, spec: str, link: str) -> tuple[Branch, Branch] | None:
+    def branches(self, spec: str, link: str) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return branches([run.links[link].queue_mean for run in self._runs_of(spec)])
+        return self.table_of_runs.states(self.scenario.name, spec, link)
 
     def text(self, spec: str, link: str, metric: Metric) -> str:
         """Return a metric as people read it: mean ± half-width, or both means where there are two states."""
-        summaries = [self.summary(spec, link, metric.name, branch) for branch in self.branches(spec, link) or (None,)]
+        summaries = [self.summary(spec, link, metric.name, state) for state in self.branches(spec, link) or (None,)]
         if len(summaries) == 2:
             return " | ".join(metric.show(summary.mean if summary else None) for summary in summaries)
         [summary] = summaries
         if summary is None:
             return metric.show(None)
-        runs = len(self._runs_of(spec))
+        runs = len(self.table_of_runs.runs[self.scenario.name, spec])
         some = f" ({summary.n} of {runs} seeds)" if summary.n < runs else ""
         return metric.show(summary.mean, summary.half_width) + some
 
@@ -82,10 +86,6 @@ class Comparison:
             for spec, two in found
             if two
         ]
-
-    def _runs_of(self, spec: str) -> list[RunResult]:
-        """Return the runs of a scheme that succeeded, by seed."""
-        return [run for (name, _), run in self.runs.items() if name == spec]
 
     def table(self, link: str | None = None) -> "pd.DataFrame":
         """Return mean and 95 % half-width ("mean", "ci95") of every metric of a link, one row a scheme."""
@@ -133,8 +133,8 @@ class Comparison:
         }
 
 
-def _state(branch: Branch) -> str:
-    return f"mean queue {branch.mean:.0f} packets in {branch.n} seed{'s' if branch.n > 1 else ''}"
+def _state(state: State) -> str:
+    return f"mean queue {state.mean:.0f} packets in {state.n} seed{'s' if state.n > 1 else ''}"
 
 
 def _mean_and_width(summary: Summary | None) -> tuple[float | None, float | None]:

@@ -7,18 +7,15 @@ from statistics import fmean
 
 from aqmlab import own
 from aqmlab._core import InputError, Scenario, SchemeError
-from aqmlab.runs.batch import Failure, Progress, Task, run_many
 from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Failure, RunError, Task
 from aqmlab.scenario import load
 
 Source = str | os.PathLike[str] | Scenario
 
 MOST_SEEDS = 10_000
-
-
-class RunError(RuntimeError):
-    """A run that started and failed; the input was good."""
 
 
 def run(
@@ -39,10 +36,10 @@ def run(
     a scheme of one's own breaks down, and RunError if the run fails otherwise.
     """
     scheme = None if aqm is None else own.spec(aqm)
-    world = load(scenario, set)
+    loaded = load(scenario, set)
     if scheme is not None:
-        world.scheme(scheme)
-    [outcome] = run_many([Task(world, scheme, seed, series, trace)], on_progress=progress)
+        loaded.parameters(scheme)
+    [outcome] = run_many([Task(loaded, scheme, seed, series, trace)], on_progress=progress)
     if isinstance(outcome, Failure):
         if isinstance(outcome.error, SchemeError):
             raise outcome.error
@@ -55,32 +52,34 @@ def compare(
     aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
     seeds: int = 1,
     *,
+    set: Mapping[str, str] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `jobs` runs go on at the same time, by default one a core. A run that fails is listed in `failures` and
-    loses no other. Raises InputError for bad input, before anything runs.
+    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one a core. A run that fails
+    is listed in `failures` and loses no other. Raises InputError for bad input, before anything runs.
     """
     specs = own.select(aqms)  # first, for a scenario may set parameters of one's own scheme
-    return compare_many([(load(scenario), specs)], seeds, jobs=jobs, progress=progress)[0]
+    return compare_many([(load(scenario, set), specs)], seeds, jobs=jobs, progress=progress)[0]
 
 
 def compare_many(
     grid: Sequence[tuple[Scenario, Sequence[str]]],
     seeds: int,
     *,
+    series: bool = True,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Comparison]:
-    """Return one comparison for each scenario and its schemes, all runs in one batch."""
+    """Return one comparison for each scenario and its schemes, all runs in one batch; `series` of seed 1 if wanted."""
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
     for world, specs in grid:
         check_schemes(world, specs)
     tasks = [
-        Task(world, spec, seed, series=seed == 1)
+        Task(world, spec, seed, series=series and seed == 1)
         for world, specs in grid
         for spec in specs
         for seed in range(1, seeds + 1)

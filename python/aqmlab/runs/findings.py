@@ -14,11 +14,10 @@ from aqmlab import _core, catalogue
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError
 from aqmlab.names import unknown
-from aqmlab.runs.metrics import LINK_METRICS, MILLISECONDS, Metric
-from aqmlab.runs.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
+from aqmlab.runs.metrics import LINK_METRICS, find
+from aqmlab.runs.statistics import Paired, Ranking, Summary
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
-from aqmlab.runs.sweep import BETTER as RANKED
-from aqmlab.runs.sweep import MEASURES as SUMMARISED
+from aqmlab.runs.table import State, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,25 +25,19 @@ else:
     import tomli as tomllib
 
 MEASURES = {
-    **{f"link.{metric.name}": metric for metric in LINK_METRICS},
-    **SUMMARISED,
-    "total.packet_delay_mean": Metric(
-        "packet_delay_mean", "Packet delay", "s", "mean time from source to destination", MILLISECONDS
-    ),
-    "total.fct_p50": Metric("fct_p50", "FCT median", "s", "half of the transfers take at most this long", MILLISECONDS),
-    "total.fct_p99": Metric("fct_p99", "FCT p99", "s", "99 % of the transfers take at most this long", MILLISECONDS),
+    name: find(name)
+    for name in (
+        *(f"link.{metric.name}" for metric in LINK_METRICS),
+        "total.goodput",
+        "total.jain",
+        "total.packet_delay_mean",
+        "total.fct_p50",
+        "total.fct_p99",
+    )
 }
-"""Everything that can be tabled and drawn; link is the first link of a scenario."""
+"""What is tabled and drawn; link is the first link of a scenario."""
 
-BETTER = {
-    **RANKED,
-    "link.utilisation": True,
-    "link.queue_delay_p99": False,
-    "link.settling_time": False,
-    "total.packet_delay_mean": False,
-    "total.fct_p50": False,
-    "total.fct_p99": False,
-}
+BETTER = {name: metric.better == "more" for name, metric in MEASURES.items() if metric.better}
 """Whether more is better, of the measures of which it can be said at all."""
 
 TABLED = (
@@ -75,6 +68,9 @@ class Case:
     link: str
     overrides: tuple[tuple[str, str], ...]
     name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -137,44 +133,35 @@ class Findings:
     def measures(self) -> list[str]:
         """The measures that some run has; the mark ratio only if something is marked."""
         found = {
-            measure: [value for cell in self._runs for value in self.values(*cell, measure).values()]
+            measure: [value for cell in self.table.runs for value in self.values(*cell, measure).values()]
             for measure in MEASURES
         }
         return [measure for measure, values in found.items() if any(values) or (values and "mark" not in measure)]
 
     def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
         """Return the rows of a scheme in a case that are done, by seed."""
-        return self._runs.get((case, scheme), {})
+        return self.table.runs.get((case, scheme), {})
 
     def values(self, case: Case, scheme: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, where it has a value."""
-        column = measure.replace("link.", f"links.{case.link}.", 1) if measure.startswith("link.") else measure
-        return {seed: row[column] for seed, row in self.runs(case, scheme).items() if row.get(column) is not None}
+        return self.table.values(case, scheme, measure)
 
-    def summary(self, case: Case, scheme: str, measure: str, branch: Branch | None = None) -> Summary | None:
-        """Return mean and 95 % interval over the seeds (of a branch), None if no seed has a value."""
-        found = self.values(case, scheme, measure)
-        if branch:
-            seeds = list(self.values(case, scheme, "link.queue_mean"))
-            found = {seed: found[seed] for i in branch.members if (seed := seeds[i]) in found}
-        return summarise(list(found.values())) if found else None
+    def summary(self, case: Case, scheme: str, measure: str, state: State | None = None) -> Summary | None:
+        """Return mean and 95 % interval over the seeds (of a state), None if no seed has a value."""
+        return self.table.summary(case, scheme, measure, state)
 
-    def branches(self, case: Case, scheme: str) -> tuple[Branch, Branch] | None:
+    def branches(self, case: Case, scheme: str) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return branches(list(self.values(case, scheme, "link.queue_mean").values()))
+        return self.table.states(case, scheme)
 
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
         """Return what a scheme has more than the first one under the seeds they share; None if there is none."""
-        ours, theirs = self.values(case, scheme, measure), self.values(case, self.schemes[0], measure)
-        seeds = [seed for seed in ours if seed in theirs]
-        return paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]) if seeds else None
+        return self.table.difference(case, scheme, self.schemes[0], measure)
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the cases in which each has a value; None if there are too few."""
-        blocks = [[self.summary(case, scheme, measure) for scheme in self.schemes] for case in self.cases.values()]
-        whole = [[summary.mean for summary in block if summary] for block in blocks if all(block)]
-        means = {scheme: [block[i] for block in whole] for i, scheme in enumerate(self.schemes)}
-        return rank(means, higher_is_better=BETTER[measure])
+        measures = dict.fromkeys(self.cases.values(), measure)
+        return self.table.ranking(self.schemes, measures, more_is_better=BETTER[measure])
 
     def world(self, case: Case) -> _core.Scenario | None:
         """Return the scenario of a case with its overrides, None if this version cannot read it."""
@@ -190,13 +177,15 @@ class Findings:
         return [self._case(row) for row in self.rows]
 
     @cached_property
-    def _runs(self) -> Mapping[tuple[Case, str], Mapping[int, Mapping[str, Any]]]:
+    def table(self) -> Table[Case]:
+        """What the runs measured."""
         found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
         for case, row in zip(self._cases, self.rows, strict=True):
             cell = found.setdefault((case, row["aqm"]), {})
             if row["state"] == "done":
                 cell[row["seed"]] = row
-        return {cell: dict(sorted(runs.items())) for cell, runs in found.items()}
+        runs = {cell: dict(sorted(rows.items())) for cell, rows in found.items()}
+        return Table(runs, {case: case.link for case, _ in runs})
 
     def _case(self, row: Mapping[str, Any]) -> Case:
         overrides = tuple(

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache
 from itertools import product
@@ -18,8 +18,8 @@ from aqmlab import scenario as worlds
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs import grid
-from aqmlab.runs.executors import Job
 from aqmlab.runs.experiments import MOST_SEEDS, check_schemes
+from aqmlab.runs.task import Task
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,6 +33,9 @@ LARGEST_SEED = 2**63 - 1
 
 Pairs = tuple[tuple[str, str], ...]
 """Names with their values as text, such as ("w", "85 Hz")."""
+
+Block = tuple[str, Pairs]
+"""What schemes are compared in: the name of a scenario, and what is set of it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Cell:
     duration: float
     """Of a run, s."""
     content: str
+    scenario: _core.Scenario = field(compare=False)
 
     @property
     def name(self) -> str:
@@ -85,7 +89,7 @@ class Cell:
         return ", ".join([self.world.name, *(f"{path}={value}" for path, value in self.overrides), self.arm.aqm])
 
     @property
-    def block(self) -> tuple[str, Pairs]:
+    def block(self) -> Block:
         """What the schemes are compared in: the scenario with its overrides."""
         return self.world.name, self.overrides
 
@@ -102,10 +106,9 @@ class Run:
         """Hash of all that decides the result: scenario, scheme, parameters, seed, and the code that runs them."""
         return hashlib.sha256(f"{self.cell.content}\n{self.seed}".encode()).hexdigest()[:32]
 
-    def job(self, *, series: bool = False) -> Job:
+    def task(self, *, series: bool = False) -> Task:
         """Return the run as workers take it."""
-        cell = self.cell
-        return Job(self.key, cell.world.name, cell.world.text, cell.overrides, cell.arm.given, self.seed, series)
+        return Task(self.cell.scenario, self.cell.arm.given, self.seed, series)
 
     def labels(self) -> dict[str, Any]:
         """Return what the columns of a table say about the run before it is done."""
@@ -250,7 +253,7 @@ def _block(world: World, overrides: Pairs, arms: Sequence[Arm]) -> list[Cell]:
     """Return a scenario with its overrides under each scheme."""
     parsed = _core.Scenario.parse(world.text, world.name, list(overrides))
     check_schemes(parsed, [arm.aqm for arm in arms])
-    body = json.loads(parsed.resolved_json())
+    body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
     return [
         Cell(
@@ -259,7 +262,8 @@ def _block(world: World, overrides: Pairs, arms: Sequence[Arm]) -> list[Cell]:
             arm,
             parsed.links[0],
             parsed.duration,
-            json.dumps([*_engine(), body, parsed.scheme(arm.aqm), arm.code]),
+            json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.aqm.partition(":")[0], arm.code]),
+            parsed,
         )
         for arm in arms
     ]

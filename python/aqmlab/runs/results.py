@@ -1,8 +1,8 @@
 """What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
@@ -97,7 +97,7 @@ class FlowResult:
 
     @classmethod
     def of(cls, group: Mapping[str, Any]) -> "FlowResult":
-        """Return the typed view of a group's JSON, which has `video` only where that is its kind."""
+        """Return the typed view of a group, which has `video` only where that is its kind."""
         video = group.get("video")
         return cls(**{**group, "video": VideoResult(**video) if video else None})
 
@@ -110,13 +110,25 @@ class EngineResult:
     wall: float
 
 
+def _numbers(of: LinkResult | FlowResult | VideoResult, before: str = "") -> Iterator[tuple[str, float | None]]:
+    """Yield the measures of a place by name, those within it after its name: "drops.overflow", "video.stalls"."""
+    for name, value in vars(of).items():
+        if isinstance(value, VideoResult):
+            yield from _numbers(value, f"{name}.")
+        elif isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", float(count)) for inner, count in value.items())
+        elif name != "video" and (value is None or isinstance(value, int | float)):
+            yield f"{before}{name}", value
+
+
 @dataclass(frozen=True)
 class RunResult:
     """One run of a scenario under a scheme and a seed.
 
-    `series`, `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
+    `series`, `delays` (the distribution of the sojourn time by link: "queue_delay" in s, ascending, and "share"),
+    `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
     `transfer_table` ("group", "start" and "completion_time" in s, "size" in packets) are empty unless series were
-    asked for. `trace` is there if a link was to be traced (see `aqmlab.runs.traces`).
+    asked for. `trace` is there if a link was to be traced (see `aqmlab.traces`).
     """
 
     scenario: str
@@ -127,6 +139,7 @@ class RunResult:
     total: FlowResult
     engine: EngineResult
     series: "Series" = field(repr=False)
+    delays: "Series" = field(repr=False)
     flow_table: "Columns" = field(repr=False)
     transfer_table: "Columns" = field(repr=False)
     trace: Trace | None = field(repr=False)
@@ -135,22 +148,32 @@ class RunResult:
     @classmethod
     def of(cls, run: Run) -> "RunResult":
         """Return the typed view of what Rust measured."""
-        text = run.json()
-        data = json.loads(text)
+        found = run.result()
         return cls(
-            scenario=data["scenario"],
-            aqm=data["aqm"],
-            seed=data["seed"],
-            links={name: LinkResult(**link) for name, link in data["links"].items()},
-            flows={name: FlowResult.of(group) for name, group in data["flows"].items()},
-            total=FlowResult.of(data["total"]),
-            engine=EngineResult(**data["engine"]),
+            scenario=found["scenario"],
+            aqm=found["aqm"],
+            seed=found["seed"],
+            links={name: LinkResult(**link) for name, link in found["links"].items()},
+            flows={name: FlowResult.of(group) for name, group in found["flows"].items()},
+            total=FlowResult.of(found["total"]),
+            engine=EngineResult(**found["engine"]),
             series=run.series(),
+            delays=run.delays(),
             flow_table=run.flow_table(),
             transfer_table=run.transfer_table(),
             trace=run.trace(),
-            text=text,
+            text=run.json(),
         )
+
+    @cached_property
+    def values(self) -> Mapping[str, float | None]:
+        """Every measure by its full name, such as "links.bottleneck.queue_mean"."""
+        places: dict[str, LinkResult | FlowResult] = {
+            **{f"links.{name}": link for name, link in self.links.items()},
+            **{f"flows.{name}": group for name, group in self.flows.items()},
+            "total": self.total,
+        }
+        return {f"{place}.{name}": value for place, of in places.items() for name, value in _numbers(of)}
 
     def json(self) -> str:
         """Return the result as JSON, the very text `aqmlab run --json` prints."""

@@ -25,7 +25,9 @@ from aqmlab import _core, files
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs import lock
-from aqmlab.runs.columns import Links, StoreError, by_link, decode, encode, flat, joined, table
+from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, table
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,18 +50,17 @@ class Row:
     error: str | None
     result: str | None
 
+    @classmethod
+    def of(cls, key: str, outcome: RunResult | Failure) -> "Row":
+        """Return the row of a run."""
+        if isinstance(outcome, Failure):
+            return cls(key, "failed", outcome.reason, None)
+        return cls(key, "done", None, outcome.json())
+
     @property
     def wall(self) -> float:
         """Seconds that the run took; 0 if it failed."""
         return float(json.loads(self.result)["engine"]["wall"]) if self.result else 0.0
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a run leaves beside its row, on request: time series and distributions of the sojourn time, by link."""
-
-    series: Links
-    delays: Links
 
 
 class Store:
@@ -101,10 +102,10 @@ class Store:
         self._write(f"parts/{name}.parquet", encode(table([asdict(row) for row in rows])))
         return f"{name}.parquet"
 
-    def record(self, key: str, record: Record) -> None:
+    def record(self, key: str, run: RunResult) -> None:
         """Store the series of a run, which are there once both files are."""
-        self._write(f"{DELAYS}/{key}.parquet", encode(by_link(key, record.delays)))
-        self._write(f"{SERIES}/{key}.parquet", encode(by_link(key, record.series)))
+        self._write(f"{DELAYS}/{key}.parquet", encode(by_link(key, run.delays)))
+        self._write(f"{SERIES}/{key}.parquet", encode(by_link(key, run.series)))
 
     def recorded(self) -> set[str]:
         """Return the keys of the runs whose series and delays are stored."""

@@ -11,28 +11,35 @@ from typing import Any
 
 from aqmlab._core import InputError
 from aqmlab.names import unknown
-from aqmlab.runs import executors, plan, warmup
-from aqmlab.runs.batch import Progress
-from aqmlab.runs.dispatch import do_all
-from aqmlab.runs.executors import Done
-from aqmlab.runs.metrics import LINK_METRICS, Metric, Shown
-from aqmlab.runs.plan import Cell, Experiment, Run
-from aqmlab.runs.statistics import Paired, Ranking, Summary, branches, holm, more_seeds, paired, rank, summarise
-from aqmlab.runs.store import Store
+from aqmlab.runs import plan, warmup, workers
+from aqmlab.runs.executor import Outcome, Progress, do_all
+from aqmlab.runs.metrics import find
+from aqmlab.runs.plan import Block, Cell, Experiment, Run
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.statistics import Ranking, Summary, holm, more_seeds
+from aqmlab.runs.store import Row, Store
+from aqmlab.runs.table import Table, told_states
 
 SERIES = ("first", "all")
 """Whose time series may be recorded: of the first seed of each scenario and scheme, or of all runs."""
 
-RATE = Shown(1e-6, "Mbit/s", 2)
-OF_LINK = {metric.name: metric for metric in LINK_METRICS}
 MEASURES = {
-    **{f"link.{name}": OF_LINK[name] for name in ("utilisation", "drop_ratio", "queue_mean", "queue_delay_mean")},
-    "total.goodput": Metric("goodput", "Goodput", "bit/s", "payload received by all flows", RATE),
-    "total.jain": Metric("jain", "Jain", "1", "Jain's index of the flows' goodput", Shown(1, "1", 3)),
+    name: find(name)
+    for name in (
+        "link.utilisation",
+        "link.drop_ratio",
+        "link.queue_mean",
+        "link.queue_delay_mean",
+        "total.goodput",
+        "total.jain",
+    )
 }
 """What a summary shows; link is the first link of a scenario."""
 
-BETTER = {"link.drop_ratio": False, "link.queue_delay_mean": False, "total.goodput": True, "total.jain": True}
+BETTER = {
+    name: MEASURES[name].better == "more"
+    for name in ("link.drop_ratio", "link.queue_delay_mean", "total.goodput", "total.jain")
+}
 """What schemes are ranked by, and whether more is better."""
 
 
@@ -86,48 +93,42 @@ class Sweep:
             for cell in self.experiment.cells
         }
 
+    @cached_property
+    def table(self) -> Table[Block]:
+        """What the runs measured; a case is a scenario with what is set of it."""
+        runs = {
+            (cell.block, cell.arm.aqm): {seed: row for seed, row in rows.items() if row["state"] == "done"}
+            for cell, rows in self._runs.items()
+        }
+        return Table(runs, {cell.block: cell.link for cell in self.experiment.cells})
+
     def values(self, cell: Cell, measure: str) -> dict[int, float]:
         """Return a measure of a cell by seed, where it has a value."""
-        column = _column(cell, measure)
-        return {seed: row[column] for seed, row in self._runs[cell].items() if row.get(column) is not None}
+        return self.table.values(cell.block, cell.arm.aqm, measure)
 
     def summary(self, cell: Cell, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no seed has a value."""
-        values = self.values(cell, measure)
-        return summarise(list(values.values())) if values else None
-
-    def difference(self, cell: Cell, other: Cell, measure: str) -> Paired | None:
-        """Return what `cell` has more than `other` under the seeds they share; None if there is none."""
-        ours, theirs = self.values(cell, measure), self.values(other, measure)
-        seeds = [seed for seed in ours if seed in theirs]
-        return paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]) if seeds else None
+        return self.table.summary(cell.block, cell.arm.aqm, measure)
 
     @property
     def notes(self) -> list[str]:
         """What must be read before the means are trusted: which schemes have two states where."""
-        queues = {cell: list(self.values(cell, "link.queue_mean").values()) for cell in self.experiment.cells}
-        return [
-            f"{cell.name} has two states: mean queue {two[0].mean:.0f} packets in {two[0].n} of {len(queues[cell])} "
-            f"seeds, {two[1].mean:.0f} in the others. A mean over all seeds describes neither."
-            for cell in self.experiment.cells
-            if (two := branches(queues[cell]))
-        ]
+        found = ((cell, self.table.states(cell.block, cell.arm.aqm)) for cell in self.experiment.cells)
+        return [told_states(cell.name, states) for cell, states in found if states]
 
     @property
-    def blocks(self) -> dict[Any, list[Cell]]:
+    def blocks(self) -> dict[Block, list[Cell]]:
         """The cells by scenario with overrides, in order."""
-        found: dict[Any, list[Cell]] = {}
+        found: dict[Block, list[Cell]] = {}
         for cell in self.experiment.cells:
             found.setdefault(cell.block, []).append(cell)
         return found
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over all scenarios in which each has a value; None if there are too few."""
-        blocks = [[self.summary(cell, measure) for cell in cells] for cells in self.blocks.values()]
-        whole = [[summary.mean for summary in block if summary] for block in blocks if all(block)]
         aqms = [arm.aqm for arm in self.experiment.arms]
-        means = {aqm: [block[i] for block in whole] for i, aqm in enumerate(aqms)}
-        return rank(means, higher_is_better=BETTER[measure])
+        measures = dict.fromkeys(self.blocks, measure)
+        return self.table.ranking(aqms, measures, more_is_better=BETTER[measure])
 
     def document(self) -> dict[str, Any]:
         """Return summaries, paired differences from the first scheme, and rankings, for JSON."""
@@ -151,7 +152,7 @@ class Sweep:
 
     def _entry(self, cell: Cell, first: Cell, measure: str) -> dict[str, Any]:
         summary = self.summary(cell, measure)
-        than = None if cell is first else self.difference(cell, first, measure)
+        than = None if cell is first else self.table.difference(cell.block, cell.arm.aqm, first.arm.aqm, measure)
         return {
             "scenario": cell.world.name,
             "set": dict(cell.overrides),
@@ -196,7 +197,7 @@ def sweep(
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
-    `jobs` and `executor` say where (see `executors.executor`), `resume` goes on in a folder that holds a sweep,
+    `jobs` and `executor` say where (see `workers.workers`), `resume` goes on in a folder that holds a sweep,
     `precise` adds seeds, `series` ("first" or "all") records time series (see `SERIES`). Raises InputError for bad
     input before anything runs, StoreError if the results cannot be stored, RunError if the executor is lost; whatever
     stops it, what is stored is intact.
@@ -208,9 +209,9 @@ def sweep(
     seeds: dict[Cell, int] = {}
     tried: set[str] = set()
     lost: dict[str, str] = {}
-    with executors.executor(executor, jobs) as workers, store.held(resume=resume):
-        asked = warmup.settle(asked, store, workers, _offset(progress, 0))
-        store.begin(asked.files(), workers.where)
+    with workers.workers(executor, jobs) as pool, store.held(resume=resume):
+        asked = warmup.settle(asked, store, pool, _offset(progress, 0))
+        store.begin(asked.files(), pool.where)
         while True:
             runs = asked.runs(seeds)
             store.plan([run.labels() for run in runs])
@@ -220,8 +221,9 @@ def sweep(
             missing = [run for run in runs if run.key not in done or run.key in without]
             if any(run.key not in done for run in missing):
                 store.unfinish()
-            todo = [run.job(series=run.key in recorded) for run in missing]
-            do_all(todo, workers, partial(_store, store, done, lost), _offset(progress, len(runs) - len(missing)))
+            todo = [run.task(series=run.key in recorded) for run in missing]
+            take = partial(_store, store, [run.key for run in missing], done, lost)
+            do_all(todo, pool, take, _offset(progress, len(runs) - len(missing)))
             tried |= {run.key for run in missing}
             found = Sweep(asked, store.table(), len(tried), lost)
             wanted = {cell: _wanted(found, cell, seeds.get(cell, len(asked.seeds)), precise) for cell in asked.cells}
@@ -243,17 +245,23 @@ def _recorded(runs: Sequence[Run], series: str | None) -> list[Run]:
     return list(runs) if series else []
 
 
-def _store(store: Store, done_before: set[str], lost: dict[str, str], batch: Sequence[Done]) -> None:
+def _store(
+    store: Store, keys: Sequence[str], done_before: set[str], lost: dict[str, str], batch: Sequence[tuple[int, Outcome]]
+) -> None:
     """Store what a batch yielded: the series first, so that a row is there only with them, then the rows that are new.
 
     Note in `lost` why the series of a run done before are still missing.
     """
-    for done in batch:
-        if done.record:
-            store.record(done.row.key, done.record)
-        elif done.row.error and done.row.key in done_before:
-            lost[done.row.key] = done.row.error
-    if rows := [done.row for done in batch if done.row.key not in done_before]:
+    rows = []
+    for i, outcome in batch:
+        row = Row.of(keys[i], outcome)
+        if isinstance(outcome, RunResult) and outcome.series:
+            store.record(row.key, outcome)
+        elif row.error and row.key in done_before:
+            lost[row.key] = row.error
+        if row.key not in done_before:
+            rows.append(row)
+    if rows:
         store.add(rows)
 
 
@@ -265,13 +273,9 @@ def _wanted(found: Sweep, cell: Cell, n: int, precise: Precision | None) -> int:
     return more_seeds(values, precise.share, max(precise.most, n)) if len(values) == n else n
 
 
-def _offset(progress: Progress | None, before: int) -> Progress:
+def _offset(progress: Progress | None, before: int) -> Progress | None:
     """Progress that counts what was done before."""
-    return lambda done, total: progress(before + done, before + total) if progress else None
-
-
-def _column(cell: Cell, measure: str) -> str:
-    return measure.replace("link.", f"links.{cell.link}.", 1) if measure.startswith("link.") else measure
+    return progress and (lambda done, total: progress(before + done, before + total))
 
 
 def done_before(experiment: Experiment, out: Path | None) -> int:

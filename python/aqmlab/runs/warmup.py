@@ -1,22 +1,22 @@
 """The warm-up of each scenario by the MSER rule, from a pilot run of each of its schemes."""
 
+from collections.abc import Sequence
 from math import ceil
 
 from aqmlab._core import InputError
 from aqmlab.runs import plan
-from aqmlab.runs.batch import Progress
-from aqmlab.runs.dispatch import do_all
-from aqmlab.runs.executors import Done, Workers
-from aqmlab.runs.experiments import RunError
+from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.plan import Cell, Experiment, Run
 from aqmlab.runs.statistics import mser
 from aqmlab.runs.store import Store
+from aqmlab.runs.task import Failure, RunError
+from aqmlab.runs.workers import Workers
 
 SEED = 1
 """Seed of the pilot runs."""
 
 
-def settle(asked: Experiment, store: Store, workers: Workers, progress: Progress) -> Experiment:
+def settle(asked: Experiment, store: Store, workers: Workers, progress: Progress | None) -> Experiment:
     """Return the experiment with its warm-ups; where they are left to MSER, do the pilot runs that `store` lacks.
 
     Raises InputError where a queue does not settle within the first half of the run, RunError if a pilot run fails.
@@ -26,15 +26,17 @@ def settle(asked: Experiment, store: Store, workers: Workers, progress: Progress
     known = store.warmups()
     runs = {Run(cell, SEED).key: Run(cell, SEED) for cell in asked.cells}
 
-    def take(batch: list[Done]) -> None:
-        for done in batch:
-            if done.record is None:
-                raise RunError(f"warmup: the pilot run of {runs[done.row.key].cell.name} failed: {done.row.error}")
-            series = done.record.series[runs[done.row.key].cell.link]
-            known[done.row.key] = mser(series["time"], series["queue"])  # type: ignore[arg-type]
+    def take(batch: Sequence[tuple[int, Outcome]]) -> None:
+        for i, outcome in batch:
+            key, run = missing[i]
+            if isinstance(outcome, Failure):
+                raise RunError(f"warmup: the pilot run of {run.cell.name} failed: {outcome.reason}")
+            series = outcome.series[run.cell.link]
+            known[key] = mser(series["time"], series["queue"])  # type: ignore[arg-type]
         store.write_warmups(known)
 
-    do_all([run.job(series=True) for key, run in runs.items() if key not in known], workers, take, progress)
+    missing = [(key, run) for key, run in runs.items() if key not in known]
+    do_all([run.task(series=True) for _, run in missing], workers, take, progress)
     return plan.with_warmup(asked, _longest(asked, known))
 
 

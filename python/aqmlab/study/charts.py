@@ -1,25 +1,13 @@
 """The numbers behind the figures that are no time series: a metric against what is varied."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
 from aqmlab.runs.statistics import Summary, summarise
-from aqmlab.study.measured import Measured, built
+from aqmlab.study.measured import Measured
 from aqmlab.study.paper import Figure, Panel, Study, StudyMetric
-
-CHARTS = ("sweep", "bars", "sensitivity", "range")
-"""The kinds of figures that are charts."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """What one point of a line needs: the value of x, and the scheme and scenarios to run."""
-
-    x: float
-    spec: str
-    scenarios: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -67,22 +55,6 @@ def _text(panel: ChartPanel, point: Summary | None) -> str:
     return panel.metric.metric.show(point.mean if point else None, point.half_width if point else None)
 
 
-def points(paper: Study, figure: Figure, panel: Panel) -> dict[str, list[Point]]:
-    """Return what each line of a panel needs, without the schemes that are not built yet."""
-    schemes = {name: spec for name in panel.schemes if built(spec := paper.spec(name))}
-    filled = {x: tuple(name.format(x=f"{x:g}") for name in panel.scenarios) for x in figure.x}
-    if figure.kind == "sweep":
-        return {name: [Point(x, spec, filled[x]) for x in figure.x] for name, spec in schemes.items()}
-    if figure.kind == "bars":
-        every = tuple(name for names in filled.values() for name in names)
-        return {name: [Point(0, spec, every)] for name, spec in schemes.items()}
-    return {
-        parameter: [Point(x, f"{spec}:{parameter}={usual * x:g}", panel.scenarios) for x in figure.x]
-        for spec in schemes.values()
-        for parameter, usual in figure.parameters.items()
-    }
-
-
 def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
     """Return the numbers of a figure."""
     panels = []
@@ -96,7 +68,7 @@ def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
 def _lines(paper: Study, figure: Figure, panel: Panel, measured: Measured) -> dict[str, dict[float, Summary]]:
     metric = paper.metrics[panel.metric or ""]
     lines: dict[str, dict[float, Summary]] = {}
-    for name, wanted in points(paper, figure, panel).items():
+    for name, wanted in paper.points(figure, panel).items():
         for point in wanted:
             found = measured.together(point.scenarios, point.spec, panel.link, metric.ours or "", metric.over)
             if found:
@@ -111,14 +83,3 @@ def _bound(figure: Figure, panel: Panel, metric: StudyMetric) -> dict[str, dict[
     bound = BOUNDS[(metric.ours or "").removeprefix("stability.")]
     values = {x: bound(**{**panel.analysis, figure.varied: x}) for x in figure.x}
     return {"": {x: Summary(value, None, 1) for x, value in values.items() if not isnan(value)}}
-
-
-def needed(paper: Study, figure: Figure) -> Iterator[tuple[str, str]]:
-    """Yield the scenario and scheme of every run that a figure needs, a time figure or a chart."""
-    for panel in figure.panels:
-        if figure.kind in CHARTS:
-            for wanted in points(paper, figure, panel).values() if figure.kind != "range" else ():
-                yield from ((name, point.spec) for point in wanted for name in point.scenarios)
-        else:
-            specs = [paper.spec(name) for name in panel.schemes]
-            yield from ((name, spec) for name in panel.scenarios for spec in specs if built(spec))

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from aqmlab.runs.metrics import LINK_METRICS
-from aqmlab.study.measured import TRANSIENT, Measured, built
-from aqmlab.study.paper import Claim, Study
+from aqmlab.study.measured import Measured
+from aqmlab.study.paper import TRANSIENT, Claim, Study, built
 
 VERDICTS = {"holds": "✓", "fails": "✗", "missing": "–"}
 """Every verdict on a claim, with its mark."""
@@ -36,12 +36,6 @@ class Checked:
             "measured": self.measured,
             "why": self.why,
         }
-
-
-def specs(paper: Study, claim: Claim) -> list[str]:
-    """Return the schemes that a claim compares and that exist."""
-    names = [*claim.schemes, *claim.below, *claim.above]
-    return [spec for spec in dict.fromkeys(paper.spec(name) for name in names) if built(spec)]
 
 
 def check(paper: Study, claim: Claim, measured: Measured) -> Checked:

@@ -1,43 +1,61 @@
-"""What the runs of a study measured: values by scenario, scheme and seed, and what several scenarios say together."""
+"""What the runs of a study measured: its scenarios under its schemes, by the names that the study gives them."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, pstdev
-from typing import Any
 
-from aqmlab import catalogue
 from aqmlab._core import Scenario
+from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.executor import Progress
+from aqmlab.runs.experiments import compare_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.table import State, Table, Values
+from aqmlab.scenario import load, original
+from aqmlab.study.paper import TRANSIENT
 
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": pstdev, "min": min, "max": max}
 """What becomes of the values of several scenarios, by its name in a study; "std" is over these scenarios alone."""
 
-TRANSIENT = "transient"
-"""The path of the transient's length, which is taken from the time series and so known for seed 1 alone."""
-
-WHOLE = {"links", "flows", "total"}
-"""Paths that begin so start at the whole result, all others at a link."""
+Needed = Mapping[str, Sequence[str]]
+"""Which schemes to run, in order, by scenario."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The comparisons of a study by the name of their scenario; two names of one world share a comparison."""
+    """The comparisons of a study by the name of their scenario; two names of one scenario share a comparison."""
 
     comparisons: Mapping[str, Comparison]
+    transients: Collection[tuple[str, str]] = ()
+    """The scenarios and links whose transients are asked for; they are known of the runs with series, seed 1."""
+
+    @cached_property
+    def table(self) -> Table[str]:
+        """What the runs measured, with the transients that are asked for."""
+        runs: dict[tuple[str, str], dict[int, Values]] = {}
+        for name, compared in self.comparisons.items():
+            for (spec, seed), run in compared.runs.items():
+                runs.setdefault((name, spec), {})[seed] = {
+                    **run.values,
+                    **{
+                        f"links.{link}.{TRANSIENT}": transient(run, compared.scenario, link)
+                        for scenario, link in self.transients
+                        if scenario == name and run.series
+                    },
+                }
+        return Table(runs, {name: compared.scenario.links[0] for name, compared in self.comparisons.items()})
+
+    def states(self, scenario: str, spec: str, link: str) -> tuple[State, State] | None:
+        """Return the two states the seeds fall into, or None."""
+        return self.table.states(scenario, spec, link)
 
     def values(self, scenarios: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
         """Return by seed what each scenario measured, for the seeds of which every run succeeded."""
-        found = [self._of(self.comparisons[scenario], spec, link, path) for scenario in scenarios]
+        measure = metrics.at(path, link)
+        found = [self.table.measured(scenario, spec, measure) for scenario in scenarios]
         seeds = sorted(set[int].intersection(*map(set, found)))
         return {seed: [values[seed] for values in found] for seed in seeds}
-
-    def _of(self, comparison: Comparison, spec: str, link: str, path: str) -> dict[int, float | None]:
-        runs = {seed: run for (name, seed), run in comparison.runs.items() if name == spec}
-        if path == TRANSIENT:
-            return {seed: transient(run, comparison.scenario, link) for seed, run in runs.items() if run.series}
-        return {seed: value(run, link, path) for seed, run in runs.items()}
 
     def together(self, scenarios: Sequence[str], spec: str, link: str, path: str, over: str) -> dict[int, float]:
         """Return by seed one value for all scenarios, for the seeds in which every scenario has one."""
@@ -49,17 +67,16 @@ class Measured:
         return found
 
 
-def value(run: RunResult, link: str, path: str) -> float | None:
-    """Return a measured value: of the link ("queue_mean"), or of the run ("total.jain", "flows.ftp.goodput")."""
-    if path.startswith("drops."):
-        return float(
-            run.links[link].drops.get(path.removeprefix("drops."), 0)
-        )  # a reason that never came up is not listed
-    parts = path.split(".")
-    found: Any = run if parts[0] in WHOLE else run.links[link]
-    for part in parts:
-        found = found[part] if isinstance(found, Mapping) else getattr(found, part)
-    return None if found is None else float(found)
+def measure(
+    needed: Needed, transients: Collection[tuple[str, str]], seeds: int, jobs: int | None, progress: Progress | None
+) -> Measured:
+    """Run what is needed, a scenario that has two names once."""
+    schemes: dict[str, dict[str, None]] = {}
+    for name, specs in needed.items():
+        schemes.setdefault(original(name), {}).update(dict.fromkeys(specs))
+    grid = [(load(name), list(specs)) for name, specs in schemes.items()]
+    compared = dict(zip(schemes, compare_many(grid, seeds, jobs=jobs, progress=progress), strict=True))
+    return Measured({name: compared[original(name)] for name in needed}, transients)
 
 
 def transient(run: RunResult, scenario: Scenario, link: str) -> float | None:
@@ -70,17 +87,11 @@ def transient(run: RunResult, scenario: Scenario, link: str) -> float | None:
     """
     import numpy as np
 
-    place = next(entry for entry in json.loads(scenario.resolved_json())["links"] if entry["name"] == link)
-    buffer, target = (float(place[name].removesuffix(" packets")) for name in ("buffer", "target"))
+    place = scenario.link(link)
     time, queue = run.series[link]["time"], run.series[link]["queue"]
     window = round(5 / scenario.sample)
     means = np.convolve(queue, np.ones(window) / window, "valid")
-    outside = np.flatnonzero(np.abs(means - target) > buffer / 10)
+    outside = np.flatnonzero(np.abs(means - place.target) > place.buffer / 10)
     if len(outside) == 0:
         return 0.0
     return None if outside[-1] == len(means) - 1 else float(time[outside[-1] + 1])
-
-
-def built(spec: str) -> bool:
-    """Say whether the scheme of `spec` ("pi:w=160Hz") is in the catalogue."""
-    return spec.partition(":")[0] in {scheme.name for scheme in catalogue.schemes()}

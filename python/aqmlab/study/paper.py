@@ -7,12 +7,14 @@ is close enough, which scenarios give a table, a figure or a claim, and why a ce
 
 import csv
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
+from aqmlab import catalogue
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.metrics import SHOWN, Metric, Shown
@@ -21,6 +23,10 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+TRANSIENT = "transient"
+"""The length of the transient, a value of claims: it is taken from the time series and so known for seed 1 alone."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,26 @@ class StudyMetric:
 
 
 @dataclass(frozen=True)
+class Published:
+    """One printed number, under the paper's names; `bound` is "min" or "max" where the paper gives a limit.
+
+    `why` is the written reason for a deviation, None if there is none.
+    """
+
+    table: str
+    scheme: str
+    metric: str
+    value: float
+    bound: str | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True)
 class Table:
-    """One table of the paper: the scenarios and link that give it, or the values the analysis is made for."""
+    """One table of the paper: the scenarios and link that give it, or the values the analysis is made for.
+
+    `published` are its numbers in their order. `differences` are rows that are one scheme minus the mean of others.
+    """
 
     number: str
     title: str
@@ -63,6 +87,12 @@ class Table:
     schemes: Mapping[str, str]
     metrics: Mapping[str, StudyMetric]
     analysis: Mapping[str, float]
+    published: Sequence[Published]
+    differences: Mapping[str, Sequence[str]]
+
+    def parts(self, row: str) -> Sequence[str]:
+        """Return the schemes, by the paper's names, that a row is made of."""
+        return self.differences.get(row, [row])
 
 
 @dataclass(frozen=True)
@@ -98,6 +128,18 @@ class Figure:
     logarithmic: bool
     parameters: Mapping[str, float]
     varied: str
+
+
+CHARTS = ("sweep", "bars", "sensitivity", "range")
+"""The kinds of figures that are charts: numbers against what is varied, and no time series."""
+
+
+class Point(NamedTuple):
+    """What one point of a chart's line needs: the value of x, and the scheme and scenarios to run."""
+
+    x: float
+    spec: str
+    scenarios: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -144,17 +186,6 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Published:
-    """One printed number, under the paper's names; `bound` is "min" or "max" where the paper gives a limit."""
-
-    table: str
-    scheme: str
-    metric: str
-    value: float
-    bound: str | None = None
-
-
-@dataclass(frozen=True)
 class Study:
     """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others."""
 
@@ -169,10 +200,6 @@ class Study:
     claims: Sequence[Claim]
     notes: Sequence[Note]
     published: Sequence[Published]
-
-    def why(self, cell: Published) -> str | None:
-        """Return the written reason for a cell's deviation, None if there is none."""
-        return next((note.why for note in self.notes if note.covers(cell)), None)
 
     def spec(self, name: str) -> str:
         """Return our scheme for the paper's name of it; what is no such name is ours already."""
@@ -193,11 +220,89 @@ class Study:
         chosen += [self._find("figure", number, known) for number in figures or ()]
         return [table for table in self.tables if table in chosen], [item for item in self.figures if item in chosen]
 
+    def compared(self, claim: Claim) -> list[str]:
+        """Return the schemes that a claim compares and that exist."""
+        names = [*claim.schemes, *claim.below, *claim.above]
+        return [spec for spec in dict.fromkeys(self.spec(name) for name in names) if built(spec)]
+
+    def asked(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> "Asked":
+        """Return what these tables and figures ask for, and the claims about their scenarios; by default, all."""
+        chosen, drawn = self.select(tables, figures)
+        scenarios = self._needed(chosen, drawn, ()).keys()
+        every = tables is None and figures is None
+        claims = [claim for claim in self.claims if every or scenarios >= set(claim.scenarios)]
+        return Asked(chosen, drawn, claims, self._needed(chosen, drawn, claims))
+
+    def _needed(
+        self, tables: Iterable[Table], figures: Iterable[Figure], claims: Iterable[Claim]
+    ) -> dict[str, list[str]]:
+        """Return which schemes must be run, in order, by scenario."""
+        found: dict[str, dict[str, None]] = {}
+        for scenario, spec in chain(
+            chain.from_iterable(map(self._in_table, tables)),
+            chain.from_iterable(map(self._in_figure, figures)),
+            ((name, spec) for claim in claims for name in claim.scenarios for spec in self.compared(claim)),
+        ):
+            found.setdefault(scenario, {})[spec] = None
+        return {scenario: list(specs) for scenario, specs in found.items()}
+
+    def _in_table(self, table: Table) -> Iterator[tuple[str, str]]:
+        rows = dict.fromkeys(cell.scheme for cell in table.published)
+        names = [part for row in rows for part in table.parts(row)]
+        specs = dict.fromkeys(spec for name in names if built(spec := table.schemes[name]))
+        others = [metric.scenario for metric in table.metrics.values() if metric.scenario]
+        for scenario in (*table.scenarios, *(others if table.scenarios else ())):
+            yield from ((scenario, spec) for spec in specs)
+
+    def _in_figure(self, figure: Figure) -> Iterator[tuple[str, str]]:
+        for panel in figure.panels:
+            if figure.kind in CHARTS:
+                for wanted in self.points(figure, panel).values() if figure.kind != "range" else ():
+                    yield from ((name, point.spec) for point in wanted for name in point.scenarios)
+            else:
+                specs = [self.spec(name) for name in panel.schemes]
+                yield from ((name, spec) for name in panel.scenarios for spec in specs if built(spec))
+
+    def points(self, figure: Figure, panel: Panel) -> dict[str, list[Point]]:
+        """Return what each line of a chart's panel needs, without the schemes that are not built yet."""
+        schemes = {name: spec for name in panel.schemes if built(spec := self.spec(name))}
+        filled = {x: tuple(name.format(x=f"{x:g}") for name in panel.scenarios) for x in figure.x}
+        if figure.kind == "sweep":
+            return {name: [Point(x, spec, filled[x]) for x in figure.x] for name, spec in schemes.items()}
+        if figure.kind == "bars":
+            every = tuple(name for names in filled.values() for name in names)
+            return {name: [Point(0, spec, every)] for name, spec in schemes.items()}
+        return {
+            parameter: [Point(x, f"{spec}:{parameter}={usual * x:g}", panel.scenarios) for x in figure.x]
+            for spec in schemes.values()
+            for parameter, usual in figure.parameters.items()
+        }
+
     def _find(self, kind: str, number: str, known: Mapping[str, Any]) -> Any:
         if number not in known:
             valid = ", ".join(known) or "none"
             raise InputError(f"{kind}: {number}: {self.name} has no such {kind}; valid: {valid}")
         return known[number]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a study is asked for, and which schemes must be run for it, in order, by scenario."""
+
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+    claims: Sequence[Claim]
+    needed: Mapping[str, Sequence[str]]
+
+    @property
+    def transients(self) -> set[tuple[str, str]]:
+        """The scenarios and links whose transients claims are about."""
+        return {(name, claim.link) for claim in self.claims if claim.value == TRANSIENT for name in claim.scenarios}
+
+
+def built(spec: str) -> bool:
+    """Say whether the scheme of `spec` ("pi:w=160Hz") is in the catalogue."""
+    return spec.partition(":")[0] in {scheme.name for scheme in catalogue.schemes()}
 
 
 @cache
@@ -226,6 +331,8 @@ def load_study(name: str) -> Study:
         raise unknown("study", "unknown study", name, studies())
     data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
     rows = (files("aqmlab.study") / "papers" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    notes = [_note(entry) for entry in data.get("notes", ())]
+    published = [_published(row, notes) for row in csv.DictReader(rows)]
     return Study(
         name=name,
         title=data["title"],
@@ -233,11 +340,11 @@ def load_study(name: str) -> Study:
         schemes=data["schemes"],
         differences=data.get("differences", {}),
         metrics={key: _metric(key, entry) for key, entry in data["metrics"].items()},
-        tables=[_table(entry, data) for entry in data["tables"]],
+        tables=[_table(entry, data, published) for entry in data["tables"]],
         figures=[_figure(entry) for entry in data.get("figures", ())],
         claims=[_claim(entry, data) for entry in data.get("claims", ())],
-        notes=[_note(entry) for entry in data.get("notes", ())],
-        published=[_published(row) for row in csv.DictReader(rows)],
+        notes=notes,
+        published=published,
     )
 
 
@@ -258,7 +365,7 @@ def _metric(name: str, entry: Mapping[str, Any]) -> StudyMetric:
     )
 
 
-def _table(entry: Mapping[str, Any], study: Mapping[str, Any]) -> Table:
+def _table(entry: Mapping[str, Any], study: Mapping[str, Any], published: Iterable[Published]) -> Table:
     changed = entry.get("metrics", {})
     return Table(
         number=entry["number"],
@@ -269,6 +376,8 @@ def _table(entry: Mapping[str, Any], study: Mapping[str, Any]) -> Table:
         schemes=study["schemes"] | entry.get("schemes", {}),
         metrics={name: _metric(name, common | changed.get(name, {})) for name, common in study["metrics"].items()},
         analysis=entry.get("analysis", {}),
+        published=[cell for cell in published if cell.table == entry["number"]],
+        differences=study.get("differences", {}),
     )
 
 
@@ -333,9 +442,9 @@ def _note(entry: Mapping[str, Any]) -> Note:
     )
 
 
-def _published(row: Mapping[str, str]) -> Published:
+def _published(row: Mapping[str, str], notes: Iterable[Note]) -> Published:
     """Return a row of the file; its unit ends in _min or _max where the paper states a limit."""
     limit = row["unit"].rpartition("_")[2]
-    return Published(
-        row["table"], row["scheme"], row["metric"], float(row["value"]), limit if limit in ("min", "max") else None
-    )
+    bound = limit if limit in ("min", "max") else None
+    cell = Published(row["table"], row["scheme"], row["metric"], float(row["value"]), bound)
+    return replace(cell, why=next((note.why for note in notes if note.covers(cell)), None))

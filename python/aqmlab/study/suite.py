@@ -13,6 +13,7 @@ from importlib.resources import files
 from math import ceil
 from typing import Any
 
+from aqmlab import _core
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
@@ -210,12 +211,17 @@ def _experiment(entry: Mapping[str, Any]) -> Experiment:
         goodput=entry.get("goodput", ""),
         classes=entry.get("classes", ()),
         measures=entry.get("measures", {}),
-        phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
+        phases=Phases(entry["phases"]["names"], _seconds(entry["phases"]["each"])) if "phases" in entry else None,
     )
 
 
-UNITS = {"bit/s": 0, "kbit/s": 3, "Mbit/s": 6, "Gbit/s": 9, "s": 0, "ms": -3, "us": -6, "ns": -9}
-"""Powers of ten of a quantity as the engine writes it."""
+def _seconds(text: str) -> float:
+    """Return a time of a suite's file, which is one."""
+    read = _core.quantity(text)
+    assert read is not None
+    assert read[1] == "s"
+    return read[0]
+
 
 BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
 
@@ -227,21 +233,14 @@ def _given(field: str, text: str) -> float:
     """Return a quantity in SI units, as read by the engine."""
     place, roomy = PLACES[field], {"links.bottleneck.buffer": "9 packets", "links.bottleneck.target": "1 packets"}
     try:
-        world = worlds.load("rfc7928/5.1.1-newreno", {**roomy, place: text})
+        found = worlds.load("rfc7928/5.1.1-newreno", {**roomy, place: text})
     except InputError as error:
         raise InputError(str(error).replace(place, field)) from error
-    resolved = json.loads(world.resolved_json())
-    read = resolved["links"][0]["rate"] if field == "rate" else resolved["flows"][0]["rtt"]
+    link = found.link("bottleneck")
+    value = found.group("bulk").rtt if field == "rtt" else None if link.rate_changes else link.rate
     least, most, range_ = BOUNDS[field]
-    if not isinstance(read, str) or read.partition(" ")[2] not in UNITS:
+    if value is None:
         raise InputError(f"{field}: {text}: expected one {field}, {range_}")
-    value = quantity(read)
     if not least <= value <= most:
         raise InputError(f"{field}: {text}: out of range; {range_}")
     return value
-
-
-def quantity(text: str) -> float:
-    """Return in SI units a quantity that the engine has written, such as "20 Mbit/s"."""
-    number, _, unit = text.partition(" ")
-    return float(f"{number}e{UNITS[unit]}")

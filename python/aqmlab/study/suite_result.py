@@ -1,35 +1,23 @@
 """What a suite says about schemes at one link: values, which are the best, ranks."""
 
-import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from aqmlab import own
-from aqmlab._core import InputError, Scenario
-from aqmlab.runs.batch import Failure, Progress, Task, run_many
+from aqmlab._core import Scenario
 from aqmlab.runs.comparison import Comparison
-from aqmlab.runs.experiments import MOST_SEEDS, check_schemes
-from aqmlab.runs.metrics import MILLISECONDS, PERCENT, Shown
+from aqmlab.runs.executor import Progress
+from aqmlab.runs.experiments import compare_many
+from aqmlab.runs.metrics import PERCENT, Shown, find
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.statistics import Ranking, Summary, paired, rank, summarise
-from aqmlab.study.measured import value
-from aqmlab.study.suite import EXCESS, Experiment, Link, Suite, load_suite, quantity
+from aqmlab.runs.statistics import Ranking, Summary, paired
+from aqmlab.runs.table import Table, Values
+from aqmlab.runs.task import Failure
+from aqmlab.study.suite import EXCESS, Experiment, Link, Suite, load_suite
 
-RATE = Shown(1e-6, "Mbit/s", 2)
 PLAIN = Shown(1, "", 3)
-SHOWN = {
-    "goodput": RATE,
-    "bitrate_mean": RATE,
-    "drop_ratio": PERCENT,
-    "mark_ratio": PERCENT,
-    "retransmits": PERCENT,
-    "jain": PLAIN,
-    "stall_time": Shown(1, "s", 1),
-}
-"""How a measure is read, by the last part of its path; all others are times."""
 
 GOODPUT, DELAY = "Goodput", "Delay p95"
 """The two measures that schemes are ranked by."""
@@ -49,35 +37,41 @@ class Trial:
     measures: Mapping[str, str]
     comparison: Comparison
 
+    @cached_property
+    def table(self) -> Table[str]:
+        """What the runs measured, the measures of the experiment under their titles."""
+        runs: dict[tuple[str, str], dict[int, Values]] = {}
+        for (spec, seed), run in self.comparison.runs.items():
+            derived = {title: self._value(run, path) for title, path in self.measures.items()}
+            runs.setdefault((self.experiment.scenario, spec), {})[seed] = {**run.values, **derived}
+        return Table(runs, {self.experiment.scenario: self.world.links[0]})
+
     def values(self, spec: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, of the runs that have it."""
-        runs = {seed: run for (name, seed), run in self.comparison.runs.items() if name == spec}
-        path = self.measures[measure]
-        read = {seed: self._value(run, path) for seed, run in runs.items()}
-        return {seed: found for seed, found in read.items() if found is not None}
+        return self.table.values(self.experiment.scenario, spec, measure)
 
     def _value(self, run: RunResult, path: str) -> float | None:
         if path.endswith(EXCESS):
             return queueing_delay(run, self._propagation, path.split(".")[1] if path.startswith("flows.") else None)
         path, _, by = path.partition(" / ")
-        above, below = value(run, "", path), value(run, "", by) if by else 1.0
+        above, below = run.values[path], run.values[by] if by else 1.0
         return above / below if above is not None and below else None
 
     @cached_property
     def _propagation(self) -> dict[str, float]:
         """The propagation one way of each group of flows (s): every flow of a group has the same."""
-        return {flows["name"]: quantity(flows["rtt"]) / 2 for flows in json.loads(self.world.resolved_json())["flows"]}
+        return {name: (self.world.group(name).rtt or 0.0) / 2 for name in self.world.flows}
 
     def summary(self, spec: str, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no run has the measure."""
-        found = self.values(spec, measure)
-        return summarise(list(found.values())) if found else None
+        return self.table.summary(self.experiment.scenario, spec, measure)
 
     def shown(self, measure: str) -> Shown:
         """Return how a measure is read."""
-        path, _, by = self.measures[measure].partition(" / ")
-        last = path.rpartition(".")[2]
-        return PLAIN if by and last != "retransmits" else SHOWN.get(last, MILLISECONDS)
+        path, _, by = self.measures[measure].removesuffix(EXCESS).partition(" / ")
+        if by:
+            return PERCENT if path.endswith(".retransmits") else PLAIN
+        return PLAIN if path.endswith(".jain") else find(path).shown
 
     @cached_property
     def best(self) -> dict[str, tuple[str, ...]]:
@@ -137,10 +131,11 @@ class SuiteResult:
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the experiments in which all have the measure; None for fewer than three schemes."""
-        rows = [[trial.summary(spec, measure) for spec in self.schemes] for trial in self.trials]
-        whole = [[summary.mean for summary in row if summary] for row in rows if all(row)]
-        columns = {spec: [row[i] for row in whole] for i, spec in enumerate(self.schemes)}
-        return rank(columns, higher_is_better=measure == GOODPUT)
+        runs = {key: found for trial in self.trials for key, found in trial.table.runs.items()}
+        links = {trial.experiment.scenario: trial.world.links[0] for trial in self.trials}
+        return Table(runs, links).ranking(
+            self.schemes, dict.fromkeys(links, measure), more_is_better=measure == GOODPUT
+        )
 
     @property
     def caveats(self) -> list[str]:
@@ -225,18 +220,10 @@ def compare_suite(
     """
     suite = load_suite(name)
     link, specs = suite.link(rate, rtt, flows), own.select(aqms)
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
     placed = [(experiment, experiment.world(link)) for experiment in suite.experiments]
-    for _, world in placed:
-        check_schemes(world, specs)
-    tasks = [Task(world, spec, seed) for _, world in placed for spec in specs for seed in range(1, seeds + 1)]
-    started = time.perf_counter()
-    outcomes = iter(run_many(tasks, jobs, progress))
-    cells = [tuple(next(outcomes) for _ in range(len(specs) * seeds)) for _ in placed]
-    wall = time.perf_counter() - started
+    compared = compare_many([(at, specs) for _, at in placed], seeds, series=False, jobs=jobs, progress=progress)
     trials = [
-        Trial(experiment, world, experiment.paths(world), Comparison(world, specs, seeds, cell, wall))
-        for (experiment, world), cell in zip(placed, cells, strict=True)
+        Trial(experiment, at, experiment.paths(at), comparison)
+        for (experiment, at), comparison in zip(placed, compared, strict=True)
     ]
     return SuiteResult(suite, link, specs, seeds, trials)

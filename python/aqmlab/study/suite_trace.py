@@ -1,6 +1,5 @@
 """What only single packets tell: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -8,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import scenario as worlds
 from aqmlab._core import Scenario, Trace
-from aqmlab.runs.batch import Failure, Task, run_many
-from aqmlab.study.suite import PACKET, Link, Phases, quantity
+from aqmlab.runs.executor import run_many
+from aqmlab.runs.task import Failure, Task
+from aqmlab.study.suite import PACKET, Link, Phases
 from aqmlab.study.suite_result import SuiteResult, Trial
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def traces(result: SuiteResult) -> dict[tuple[str, str], Traced]:
 
 def is_small(trial: Trial) -> bool:
     """Say whether the trace of a run is small enough."""
-    rate = json.loads(trial.world.resolved_json())["links"][0]["rate"]
-    rates = [quantity(each) for each in (rate["values"] if isinstance(rate, dict) else [rate])]
+    rates = trial.world.link(trial.world.links[0]).rates
     return fmean(rates) / 8 / PACKET * (trial.world.warmup + WINDOW) <= MOST_PACKETS
 
 
@@ -164,8 +163,7 @@ def _headers(world: Scenario) -> Any:
     """Return the bytes of a packet that are header, by group."""
     import numpy as np
 
-    flows = json.loads(world.resolved_json())["flows"]
-    return np.array([float(flow["header"].removesuffix(" B")) for flow in flows])
+    return np.array([float(world.group(name).header) for name in world.flows])
 
 
 def _quantiles(values: Any) -> "Array":

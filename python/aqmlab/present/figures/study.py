@@ -6,8 +6,7 @@ from aqmlab.present.plots.data import Panel as TimePanel
 from aqmlab.runs.statistics import Summary
 from aqmlab.scenario import load
 from aqmlab.study.charts import Chart, ChartPanel
-from aqmlab.study.measured import built
-from aqmlab.study.paper import Figure, Panel
+from aqmlab.study.paper import Figure, Panel, built
 from aqmlab.study.reproduction import Reproduction
 
 

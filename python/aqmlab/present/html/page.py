@@ -1,6 +1,5 @@
 """The one way to make a page: tables, sections, and the templates that show them. Text is escaped."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,9 +9,9 @@ from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
+from aqmlab.study.cells import VERDICTS
 from aqmlab.study.claims import VERDICTS as CLAIM_VERDICTS
 from aqmlab.study.claims import Checked
-from aqmlab.study.reproduction import VERDICTS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -110,7 +109,7 @@ def _environment() -> "Environment":
 def parameters(scenario: Scenario, spec: str) -> str:
     """Return the parameters of a scheme as a scenario uses it, with their units."""
     units = {parameter.name: parameter.unit for parameter in catalogue.find(spec.partition(":")[0]).parameters}
-    values = json.loads(scenario.scheme(spec))["parameters"]
+    values = scenario.parameters(spec)
     return ", ".join(f"{name} = {_with_unit(str(value), units[name])}" for name, value in values.items())
 
 

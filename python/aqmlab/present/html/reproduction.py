@@ -8,8 +8,9 @@ from aqmlab.present.html.comparison import CAPTIONS, figures, parameters, proven
 from aqmlab.present.html.page import Drawings, Files, Item, Part, Section
 from aqmlab.present.html.page import Table as Cells
 from aqmlab.runs.metrics import definitions
+from aqmlab.study.cells import Cell
 from aqmlab.study.paper import Figure, Table
-from aqmlab.study.reproduction import Cell, Reproduction, all_json
+from aqmlab.study.reproduction import Reproduction, all_json
 
 FIGURE_CAPTIONS = CAPTIONS | {
     "utilisation": "Share of the time in which the link is busy, seed 1: pale as sampled, dark the mean over 1 s.",

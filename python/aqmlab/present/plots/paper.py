@@ -7,6 +7,7 @@ from matplotlib.ticker import MaxNLocator
 
 from aqmlab.present.plots.data import Bars, Distributions, Dots, Lines, OverTime, Scatter
 from aqmlab.present.plots.style import (
+    DARK,
     LINE,
     PALE,
     TARGET,
@@ -22,26 +23,30 @@ from aqmlab.present.plots.style import (
 DASHED: Any = {"color": TARGET, "linestyle": (0, (4, 2))}
 """The look of a target, an operating point or a limit."""
 
+GUIDE: Any = DASHED | {"color": DARK}
+"""The same where vermilion is the colour of a scheme."""
+
 BINS = 800
 """Stretches of a curve over time of which the lowest and the highest value are drawn."""
 
 
 def over_time(drawn: OverTime) -> Figure:
     """Draw panels over time, all on the same axes; a single one as wide as the page."""
-    of = looks(drawn.names)
+    of = looks(curve.name for panel in drawn.panels for curve in panel.curves if not curve.pale)
     alike = {"sharex": True, "sharey": len(drawn.frames) == 1}
     with page(len(drawn.panels), drawn.columns, 1.3, names=drawn.names, **alike) as (figure, grid):
         found: dict[str, Any] = {}
+        dashed = GUIDE if drawn.names and len(of) > 1 else DASHED
         for i, (axes, panel) in enumerate(zip(grid.flat, drawn.panels, strict=False)):
             strokes = panel.strokes(BINS)
             for stroke in strokes:
                 bold = 1.0 if drawn.names or len(strokes) > 1 else 0.6
-                line = of[stroke.name].line if drawn.names else {"color": LINE}
+                line = of[stroke.name].line if drawn.names and not stroke.pale else {"color": LINE}
                 if stroke.pale:
                     bold, line = 0.6, {"color": PALE}
                 [found[stroke.name]] = axes.plot(stroke.time, stroke.values, linewidth=bold, **line)
             if panel.target is not None:
-                found[drawn.line] = axes.axhline(panel.target, linewidth=1.0, **DASHED)
+                found[drawn.line] = axes.axhline(panel.target, linewidth=1.0, **dashed)
             heading(axes, panel.title, panel.remark)
             axes.set_xlim(0, drawn.end)
             axes.set_ylim(*drawn.frame(i).range)

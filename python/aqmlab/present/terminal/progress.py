@@ -10,7 +10,7 @@ from threading import Timer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from aqmlab.runs.batch import Progress as OnDone
+from aqmlab.runs.executor import Progress as OnDone
 
 ESTIMATE_AFTER = 5
 """Seconds of a sweep before its time is estimated."""

@@ -8,9 +8,10 @@ from rich.text import Text
 
 from aqmlab.present.terminal.console import COLOURS, aside, console, note, table, title
 from aqmlab.study import claims
+from aqmlab.study.cells import VERDICTS, Cell
 from aqmlab.study.paper import Figure
 from aqmlab.study.paper import Table as StudyTable
-from aqmlab.study.reproduction import VERDICTS, Cell, Reproduction, coverage
+from aqmlab.study.reproduction import Reproduction, coverage
 
 
 def reproduction(reproduced: Reproduction) -> None:

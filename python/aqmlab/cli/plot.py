@@ -1,7 +1,5 @@
-"""The commands that read what a sweep has stored: report and plot."""
+"""The command `plot`: a figure of what a sweep has stored."""
 
-import sys
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,57 +7,11 @@ import typer
 
 from aqmlab import files
 from aqmlab._core import InputError
+from aqmlab.cli.common import Folder, leave_file
 from aqmlab.names import unknown
 
 KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
-
-
-class Format(str, Enum):
-    """What `report` writes."""
-
-    html = "html"
-    latex = "latex"
-    markdown = "markdown"
-    csv = "csv"
-
-
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What aqmlab sweep --out left.")]
-
-
-def report(
-    folder: Folder,
-    kind: Annotated[
-        Format, typer.Option("--format", help="A page with everything (html), or its tables.")
-    ] = Format.html,
-    measures: Annotated[
-        list[str] | None, typer.Option("--measure", metavar="NAME", help="Show this measure only; repeatable.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Default: DIR/report.html; tables are printed.")
-    ] = None,
-) -> None:
-    """Tell what a sweep has found, also while it goes on.
-
-    The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
-    """
-    from aqmlab.present import tables
-    from aqmlab.runs import findings
-
-    path = out or (folder / "report.html" if kind is Format.html else None)
-    found = findings.findings(folder)
-    if path:
-        files.check_file("out", path)
-    if kind is Format.html:
-        from aqmlab.present.html import sweep as page
-
-        text = page.report(found, measures)
-    else:
-        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures))
-    if path:
-        _leave(path, text.encode())
-    else:
-        sys.stdout.write(text)
 
 
 def plot(
@@ -99,10 +51,4 @@ def plot(
     from aqmlab.present.plots.files import draw, encode
 
     drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against))
-    _leave(out, encode(draw(drawn), out.suffix.removeprefix(".")))
-
-
-def _leave(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, data)
-    print(f"Left: {path}", file=sys.stderr)
+    leave_file(out, encode(draw(drawn), out.suffix.removeprefix(".")))

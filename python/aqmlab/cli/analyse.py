@@ -1,12 +1,12 @@
 """The command `analyse`: the control loop of a scheme, its numbers in a terminal, its figures in a folder."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aqmlab import files
+from aqmlab.cli.common import Json, Out, Settings, leave
 from aqmlab.scenario import assignments
 
 if TYPE_CHECKING:
@@ -36,11 +36,9 @@ def analyse(
         str | None,
         typer.Option("--map", metavar="X,Y", help="Stability over two of rate, rtt, flows, gain and parameters."),
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")] = None,
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
 ) -> None:
     """Analyse the control loop: operating point, stability, margins.
 
@@ -72,9 +70,7 @@ def analyse(
 
         tables.analysis(found)
     if out:
-        left = _contents(found)
-        files.write_all(out, left)
-        print(f"Left in {out}: {', '.join(sorted(left))}", file=sys.stderr)
+        leave(out, _contents(found))
 
 
 def _contents(found: "Analysis") -> dict[str, bytes | str]:

@@ -1,0 +1,63 @@
+//! A link of a scenario, in numbers.
+
+use aqmlab_sim::scenario::{LinkSpec, RateChanges};
+use pyo3::prelude::*;
+
+/// A queueing link.
+#[pyclass(frozen)]
+pub struct Link(pub LinkSpec);
+
+#[pymethods]
+impl Link {
+    /// Name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Rate, at first, bit/s.
+    #[getter]
+    fn rate(&self) -> f64 {
+        self.0.rate.0
+    }
+
+    /// Whether the rate changes during a run.
+    #[getter]
+    fn rate_changes(&self) -> bool {
+        self.0.changes != RateChanges::None
+    }
+
+    /// Every rate that it has or may have, bit/s: one, those of its schedule, or those that it wanders between.
+    #[getter]
+    fn rates(&self) -> Vec<f64> {
+        match &self.0.changes {
+            RateChanges::None => vec![self.0.rate.0],
+            RateChanges::At(steps) => std::iter::once(self.0.rate.0).chain(steps.iter().map(|step| step.1.0)).collect(),
+            RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
+        }
+    }
+
+    /// Propagation delay, one way, s.
+    #[getter]
+    fn delay(&self) -> f64 {
+        self.0.delay.seconds()
+    }
+
+    /// How much may wait, packets; of mean size where the scenario has bytes.
+    #[getter]
+    fn buffer(&self) -> f64 {
+        self.0.buffer_packets
+    }
+
+    /// Queue that schemes with a reference aim at, packets.
+    #[getter]
+    fn target(&self) -> f64 {
+        self.0.target
+    }
+
+    /// Whether packets are marked where others are dropped.
+    #[getter]
+    fn ecn(&self) -> bool {
+        self.0.ecn
+    }
+}

@@ -1,0 +1,70 @@
+"""What the commands share: their common options, the bar, what they leave and how they end."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab.runs.executor import Progress
+from aqmlab.runs.task import Failure
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
+Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the seeds 1 to N.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
+]
+ScenarioName = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What aqmlab sweep --out left.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
+]
+
+
+def progress(title: str) -> AbstractContextManager[Progress | None]:
+    """A bar for people who watch; nothing is shown, and nothing loaded, where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from aqmlab.present.terminal import progress
+
+    return progress.progress(title)
+
+
+def command(*arguments: str) -> str:
+    """Return the command line that repeats this one; the program is another one where it was extended."""
+    program = Path(sys.argv[0]).stem
+    return shlex.join([*(["python", "-m", "aqmlab"] if program == "__main__" else [program]), *arguments])
+
+
+def print_json(document: object) -> None:
+    """Print one document on stdout."""
+    print(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
+    """Write files into a folder, and say so."""
+    files.write_all(folder, contents)
+    print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
+
+
+def exit_if_failed(failures: Sequence[Failure | str]) -> None:
+    """End with 1 if a run failed, and say which."""
+    for failure in failures:
+        print(f"Error: {failure}", file=sys.stderr)
+    if failures:
+        raise typer.Exit(1)
+
+
+def leave_file(path: Path, data: bytes) -> None:
+    """Write one file, and say so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write(path, data)
+    print(f"Left: {path}", file=sys.stderr)

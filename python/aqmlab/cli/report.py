@@ -1,0 +1,55 @@
+"""The command `report`: what a sweep has stored, as a page or tables."""
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab.cli.common import Folder, leave_file
+
+
+class Format(str, Enum):
+    """What `report` writes."""
+
+    html = "html"
+    latex = "latex"
+    markdown = "markdown"
+    csv = "csv"
+
+
+def report(
+    folder: Folder,
+    kind: Annotated[
+        Format, typer.Option("--format", help="A page with everything (html), or its tables.")
+    ] = Format.html,
+    measures: Annotated[
+        list[str] | None, typer.Option("--measure", metavar="NAME", help="Show this measure only; repeatable.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: DIR/report.html; tables are printed.")
+    ] = None,
+) -> None:
+    """Tell what a sweep has found, also while it goes on.
+
+    The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
+    """
+    from aqmlab.present import tables
+    from aqmlab.runs import findings
+
+    path = out or (folder / "report.html" if kind is Format.html else None)
+    found = findings.findings(folder)
+    if path:
+        files.check_file("out", path)
+    if kind is Format.html:
+        from aqmlab.present.html import sweep as page
+
+        text = page.report(found, measures)
+    else:
+        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures))
+    if path:
+        leave_file(path, text.encode())
+    else:
+        sys.stdout.write(text)

@@ -1,0 +1,62 @@
+"""The command `reproduce`."""
+
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab._core import InputError
+from aqmlab.cli.common import Jobs, Json, Out, Seeds, command, exit_if_failed, leave, progress
+from aqmlab.study import reproduction
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="STUDY", help="The study, see: aqmlab list studies", show_default=False)
+    ] = None,
+    table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table; repeatable.")] = None,
+    figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every study, and one report about all.")] = False,
+    seeds: Seeds = 1,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Run a paper again and judge its numbers and claims.
+
+    Ours stands beside published, cell by cell, with a verdict. --out leaves report.html, results.json and
+    the figures.
+    """
+    if every == (name is not None):
+        raise InputError("study: give one study, or --all for every study; see: aqmlab list studies")
+    if every and (table or figure):
+        raise InputError("all: every study has its own numbers; give --table and --figure with one study")
+    if out:
+        files.check_folder(out)
+    chosen = [part for number in table or () for part in ("--table", number)]
+    chosen += [part for number in figure or () for part in ("--figure", number)]
+    again = command("reproduce", name or "--all", *chosen, "--seeds", str(seeds))
+    with progress(f"Reproducing {name or 'every study'}") as told:
+        if name is None:
+            several = reproduction.reproduce_all(seeds, jobs=jobs, progress=told)
+        else:
+            numbers = {"tables": table or None, "figures": figure or None}
+            several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=told, **numbers)]
+    _tell(several, every, as_json)
+    if out:
+        from aqmlab.present.html import reproduction as page
+
+        left = page.files_of_all(several, again) if every else page.files(several[0], again)
+        leave(out, left)
+    exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
+
+
+def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
+    from aqmlab.present.terminal import reproduction as tables
+
+    if as_json:
+        print(reproduction.all_json(several) if every else several[0].json())
+    elif every:
+        tables.reproductions(several)
+    else:
+        tables.reproduction(several[0])

@@ -1,0 +1,57 @@
+"""The command `run`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import files, own, traces
+from aqmlab.cli.common import Json, Out, ScenarioName, Settings, leave, progress
+from aqmlab.runs import experiments
+from aqmlab.scenario import assignments, load
+
+
+def run(
+    scenario: ScenarioName,
+    aqm: Annotated[
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use, or a Python file of one's own.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
+    settings: Settings = None,
+    pcap: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the packets that leave the link, as pcapng.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what happens to each packet at the link, as Parquet.")
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The link of --pcap and --trace; default: the first.")
+    ] = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Simulate one scenario once.
+
+    --out leaves result.json, series.csv and the figures.
+    """
+    scheme = None if aqm is None else own.spec(aqm)
+    loaded = load(scenario, assignments(settings or []))
+    if out:
+        files.check_folder(out)
+    wanted = traces.Files(pcap, trace)
+    traced = wanted.link(loaded, link)
+    with progress(f"Running {scenario}") as told:
+        result = experiments.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
+    if as_json:
+        print(result.json())
+    else:
+        from aqmlab.present.terminal import runs
+
+        runs.run(result, loaded)
+    if out:
+        from aqmlab.present import run_files
+
+        leave(out, run_files.run_files(result, loaded))
+    for path in wanted.write(result.trace):
+        print(f"Left: {path}", file=sys.stderr)

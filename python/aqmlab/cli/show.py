@@ -1,0 +1,40 @@
+"""The command `show`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import catalogue, own
+from aqmlab import scenario as scenarios
+from aqmlab.names import unknown
+from aqmlab.study import paper, suite
+
+
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A scheme (name or Python file), a scenario (name or file), a study, or tcp."
+        ),
+    ],
+) -> None:
+    """Show a scheme, a scenario, a study, or the constants of TCP."""
+    from aqmlab.present.terminal import catalogue as pages
+
+    known = [scheme.name for scheme in catalogue.schemes()]
+    if name.partition(":")[0].endswith(".py"):
+        pages.scheme_page(catalogue.find(own.spec(name).partition(":")[0]))
+    elif name in known:
+        pages.scheme_page(catalogue.find(name))
+    elif name == "tcp":
+        pages.tcp_page()
+    elif name in paper.studies():
+        pages.study_page(paper.load_study(name))
+    elif name in paper.suites():
+        pages.suite_page(suite.load_suite(name))
+    elif name in scenarios.scenarios() or name.endswith(".toml") or Path(name).exists():
+        pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
+    else:
+        choices = [*known, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
+        raise unknown("name", "no scheme, scenario or study", name, choices)

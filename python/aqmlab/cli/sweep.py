@@ -1,0 +1,82 @@
+"""The command `sweep`."""
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab._core import InputError
+from aqmlab.cli.common import Jobs, Json, Out, exit_if_failed, print_json
+from aqmlab.runs import experiments
+
+
+class Recorded(str, Enum):
+    """Whose time series a sweep records."""
+
+    first = "first"
+    all = "all"
+
+
+def sweep(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="A TOML file; docs/sweeps.md describes it.")],
+    out: Out = None,
+    jobs: Jobs = None,
+    executor: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    precise: Annotated[
+        str | None,
+        typer.Option("--precision", metavar="[MEASURE=]P%", help="Add seeds until the interval is that narrow."),
+    ] = None,
+    most_seeds: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, max=experiments.MOST_SEEDS, help="Most seeds that --precision adds up to."),
+    ] = 100,
+    series: Annotated[
+        Recorded | None,
+        typer.Option(help="Record time series of the first seed of each scenario and scheme, or of all runs."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run scenarios × schemes × values × seeds.
+
+    Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
+    """
+    from aqmlab.present.terminal import sweep as tables
+    from aqmlab.present.terminal.progress import pace
+    from aqmlab.runs import plan
+    from aqmlab.runs import sweep as sweeps
+
+    asked = plan.read(experiment)
+    wanted = sweeps.precision(precise, most_seeds) if precise else None
+    if dry_run:
+        done = sweeps.done_before(asked, out)
+        if as_json:
+            print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
+        else:
+            tables.experiment(asked, done)
+        return
+    if out is None:
+        raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
+    print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
+    with pace("Sweeping") as progress:
+        swept = sweeps.sweep(
+            asked,
+            out,
+            jobs=jobs,
+            executor=executor,
+            resume=resume,
+            precise=wanted,
+            series=series and series.value,
+            progress=progress,
+        )
+    if as_json:
+        print_json(swept.document())
+    else:
+        tables.sweep(swept)
+    print(f"Left in {out}: runs.parquet", file=sys.stderr)
+    exit_if_failed(swept.failures)

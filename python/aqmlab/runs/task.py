@@ -1,0 +1,64 @@
+"""One run to do, and how it may fail; both can travel to another process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab import _core, own
+from aqmlab._core import InputError, Interrupted, Scenario, SchemeError, Watch
+from aqmlab.runs.results import RunResult
+
+
+class RunError(RuntimeError):
+    """A run that started and failed; the input was good."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to do. `aqm` is written as `own.spec` reads it, which a worker does for itself."""
+
+    scenario: Scenario
+    aqm: str | None
+    seed: int
+    series: bool = False
+    trace: str | None = None
+    """Name of the link whose packets are traced."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, and why: InputError, SchemeError, or RunError for any other reason."""
+
+    task: Task
+    error: Exception
+
+    @classmethod
+    def of(cls, task: Task, error: BaseException) -> "Failure":
+        """Return the failure of a task; a panic of the engine is called by its name."""
+        if isinstance(error, InputError | SchemeError):
+            return cls(task, error)
+        kind, text = type(error).__name__, str(error)
+        why = text if text and isinstance(error, Exception) else f"{kind}: {text}".removesuffix(": ")
+        return cls(task, RunError(why))
+
+    @property
+    def reason(self) -> str:
+        """What went wrong, in words."""
+        return str(self.error)
+
+    def __str__(self) -> str:
+        return f"{self.task.scenario.name}, {self.task.aqm}, seed {self.task.seed}: {self.reason}"
+
+
+def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Failure]:
+    """Do a batch of runs and return what each yielded; one that fails says why and loses no other."""
+    return [_do(task, watch) for task in tasks]
+
+
+def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
+    try:
+        scheme = None if task.aqm is None else own.spec(task.aqm)
+        return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace))
+    except (Interrupted, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the engine is no Exception
+        return Failure.of(task, error)

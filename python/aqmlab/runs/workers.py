@@ -1,0 +1,94 @@
+"""Where runs are done: in threads of this process, on a cluster that exists, or on an executor given."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from os import cpu_count
+from typing import Any
+
+from aqmlab import _core
+from aqmlab._core import InputError, Watch
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import Failure, Task, do
+
+CONNECT = 10
+"""Seconds that a scheduler and its first worker may take to answer."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Whoever does the runs: `submit` starts a batch, `slots` batches keep them busy, `stop` gives up what waits.
+
+    A watch reaches the runs of this process only.
+    """
+
+    submit: "Callable[[Sequence[Task], Watch], Future[list[RunResult | Failure]]]"
+    slots: int
+    stop: Callable[[], None]
+    where: str
+
+
+@contextmanager
+def workers(where: str | Executor | None = None, jobs: int | None = None) -> Iterator[Workers]:
+    """Yield workers: `jobs` threads of this process (default: one a core), those at "dask://host:port", or an Executor.
+
+    An Executor given gets `jobs` batches at a time (default: two a core), and is left open. InputError for any other
+    URL and where no scheduler answers.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs: {jobs}: at least one run at a time")
+    if isinstance(where, Executor):
+        slots = jobs or 2 * (cpu_count() or 1)
+        yield Workers(lambda batch, _: where.submit(do, batch), slots, lambda: None, type(where).__name__)
+    elif where is None or where == "threads":
+        with ThreadPoolExecutor(jobs := jobs or cpu_count() or 1) as pool:
+            stop = partial(pool.shutdown, cancel_futures=True)
+            yield Workers(lambda batch, watch: pool.submit(do, batch, watch), jobs, stop, f"{jobs} threads")
+    elif where.startswith("dask://"):
+        with _dask(where, jobs) as found:
+            yield found
+    else:
+        raise InputError(f'executor: {where}: unknown; expected "threads" or "dask://host:port"')
+
+
+@contextmanager
+def _dask(url: str, jobs: int | None) -> Iterator[Workers]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InputError(f"executor: {url}: needs the extra: pip install 'aqmlab[dask]'") from error
+    try:
+        client: Any = Client(f"tcp://{url.removeprefix('dask://')}", timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(f"executor: {url}: no Dask scheduler answers there ({error})") from error
+    with client:
+        threads = _check_versions(client, url)
+        pool: Executor = client.get_executor()
+        yield Workers(
+            lambda batch, _: pool.submit(do, batch),
+            jobs or 2 * threads,  # one more each, so that no worker waits for the next
+            partial(pool.shutdown, wait=False),
+            f"{url}, {threads} threads",
+        )
+
+
+def _check_versions(client: Any, url: str) -> int:
+    """Return the number of the workers' threads; InputError unless each worker has this version."""
+    import asyncio
+
+    try:
+        client.wait_for_workers(1, timeout=CONNECT)
+    except asyncio.TimeoutError as error:  # another than TimeoutError in Python 3.10
+        raise InputError(f"executor: {url}: the scheduler has no worker") from error
+    for worker, version in client.run(_version).items():
+        if version != _version():
+            raise InputError(
+                f"executor: {url}: worker {worker} has aqmlab {version}, this is {_version()}; use one version"
+            )
+    return int(sum(client.nthreads().values()))
+
+
+def _version() -> str:
+    return f"{_core.version()} (sources {_core.source()})"

@@ -6,8 +6,11 @@ import re
 import pytest
 
 import aqmlab
+from aqmlab.present.html import page as pages
 from aqmlab.present.html import reproduction as report
-from aqmlab.present.html.page import Files
+from aqmlab.present.html.page import Files, Item, Part, Section, Table
+from aqmlab.present.text import ranking_sentence, some
+from aqmlab.runs.statistics import Ranking
 from aqmlab.study.reproduction import Reproduction, all_json
 
 
@@ -62,3 +65,29 @@ def test_an_svg_keeps_its_letters() -> None:
 
     assert _shorter(b"M 10.123456 20.987654 \nL 11.5 3.14159265") == b"M 10.12 20.98 \nL 11.5 3.14159265"
     assert _shorter(b'scale(0.00123 -0.00123)"') == b'scale(0.00123 -0.00123)"'
+
+
+def test_texts_of_a_page_are_escaped() -> None:
+    table = Table("<i>", ["<i>"], {"<i>": [Item("<i>", "off", note=1, hint="<i>", small="<i>")]})
+    section = Section("<i>", "<i>", table, "<i>", ["<i>"], ["<i>"], parameters={"<i>": "<i>"})
+    part = Part("name", "<i>", "<i>", [section], remark="<i>")
+    page = str(pages.report("<i>", [part], {}, {"Command": "<i>"})["report.html"])
+    assert "<i>" not in page
+    assert page.count("&lt;i&gt;") == 18
+    assert 'href="#note-name-1-1"' in page
+    assert 'id="note-name-1-1"' in page
+
+
+def test_a_list_of_names_says_how_many_more() -> None:
+    assert [some(list("abcde"[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert some(list("abcde")) == "a, b, c and 2 more"
+
+
+def test_ranks_in_a_sentence() -> None:
+    ranks = {"c": 2.9, "a": 1.0, "b": 1.8}
+    sure = ranking_sentence("Delay", Ranking(ranks, 10, 0.0001, 1.2), "10 scenarios", str.upper)
+    assert sure.startswith("Delay: A ranks best, with mean rank 1.00 over 10 scenarios (Friedman p < 0.001); by ")
+    assert sure.endswith("critical difference 1.20 it is not significantly better than B.")
+    assert "better than all others" in ranking_sentence("Delay", Ranking(ranks, 10, 0.01, 0.5), "", str.upper)
+    unsure = ranking_sentence("Delay", Ranking(ranks, 10, 0.4, 1.2), "10 scenarios", str.upper)
+    assert unsure == "Delay: no significant difference between the schemes over 10 scenarios (Friedman p = 0.4)."

@@ -14,7 +14,7 @@ def some(names: Sequence[str], most: int = 3) -> str:
     """Return the first few names, and how many more there are."""
     more = [f"{len(names) - most} more"] if len(names) > most else []
     *first, last = [*names[:most], *more] or [""]
-    return f"{', '.join(first)} and {last}" if first and more else ", ".join([*first, last])
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def ranking_sentence(measure: str, ranking: Ranking, over: str, name: Callable[[str], str]) -> str:

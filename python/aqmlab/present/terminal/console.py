@@ -27,8 +27,8 @@ FIXED = ("Name", "Scheme")
 
 
 def console() -> Console:
-    """Return the console on stdout."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
+    """Return the console on stdout; brackets in texts are printed, not taken as markup."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False)
 
 
 def title(text: str) -> Text:

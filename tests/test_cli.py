@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,19 @@ def test_examples_in_help_are_accepted(aqmlab: Aqmlab) -> None:
         example = re.search(r"Example: aqmlab (.*)", aqmlab(command, "--help").stdout)
         assert example
         assert aqmlab(*example[1].split()).returncode == 0
+
+
+HALF = """
+import aqmlab
+
+class Half(aqmlab.Aqm):
+    '''Signals a share of the packets.'''
+
+    share = aqmlab.Param("50 %", range=("0 %", "100 %"), doc="Of the arriving packets.")
+
+    def on_enqueue(self, packet, queue):
+        return self.random() < self.share
+"""
 
 
 def test_version(aqmlab: Aqmlab) -> None:
@@ -66,6 +81,33 @@ def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:
     assert "# Does a scheme hold" in aqmlab("show", "li2014/table-1").stdout
     assert "Ten flows" in aqmlab("show", small).stdout
     assert "li2014/table-13" in aqmlab("show", "li2014").stdout
+
+
+def test_show_a_scheme_of_ones_own(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "half.py").write_text(HALF)
+    page = aqmlab("show", str(tmp_path / "half.py"))
+    assert page.returncode == 0
+    assert "Signals a share of the packets." in page.stdout
+    assert re.search(r"share\s+50 %", page.stdout)
+    missing = aqmlab("show", str(tmp_path / "quarter.py"))
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "quarter.py: no such file" in missing.stderr
+
+
+def test_the_package_is_the_command() -> None:
+    answer = subprocess.run([sys.executable, "-m", "aqmlab", "--version"], capture_output=True, text=True, check=True)
+    assert answer.stdout.startswith("aqmlab ")
+
+
+def test_compare_replaces_values_of_the_scenario(aqmlab: Aqmlab, small: str) -> None:
+    compared = aqmlab("compare", small, "--aqms", "pi", "--set", "flows.ftp.count=3", "--json")
+    [of_pi] = json.loads(compared.stdout)["runs"]
+    alone = json.loads(aqmlab("run", small, "--aqm", "pi", "--set", "flows.ftp.count=3", "--json").stdout)
+    assert of_pi["flows"]["ftp"]["count"] == 3
+    assert of_pi["links"] == alone["links"]
+    refused = aqmlab("compare", "--study", "rfc7928", "--set", "flows.ftp.count=3")
+    assert refused.returncode == 2
+    assert "set: flows.ftp.count=3: replaces a value of one scenario" in refused.stderr
 
 
 def test_run_prints_a_table(aqmlab: Aqmlab, small: str) -> None:

@@ -47,7 +47,7 @@ class Comparison:
         return columns(run.links[link] for run in self.runs.values())
 
     @cached_property
-    def table_of_runs(self) -> Table[str]:
+    def measured(self) -> Table[str]:
         """What the runs measured, in the one form of all results; the case is the scenario's name."""
         runs: dict[tuple[str, str], dict[int, Values]] = {(self.scenario.name, spec): {} for spec in self.schemes}
         for (spec, seed), run in self.runs.items():
@@ -59,11 +59,11 @@ class Comparison:
 
         The settling time has a value only for the seeds that settled, `n` of them.
         """
-        return self.table_of_runs.summary(self.scenario.name, spec, f"links.{link}.{metric}", state)
+        return self.measured.summary(self.scenario.name, spec, f"links.{link}.{metric}", state)
 
     def branches(self, spec: str, link: str) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return self.table_of_runs.states(self.scenario.name, spec, link)
+        return self.measured.states(self.scenario.name, spec, link)
 
     def text(self, spec: str, link: str, metric: Metric) -> str:
         """Return a metric as people read it: mean ± half-width, or both means where there are two states."""
@@ -73,7 +73,7 @@ class Comparison:
         [summary] = summaries
         if summary is None:
             return metric.show(None)
-        runs = len(self.table_of_runs.runs[self.scenario.name, spec])
+        runs = len(self.measured.runs[self.scenario.name, spec])
         some = f" ({summary.n} of {runs} seeds)" if summary.n < runs else ""
         return metric.show(summary.mean, summary.half_width) + some
 

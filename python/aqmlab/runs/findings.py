@@ -133,35 +133,35 @@ class Findings:
     def measures(self) -> list[str]:
         """The measures that some run has; the mark ratio only if something is marked."""
         found = {
-            measure: [value for cell in self.table.runs for value in self.values(*cell, measure).values()]
+            measure: [value for cell in self.measured.runs for value in self.values(*cell, measure).values()]
             for measure in MEASURES
         }
         return [measure for measure, values in found.items() if any(values) or (values and "mark" not in measure)]
 
     def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
         """Return the rows of a scheme in a case that are done, by seed."""
-        return self.table.runs.get((case, scheme), {})
+        return self.measured.runs.get((case, scheme), {})
 
     def values(self, case: Case, scheme: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, where it has a value."""
-        return self.table.values(case, scheme, measure)
+        return self.measured.values(case, scheme, measure)
 
     def summary(self, case: Case, scheme: str, measure: str, state: State | None = None) -> Summary | None:
         """Return mean and 95 % interval over the seeds (of a state), None if no seed has a value."""
-        return self.table.summary(case, scheme, measure, state)
+        return self.measured.summary(case, scheme, measure, state)
 
     def branches(self, case: Case, scheme: str) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return self.table.states(case, scheme)
+        return self.measured.states(case, scheme)
 
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
         """Return what a scheme has more than the first one under the seeds they share; None if there is none."""
-        return self.table.difference(case, scheme, self.schemes[0], measure)
+        return self.measured.difference(case, scheme, self.schemes[0], measure)
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the cases in which each has a value; None if there are too few."""
         measures = dict.fromkeys(self.cases.values(), measure)
-        return self.table.ranking(self.schemes, measures, more_is_better=BETTER[measure])
+        return self.measured.ranking(self.schemes, measures, more_is_better=BETTER[measure])
 
     def world(self, case: Case) -> _core.Scenario | None:
         """Return the scenario of a case with its overrides, None if this version cannot read it."""
@@ -177,7 +177,7 @@ class Findings:
         return [self._case(row) for row in self.rows]
 
     @cached_property
-    def table(self) -> Table[Case]:
+    def measured(self) -> Table[Case]:
         """What the runs measured."""
         found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
         for case, row in zip(self._cases, self.rows, strict=True):

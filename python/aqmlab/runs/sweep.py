@@ -16,7 +16,7 @@ from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.metrics import find
 from aqmlab.runs.plan import Block, Cell, Experiment, Run
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.statistics import Ranking, Summary, holm, more_seeds
+from aqmlab.runs.statistics import Paired, Ranking, Summary, holm, more_seeds
 from aqmlab.runs.store import Row, Store
 from aqmlab.runs.table import Table, told_states
 
@@ -94,7 +94,7 @@ class Sweep:
         }
 
     @cached_property
-    def table(self) -> Table[Block]:
+    def measured(self) -> Table[Block]:
         """What the runs measured; a case is a scenario with what is set of it."""
         runs = {
             (cell.block, cell.arm.aqm): {seed: row for seed, row in rows.items() if row["state"] == "done"}
@@ -104,16 +104,20 @@ class Sweep:
 
     def values(self, cell: Cell, measure: str) -> dict[int, float]:
         """Return a measure of a cell by seed, where it has a value."""
-        return self.table.values(cell.block, cell.arm.aqm, measure)
+        return self.measured.values(cell.block, cell.arm.aqm, measure)
 
     def summary(self, cell: Cell, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no seed has a value."""
-        return self.table.summary(cell.block, cell.arm.aqm, measure)
+        return self.measured.summary(cell.block, cell.arm.aqm, measure)
+
+    def difference(self, cell: Cell, other: Cell, measure: str) -> Paired | None:
+        """Return what `cell` has more than `other`, a scheme in the same block, under the seeds they share, or None."""
+        return self.measured.difference(cell.block, cell.arm.aqm, other.arm.aqm, measure)
 
     @property
     def notes(self) -> list[str]:
         """What must be read before the means are trusted: which schemes have two states where."""
-        found = ((cell, self.table.states(cell.block, cell.arm.aqm)) for cell in self.experiment.cells)
+        found = ((cell, self.measured.states(cell.block, cell.arm.aqm)) for cell in self.experiment.cells)
         return [told_states(cell.name, states) for cell, states in found if states]
 
     @property
@@ -128,7 +132,7 @@ class Sweep:
         """Rank the schemes over all scenarios in which each has a value; None if there are too few."""
         aqms = [arm.aqm for arm in self.experiment.arms]
         measures = dict.fromkeys(self.blocks, measure)
-        return self.table.ranking(aqms, measures, more_is_better=BETTER[measure])
+        return self.measured.ranking(aqms, measures, more_is_better=BETTER[measure])
 
     def document(self) -> dict[str, Any]:
         """Return summaries, paired differences from the first scheme, and rankings, for JSON."""
@@ -152,7 +156,7 @@ class Sweep:
 
     def _entry(self, cell: Cell, first: Cell, measure: str) -> dict[str, Any]:
         summary = self.summary(cell, measure)
-        than = None if cell is first else self.table.difference(cell.block, cell.arm.aqm, first.arm.aqm, measure)
+        than = None if cell is first else self.difference(cell, first, measure)
         return {
             "scenario": cell.world.name,
             "set": dict(cell.overrides),

@@ -38,7 +38,7 @@ class Trial:
     comparison: Comparison
 
     @cached_property
-    def table(self) -> Table[str]:
+    def measured(self) -> Table[str]:
         """What the runs measured, the measures of the experiment under their titles."""
         runs: dict[tuple[str, str], dict[int, Values]] = {}
         for (spec, seed), run in self.comparison.runs.items():
@@ -48,7 +48,7 @@ class Trial:
 
     def values(self, spec: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, of the runs that have it."""
-        return self.table.values(self.experiment.scenario, spec, measure)
+        return self.measured.values(self.experiment.scenario, spec, measure)
 
     def _value(self, run: RunResult, path: str) -> float | None:
         if path.endswith(EXCESS):
@@ -64,7 +64,7 @@ class Trial:
 
     def summary(self, spec: str, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no run has the measure."""
-        return self.table.summary(self.experiment.scenario, spec, measure)
+        return self.measured.summary(self.experiment.scenario, spec, measure)
 
     def shown(self, measure: str) -> Shown:
         """Return how a measure is read."""
@@ -131,7 +131,7 @@ class SuiteResult:
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the experiments in which all have the measure; None for fewer than three schemes."""
-        runs = {key: found for trial in self.trials for key, found in trial.table.runs.items()}
+        runs = {key: found for trial in self.trials for key, found in trial.measured.runs.items()}
         links = {trial.experiment.scenario: trial.world.links[0] for trial in self.trials}
         return Table(runs, links).ranking(
             self.schemes, dict.fromkeys(links, measure), more_is_better=measure == GOODPUT

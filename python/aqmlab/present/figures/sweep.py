@@ -70,7 +70,7 @@ def dots(found: Findings, case: Case, measure: str) -> Dots:
 def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> Lines:
     """Return a measure against a value that was varied: "set.PATH", or "SCHEME.PARAMETER".
 
-    Schemes are told apart by what else they were given, panels by scenario and what else was set. With `scenario`,
+    Each line is a scheme with its other parameters, each panel a scenario with its other values. With `scenario`,
     only the panels are kept whose name begins with it. InputError for what was not varied or is not a number.
     """
     check_measure(found, measure)

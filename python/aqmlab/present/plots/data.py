@@ -198,7 +198,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class CriticalDifference:
-    """Mean ranks of schemes, the names that stand for them, and which of them are not told apart."""
+    """Mean ranks of schemes, with the names to print."""
 
     ranking: Ranking
     names: Mapping[str, str]

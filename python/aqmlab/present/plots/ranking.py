@@ -1,4 +1,4 @@
-"""The critical-difference diagram (Demšar 2006, figure 1a): mean ranks on an axis, and who is not told apart."""
+"""The critical-difference diagram: mean ranks on an axis, and which differences are significant (Demšar 2006)."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ABOVE = 0.62
 def critical_difference(drawn: CriticalDifference) -> Figure:
     """Draw a critical-difference diagram; the best rank is on the right.
 
-    Names hang from an axis of mean ranks. A bar joins schemes that the Nemenyi test at 5 % does not tell apart.
+    Names hang from an axis of mean ranks. A bar joins schemes whose difference is not significant (Nemenyi test, 5 %).
     """
     order, ranks = drawn.order, drawn.ranking.ranks
     below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name

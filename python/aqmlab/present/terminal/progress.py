@@ -54,7 +54,7 @@ def pace(title: str) -> Iterator[OnDone]:
 
 @dataclass
 class _Pace:
-    """How fast the runs of a sweep go, told on stderr: a bar for people, one line where stderr is no terminal."""
+    """How fast the runs of a sweep go, on stderr: a bar for people, one line where stderr is not a terminal."""
 
     bar: Progress | None
     began: float

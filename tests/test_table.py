@@ -1,0 +1,132 @@
+"""The one table of runs: its long form, the names of measures, and what it says over seeds."""
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab.runs import metrics
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.table import Table
+
+RUNS = {
+    ("home", "pi:w=85Hz"): {1: {"links.up.queue_mean": 10.0}, 2: {"links.up.queue_mean": 14.0}},
+    ("home", "red"): {
+        1: {"links.up.queue_mean": 20.0, "total.jain": 0.5, "links.up.drops.early": 3.0},
+        2: {"links.up.queue_mean": 30.0, "total.jain": None},
+        3: {"links.up.queue_mean": 5.0},
+    },
+}
+
+
+@pytest.fixture
+def table() -> Table[str]:
+    return Table(RUNS, {"home": "up"})
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest) -> RunResult:
+    return aqmlab.run(request.path.parent / "small.toml", "red")
+
+
+def test_the_long_form_has_a_row_for_each_value(table: Table[str]) -> None:
+    rows = list(table.rows())
+    assert len(rows) == 2 + 3 + 2 + 1
+    assert rows[0] == ("home", "pi", "w=85Hz", 1, "links.up", "queue_mean", 10.0, "packets")
+    assert ("home", "red", "", 2, "total", "jain", None, "1") in rows
+    assert ("home", "red", "", 1, "links.up", "drops.early", 3.0, "packets") in rows
+    assert list(table.frame().columns) == [
+        "scenario",
+        "scheme",
+        "parameters",
+        "seed",
+        "place",
+        "measure",
+        "value",
+        "unit",
+    ]
+
+
+def test_a_measure_of_the_first_link_may_leave_its_name_out(table: Table[str]) -> None:
+    assert table.values("home", "red", "link.queue_mean") == {1: 20.0, 2: 30.0, 3: 5.0}
+    assert table.values("home", "red", "total.jain") == {1: 0.5}
+    assert table.values("home", "nobody", "total.jain") == {}
+
+
+def test_a_reason_that_never_came_up_dropped_nothing(table: Table[str]) -> None:
+    assert table.values("home", "red", "link.drops.early") == {1: 3.0, 2: 0.0, 3: 0.0}
+
+
+def test_a_difference_is_over_the_seeds_that_both_have(table: Table[str]) -> None:
+    found = table.difference("home", "red", "pi:w=85Hz", "link.queue_mean")
+    assert found is not None
+    assert (found.difference.mean, found.difference.n) == (((20 - 10) + (30 - 14)) / 2, 2)
+    assert table.difference("home", "red", "nobody", "link.queue_mean") is None
+
+
+def test_two_states_are_named_by_their_seeds() -> None:
+    queues = {1: 348.0, 2: 632.0, 4: 350.0, 5: 352.0}
+    runs = {("s", "ared"): {seed: {"links.a.queue_mean": q, "total.jain": q / 1000} for seed, q in queues.items()}}
+    table = Table(runs, {"s": "a"})
+    states = table.states("s", "ared")
+    assert states is not None
+    low, high = states
+    assert (low.seeds, low.mean, high.seeds, high.mean) == ((1, 4, 5), 350.0, (2,), 632.0)
+    summary = table.summary("s", "ared", "total.jain", high)
+    assert summary is not None
+    assert (summary.mean, summary.n) == (0.632, 1)
+
+
+def test_every_value_of_a_run_is_declared(run: RunResult) -> None:
+    for name in run.values:
+        assert metrics.find(name).unit in {"ratio", "packets", "s", "bit/s", "1"}
+        place, metric = metrics.split(name)
+        assert f"{place}.{metric}" == name
+
+
+def test_the_values_of_a_run_are_those_of_its_json(run: RunResult) -> None:
+    assert run.values["links.bottleneck.queue_mean"] == run.links["bottleneck"].queue_mean
+    assert run.values["flows.ftp.goodput"] == run.flows["ftp"].goodput
+    assert run.values["total.jain"] == run.total.jain
+    assert run.values["links.bottleneck.drops.overflow"] == run.links["bottleneck"].drops["overflow"]
+
+
+def test_a_comparison_is_a_view_of_the_table(run: RunResult) -> None:
+    compared = aqmlab.compare(Path(__file__).parent / "small.toml", "red,pi", seeds=1)
+    frame = compared.measured.frame()
+    assert set(frame["scheme"]) == {"red", "pi"}
+    red = frame[(frame.scheme == "red") & (frame.place == "links.bottleneck") & (frame.measure == "queue_mean")]
+    assert red["value"].tolist() == [run.links["bottleneck"].queue_mean]
+
+
+def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
+    with pytest.raises(aqmlab.InputError, match=r'did you mean "total\.jain"'):
+        metrics.find("total.jane")
+    with pytest.raises(aqmlab.InputError, match="no measure"):
+        metrics.find("queue_mean")
+
+
+def test_the_page_of_the_metrics_names_every_one() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "metrics.md").read_text(encoding="utf-8")
+    at_link, _, rest = page.partition("## Of a group of flows")
+    of_flows, _, video = rest.partition("A group of kind `video`")
+    for metric in (*metrics.OF_LINK, *metrics.OF_FLOWS):
+        where = at_link if metric in metrics.OF_LINK else video if metric.name.startswith("video.") else of_flows
+        name = metric.name.rpartition(".")[2]
+        stem, _, ending = name.rpartition("_")
+        assert re.search(rf"`{name}`", where) or (f"`{stem}_" in where and f"`_{ending}`" in where), metric.name
+
+
+def test_a_scenario_travels_and_has_numbers(small: str) -> None:
+    loaded = aqmlab.load(small, {"links.bottleneck.buffer": "90000 B"})
+    again = pickle.loads(pickle.dumps(loaded))
+    assert again.resolved_json() == loaded.resolved_json()
+    link, flows = again.link("bottleneck"), again.group("ftp")
+    assert (link.rate, link.rates, link.rate_changes) == (10e6, [10e6], False)
+    assert link.buffer == pytest.approx(90_000 / (flows.payload + flows.header))
+    with pytest.raises(aqmlab.InputError, match='did you mean "bottleneck"'):
+        again.link("botleneck")
+    with pytest.raises(aqmlab.InputError, match='did you mean "ftp"'):
+        again.group("fpt")

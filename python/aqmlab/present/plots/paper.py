@@ -63,7 +63,8 @@ def scatter(drawn: Scatter) -> Figure:
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
             for name, cloud in panel.clouds.items():
                 colour, marker, _ = of[name]
-                axes.scatter(*cloud.points.T, s=9, color=colour, marker=marker, alpha=0.5, linewidths=0)
+                size, alpha = (9, 0.5) if cloud.centre is not None else (14, 1.0)  # without a centre runs stand alone
+                axes.scatter(*cloud.points.T, s=size, color=colour, marker=marker, alpha=alpha, linewidths=0)
                 if cloud.centre is not None:
                     axes.scatter(*cloud.centre, s=28, facecolors="none", edgecolors=colour, marker=marker, linewidths=1)
                 if cloud.ellipse is not None:

@@ -80,7 +80,7 @@ def _verdict(found: Analysis) -> str:
 
 
 def _beside(found: Beside) -> Table:
-    heads = ("operating point", "fluid, classic", "fluid, refined", "packets", "refined : packets")
+    heads = ("operating point", "fluid, classic", "fluid, refined", "packets", "refined vs packets")
     shown = table("", f"from {found.since:g} s", numbers=heads)
     for name, unit, values in found.rows():
         fluid, packets = values[-2:]

@@ -15,6 +15,7 @@ from aqmlab.present.figures.ellipses import of_spread
 from aqmlab.present.figures.suite import trade_off
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.table import Table
 from aqmlab.runs.task import Failure
 from aqmlab.study.suite import Experiment, Link, Phases, load_suite
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite, queueing_delay
@@ -160,8 +161,13 @@ class Given(Trial):
 
     made_up: Mapping[str, list[float]]
 
-    def values(self, spec: str, measure: str) -> dict[int, float]:
-        return dict(enumerate(self.made_up[spec]))
+    @property
+    def measured(self) -> Table[str]:  # type: ignore[override]
+        runs = {
+            (self.experiment.scenario, spec): {i: {GOODPUT: value, DELAY: value} for i, value in enumerate(values)}
+            for spec, values in self.made_up.items()
+        }
+        return Table(runs, {self.experiment.scenario: "bottleneck"})
 
 
 def given(values: Mapping[str, list[float]]) -> Given:

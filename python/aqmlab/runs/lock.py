@@ -1,4 +1,7 @@
-"""A folder that one process at a time may write to."""
+"""A folder that one process at a time may write to.
+
+The package `filelock` empties the file before it has the lock, and so loses what the holder wrote there.
+"""
 
 import fcntl
 import json

@@ -163,6 +163,8 @@ def mser(times: Sequence[float], values: Sequence[float], batch: int = 5) -> flo
 def holm(p: Sequence[float]) -> list[float]:
     """Return the p-values of several tests, adjusted so that the chance of any false finding is kept (Holm 1979).
 
+    SciPy does not have it, and statsmodels is a large package for ten lines.
+
     The least is multiplied by their number, the next by one less and so on; none falls below the one before, or
     exceeds 1.
     """

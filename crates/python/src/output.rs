@@ -1,0 +1,156 @@
+//! What a run yields: the metrics as text and as objects, series, tables and traces as arrays.
+
+use crate::object;
+use aqmlab_sim::{Columns, Output, RunResult};
+use numpy::{Element, IntoPyArray, PyArray1};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+use std::fs::File;
+use std::io::BufWriter;
+use std::sync::Arc;
+
+/// What a run yielded.
+#[pyclass(frozen)]
+pub struct Run {
+    output: Output,
+    trace: Option<Trace>,
+}
+
+impl Run {
+    pub fn of(mut output: Output) -> Self {
+        let trace = output.trace.take().map(|trace| Trace(Arc::new(trace)));
+        Self { output, trace }
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// The metrics: the one text of this result.
+    fn json(&self) -> String {
+        self.output.result.json()
+    }
+
+    /// The same in Python's objects; links and groups of flows in the order of the scenario.
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let RunResult { schema: _, scenario, aqm, seed, links, flows, total, engine } = &self.output.result;
+        let result = PyDict::new(py);
+        result.set_item("scenario", scenario)?;
+        result.set_item("aqm", aqm)?;
+        result.set_item("seed", seed)?;
+        result.set_item("links", named(py, links)?)?;
+        result.set_item("flows", named(py, flows)?)?;
+        result.set_item("total", plain(py, total)?)?;
+        result.set_item("engine", plain(py, engine)?)?;
+        Ok(result)
+    }
+
+    /// Columns of every link's time series; empty unless they were asked for.
+    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let links = PyDict::new(py);
+        for series in &self.output.series {
+            links.set_item(&series.link, arrays(py, series.columns.iter().map(|(name, values)| (&**name, values)))?)?;
+        }
+        Ok(links)
+    }
+
+    /// Of every link: sojourn times (s), and the share of packets that waited at most so long; empty unless series were
+    /// asked for.
+    fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let links = PyDict::new(py);
+        for delays in &self.output.delays {
+            let columns = [("queue_delay", &delays.queue_delay), ("share", &delays.share)];
+            links.set_item(&delays.link, arrays(py, columns)?)?;
+        }
+        Ok(links)
+    }
+
+    /// What each flow got: columns, one row a flow; empty unless series were asked for.
+    fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns =
+            self.output.flow_table.as_ref().map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput)]);
+        arrays(py, columns.into_iter().flatten())
+    }
+
+    /// The transfers that began after the warm-up and ended: columns; empty unless series were asked for.
+    fn transfer_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = self.output.transfer_table.as_ref().map(|t| {
+            [("group", &t.group), ("start", &t.start), ("size", &t.size), ("completion_time", &t.completion_time)]
+        });
+        arrays(py, columns.into_iter().flatten())
+    }
+
+    /// What happened to each packet at the link that was to be traced.
+    fn trace(&self) -> Option<Trace> {
+        self.trace.clone()
+    }
+}
+
+/// What happened to each packet at a link.
+#[pyclass(frozen)]
+#[derive(Clone)]
+pub struct Trace(Arc<aqmlab_sim::Trace>);
+
+#[pymethods]
+impl Trace {
+    /// Columns of equal length as arrays, and the labels of those that hold codes, which count from 0; -1 is none.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let Columns { time, event, flow, group, transfer, kind, size, seq, ecn, reason, sojourn, queue, reasons } =
+            py.detach(|| self.0.columns());
+        let (columns, labels) = (PyDict::new(py), PyDict::new(py));
+        set_column(&columns, "time", time)?;
+        set_column(&columns, "event", event)?;
+        set_column(&columns, "flow", flow)?;
+        set_column(&columns, "group", group)?;
+        set_column(&columns, "transfer", transfer)?;
+        set_column(&columns, "kind", kind)?;
+        set_column(&columns, "size", size)?;
+        set_column(&columns, "seq", seq)?;
+        set_column(&columns, "ecn", ecn)?;
+        set_column(&columns, "reason", reason)?;
+        set_column(&columns, "sojourn", sojourn)?;
+        set_column(&columns, "queue", queue)?;
+        labels.set_item("event", Columns::EVENTS)?;
+        labels.set_item("group", &self.0.groups)?;
+        labels.set_item("kind", Columns::KINDS)?;
+        labels.set_item("ecn", Columns::ECN)?;
+        labels.set_item("reason", reasons)?;
+        Ok((columns, labels))
+    }
+
+    /// Writes the packets that left the queue as pcapng.
+    fn write_pcap(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        let write = || self.0.write_pcap(&mut BufWriter::new(File::create(path)?));
+        py.detach(write).map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned())))
+    }
+}
+
+fn set_column<T: Element>(columns: &Bound<'_, PyDict>, name: &str, values: Vec<T>) -> PyResult<()> {
+    columns.set_item(name, values.into_pyarray(columns.py()))
+}
+
+/// Columns as NumPy arrays by name.
+fn arrays<'py, 'a>(
+    py: Python<'py>,
+    columns: impl IntoIterator<Item = (&'a str, &'a Vec<f64>)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let arrays = PyDict::new(py);
+    for (name, values) in columns {
+        let array: Bound<'py, PyArray1<f64>> = values.clone().into_pyarray(py);
+        arrays.set_item(name, array)?;
+    }
+    Ok(arrays)
+}
+
+/// Plain data as Python's objects.
+fn plain<'py>(py: Python<'py>, data: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    object(py, &serde_json::to_value(data).expect("plain numbers and text always serialise"))
+}
+
+/// Plain data by name, in order.
+fn named<'py>(py: Python<'py>, items: &[(String, impl Serialize)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    items.iter().try_for_each(|(name, item)| dict.set_item(name, plain(py, item)?))?;
+    Ok(dict)
+}

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
-from aqmlab.catalogue import Scheme
+from aqmlab.catalogue import Parameter, Scheme
 from aqmlab.present.terminal.console import console, table, title
 from aqmlab.present.text import some
 from aqmlab.study.paper import Study
@@ -39,13 +39,20 @@ def scheme_page(scheme: Scheme) -> None:
     out.print(title(f"{scheme.title} ({scheme.name}), {scheme.family}, {scheme.year}"))
     out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}\n"))
     out.print(Markdown(scheme.page))
-    listed = table("Parameters", "Name", "Default", "Unit", "Range", "Meaning", "Source")
-    for each in scheme.parameters:
-        listed.add_row(each.name, each.default, each.unit, each.legal, each.doc, each.source)
-    out.print(listed if scheme.parameters else "No parameters.")
+    out.print(_parameters(scheme.parameters))
     if scheme.observables:
         out.print(names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables]))
     out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
+
+
+def _parameters(declared: Sequence[Parameter]) -> Table | str:
+    """Return the table of what a scheme declares."""
+    if not declared:
+        return "No parameters."
+    listed = table("Parameters", "Name", "Default", "Unit", "Range", "Meaning", "Source")
+    for each in declared:
+        listed.add_row(each.name, each.default, each.unit, each.legal, each.doc, each.source)
+    return listed
 
 
 def tcp_page() -> None:

@@ -15,8 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab._core import Scenario
-from aqmlab.analysis.laws import Law, law
+from aqmlab._core import Law, Scenario
 from aqmlab.analysis.loop import close
 from aqmlab.analysis.network import network
 from aqmlab.present.figures.runs import queue_frame, queue_panel
@@ -121,7 +120,7 @@ tcp = {{ variant = "sack" }}
 
 def pi(scenario: Scenario) -> Law:
     """Return PI with its default gains."""
-    return law(scenario, "pi")
+    return scenario.law("pi")
 
 
 def boundary(scenario: Scenario) -> float:

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from declarations: one a scheme, and TCP's constants.
+"""Write the pages of docs/ that come from declarations: schemes, congestion-control laws, and TCP's constants.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aqmlab import catalogue
-from aqmlab.catalogue import Parameter, Scheme
+from aqmlab.catalogue import Law, Parameter, Scheme
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
@@ -20,6 +20,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "schemes" / "README.md": index(schemes),
         DOCS / "tcp.md": tcp(),
+        **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
     }
 
@@ -51,7 +52,21 @@ def scheme_page(scheme: Scheme) -> str:
         parameters(scheme.parameters) if scheme.parameters else "None.",
         "## State shown",
         table(("name", "unit", "meaning"), shown) if shown else "None.",
+        "  \n".join(f"{name}: {fact}." for name, fact in scheme.facts()),
         f"Compared in: {', '.join(scheme.papers) or 'no study yet'}.",
+    )
+
+
+def law_page(law: Law) -> str:
+    """One congestion-control law: what `aqmlab show` prints."""
+    return text(
+        f"# {law.title} (`{law.name}`)",
+        NOTE,
+        law.summary,
+        f"Year: {law.year}. Source: {law.source}. All of TCP: [tcp.md](../tcp.md).",
+        law.page,
+        "## Parameters",
+        parameters(law.parameters) if law.parameters else "None.",
     )
 
 
@@ -62,30 +77,35 @@ def parameters(declared: Iterable[Parameter]) -> str:
 
 
 def tcp() -> str:
-    """TCP's constants in both profiles."""
+    """TCP's laws, and its constants in both profiles."""
     rows = [(f"`{c.name}`", c.default, c.ns2, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
+    laws = [(f"[`{law.name}`](tcp/{law.name}.md)", law.title, str(law.year), law.summary) for law in catalogue.laws()]
     return text(
         "# TCP",
         NOTE,
         "Receivers acknowledge every segment, or every second with `delayed_ack`. `variant` is the loss recovery:\n"
         "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
         "partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
-        "`congestion_control` is how the window grows and shrinks: `reno` (RFC 5681), `cubic` (RFC 9438) or `ledbat`\n"
-        "(RFC 6817). It goes with any loss recovery; CUBIC and LEDBAT come with SACK unless `variant` says otherwise.",
-        "CUBIC has all of RFC 9438 but HyStart++ and the detection of spurious losses: without HyStart++ its slow\n"
-        "start ends in losses or marks as Reno's does, and gives up 0.3 of the window there, not half. An application\n"
-        "that leaves the window unused neither lets it grow nor its clock run (section 5.8).",
-        "LEDBAT takes one-way delays that its receiver measures and sends back with each ACK, in the place of the\n"
-        "third SACK block. Base delay: least of each of the last ten minutes; current delay: least of the last four\n"
-        "samples. It has no slow start. `gain` above 1, as in RFC 7928, is more than RFC 6817 allows.",
-        'A name alone stands for its usual company: `tcp = "sack"` is Reno\'s growth with SACK, `tcp = "cubic"` and\n'
-        '`tcp = "ledbat"` are these with SACK. The profile `ns2` has Reno\'s growth only.',
-        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
-        "what ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
-        "([validation](validation.md)).\n"
-        "Any constant can be set in a scenario, over its profile:",
-        '```toml\ntcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n'
-        'tcp = { congestion_control = "ledbat", target = "5 ms", gain = 10 }\n```',
+        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
+        "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
+        table(("name", "title", "year", "in short"), laws),
+        "Laws other than Reno's come with SACK unless `variant` says otherwise. LEDBAT begins with 2 packets\n"
+        "(`initial_window`), the others with the profile's. Parameters of a law are written with its name, as a\n"
+        "scheme's are:",
+        '```toml\ntcp = "sack"                 # SACK, with Reno\'s law\n'
+        'tcp = "cubic"                # CUBIC, with SACK\n'
+        'tcp = "cubic:beta=0.8"\n'
+        'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", delayed_ack = true }\n'
+        'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
+        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
+        "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
+        "([validation](validation.md)). It has Reno's law only. Any constant can be set over its profile.",
+        "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
+        "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
+        "count has 24 bits and takes the room of one SACK block. The laws above ask for the first.",
+        "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
+        "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
+        "object, and a video player asks for the segment again.",
         "`aqmlab show tcp` prints this table.",
         table(("name", "`rfc`", "`ns2`", "range", "meaning", "source"), rows),
     )

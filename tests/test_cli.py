@@ -64,7 +64,7 @@ def test_list_json_has_the_fields_of_the_contract(aqmlab: Aqmlab) -> None:
     for kind in ("scenarios", "studies"):
         entries = json.loads(aqmlab("list", kind, "--json").stdout)
         assert all({"name", "title"} <= set(entry) for entry in entries)
-    assert set(json.loads(aqmlab("list", "--json").stdout)) == {"aqms", "scenarios", "studies"}
+    assert set(json.loads(aqmlab("list", "--json").stdout)) == {"aqms", "tcps", "scenarios", "studies"}
 
 
 def test_show_a_scheme_gives_every_parameter(aqmlab: Aqmlab) -> None:

@@ -25,9 +25,9 @@ def test_command_line_twice_and_python(aqmlab: Aqmlab, small: str, aqm: str) -> 
 
 
 def test_the_same_bytes_from_rust(aqmlab: Aqmlab) -> None:
-    """Also at another level of optimisation, with overflow checks: the example is built with the tests' profile."""
+    """Also at another level of optimisation, with overflow checks: the example is that of `cargo test`."""
     file = Path(lab.__file__).parent / "scenarios" / "li2014" / "table-1.toml"
-    example = ["cargo", "run", "--quiet", "--locked", "--profile", "test", "-p", "aqmlab-sim", "--example", "run", "--"]
+    example = ["cargo", "run", "--quiet", "--locked", "--profile", "test", "--example", "run", "--"]
     rust = subprocess.run(
         [*example, file, "li2014/table-1", "pi", "3"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

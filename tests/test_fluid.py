@@ -1,6 +1,5 @@
 """The fluid model of a scenario: beside the packets, closed forms, and what it has no place for."""
 
-import json
 from statistics import fmean
 from typing import Any
 
@@ -47,8 +46,7 @@ def at_once(**changes: str) -> Scenario:
 
 
 def told(world: Scenario, aqm: str | None = None, **options: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(fluid(world, aqm, **options).json())
-    return answer
+    return fluid(world, aqm, **options).document()
 
 
 def test_the_operating_point_is_that_of_the_closed_form() -> None:
@@ -100,7 +98,7 @@ def test_series_have_a_row_for_each_class_and_come_when_asked_for() -> None:
 def test_equal_inputs_give_equal_bytes() -> None:
     world = scenario(duration="5 s", warmup="0 s")
     first, second = (fluid(world, "npd-red", series=True) for _ in range(2))
-    assert first.json() == second.json()
+    assert first.document() == second.document()
     assert all(np.array_equal(column, second.series()[name]) for name, column in first.series().items())
 
 
@@ -144,16 +142,13 @@ def test_schemes_without_a_place_are_refused_with_the_reason(aqm: str) -> None:
 
 
 def test_every_other_scheme_of_the_list_runs() -> None:
-    world, done = at_once(duration="5 s", warmup="0 s"), 0
+    world = at_once(duration="5 s", warmup="0 s")
     for scheme in schemes():
-        try:
-            summary = told(world, scheme.name)["summary"]
-        except aqmlab.InputError:
+        if scheme.signal is None:
             continue
-        done += 1
+        summary = told(world, scheme.name)["summary"]
         assert 0 <= summary["p_mean"] <= 1
         assert 0 <= summary["queue_mean"] <= 900
-    assert done == 23
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import aqmlab as lab
+from aqmlab import catalogue
 from aqmlab.runs import experiments
 from conftest import COMMAND, Aqmlab
 from test_interrupt import heed_interrupts, wait_until_simulating
@@ -154,7 +155,7 @@ def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path
     run = lab.run(small, DrawingPi, series=True)
     assert {"p.svg", "queue.svg"} <= run_files(run, lab.load(small)).keys()
     assert run.series["bottleneck"]["e_old"].any()
-    assert json.loads(lab.load(small).scheme("own-pi:w=100Hz"))["parameters"]["w"] == "100 Hz"
+    assert lab.load(small).parameters("own-pi:w=100Hz")["w"] == "100 Hz"
 
 
 @pytest.mark.parametrize(
@@ -443,3 +444,24 @@ def test_ctrl_c_stops_a_run_that_is_in_python(small: str, tmp_path: Path) -> Non
 
 def test_the_tables_of_experiments_take_a_class_alone(small: str) -> None:
     assert experiments.compare(small, OwnPi).schemes == ("own-pi",)
+
+
+def test_every_built_in_scheme_keeps_the_contract_or_says_why_not() -> None:
+    for scheme in catalogue.schemes():
+        found = lab.check_aqm(scheme.name, strict=True)
+        excepted = {clause.text: clause.excepted for clause in found if clause.excepted}
+        assert excepted == {each.clause: each.why for each in scheme.exceptions}
+    assert "not asked for: it marks" in str(lab.check_aqm("l4s-step"))
+
+
+def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() -> None:
+    found = {scheme.name: scheme for scheme in catalogue.schemes()}
+    kinds = {name: scheme.tc.kind for name, scheme in found.items() if scheme.tc}
+    assert kinds == {
+        "droptail": "pfifo", "red": "red", "ared": "red", "gred": "gred", "choke": "choke", "sfb": "sfb",
+        "codel": "codel", "pie": "pie", "cake": "cake", "dualpi2": "dualpi2",
+        "fq-codel": "fq_codel", "fq-pie": "fq_pie",
+    }  # fmt: skip
+    assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)
+    assert dict(found["codel"].facts())["Fluid model"].startswith("no place in it: it decides at departures")
+    assert dict(found["pie"].facts())["Linux"] == "pie (alpha and beta in sixteenths of a hertz)"

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import aqmlab
+from aqmlab import catalogue
+from aqmlab.study import paper as study
 
 COMMAND = Path(sys.executable).parent / "aqmlab"
 LINK = """schema = 1
@@ -32,6 +34,11 @@ def run(folder: Path, flow: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run aqmlab as a user does."""
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
 def test_only_video_has_what_viewers_see(tmp_path: Path) -> None:
     seen = json.loads(run(tmp_path, VIDEO).stdout)["flows"]["player"]["video"]
     # One segment at the least bitrate, the others at what 8 of 10 Mbit/s allow.
@@ -56,3 +63,49 @@ def test_a_contradiction_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     assert 'flows.player.tcp.congestion_control: "cubic" is not in profile "ns2"' in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+def test_laws_are_listed_and_shown() -> None:
+    listed = json.loads(command("list", "tcps", "--json").stdout)
+    assert [law["name"] for law in listed] == ["reno", "cubic", "ledbat"]
+    assert {item["name"] for item in listed[1]["parameters"]} == {"c", "beta", "fast_convergence"}
+    assert "RFC 6817" in command("list", "tcps").stdout
+    shown = command("show", "cubic").stdout
+    assert "RFC 9438" in shown
+    assert "fast_convergence" in shown
+    refused = command("show", "cubik")
+    assert refused.returncode == 2
+    assert 'did you mean "cubic"?' in refused.stderr
+
+
+def test_a_misspelt_name_is_compared_with_schemes_laws_and_scenarios() -> None:
+    for given, meant in [
+        ("nwereno", "reno"),
+        ("ledbatt", "ledbat"),
+        ("codle", "codel"),
+        ("deployed/blk", "deployed/bulk"),
+    ]:
+        assert f'did you mean "{meant}"?' in command("show", given).stderr
+
+
+def test_no_two_things_have_the_same_name() -> None:
+    names = [
+        *(law.name for law in catalogue.laws()),
+        *(scheme.name for scheme in catalogue.schemes()),
+        *study.studies(),
+        *study.suites(),
+        *aqmlab.scenarios(),
+        "tcp",
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_the_parameters_of_a_law_are_set_with_its_name(tmp_path: Path) -> None:
+    done = run(tmp_path, 'tcp = "cubic:beta=0.5"\n')
+    resolved = json.loads(aqmlab.load(str(tmp_path / "link.toml")).resolved_json())["flows"][0]["tcp"]
+    assert done.returncode == 0
+    assert resolved["congestion_control"] == "cubic:c=0.4,beta=0.5,fast_convergence=true"
+    assert "target" not in resolved
+    old = run(tmp_path, 'tcp = { congestion_control = "ledbat", target = "5 ms" }\n')
+    assert old.returncode == 2
+    assert 'write congestion_control = "ledbat:target=5 ms"' in old.stderr

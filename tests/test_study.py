@@ -74,7 +74,7 @@ def test_a_study_names_scenarios_links_and_schemes_that_exist(name: str) -> None
         scenario = aqmlab.load(world)
         assert link in scenario.links
         if built(spec):
-            scenario.scheme(spec)
+            scenario.parameters(spec)
 
 
 @pytest.mark.parametrize("name", aqmlab.studies())

@@ -1,27 +1,32 @@
 //! Notes down what the extension is compiled from: a hash of the Rust sources, which decides whether results may be reused,
 //! and the commit, for people.
 //!
-//! Both are taken anew when a source has changed, not at each commit: nothing is compiled again for a commit that leaves
+//! Both are taken again when a source has changed, not at each commit: nothing is compiled again for a commit that leaves
 //! the sources as they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const CRATES: [&str; 5] = ["core", "aqm", "tcp", "sim", "python"];
-
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files: Vec<PathBuf> = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for name in CRATES {
-        files.push(root.join("crates").join(name).join("Cargo.toml"));
-        find_sources(&root.join("crates").join(name).join("src"), &mut files);
-    }
+    find_crates(&root.join("crates"), &mut files);
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());
     }
     println!("cargo::rustc-env=AQMLAB_SOURCE={:016x}", hash(&root, &files));
     println!("cargo::rustc-env=AQMLAB_COMMIT={}", commit(&root).unwrap_or_else(|| "unknown".into()));
+}
+
+/// The manifest, build script and sources of every crate.
+fn find_crates(folder: &Path, found: &mut Vec<PathBuf>) {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        found.extend(["Cargo.toml", "build.rs"].map(|name| path.join(name)).into_iter().filter(|file| file.is_file()));
+        find_sources(&path.join("src"), found);
+    }
 }
 
 fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,6 +1,6 @@
 """The Rust half: schemes, TCP and the simulator behind a small door."""
 
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,17 +118,18 @@ class Scenario:
     @property
     def links(self) -> list[str]: ...
     def link(self, name: str) -> Link: ...
+    def law(self, aqm: str) -> Law:
+        """Return the linear law of a scheme written `name` or `name:k=v,...`, with what the scenario sets for it."""
     def group(self, name: str) -> Group: ...
     def parameters(self, aqm: str) -> dict[str, str]:
         """Every parameter of a scheme as it will run here, as text with its unit."""
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in: quantities are texts with their units."""
     def resolved_json(self) -> str: ...
-    def scheme(self, aqm: str) -> str: ...
 
 @final
 class Link:
-    """A queueing link of a scenario, in numbers."""
+    """A link of a scenario; s, bit/s and packets."""
     @property
     def name(self) -> str: ...
     @property
@@ -147,8 +148,14 @@ class Link:
     def buffer(self) -> float:
         """How much may wait, packets; of mean size where the scenario has bytes."""
     @property
+    def buffer_bytes(self) -> int | None:
+        """The same in bytes, where the scenario has it in bytes."""
+    @property
     def target(self) -> float:
         """Queue that schemes with a reference aim at, packets."""
+    @property
+    def packet(self) -> float:
+        """Mean size on the wire of the packets that cross it, bytes."""
     @property
     def ecn(self) -> bool:
         """Whether packets are marked where others are dropped."""
@@ -171,6 +178,60 @@ class Group:
     def header(self) -> int:
         """Headers of a packet, bytes."""
 
+class _Network(Protocol):
+    @property
+    def rate(self) -> float: ...
+    @property
+    def packet(self) -> float: ...
+    @property
+    def target(self) -> float: ...
+    @property
+    def buffer(self) -> float: ...
+    @property
+    def ecn(self) -> bool: ...
+
+class _Point(Protocol):
+    @property
+    def network(self) -> _Network: ...
+    @property
+    def p(self) -> float: ...
+    @property
+    def queue(self) -> float: ...
+
+@final
+class Law:
+    """The linear law of a scheme with its parameters."""
+    def __init__(self, name: str, parameters: dict[str, str] = ...) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def params(self) -> dict[str, Any]:
+        """Every parameter: a number in s, bit/s, B, packets, Hz or as it is; a bool; or a word."""
+    def vary(self, numbers: dict[str, float]) -> Law:
+        """Return the law with other numbers for some parameters, in base units; InputError for what is not legal."""
+    @property
+    def spacing(self) -> float:
+        """Mean gap between signals times the p that the scheme shows; 1 where signals are independent."""
+    def queue(self, p: float, network: _Network) -> float:
+        """Return where it rests while it signals the share `p`, packets; infinite where it never does."""
+    def auto(self, network: _Network) -> dict[str, float]:
+        """Return the parameters that may be "auto" with the numbers that they come to in a network."""
+    def at(self, point: _Point) -> Linear:
+        """Return the answer to small changes at an operating point; InputError where there is none."""
+
+_Complex = NDArray[np.complexfloating[Any, Any]]
+
+@final
+class Linear:
+    """The answer to small changes: p = feed(s) q + inner(s) p, with `integrators` poles at s = 0.
+
+    `inner` is what a scheme sees of its own signals beside the queue: drops that it counts.
+    """
+    def feed(self, s: _Complex, /) -> _Complex: ...
+    def inner(self, s: _Complex, /) -> _Complex: ...
+    @property
+    def integrators(self) -> int: ...
+
 @final
 class Run:
     """What one simulation measured."""
@@ -192,10 +253,25 @@ class Trace:
         """Write the packets that left the queue as pcapng."""
 
 @final
+class Windows:
+    """How a mean window moves: "classic" or "refined"; packets."""
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def growth(self, w: float) -> float:
+        """Return by how much a window grows in a round trip."""
+    def cut(self, w: float) -> float:
+        """Return by how much a signal shortens a window."""
+    def slopes(self, w: float) -> tuple[float, float]:
+        """Return the derivatives of growth and cut."""
+    def at(self, p: float) -> float:
+        """Return the window at which growth and signals balance: cut(W) p W = growth(W)."""
+
+@final
 class Fluid:
     """A trajectory of the fluid model."""
-    def json(self) -> str:
-        """The model and the summary of its trajectory."""
+    def document(self) -> dict[str, Any]:
+        """The model and the summary of its trajectory, in numbers."""
     def series(self) -> dict[str, NDArray[np.float64]]:
         """Columns `time`, `queue`, `queue_delay`, `p`, and for each class a row of `window` and `rate`."""
 
@@ -228,7 +304,7 @@ def declare(
     hooks: list[str],
     /,
 ) -> Parameters: ...
-def check(aqm: str) -> list[tuple[str, str | None]]: ...
+def check(aqm: str) -> list[tuple[str, str | None, str | None]]: ...
 def version() -> str: ...
 def source() -> str: ...
 def commit() -> str: ...
@@ -236,4 +312,5 @@ def quantity(text: str) -> tuple[float, str] | None: ...
 def build_profile() -> str: ...
 def catalogue() -> list[dict[str, Any]]: ...
 def scheme(name: str) -> dict[str, Any]: ...
+def laws() -> list[dict[str, Any]]: ...
 def tcp() -> list[dict[str, Any]]: ...

@@ -1,4 +1,4 @@
-"""Schemes and TCP constants: what Rust declares, and how a list of schemes is written."""
+"""Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +44,39 @@ class Observable:
 
 
 @dataclass(frozen=True)
+class Exempt:
+    """A clause of the contract that a scheme does not keep by its nature, and why."""
+
+    clause: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Tc:
+    """The kind of Linux's queueing discipline that is such a scheme, and in what the two differ."""
+
+    kind: str
+    note: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.note})" if self.note else self.kind
+
+
+SIGNALS = {
+    "never": "it never signals",
+    "tail": "it signals arriving packets",
+    "head": "it signals departing packets",
+}
+"""Where the signals of a scheme fall."""
+
+
+@dataclass(frozen=True)
 class Scheme:
-    """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it."""
+    """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it.
+
+    `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it has no place there,
+    `no_signal` says why. `has_law` tells whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
+    """
 
     name: str
     title: str
@@ -58,12 +89,51 @@ class Scheme:
     page: str
     parameters: tuple[Parameter, ...]
     observables: tuple[Observable, ...]
+    signal: str | None
+    no_signal: str | None
+    has_law: bool
+    exceptions: tuple[Exempt, ...]
+    tc: Tc | None
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what is known of it beside its law, in words: fluid model, linear law, contract, Linux."""
+        fluid = SIGNALS[self.signal] if self.signal else f"no place in it: it {self.no_signal}"
+        law = f"aqmlab analyse {self.name}" if self.has_law else "none"
+        known = [("Fluid model", fluid), ("Linear law", law), ("Linux", str(self.tc) if self.tc else "none")]
+        return known + [("Contract", f"not kept: {each.clause}; {each.why}") for each in self.exceptions]
+
+
+@dataclass(frozen=True)
+class Law:
+    """One congestion-control law as it declares itself; `page` is Markdown."""
+
+    name: str
+    title: str
+    year: int
+    source: str
+    summary: str
+    page: str
+    parameters: tuple[Parameter, ...]
 
 
 @cache
 def schemes() -> tuple[Scheme, ...]:
     """Return every published scheme, in the order of the catalogue."""
     return tuple(_scheme(entry) for entry in _core.catalogue())
+
+
+def with_law() -> tuple[str, ...]:
+    """Return the names of the schemes that have a linear law, in alphabetical order."""
+    return tuple(sorted(scheme.name for scheme in schemes() if scheme.has_law))
+
+
+@cache
+def laws() -> tuple[Law, ...]:
+    """Return every congestion-control law that a scenario can name, under `tcp` of its flows."""
+    return tuple(
+        Law(**entry | {"parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"])})
+        for entry in _core.laws()
+    )
 
 
 @cache
@@ -123,6 +193,8 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
             "papers": tuple(entry["papers"]),
             "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
             "observables": tuple(Observable(**item) for item in entry["observables"]),
+            "exceptions": tuple(Exempt(**item) for item in entry["exceptions"]),
+            "tc": entry["tc"] and Tc(**entry["tc"]),
         }
     )
 

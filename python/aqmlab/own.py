@@ -122,12 +122,18 @@ Scheme = str | Aqm | type[Aqm]
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause of the contract: what it asks for, and what was found instead if it is broken."""
+    """A clause of the contract: what it asks for, and what was found instead if it is broken.
+
+    `excepted` is the reason why it is not asked of this scheme, as the scheme declares it.
+    """
 
     text: str
     broken: str | None
+    excepted: str | None = None
 
     def __str__(self) -> str:
+        if self.excepted:
+            return f"- {self.text}: not asked for: {self.excepted}"
         return f"✗ {self.text}: {self.broken}" if self.broken else f"✓ {self.text}"
 
 
@@ -138,7 +144,7 @@ class Clauses(tuple[Clause, ...]):
 
     @property
     def kept(self) -> bool:
-        """Whether the scheme keeps every clause."""
+        """Whether the scheme keeps every clause that is asked of it."""
         return not any(clause.broken for clause in self)
 
     def __str__(self) -> str:
@@ -148,9 +154,11 @@ class Clauses(tuple[Clause, ...]):
 def check_aqm(aqm: Scheme, *, strict: bool = False) -> Clauses:
     """Put a scheme to the contract that every built-in one keeps, and return clause by clause what was found.
 
+    A built-in scheme that cannot keep a clause says so, with the reason.
+
     `strict` raises SchemeError if a clause is broken. Raises InputError for a scheme that cannot be built.
     """
-    found = Clauses(Clause(text, why) for text, why in _core.check(spec(aqm)))
+    found = Clauses(Clause(*found) for found in _core.check(spec(aqm)))
     if strict and not found.kept:
         raise _core.SchemeError(f"{spec(aqm)} breaks its contract:\n{found}")
     return found

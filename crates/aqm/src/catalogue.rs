@@ -1,18 +1,17 @@
-//! The list of schemes: a new one is one file in `schemes/` and one line here.
+//! The schemes by name: those of `schemes/`, alone and in flow queueing, and those from elsewhere.
 
-use crate::dual::Dual;
-use crate::fair::{Fair, FairParams};
+use crate::disciplines::{Any, Dual, Fair, FairParams, Tins};
 use crate::schemes::cake::Cake;
 use crate::schemes::dualpi2::DualPi2;
+use crate::schemes::every_scheme;
 use crate::schemes::fq::Fq;
-use crate::tins::Tins;
 use crate::{
-    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Info, Limit, Notes, OWN, Observable, PacketView,
-    QueueView, Scheme, Verdict,
+    Aqm, Carried, Ctx, Exception, Failure, Fifo, Info, Law, Limit, OWN, Observable, PacketView, QueueView, Scheme,
+    Signal, Tc, Tune, Verdict,
 };
-use aqmlab_core::params::Values;
+use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate, Span, Time};
+use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span};
 use std::sync::{PoisonError, RwLock};
 
 /// Parameters being set: name and text.
@@ -27,16 +26,26 @@ pub struct Entry {
     pub page: &'static str,
     /// What it shows for plots.
     pub observables: &'static [Observable],
+    /// Where its signals fall in a fluid, or why it has no place there.
+    pub signal: Result<Signal, &'static str>,
+    /// Clauses of the contract that it does not keep, and why.
+    pub exceptions: &'static [Exception],
+    /// What Linux has of it.
+    pub tc: Option<Tc>,
     /// Its parameters.
     pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
     pub(crate) values: &'static (dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Values + Sync),
+    pub(crate) law: &'static MakeLaw,
     pub(crate) build: &'static Build,
     /// It was published: it is listed, not only known by its name.
     pub(crate) is_listed: bool,
 }
 
+/// Reads parameters and makes the linear law of a scheme, with them in base units; the errors carry the path.
+pub(crate) type MakeLaw = dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Option<(Box<dyn Law>, Typed)> + Sync;
+
 /// Reads parameters and builds a scheme; the errors carry the path.
-pub(crate) type Build = dyn Fn(&str, Pairs, &QueueView) -> Result<Plan, Problems> + Sync;
+pub(crate) type Build = dyn Fn(&str, Pairs, &QueueView) -> Result<AnyScheme, Problems> + Sync;
 
 impl Entry {
     /// Every parameter with the value it takes when `pairs` are set; the errors carry `path`.
@@ -46,8 +55,27 @@ impl Entry {
         if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
     }
 
+    /// Which of what it shows is called `name`; see [`Aqm::observe`].
+    pub fn observable(&self, name: &str) -> Option<usize> {
+        self.observables.iter().position(|shown| shown.name == name)
+    }
+
+    /// The linear law, if the scheme has one, and its parameters in base units, when `pairs` are set; the errors carry
+    /// `path`.
+    pub fn law(&self, path: &str, pairs: Pairs) -> Result<Option<(Box<dyn Law>, Typed)>, Problems> {
+        let mut problems = Vec::new();
+        let found = (self.law)(path, pairs, &mut problems);
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        if let Some((law, _)) = &found {
+            law.rests().map_err(|why| Problems::one(path, why))?;
+        }
+        Ok(found)
+    }
+
     /// The scheme for a link's queue like this one; the errors carry `path`.
-    pub fn build(&self, path: &str, pairs: Pairs, queue: &QueueView) -> Result<Plan, Problems> {
+    pub fn build(&self, path: &str, pairs: Pairs, queue: &QueueView) -> Result<AnyScheme, Problems> {
         (self.build)(path, pairs, queue)
     }
 
@@ -56,8 +84,15 @@ impl Entry {
             info: const { &S::INFO },
             page: S::Params::DOC,
             observables: S::OBSERVABLES,
+            signal: S::SIGNAL,
+            exceptions: S::EXCEPTIONS,
+            tc: S::TC,
             params: &S::Params::specs,
             values: &|path, pairs, problems| read::<S>(path, pairs, problems).values(),
+            law: &|path, pairs, problems| {
+                let params = read::<S>(path, pairs, problems);
+                S::law(params).map(|law| (law, params.typed()))
+            },
             build,
             is_listed,
         }
@@ -101,18 +136,18 @@ pub(crate) fn add(entries: impl IntoIterator<Item = Entry>) {
 ///
 /// # Errors
 /// If there is a scheme of that name.
-pub fn register<S: Scheme + Aqm + Send + 'static>() -> Result<(), String> {
+pub fn register<S: Scheme + Aqm + Clone + Send + 'static>() -> Result<(), String> {
     if entry(S::INFO.name).is_ok() {
         return Err(format!("there is a scheme called \"{}\" already", S::INFO.name));
     }
-    let alone: &Build = &|path, pairs, queue| build::<S, _>(path, pairs, queue, own::<S>).map(Plan::Fifo);
-    let fair: &Build = &|path, pairs, queue| build_fair::<S>(path, pairs, queue, own::<S>);
+    let alone: &Build = &|path, pairs, queue| build::<S, _>(path, pairs, queue, boxed::<S>).map(AnyScheme::Fifo);
+    let fair: &Build = &|path, pairs, queue| build_fair::<S>(path, pairs, queue, boxed::<S>);
     add([Entry::of::<S>(true, alone), Entry::of::<Fq<S>>(S::FAIR.is_some(), fair)]);
     Ok(())
 }
 
-fn own<S: Scheme + Aqm + Send + 'static>(params: S::Params, queue: &QueueView) -> Result<AnyAqm, String> {
-    S::new(params, queue).map(|scheme| AnyAqm::Own(Box::new(scheme)))
+fn boxed<S: Scheme + Aqm + Clone + Send + 'static>(params: S::Params, queue: &QueueView) -> Result<AnyAqm, String> {
+    S::new(params, queue).map(|scheme| AnyAqm::Boxed(Box::new(scheme)))
 }
 
 fn read<S: Scheme>(path: &str, pairs: Pairs, problems: &mut Vec<Problem>) -> S::Params {
@@ -141,100 +176,56 @@ fn build_fair<S: Scheme>(
     pairs: Pairs,
     queue: &QueueView,
     make: fn(S::Params, &QueueView) -> Result<AnyAqm, String>,
-) -> Result<Plan, Problems> {
+) -> Result<AnyScheme, Problems> {
     let fq = build::<Fq<S>, _>(path, pairs, queue, Fq::<S>::new)?;
-    let inner = fq.inner;
-    let each = move |queue: &QueueView| make(inner, queue).expect("parameters were checked for a queue like this one");
-    Ok(Plan::Fair(fq.fair, Box::new(each)))
+    let scheme = make(fq.params.inner, queue).map_err(|why| Problems::one(path, why))?;
+    Ok(AnyScheme::Fair(fq.params.fair, scheme))
 }
 
 /// A scheme that is built and has no queue yet.
 #[allow(clippy::large_enum_variant)] // lives for the set-up of a run
-pub enum Plan {
+#[derive(Clone)]
+pub enum AnyScheme {
     /// For a single queue.
     Fifo(AnyAqm),
-    /// One for each queue of flow queueing.
-    Fair(FairParams, Box<dyn Fn(&QueueView) -> AnyAqm + Send>),
+    /// For each queue of flow queueing.
+    Fair(FairParams, AnyAqm),
     /// For the two queues of RFC 9332.
     Dual(DualPi2),
     /// For tins of flow queueing behind a shaper.
     Tins(Cake),
 }
 
-impl Plan {
+impl AnyScheme {
     /// The queues of a link that `view` describes; they hold `limit`, mark if `ecn`, and hash flows with `salt`.
-    pub fn queue<P: Carried + 'static>(self, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> AnyQueue<P> {
+    pub fn queue<P: Carried>(self, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> AnyQueue<P> {
         match self {
-            Plan::Fifo(scheme) => AnyQueue::Fifo(Fifo::new(scheme, view, limit, ecn)),
-            Plan::Fair(params, make) => AnyQueue::Other(Box::new(Fair::new(params, make, view, limit, ecn, salt))),
-            Plan::Tins(scheme) => AnyQueue::Other(Box::new(Tins::new(scheme, view, limit, ecn, salt))),
-            Plan::Dual(scheme) => AnyQueue::Other(Box::new(Dual::new(scheme, view, limit, ecn))),
+            AnyScheme::Fifo(scheme) => Any::Fifo(Fifo::new(scheme, view, limit, ecn)),
+            AnyScheme::Fair(params, scheme) => Any::Fair(Box::new(Fair::new(params, scheme, view, limit, ecn, salt))),
+            AnyScheme::Dual(scheme) => Any::Dual(Box::new(Dual::new(scheme, view, limit, ecn))),
+            AnyScheme::Tins(scheme) => Any::Tins(Box::new(Tins::new(scheme, view, limit, ecn, salt))),
         }
     }
 }
 
-/// Any queue discipline. The single queue, which most runs have, comes without an indirect call.
-#[allow(missing_docs, clippy::large_enum_variant)]
-pub enum AnyQueue<P> {
-    Fifo(Fifo<AnyAqm, P>),
-    Other(Box<dyn Discipline<P>>),
+/// Any queue discipline under any scheme.
+pub type AnyQueue<P> = Any<AnyAqm, DualPi2, Cake, P>;
+
+/// A scheme behind a pointer, which can be copied.
+pub trait BoxedAqm: Aqm + Tune + Send {
+    /// The same scheme in the same state. One that cannot be copied gives one that has failed, with the reason.
+    fn copy(&self) -> Box<dyn BoxedAqm>;
 }
 
-macro_rules! any_queue {
-    ($self:ident, $queue:ident => $act:expr) => {
-        match $self {
-            AnyQueue::Fifo($queue) => $act,
-            AnyQueue::Other($queue) => $act,
-        }
-    };
+impl<A: Aqm + Tune + Clone + Send + 'static> BoxedAqm for A {
+    fn copy(&self) -> Box<dyn BoxedAqm> {
+        Box::new(self.clone())
+    }
 }
 
-impl<P: Carried> Discipline<P> for AnyQueue<P> {
-    #[inline]
-    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        any_queue!(self, queue => queue.enqueue(packet, cx))
-    }
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        any_queue!(self, queue => queue.dequeue(cx))
-    }
-    #[inline]
-    fn ready_at(&self) -> Option<Time> {
-        any_queue!(self, queue => queue.ready_at())
-    }
-    #[inline]
-    fn len(&self) -> u32 {
-        any_queue!(self, queue => queue.len())
-    }
-    fn departures_known(&self) -> bool {
-        any_queue!(self, queue => queue.departures_known())
-    }
-    fn tick_every(&self) -> Option<Span> {
-        any_queue!(self, queue => queue.tick_every())
-    }
-    fn tick(&mut self, cx: &mut Ctx) {
-        any_queue!(self, queue => queue.tick(cx))
-    }
-    fn set_rate(&mut self, rate: Rate) {
-        any_queue!(self, queue => queue.set_rate(rate))
-    }
-    fn observe(&self, i: usize) -> f64 {
-        any_queue!(self, queue => queue.observe(i))
-    }
-    fn failure(&self) -> Option<&Failure> {
-        any_queue!(self, queue => queue.failure())
-    }
-    fn accounts(&self) -> Accounts {
-        any_queue!(self, queue => queue.accounts())
-    }
-    fn restart_accounts(&mut self) {
-        any_queue!(self, queue => queue.restart_accounts())
-    }
-    fn accounts_balance(&self) -> bool {
-        any_queue!(self, queue => queue.accounts_balance())
-    }
-    fn note_in(&mut self, notes: Notes<P>) {
-        any_queue!(self, queue => queue.note_in(notes))
+impl Clone for Box<dyn BoxedAqm> {
+    fn clone(&self) -> Self {
+        (**self).copy()
     }
 }
 
@@ -251,7 +242,7 @@ fn leaves(aqm: &mut impl Aqm, packet: &PacketView, queue: &QueueView, cx: &mut C
 
 macro_rules! any_aqm {
     ($($variant:ident)*; $self:ident, $aqm:ident => $act:expr) => {
-        match $self { $(AnyAqm::$variant($aqm) => $act,)* AnyAqm::Own($aqm) => $act }
+        match $self { $(AnyAqm::$variant($aqm) => $act,)* AnyAqm::Boxed($aqm) => $act }
     };
 }
 
@@ -261,15 +252,16 @@ macro_rules! built_in {
 
         /// Any scheme of a single queue. The enum lets a packet reach its scheme without an indirect call.
         #[allow(missing_docs)]
+        #[derive(Clone)]
         pub enum AnyAqm {
             $($variant($variant),)*
             /// One from elsewhere.
-            Own(Box<dyn Aqm + Send>),
+            Boxed(Box<dyn BoxedAqm>),
         }
 
         /// The schemes of a single queue.
         static ALONE: &[Entry] = &[$(Entry::of::<$variant>(true, &|path, pairs, queue| {
-            build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| Plan::Fifo(AnyAqm::$variant(scheme)))
+            build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| AnyScheme::Fifo(AnyAqm::$variant(scheme)))
         })),*];
 
         /// The same in flow queueing.
@@ -286,18 +278,21 @@ macro_rules! built_in {
             fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => arrives(aqm, packet, queue, cx),)*
-                    Self::Own(aqm) => aqm.on_enqueue(packet, queue, cx),
+                    Self::Boxed(aqm) => aqm.on_enqueue(packet, queue, cx),
                 }
             }
             #[inline]
             fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => leaves(aqm, packet, queue, cx),)*
-                    Self::Own(aqm) => aqm.on_dequeue(packet, queue, cx),
+                    Self::Boxed(aqm) => aqm.on_dequeue(packet, queue, cx),
                 }
             }
             fn acts_on_dequeue(&self) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.acts_on_dequeue())
+            }
+            fn on_adopt(&mut self, packet: &PacketView) {
+                any_aqm!($($variant)*; self, aqm => aqm.on_adopt(packet))
             }
             fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_overflow(queue, cx))
@@ -311,11 +306,20 @@ macro_rules! built_in {
             fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_tick(queue, cx))
             }
+            fn share(&self, p: f64, queue: &QueueView) -> f64 {
+                any_aqm!($($variant)*; self, aqm => aqm.share(p, queue))
+            }
             fn observe(&self, i: usize) -> f64 {
                 any_aqm!($($variant)*; self, aqm => aqm.observe(i))
             }
             fn failure(&self) -> Option<&Failure> {
                 any_aqm!($($variant)*; self, aqm => aqm.failure())
+            }
+        }
+
+        impl Tune for AnyAqm {
+            fn set_param(&mut self, name: &str, value: &str, queue: &QueueView) -> Result<(), String> {
+                any_aqm!($($variant)*; self, aqm => aqm.set_param(name, value, queue))
             }
         }
     };
@@ -324,44 +328,9 @@ macro_rules! built_in {
 /// The schemes of several queues.
 static SEVERAL: &[Entry] = &[
     Entry::of::<DualPi2>(true, &|path, pairs, queue| {
-        build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(Plan::Dual)
+        build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(AnyScheme::Dual)
     }),
-    Entry::of::<Cake>(true, &|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(Plan::Tins)),
+    Entry::of::<Cake>(true, &|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)),
 ];
 
-built_in! {
-    droptail::DropTail
-    red::Red
-    nlred::NlRed
-    ared::Ared
-    pi::Pi
-    rem::Rem
-    iapi::Iapi
-    neuron_pid::NeuronPid
-    an_aqm::AnAqm
-    fapidnn::Fapidnn
-    nrl::Nrl
-    rq_aqm::RqAqm
-    pd_red::PdRed
-    npd_red::NpdRed
-    avq::Avq
-    pid::Pid
-    flc::Flc
-    fuzzy_rtt::FuzzyRtt
-    codel::Codel
-    pie::Pie
-    pi2::Pi2
-    blue::Blue
-    sfb::Sfb
-    choke::Choke
-    choker::Choker
-    gred::Gred
-    dctcp_step::DctcpStep
-    l4s_step::L4sStep
-    pd::Pd
-    spi_red::SpiRed
-    lred::Lred
-    green::Green
-    sred::Sred
-    cobalt::Cobalt
-}
+every_scheme!(built_in);

@@ -4,34 +4,38 @@
 //! simulators, of TCP or of a packet's real form, so the same code decides in a simulation and on real traffic.
 //!
 //! ```text
-//!   catalogue    the list of schemes: one line each
-//!   schemes/     one file per scheme, reading like the paper's pseudocode
-//!   own          schemes that are declared while the program runs
-//!   discipline   what owns the packets, counts, marks and drops
-//!   fifo, fair, dual, tins   the queue disciplines: one queue; a queue per flow; a classic and a low-latency queue;
-//!                            queues per flow within tins
-//!   traced       a queue discipline that tells what happens to each packet
+//!   schemes/     one file per scheme, reading like the paper's pseudocode, with all that is known of it; the list of them
+//!   catalogue    the schemes by name
+//!   disciplines/ what owns the packets, counts, marks and drops: one queue; a queue per flow; a classic and a
+//!                low-latency queue; queues per flow within tins; any of them, traced
+//!   declared     schemes that are declared while the program runs
+//!   tune         parameters that are set while a scheme runs
+//!   signal       where a scheme's signals fall, for a fluid
+//!   linear       a scheme as control theory sees it: where it rests, and its answer to small changes
 //!   contract     what every scheme must satisfy; public, so that yours can be put to it
 //! ```
+//!
+//! Arrows point one way: catalogue and declared use schemes, schemes use disciplines, and disciplines know schemes through
+//! traits only.
 
 pub mod catalogue;
 pub mod contract;
-pub mod discipline;
-pub mod dual;
-pub mod fair;
-pub mod fifo;
-pub mod own;
+pub mod declared;
+pub mod disciplines;
+pub mod linear;
 pub mod schemes;
-pub mod tins;
-pub mod traced;
+pub mod signal;
+mod tune;
 
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 
-pub use catalogue::{AnyAqm, AnyQueue, Entry, Plan, entries, entry, register};
-pub use discipline::{Accounts, Carried, Discipline, Fate, Limit, Notes};
-pub use fifo::Fifo;
-pub use own::{Declaration, declare};
-pub use traced::{Happening, Observer, Traced};
+pub use catalogue::{AnyAqm, AnyQueue, AnyScheme, BoxedAqm, Entry, entries, entry, register};
+pub use contract::Exception;
+pub use declared::{Declaration, declare};
+pub use disciplines::{Accounts, Carried, Discipline, Fate, Fifo, Happening, Limit};
+pub use linear::Law;
+pub use signal::Signal;
+pub use tune::Tune;
 
 /// ECN field of the IP header (RFC 3168, section 5; RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +73,8 @@ pub struct PacketView {
     pub size: u32,
     /// Which flow it belongs to.
     pub flow: u32,
+    /// Hash of the flow's 5-tuple.
+    pub flow_hash: u32,
     /// Round-trip time that its sender announces (Explicit RTT Notification), if it does.
     pub rtt: Option<Span>,
     /// Class selector of its DSCP, 0 to 7 (RFC 2474).
@@ -82,6 +88,9 @@ pub struct PacketView {
 }
 
 /// What a scheme may see of its queue. The packet being judged is never included, nor is the one in transmission.
+///
+/// `rate`, `target` and `limit` are always those of the present: each may change while packets wait. A scheme computes
+/// what follows from them when it uses it, and keeps nothing of them from [`Scheme::new`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView {
     /// Packets waiting.
@@ -92,7 +101,7 @@ pub struct QueueView {
     pub target: f64,
     /// Buffer: how much may wait, packets.
     pub limit: f64,
-    /// Rate of the link.
+    /// Rate of the link at present.
     pub rate: Rate,
     /// Packets offered so far: accepted, marked or dropped, the one being judged included.
     pub arrived_packets: u64,
@@ -173,19 +182,27 @@ pub trait Aqm {
     fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
+    /// A packet joins that another scheme has accepted, whose place this one takes while it waits; it is not judged.
+    #[inline]
+    fn on_adopt(&mut self, packet: &PacketView) {}
     /// A packet was refused because the queue was full; `on_enqueue` was not asked.
     #[inline]
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {}
     /// The link asked for a packet and found none: it falls idle.
     #[inline]
     fn on_empty(&mut self, cx: &mut Ctx) {}
-    /// Period of `on_tick`, the first at the start of the run; `None` means never.
+    /// Period of `on_tick`, the first at the start of the run; `None` means never. A parameter that is set may change it.
     fn tick_every(&self) -> Option<Span> {
         None
     }
     /// The periodic update; runs whether packets arrive or not.
     fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {}
-    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`].
+    /// Share of the packets meeting this queue that are signalled, where `p` is what the scheme shows under that name:
+    /// p itself, unless signals are spread out or withheld. For schemes with a [`Signal`].
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        p
+    }
+    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`]; [`Entry::observable`] finds i by name.
     fn observe(&self, i: usize) -> f64 {
         f64::NAN
     }
@@ -218,6 +235,15 @@ pub struct Observable {
 
 /// The drop (or mark) probability, which most schemes show first.
 pub const P: Observable = Observable { name: "p", unit: "ratio", doc: "drop probability of an arriving packet" };
+
+/// What Linux has of a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tc {
+    /// Kind of its queueing discipline, as behind `tc qdisc add dev DEV root`.
+    pub kind: &'static str,
+    /// In what the two differ; empty if in nothing that matters.
+    pub note: &'static str,
+}
 
 /// The kinds of schemes.
 pub const FAMILIES: [&str; 9] = [
@@ -255,6 +281,8 @@ pub struct Info {
 }
 
 /// A scheme that can be built from declared parameters. The doc comment of its parameters is its page.
+///
+/// It holds its parameters, and reads them when it uses them, so that each can be set while it runs ([`Tune`]).
 pub trait Scheme: Sized {
     /// What the catalogue says of it.
     const INFO: Info;
@@ -264,6 +292,25 @@ pub trait Scheme: Sized {
     const OBSERVABLES: &'static [Observable];
     /// Its declared parameters.
     type Params: ParamSet;
+    /// Parameters that cannot change while it runs, each with the reason.
+    const AT_START: &'static [(&'static str, &'static str)] = &[];
     /// The scheme at rest before the first packet of a queue like this one. The error says what is contradictory.
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String>;
+    /// Its parameters.
+    fn params(&mut self) -> &mut Self::Params;
+    /// A parameter has been set: renews what was made from the parameters, such as those of a scheme within this one.
+    fn retuned(&mut self) {}
+    /// Where its signals fall in a fluid, or why it has no place there.
+    const SIGNAL: Result<Signal, &'static str> = Err(signal::UNDECLARED);
+    /// Its linear law with these parameters, if it has one.
+    #[allow(unused_variables)]
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        None
+    }
+    /// Clauses of the contract that it does not keep, and why.
+    const EXCEPTIONS: &'static [Exception] = &[];
+    /// What Linux has of it.
+    const TC: Option<Tc> = None;
+    /// What Linux has of its use in flow queueing.
+    const FAIR_TC: Option<Tc> = None;
 }

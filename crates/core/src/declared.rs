@@ -3,18 +3,7 @@
 
 use crate::params::{ParamSpec, Values, read_in_range};
 use crate::problem::{Problem, clip, unknown};
-use crate::{Bytes, Frequency, Packets, Quantity, Rate, Ratio, Span};
-
-/// What a declared parameter may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// A number in base units: s, bit/s, B, packets, Hz, or as it is.
-    Number(f64),
-    /// True or false.
-    Switch(bool),
-    /// One of the words of a choice.
-    Word(&'static str),
-}
+use crate::{Bytes, Frequency, Packets, Quantity, Rate, Ratio, Span, Value};
 
 /// Reads a text against the declaration: the value, and the text that stands for it.
 type Read = fn(&ParamSpec, &str) -> Result<(Value, String), String>;
@@ -27,13 +16,9 @@ pub struct Declared {
     read: Read,
 }
 
-fn number<Q: Quantity>(spec: &ParamSpec, text: &str, base: fn(Q) -> f64) -> Result<(Value, String), String> {
+fn quantity<Q: Quantity>(spec: &ParamSpec, text: &str) -> Result<(Value, String), String> {
     let value: Q = read_in_range(text, spec.range)?;
-    Ok((Value::Number(base(value)), value.text()))
-}
-
-fn plain(spec: &ParamSpec, text: &str) -> Result<(Value, String), String> {
-    number::<f64>(spec, text, |value| value)
+    Ok((value.value(), value.text()))
 }
 
 fn word(spec: &ParamSpec, text: &str) -> Result<(Value, String), String> {
@@ -41,19 +26,15 @@ fn word(spec: &ParamSpec, text: &str) -> Result<(Value, String), String> {
     found.map(|word| (Value::Word(word), word.to_string())).ok_or_else(|| unknown("choice", text, spec.choices))
 }
 
-fn switch(_: &ParamSpec, text: &str) -> Result<(Value, String), String> {
-    bool::parse(text).map(|value| (Value::Switch(value), value.text()))
-}
-
 /// The quantities that can be declared, by what their unit is called.
 const KINDS: [(&str, Read); 7] = [
-    (bool::UNIT, switch),
-    (Span::UNIT, |spec, text| number::<Span>(spec, text, Span::seconds)),
-    (Rate::UNIT, |spec, text| number::<Rate>(spec, text, |value| value.0)),
-    (Bytes::UNIT, |spec, text| number::<Bytes>(spec, text, |value| value.0)),
-    (Packets::UNIT, |spec, text| number::<Packets>(spec, text, |value| value.0)),
-    (Frequency::UNIT, |spec, text| number::<Frequency>(spec, text, |value| value.0)),
-    (Ratio::UNIT, |spec, text| number::<Ratio>(spec, text, |value| value.0)),
+    (bool::UNIT, quantity::<bool>),
+    (Span::UNIT, quantity::<Span>),
+    (Rate::UNIT, quantity::<Rate>),
+    (Bytes::UNIT, quantity::<Bytes>),
+    (Packets::UNIT, quantity::<Packets>),
+    (Frequency::UNIT, quantity::<Frequency>),
+    (Ratio::UNIT, quantity::<Ratio>),
 ];
 
 impl Declared {
@@ -85,8 +66,8 @@ fn kind(spec: &ParamSpec) -> Result<(&'static str, Read), String> {
     if let Some(kind) = KINDS.iter().find(|(unit, _)| *unit == spec.unit) {
         return Ok(*kind);
     }
-    if plain(spec, spec.default).is_ok() {
-        return Ok((if spec.unit.is_empty() { f64::UNIT } else { spec.unit }, plain));
+    if quantity::<f64>(spec, spec.default).is_ok() {
+        return Ok((if spec.unit.is_empty() { f64::UNIT } else { spec.unit }, quantity::<f64>));
     }
     let found = KINDS.iter().find(|(_, read)| read(spec, spec.default).is_ok());
     let kind = found.filter(|_| spec.unit.is_empty()).copied();

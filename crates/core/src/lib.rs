@@ -18,9 +18,9 @@ pub mod quantity;
 pub mod random;
 pub mod time;
 
-pub use declared::{Declared, Value};
+pub use declared::Declared;
 pub use params::{ParamSet, ParamSpec};
 pub use problem::{Problem, Problems};
-pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, read_any};
+pub use quantity::{Auto, Bytes, Frequency, Packets, Quantity, Rate, Ratio, Value, read_any};
 pub use random::Stream;
 pub use time::{Span, Time};

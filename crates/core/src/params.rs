@@ -1,7 +1,8 @@
 //! A parameter is declared once; struct, default, range, help, documentation and reader come from it.
 
 use crate::problem::{Problem, clip, unknown};
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, Value};
+use crate::time::Span;
 
 /// What there is to know about one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +23,22 @@ pub struct ParamSpec {
     pub source: &'static str,
 }
 
+impl ParamSpec {
+    /// A number in base units as text that the parameter can be read from.
+    pub fn text(&self, number: f64) -> String {
+        match self.unit {
+            Span::UNIT => format!("{number} s"),
+            "bit/s" | "B" | "packets" | "Hz" => format!("{number} {}", self.unit),
+            _ => number.to_string(),
+        }
+    }
+}
+
 /// Name and value, as text with unit, of each parameter of a set.
 pub type Values = Vec<(&'static str, String)>;
+
+/// Name and value, in base units, of each parameter of a set.
+pub type Typed = Vec<(&'static str, Value)>;
 
 /// A set of declared parameters. Written by [`params!`](crate::params!), not by hand.
 pub trait ParamSet: Copy + Send + Sync + 'static {
@@ -39,6 +54,8 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     fn check(&self) -> Result<(), String>;
     /// Name and current value of every parameter.
     fn values(&self) -> Values;
+    /// The same in base units.
+    fn typed(&self) -> Typed;
 
     /// Sets `name = text` pairs; appends to `problems` whatever is refused, under `path`.
     fn read<'a>(
@@ -74,6 +91,21 @@ pub fn read_in_range<Q: Quantity>(text: &str, range: Option<(&str, &str)>) -> Re
         }
     }
     Ok(value)
+}
+
+/// Parameters being set: name and text.
+pub type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
+/// Splits `NAME[:k=v,...]`, as schemes and laws are chosen, into the name and its pairs.
+pub fn split_choice(text: &str) -> Result<(&str, Pairs<'_>), String> {
+    let (name, params) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.trim();
+    let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim(), value.trim())),
+        None => Err(format!("\"{}\" is not a parameter; write {}:name=value,...", clip(pair), clip(name))),
+    });
+    Ok((name, pairs.collect::<Result<_, _>>()?))
 }
 
 /// Declares a set of parameters.
@@ -163,6 +195,15 @@ macro_rules! params {
                 values.extend(own);
                 values
             }
+
+            fn typed(&self) -> $crate::params::Typed {
+                #[allow(unused_mut)]
+                let mut values: $crate::params::Typed = Vec::new();
+                $(values.extend(self.$inner.typed());)?
+                let own: $crate::params::Typed = vec![$((stringify!($name), $crate::Quantity::value(self.$name))),*];
+                values.extend(own);
+                values
+            }
         }
     };
     (@range) => { None };
@@ -207,6 +248,17 @@ mod tests {
         params.read("demo", [("gain", "0.25"), ("interval", "2 ms")], &mut Vec::new());
         assert_eq!((params.inner.gain, params.interval), (0.25, Span(2_000_000_000)));
         assert_eq!(OuterParams::specs().iter().map(|s| s.unit).collect::<Vec<_>>(), ["1/packet", "time"]);
+    }
+
+    #[test]
+    fn typed_values_are_in_base_units_and_read_back() {
+        let mut params = OuterParams::defaults();
+        assert_eq!(params.typed(), [("gain", Value::Number(0.5)), ("interval", Value::Number(1e-3))]);
+        let specs = OuterParams::specs();
+        let texts = [specs[0].text(0.25), specs[1].text(0.002)];
+        assert_eq!(texts, ["0.25", "0.002 s"]);
+        params.read("demo", [("gain", &*texts[0]), ("interval", &*texts[1])], &mut Vec::new());
+        assert_eq!((params.inner.gain, params.interval), (0.25, Span(2_000_000_000)));
     }
 
     #[test]

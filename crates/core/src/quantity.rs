@@ -3,6 +3,17 @@
 use crate::problem::{clip, nearest};
 use crate::time::Span;
 
+/// What a quantity comes to, whatever its type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A number in base units: s, bit/s, B, packets, Hz, or as it is.
+    Number(f64),
+    /// True or false.
+    Switch(bool),
+    /// One of the words of a choice, or "auto".
+    Word(&'static str),
+}
+
 /// A type that can be read from a user's text, unit included.
 pub trait Quantity: Copy + PartialOrd {
     /// What the unit is called in tables: `time`, `packets`, `1` for a plain number.
@@ -13,6 +24,8 @@ pub trait Quantity: Copy + PartialOrd {
     fn parse(text: &str) -> Result<Self, String>;
     /// The value as text that `parse` reads back.
     fn text(self) -> String;
+    /// The value in base units.
+    fn value(self) -> Value;
 }
 
 /// Units of one dimension: name and size in the base unit.
@@ -77,6 +90,9 @@ macro_rules! quantity {
             fn text(self) -> String {
                 in_unit(self.0, $units)
             }
+            fn value(self) -> Value {
+                Value::Number(self.0)
+            }
         }
     };
 }
@@ -122,6 +138,9 @@ impl Quantity for Span {
             s => in_unit(s, &TIME[..5]),
         }
     }
+    fn value(self) -> Value {
+        Value::Number(self.seconds())
+    }
 }
 
 /// The number and base unit of a text that is a quantity, such as 0.08 and "s" of `80 ms`; "1" of a plain number or a
@@ -151,6 +170,9 @@ impl Quantity for Ratio {
     fn text(self) -> String {
         self.0.to_string()
     }
+    fn value(self) -> Value {
+        Value::Number(self.0)
+    }
 }
 
 impl Quantity for f64 {
@@ -163,6 +185,9 @@ impl Quantity for f64 {
     }
     fn text(self) -> String {
         if self != 0.0 && (self.abs() < 1e-3 || self.abs() >= 1e9) { format!("{self:e}") } else { self.to_string() }
+    }
+    fn value(self) -> Value {
+        Value::Number(self)
     }
 }
 
@@ -177,6 +202,9 @@ impl Quantity for u32 {
     fn text(self) -> String {
         self.to_string()
     }
+    fn value(self) -> Value {
+        Value::Number(self.into())
+    }
 }
 
 impl Quantity for bool {
@@ -187,6 +215,9 @@ impl Quantity for bool {
     }
     fn text(self) -> String {
         self.to_string()
+    }
+    fn value(self) -> Value {
+        Value::Switch(self)
     }
 }
 
@@ -234,6 +265,12 @@ impl<Q: Quantity> Quantity for Auto<Q> {
             Auto::Given(value) => value.text(),
         }
     }
+    fn value(self) -> Value {
+        match self {
+            Auto::Auto => Value::Word("auto"),
+            Auto::Given(value) => value.value(),
+        }
+    }
 }
 
 /// Declares an enumeration that is read from one of a few words.
@@ -255,6 +292,9 @@ macro_rules! choice {
             }
             fn text(self) -> String {
                 match self { $(Self::$variant => $word.to_string()),+ }
+            }
+            fn value(self) -> $crate::Value {
+                match self { $(Self::$variant => $crate::Value::Word($word)),+ }
             }
         }
     };

@@ -34,6 +34,31 @@ impl Span {
     /// No time at all.
     pub const ZERO: Span = Span(0);
 
+    /// So many picoseconds.
+    pub const fn from_picos(ps: u64) -> Span {
+        Span(ps)
+    }
+
+    /// So many nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Span {
+        Span(ns * 1_000)
+    }
+
+    /// So many microseconds.
+    pub const fn from_micros(us: u64) -> Span {
+        Span(us * 1_000_000)
+    }
+
+    /// So many milliseconds.
+    pub const fn from_millis(ms: u64) -> Span {
+        Span(ms * 1_000_000_000)
+    }
+
+    /// So many whole seconds.
+    pub const fn from_secs(s: u64) -> Span {
+        Span(s * 1_000_000_000_000)
+    }
+
     /// The nearest span to `seconds` (not negative; saturates at 213 days).
     pub fn from_seconds(seconds: f64) -> Span {
         Span((seconds * PS_PER_S).round() as u64)
@@ -69,5 +94,22 @@ impl Add for Span {
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} s", self.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_constructors_differ_by_factors_of_a_thousand() {
+        let spans = [
+            Span::from_picos(2_000_000_000_000),
+            Span::from_nanos(2_000_000_000),
+            Span::from_micros(2_000_000),
+            Span::from_millis(2_000),
+            Span::from_secs(2),
+        ];
+        assert_eq!(spans, [Span::from_seconds(2.0); 5]);
     }
 }

@@ -4,12 +4,12 @@
 //! readings (an integral, a moving average) follow the fluid to within half a packet, where plain rounding would blind
 //! them to less than one packet. The price is a reading that alternates by one packet, which a derivative sees.
 //!
-//! Verdicts on single packets are not followed: the fluid takes the share of them that [`Signal`] gives. A scheme that
+//! Verdicts on single packets are not followed: the fluid takes the share of them that [`Share`] gives. A scheme that
 //! counts what it has signalled (`npd-red`, `lred`, `green`) counts its own draws, which are as random as in a queue of
 //! packets, and repeat.
 
-use crate::Signal;
-use aqmlab_aqm::{Aqm, Ctx, Ecn, PacketView, QueueView};
+use crate::Share;
+use aqmlab_aqm::{Aqm, Ctx, Ecn, PacketView, QueueView, Signal};
 use aqmlab_core::{Span, Stream, Time};
 
 /// The fluid over one step, from time `t` on.
@@ -46,7 +46,7 @@ impl Rounder {
 /// A scheme and its view of the fluid.
 pub struct Host<A> {
     scheme: A,
-    signal: Signal,
+    share: Share,
     view: QueueView,
     size: u32,
     ecn: bool,
@@ -59,10 +59,10 @@ pub struct Host<A> {
 
 impl<A: Aqm> Host<A> {
     /// For packets of `size` bytes; the scheme was built for `view`, a queue before the first packet.
-    pub fn new(scheme: A, signal: Signal, view: QueueView, size: u32, ecn: bool) -> Self {
+    pub fn new(scheme: A, share: Share, view: QueueView, size: u32, ecn: bool) -> Self {
         let rng = Stream::new(1, "fluid.aqm", 0);
         let (at_updates, at_arrivals) = (Rounder::default(), Rounder::default());
-        Self { scheme, signal, view, size, ecn, rng, at_updates, at_arrivals, refused: 0.0 }
+        Self { scheme, share, view, size, ecn, rng, at_updates, at_arrivals, refused: 0.0 }
     }
 
     /// Period of the scheme's update, s.
@@ -72,7 +72,7 @@ impl<A: Aqm> Host<A> {
 
     /// Whether signals fall at departures.
     pub fn signals_at_head(&self) -> bool {
-        self.signal == Signal::AtHead
+        self.share.signal == Signal::AtHead
     }
 
     /// The periodic update at time `t`, s, with `queue` packets waiting.
@@ -85,7 +85,7 @@ impl<A: Aqm> Host<A> {
 
     /// The share of arriving packets that the scheme signals as it is.
     pub fn share(&self) -> f64 {
-        self.signal.share(&self.scheme, &self.view)
+        self.share.now(&self.scheme, &self.view)
     }
 
     /// The packets of a step ask to join, one after the other, and leave.
@@ -133,7 +133,7 @@ impl<A: Aqm> Host<A> {
     fn packet(&self, enqueued_at: f64) -> PacketView {
         let (size, can_mark) = (self.size, self.ecn);
         let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        PacketView { size, flow: 0, rtt: None, class: 0, enqueued_at: at(enqueued_at), ecn, can_mark }
+        PacketView { size, flow: 0, flow_hash: 0, rtt: None, class: 0, enqueued_at: at(enqueued_at), ecn, can_mark }
     }
 }
 

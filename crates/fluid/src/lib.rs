@@ -16,7 +16,8 @@
 //! packets and queue as if they were real ([`host`]).
 //!
 //! ```text
-//!   signal    which schemes have a place here, and what share of the packets they signal
+//!   scenario  the model of a scenario under a scheme, and what it comes to
+//!   signal    what share of the packets a scheme signals
 //!   host      shows a scheme the fluid's queue
 //!   history   the past that delays reach back to
 //!   solve     the equations, by Runge-Kutta with a fixed step
@@ -26,15 +27,19 @@
 
 pub mod history;
 pub mod host;
+pub mod scenario;
 pub mod signal;
 pub mod solve;
 mod step;
 pub mod summary;
 
-pub use signal::Signal;
+pub use scenario::{Request, Solution};
+pub use signal::Share;
 pub use solve::{Trajectory, run};
 pub use step::StepError;
-pub use summary::{Oscillation, Summary, difference};
+pub use summary::{Difference, Oscillation, Summary, difference};
+
+use aqmlab_core::problem::unknown;
 
 /// A class of flows alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +66,7 @@ impl Class {
 }
 
 /// How the mean window of a class moves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Windows {
     /// As published: it grows by 1 a round trip, and each signal halves it. At rest p = 2 / W^2.
     #[default]
@@ -84,8 +89,23 @@ pub enum Windows {
 pub const SPREAD: f64 = 1.165_730;
 
 impl Windows {
+    /// Those of this name: `classic` or `refined`.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let all = [Windows::Classic, Windows::Refined];
+        let found = all.into_iter().find(|windows| windows.name() == name);
+        found.ok_or_else(|| unknown("kind of windows", name, &all.map(Windows::name)))
+    }
+
+    /// Their name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Windows::Classic => "classic",
+            Windows::Refined => "refined",
+        }
+    }
+
     /// By how much a window of `w` segments grows in a round trip.
-    fn growth(self, w: f64) -> f64 {
+    pub fn growth(self, w: f64) -> f64 {
         match self {
             Windows::Classic => 1.0,
             Windows::Refined => w / (w + 0.5),
@@ -93,10 +113,26 @@ impl Windows {
     }
 
     /// By how much a signal shortens a window of `w` segments.
-    fn cut(self, w: f64) -> f64 {
+    pub fn cut(self, w: f64) -> f64 {
         match self {
             Windows::Classic => w / 2.0,
             Windows::Refined => SPREAD / 2.0 * (w + 0.5) + 1.0,
+        }
+    }
+
+    /// Derivatives of growth and cut.
+    pub fn slopes(self, w: f64) -> (f64, f64) {
+        match self {
+            Windows::Classic => (0.0, 0.5),
+            Windows::Refined => (0.5 / (w + 0.5).powi(2), SPREAD / 2.0),
+        }
+    }
+
+    /// The window at which growth and signals balance: cut(W) p W = growth(W), segments.
+    pub fn at(self, p: f64) -> f64 {
+        match self {
+            Windows::Classic => (2.0 / p).sqrt(),
+            Windows::Refined => (SPREAD.powi(-2) + 2.0 / (SPREAD * p)).sqrt() - 1.0 / SPREAD - 0.5,
         }
     }
 }
@@ -127,4 +163,26 @@ pub struct Options {
     pub sample: f64,
     /// Longest step, s. `None`: a 50th of the shortest round trip, at most 1 ms.
     pub step: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_balance_at_rest_and_their_slopes_are_differences() {
+        assert_eq!(Windows::Classic.at(0.02), 10.0);
+        for windows in [Windows::Classic, Windows::Refined] {
+            for p in [1e-4, 0.01, 0.1] {
+                let w = windows.at(p);
+                assert!((windows.cut(w) * p * w / windows.growth(w) - 1.0).abs() < 1e-12, "{windows:?} {p}");
+                let (growth, cut) = windows.slopes(w);
+                let step = 1e-4;
+                let slope = |f: fn(Windows, f64) -> f64| (f(windows, w + step) - f(windows, w - step)) / (2.0 * step);
+                assert!((slope(Windows::growth) - growth).abs() < 1e-6 && (slope(Windows::cut) - cut).abs() < 1e-6);
+            }
+            assert_eq!(Windows::named(windows.name()), Ok(windows));
+        }
+        assert!(Windows::named("refind").unwrap_err().contains("did you mean \"refined\"?"));
+    }
 }

@@ -1,9 +1,9 @@
 //! The equations against closed forms, balances and the order of the method.
 
-use aqmlab_aqm::{AnyAqm, Aqm, Plan, QueueView, entry};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, QueueView, Signal, entry};
 use aqmlab_core::Rate;
 use aqmlab_fluid::host::Host;
-use aqmlab_fluid::{Class, Model, Options, SPREAD, Signal, Trajectory, Windows, difference, run};
+use aqmlab_fluid::{Class, Model, Options, SPREAD, Share, Trajectory, Windows, difference, run};
 
 /// Packet size, bytes.
 const SIZE: u32 = 1000;
@@ -28,9 +28,8 @@ fn view(model: &Model, target: f64) -> QueueView {
 
 fn host(model: &Model, name: &str, pairs: &[(&str, &str)], target: f64) -> Host<AnyAqm> {
     let (entry, view) = (entry(name).unwrap(), view(model, target));
-    let signal = Signal::of(name, &entry.values(name, pairs).unwrap()).unwrap();
-    let Plan::Fifo(scheme) = entry.build(name, pairs, &view).unwrap() else { panic!("a single queue") };
-    Host::new(scheme, signal, view, SIZE, model.ecn)
+    let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &view).unwrap() else { panic!("a single queue") };
+    Host::new(scheme, Share::of(&entry).unwrap(), view, SIZE, model.ecn)
 }
 
 fn flow(model: &Model, name: &str, pairs: &[(&str, &str)], options: &Options) -> Trajectory {
@@ -47,7 +46,8 @@ impl Aqm for Constant {
 }
 
 fn constant(model: &Model, p: f64, options: &Options) -> Trajectory {
-    run(model, Host::new(Constant(p), Signal::Each, view(model, 200.0), SIZE, model.ecn), options).unwrap()
+    let share = Share { signal: Signal::AtTail, p: 0 };
+    run(model, Host::new(Constant(p), share, view(model, 200.0), SIZE, model.ecn), options).unwrap()
 }
 
 /// Hollot et al. 2001: R0 = 0.2 s + 200/3750 s, W0 = R0 C / N, and with marks p0 = 2 / W0^2.

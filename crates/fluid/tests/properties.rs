@@ -1,10 +1,9 @@
 //! Whatever the network and the scheme: the bounds hold, all is finite, and equal inputs give equal trajectories.
 
-use aqmlab_aqm::{Plan, QueueView, entry};
+use aqmlab_aqm::{AnyScheme, QueueView, entries, entry};
 use aqmlab_core::Rate;
 use aqmlab_fluid::host::Host;
-use aqmlab_fluid::signal::SUPPORTED;
-use aqmlab_fluid::{Class, Model, Options, Signal, Trajectory, Windows, run};
+use aqmlab_fluid::{Class, Model, Options, Share, Trajectory, Windows, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -32,10 +31,13 @@ fn model() -> impl Strategy<Value = Model> {
 fn flow(model: &Model, name: &str) -> Trajectory {
     let view = QueueView::empty(Rate(8000.0 * model.capacity), model.buffer / 3.0, model.buffer);
     let entry = entry(name).unwrap();
-    let signal = Signal::of(name, &entry.values(name, &[]).unwrap()).unwrap();
-    let Plan::Fifo(scheme) = entry.build(name, &[], &view).unwrap() else { panic!("a single queue") };
+    let AnyScheme::Fifo(scheme) = entry.build(name, &[], &view).unwrap() else { panic!("a single queue") };
     let options = Options { duration: 5.0, from: 1.0, sample: 0.003, step: None };
-    run(model, Host::new(scheme, signal, view, 1000, model.ecn), &options).unwrap()
+    run(model, Host::new(scheme, Share::of(&entry).unwrap(), view, 1000, model.ecn), &options).unwrap()
+}
+
+fn supported() -> Vec<&'static str> {
+    entries().iter().filter(|entry| entry.signal.is_ok()).map(|entry| entry.info.name).collect()
 }
 
 proptest! {
@@ -44,7 +46,7 @@ proptest! {
     })]
 
     #[test]
-    fn bounds_hold_and_equal_inputs_give_equal_trajectories(model in model(), name in prop::sample::select(&SUPPORTED[..])) {
+    fn bounds_hold_and_equal_inputs_give_equal_trajectories(model in model(), name in prop::sample::select(supported())) {
         let trajectory = flow(&model, name);
         prop_assert!(trajectory.queue.iter().all(|q| (0.0..=model.buffer).contains(q)));
         prop_assert!(trajectory.p.iter().all(|p| (0.0..=1.0).contains(p)));

@@ -1,37 +1,23 @@
-//! Every scheme of the catalogue has a place in the fluid or a reason why not; where it has, the share of signals that the
-//! fluid takes is the share that the scheme's own verdicts come to.
+//! Where a scheme has a place in the fluid, the share of signals that the fluid takes is the share that the scheme's own
+//! verdicts come to.
 
 use aqmlab_aqm::contract::bench;
-use aqmlab_aqm::{AnyAqm, Aqm, Ctx, PacketView, Plan, QueueView, Verdict, entries, entry};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, Ctx, PacketView, QueueView, Signal, Verdict, entries, entry};
 use aqmlab_core::{Span, Stream, Time};
-use aqmlab_fluid::Signal;
-use aqmlab_fluid::signal::{REFUSED, SUPPORTED};
-
-#[test]
-fn every_listed_scheme_is_supported_or_refused_with_a_reason() {
-    for scheme in entries() {
-        let name = scheme.info.name;
-        let refused = REFUSED.iter().any(|(known, _)| *known == name) || name.starts_with("fq-");
-        assert_ne!(SUPPORTED.contains(&name), refused, "{name}");
-        let signal = Signal::of(name, &scheme.values(name, &[]).unwrap());
-        assert_eq!(signal.is_err(), refused, "{name}: {signal:?}");
-    }
-    let known = |name: &&str| entry(name).is_ok();
-    assert!(SUPPORTED.iter().all(known) && REFUSED.iter().map(|(name, _)| name).all(known));
-}
+use aqmlab_fluid::Share;
 
 #[test]
 fn a_refusal_names_the_reason_and_what_there_is() {
-    let why = Signal::of("codel", &Vec::new()).unwrap_err();
+    let told = |name| Share::of(&entry(name).unwrap()).unwrap_err();
+    let why = told("codel");
     assert!(why.contains("how long packets have waited") && why.contains("pi2, pid, pie"), "{why}");
-    let why = Signal::of("my-own", &Vec::new()).unwrap_err();
-    assert!(why.contains("is not known to show the probability"), "{why}");
+    assert!(told("fq-pie").contains("has several queues"));
 }
 
 /// A scheme at a queue that neither grows nor shrinks.
 struct Bench {
     scheme: AnyAqm,
-    signal: Signal,
+    share: Share,
     view: QueueView,
     rng: Stream,
     now: Time,
@@ -40,9 +26,14 @@ struct Bench {
 impl Bench {
     fn new(name: &str, pairs: &[(&str, &str)], waiting: u32) -> Self {
         let entry = entry(name).unwrap();
-        let Plan::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
-        let signal = Signal::of(name, &entry.values(name, pairs).unwrap()).unwrap();
-        Self { scheme, signal, view: bench::queue(waiting), rng: bench::stream(), now: Time::ZERO }
+        let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
+        Self {
+            scheme,
+            share: Share::of(&entry).unwrap(),
+            view: bench::queue(waiting),
+            rng: bench::stream(),
+            now: Time::ZERO,
+        }
     }
 
     /// A packet that has waited for as long as the queue takes.
@@ -81,7 +72,7 @@ impl Bench {
             if packet % 100 == 0 {
                 self.scheme.on_overflow(&self.view, &mut Ctx { now: self.now, rng: &mut self.rng });
             }
-            if packet > 250 && self.signal.share(&self.scheme, &self.view) >= share {
+            if packet > 250 && self.share.now(&self.scheme, &self.view) >= share {
                 return;
             }
         }
@@ -92,7 +83,7 @@ impl Bench {
         let (mut signalled, mut expected) = (0.0, 0.0);
         for _ in 0..100_000 {
             signalled += f64::from(u8::from(self.pass()));
-            expected += self.signal.share(&self.scheme, &self.view);
+            expected += self.share.now(&self.scheme, &self.view);
         }
         (signalled / 1e5, expected / 1e5)
     }
@@ -117,9 +108,10 @@ const SLOW: [(&str, &[(&str, &str)]); 2] = [("fapidnn", &[("eta", "0")]), ("neur
 
 #[test]
 fn the_share_of_signals_is_that_of_the_verdicts() {
-    for name in SUPPORTED {
+    for scheme in entries().iter().filter(|scheme| scheme.signal.is_ok()) {
+        let name = scheme.info.name;
         let telling = check(name, &[]) || SLOW.iter().any(|(slow, pairs)| *slow == name && check(name, pairs));
-        assert_eq!(telling, name != "droptail", "{name} was not compared at a telling probability");
+        assert_eq!(telling, scheme.signal != Ok(Signal::Never), "{name} was not compared at a telling probability");
     }
 }
 

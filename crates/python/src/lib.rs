@@ -5,14 +5,16 @@
 
 mod fluid;
 mod group;
+mod law;
 mod link;
 mod output;
 mod own;
+mod simulation;
 
-use aqmlab_aqm::{Entry, OWN, entries, entry};
+use aqmlab_aqm::{Entry, OWN, Signal, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_sim::{AqmChoice, RunError, RunOptions, scenario};
+use aqmlab_sim::{AqmChoice, Options, RunError, scenario};
 use aqmlab_tcp::{Profile, TcpParams};
 use output::{Run, Trace};
 use pyo3::create_exception;
@@ -137,6 +139,12 @@ impl Scenario {
         Ok(link::Link(self.0.links[link(&self.0, name)?].clone()))
     }
 
+    /// The linear law of a scheme, with its parameters as it will run here.
+    fn law(&self, aqm: &str) -> PyResult<law::Law> {
+        let (choice, entry) = self.0.choice(aqm).map_err(refused)?;
+        law::Law::of(entry, &self.0.params(&choice))
+    }
+
     /// The group of flows of that name, in numbers.
     fn group(&self, name: &str) -> PyResult<group::Group> {
         let names: Vec<&str> = self.0.flows.iter().map(|flows| flows.name.as_str()).collect();
@@ -161,13 +169,12 @@ impl Scenario {
     fn resolved_json(&self) -> String {
         self.0.resolved().to_string()
     }
+}
 
-    /// The scheme with every parameter as it will run here, as JSON.
-    fn scheme(&self, aqm: &str) -> PyResult<String> {
-        let (choice, values) = self.0.scheme_values(aqm).map_err(refused)?;
-        let parameters: serde_json::Map<_, _> = values.into_iter().map(|(k, v)| (k.to_string(), v.into())).collect();
-        Ok(json!({"name": choice.name, "parameters": parameters}).to_string())
-    }
+/// Whether one of these schemes is written in Python.
+fn is_own<'a>(schemes: impl IntoIterator<Item = &'a AqmChoice>) -> bool {
+    let mut entries = schemes.into_iter().filter_map(|scheme| entry(&scheme.name).ok());
+    entries.any(|entry| entry.info.family == OWN)
 }
 
 /// A JSON value as Python objects.
@@ -193,10 +200,9 @@ fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py
     })
 }
 
-/// Whether a link of the scenario runs under a scheme in Python.
-fn is_own(scenario: &aqmlab_sim::Scenario, chosen: Option<&AqmChoice>) -> bool {
-    let mut names = scenario.links.iter().map(|link| &scenario.scheme_of(link, chosen).name);
-    names.any(|name| aqmlab_aqm::entry(name).is_ok_and(|entry| entry.info.family == OWN))
+/// A scheme as in `--aqm`, if one is named.
+fn parse_choice(aqm: Option<&str>) -> PyResult<Option<AqmChoice>> {
+    aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
@@ -211,17 +217,23 @@ fn run(
     watch: Option<&Watch>,
     trace: Option<&str>,
 ) -> PyResult<Run> {
-    let choice = aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))?;
-    let (world, watch) = (&scenario.0, watch.map(|watch| watch.0.clone()));
-    let trace = trace.map(|name| link(world, name)).transpose()?;
-    let options = RunOptions { aqm: choice.as_ref(), seed, series, trace, watch: watch.as_deref() };
-    let simulate = || aqmlab_sim::run(world, options);
-    let done = if is_own(world, options.aqm) { simulate() } else { py.detach(simulate) };
-    done.map(Run::of).map_err(|error| match error {
+    let aqm = parse_choice(aqm)?;
+    let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
+    let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
+    let watch = watch.map(|watch| watch.0.clone());
+    let options = Options { aqm, seed, series, trace, watch, ..Options::default() };
+    let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
+    let done = if is_own { simulate() } else { py.detach(simulate) };
+    done.map(Run::of).map_err(failed)
+}
+
+/// Why a simulation gives no result, as Python raises it.
+fn failed(error: RunError) -> PyErr {
+    match error {
         RunError::Input(problems) => refused(problems),
         RunError::Interrupted(why) => Interrupted::new_err(why.to_string()),
         RunError::Scheme { .. } => SchemeError::new_err(error.to_string()),
-    })
+    }
 }
 
 /// Index of the link with this name.
@@ -243,19 +255,53 @@ fn scheme<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     object(py, &describe(&entry(name).map_err(|why| refused(format!("aqm: {why}")))?))
 }
 
-fn describe(entry: &Entry) -> serde_json::Value {
-    let info = entry.info;
+/// Every congestion-control law with its page and parameters.
+#[pyfunction]
+fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let laws = aqmlab_tcp::cc::entries().into_iter().map(|law| {
+        let (info, (summary, page)) = (law.info, page(law.page));
+        let law = json!({
+            "name": info.name, "title": info.title, "year": info.year, "source": info.source,
+            "summary": summary, "page": page,
+            "parameters": (law.params)().iter().map(parameter).collect::<Vec<_>>(),
+        });
+        object(py, &law)
+    });
+    laws.collect()
+}
+
+/// The first line of a doc comment, and the rest.
+fn page(doc: &str) -> (String, String) {
     // Doc comments carry one leading space on every line.
-    let page: Vec<&str> = entry.page.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    let (summary, body) = page.split_first().unwrap_or((&"", &[]));
+    let lines: Vec<&str> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let (summary, body) = lines.split_first().unwrap_or((&"", &[]));
+    (summary.to_string(), body.join("\n").trim().to_string())
+}
+
+fn describe(entry: &Entry) -> serde_json::Value {
+    let (info, (summary, page)) = (entry.info, page(entry.page));
     json!({
         "name": info.name, "title": info.title, "family": info.family, "year": info.year, "source": info.source,
         "confidence": info.confidence, "papers": info.papers,
-        "summary": summary, "page": body.join("\n").trim(),
+        "summary": summary, "page": page,
         "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
         "observables": entry.observables.iter()
             .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
+        "signal": entry.signal.ok().map(signal),
+        "no_signal": entry.signal.err(),
+        "has_law": law::has_law(entry),
+        "exceptions": entry.exceptions.iter()
+            .map(|exception| json!({"clause": exception.clause, "why": exception.why})).collect::<Vec<_>>(),
+        "tc": entry.tc.map(|tc| json!({"kind": tc.kind, "note": tc.note})),
     })
+}
+
+fn signal(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Never => "never",
+        Signal::AtTail => "tail",
+        Signal::AtHead => "head",
+    }
 }
 
 fn parameter(spec: &ParamSpec) -> serde_json::Value {
@@ -334,13 +380,19 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Scenario>()?;
     m.add_class::<link::Link>()?;
     m.add_class::<group::Group>()?;
+    m.add_class::<law::Law>()?;
+    m.add_class::<law::Linear>()?;
     m.add_class::<Run>()?;
+    m.add_class::<simulation::Simulation>()?;
+    m.add_class::<simulation::Probe>()?;
     m.add_class::<Trace>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_class::<fluid::Fluid>()?;
+    m.add_class::<fluid::Windows>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(scheme, m)?)?;
+    m.add_function(wrap_pyfunction!(laws, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;

@@ -49,6 +49,18 @@ impl Link {
         self.0.buffer_packets
     }
 
+    /// The same in bytes where the scenario has it in bytes.
+    #[getter]
+    fn buffer_bytes(&self) -> Option<u64> {
+        self.0.buffer_bytes()
+    }
+
+    /// Mean size on the wire of the packets that cross it, bytes.
+    #[getter]
+    fn packet(&self) -> f64 {
+        self.0.packet
+    }
+
     /// Queue that schemes with a reference aim at, packets.
     #[getter]
     fn target(&self) -> f64 {

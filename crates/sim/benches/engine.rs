@@ -1,9 +1,10 @@
 //! Speed of the engine in packets that leave the bottleneck, per second of one core: `cargo bench -p aqmlab-sim`.
 
 use aqmlab_aqm::entries;
-use aqmlab_sim::{AqmChoice, RunOptions, Scenario, run, scenario};
+use aqmlab_sim::{AqmChoice, Options, Scenario, run, scenario};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// 500 Reno flows on 45 Mbit/s for 100 s, from Li et al. (2014).
@@ -34,16 +35,16 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-fn table_1(settings: &[(&str, String)]) -> Scenario {
+fn table_1(settings: &[(&str, String)]) -> Arc<Scenario> {
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
-    scenario::parse(TABLE_1, "table-1", &settings).expect("Table 1 and its settings are valid")
+    Arc::new(scenario::parse(TABLE_1, "table-1", &settings).expect("Table 1 and its settings are valid"))
 }
 
-/// Times whole runs: the making of the world, its events, its metrics.
-fn measure(group: &mut BenchmarkGroup<WallTime>, name: &str, scenario: &Scenario, scheme: &str) {
+/// Times whole runs: the set-up, its events, its metrics.
+fn measure(group: &mut BenchmarkGroup<WallTime>, name: &str, scenario: &Arc<Scenario>, scheme: &str) {
     let aqm = AqmChoice::parse(scheme).expect("the catalogue has the scheme");
-    let options = RunOptions { aqm: Some(&aqm), seed: 1, ..RunOptions::default() };
-    let simulate = || run(scenario, options).expect("the scheme fits the scenario").result;
+    let options = Options { aqm: Some(aqm), seed: 1, ..Options::default() };
+    let simulate = || run(scenario.clone(), options.clone()).expect("the scheme fits the scenario").result;
     let departed = simulate().links[0].1.departed;
     group.throughput(Throughput::Elements(departed));
     group.bench_function(name, |bencher| bencher.iter(simulate));

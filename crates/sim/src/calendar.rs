@@ -10,8 +10,16 @@ type Key = u128;
 
 const SLOT_BITS: u32 = 26;
 const NO_EVENT: Key = Key::MAX;
+/// Order of insertion from which on an event is one of the last of its instant.
+const LAST: u64 = 1 << 37;
+/// Pushes for which a place in the order of insertion is kept (see [`Calendar::reserve`]).
+const RESERVED: u64 = 4;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
+
+/// A place in the order of insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order(u64);
 
 /// Where an event is pushed: a lane, or the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +31,7 @@ impl Lane {
 }
 
 /// Pending events.
+#[derive(Clone)]
 pub struct Calendar<E> {
     heap: Vec<Key>,
     slots: Vec<E>,
@@ -59,7 +68,30 @@ impl<E: Copy + Default> Calendar<E> {
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, time: Time, event: E) {
         self.pushed += 1;
-        let key = Key::from(time.0) << 64 | Key::from(self.pushed << SLOT_BITS);
+        self.push_key(lane, key(time, self.pushed), event);
+    }
+
+    /// An event that comes after all others of its instant, those included that are pushed later. Such events come in
+    /// order of insertion among themselves.
+    pub fn push_last(&mut self, lane: Lane, time: Time, event: E) {
+        self.pushed += 1;
+        self.push_key(lane, key(time, LAST | self.pushed), event);
+    }
+
+    /// Keeps a place in the order of insertion for up to four events that are pushed later.
+    pub fn reserve(&mut self) -> Order {
+        let order = Order(self.pushed);
+        self.pushed += RESERVED;
+        order
+    }
+
+    /// What is pushed from now on takes the place kept. Returns the present place, to go on from by the same call.
+    pub fn continue_at(&mut self, order: Order) -> Order {
+        Order(std::mem::replace(&mut self.pushed, order.0))
+    }
+
+    #[inline(always)]
+    fn push_key(&mut self, lane: Lane, key: Key, event: E) {
         let ring = &mut self.lanes[usize::from(lane.0)];
         if lane == Lane::HEAP || (ring.len > 0 && key < ring.last_key) {
             return self.push_heap(key, event);
@@ -70,9 +102,10 @@ impl<E: Copy + Default> Calendar<E> {
         ring.push(key, event);
     }
 
-    /// The earliest event; it stays readable until the next push.
+    /// The earliest event up to and including `until`, but none of the last of that instant ([`Calendar::push_last`]).
+    /// It stays readable until the next push.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Time, &E)> {
+    pub fn pop(&mut self, until: Time) -> Option<(Time, &E)> {
         let mut lane = 0;
         for i in 1..self.lanes.len().min(MAX_LANES) {
             if self.heads[i] < self.heads[lane] {
@@ -80,7 +113,7 @@ impl<E: Copy + Default> Calendar<E> {
             }
         }
         let first = self.heads[lane];
-        if first == NO_EVENT {
+        if first >= key(until, LAST) {
             return None;
         }
         let time = Time((first >> 64) as u64);
@@ -153,6 +186,11 @@ impl<E: Copy + Default> Calendar<E> {
     }
 }
 
+#[inline(always)]
+fn key(time: Time, order: u64) -> Key {
+    Key::from(time.0) << 64 | Key::from(order << SLOT_BITS)
+}
+
 /// Which of four keys is the least. That cannot be predicted, so it is computed in two rounds, not branched on.
 #[inline(always)]
 fn least_of_four(keys: &[Key]) -> usize {
@@ -161,6 +199,7 @@ fn least_of_four(keys: &[Key]) -> usize {
 }
 
 /// First in, first out; grows when full, to a power of two.
+#[derive(Clone)]
 struct Ring<E> {
     items: Vec<(Key, E)>,
     first: usize,
@@ -222,16 +261,47 @@ mod tests {
                 calendar.push(lanes[lane], Time(now + ahead), i);
                 expected.push((now + ahead, i));
                 for _ in 0..pops {
-                    if let Some((time, event)) = calendar.pop() {
+                    if let Some((time, event)) = calendar.pop(Time::NEVER) {
                         now = time.0;
                         popped.push((time.0, *event));
                     }
                 }
             }
-            popped.extend(std::iter::from_fn(|| calendar.pop().map(|(time, event)| (time.0, *event))));
+            popped.extend(std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(time, event)| (time.0, *event))));
             expected.sort();
             prop_assert_eq!(popped, expected);
         }
+    }
+
+    /// The events up to a time.
+    fn popped(calendar: &mut Calendar<u32>, until: u64) -> Vec<u32> {
+        std::iter::from_fn(|| calendar.pop(Time(until)).map(|(_, event)| *event)).collect()
+    }
+
+    #[test]
+    fn the_last_of_an_instant_come_after_what_is_pushed_later() {
+        let mut calendar = Calendar::new();
+        calendar.push_last(Lane::HEAP, Time(5), 3);
+        calendar.push_last(Lane::HEAP, Time(5), 4);
+        calendar.push(Lane::HEAP, Time(5), 2);
+        calendar.push(Lane::HEAP, Time(4), 1);
+        assert_eq!(popped(&mut calendar, 5), [1, 2], "the end of the instant has not come");
+        assert_eq!(popped(&mut calendar, 6), [3, 4]);
+    }
+
+    #[test]
+    fn a_reserved_place_comes_before_what_was_pushed_after_it() {
+        let mut calendar = Calendar::new();
+        let lane = calendar.lane();
+        calendar.push(lane, Time(5), 1);
+        let kept = calendar.reserve();
+        calendar.push(lane, Time(5), 4);
+        let present = calendar.continue_at(kept);
+        calendar.push(lane, Time(5), 2);
+        calendar.push(Lane::HEAP, Time(5), 3);
+        calendar.continue_at(present);
+        calendar.push(lane, Time(5), 5);
+        assert_eq!(popped(&mut calendar, 5), [1, 2, 3, 4, 5]);
     }
 
     #[test]
@@ -241,7 +311,7 @@ mod tests {
         for (i, lane) in lanes.iter().enumerate() {
             calendar.push(*lane, Time(20 - i as u64), i);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop().map(|(_, i)| *i)).collect();
+        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(_, i)| *i)).collect();
         assert_eq!(order, (0..20).rev().collect::<Vec<_>>());
     }
 }

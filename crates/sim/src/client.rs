@@ -9,27 +9,33 @@ use aqmlab_core::{Span, Stream, Time};
 pub struct Peer {
     pub group: u32,
     pub route: u32,
-    pub host: u32,
+    /// Stands for the addresses and ports of a flow from there.
+    pub tuple: u32,
     /// Boot time within a clock tick.
     pub phase: Span,
 }
 
 /// One session, player, or host with transfers of its own.
+#[derive(Clone)]
 pub struct Client {
     pub peer: Peer,
     /// Connections that carry no transfer at present.
     pub idle: Vec<u32>,
+    /// Connections opened so far.
+    pub opened: u32,
     asks: Asks,
     stop: Time,
 }
 
 /// What a client asks for, and when.
+#[derive(Clone)]
 enum Asks {
     Pages(Session),
     Video(Player),
 }
 
 /// One web session.
+#[derive(Clone)]
 struct Session {
     laws: Pages,
     pages_left: u64,
@@ -42,6 +48,17 @@ struct Session {
     rng: Stream,
 }
 
+impl Peer {
+    /// The same host, as the end of a flow of other ports: the `nth` of them.
+    pub fn other_ports(self, nth: u32) -> Self {
+        let mixed = u64::from(self.tuple ^ nth).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { tuple: self.tuple & !Self::PORTS | (mixed >> 32) as u32 & Self::PORTS, ..self }
+    }
+
+    /// The bits of a tuple that stand for ports.
+    pub const PORTS: u32 = (1 << 12) - 1;
+}
+
 impl Client {
     /// The `i`-th client of its group, at rest; `None` where its traffic is no transfers.
     pub fn new(spec: &FlowSpec, i: usize, peer: Peer, stop: Time, warmup: Time, rng: Stream) -> Option<Self> {
@@ -49,7 +66,7 @@ impl Client {
             Traffic::Video(video) => Asks::Video(Player::new(video.clone(), spec.payload, stop, warmup)),
             _ => Asks::Pages(Session::new(laws_of(spec)?, i, rng)),
         };
-        Some(Self { peer, idle: Vec::new(), asks, stop })
+        Some(Self { peer, idle: Vec::new(), opened: 0, asks, stop })
     }
 
     /// When it asks for the first time.
@@ -87,9 +104,29 @@ impl Client {
         self.unless_stopped(next)
     }
 
+    /// The connection of a transfer could not be opened: when to ask again. A session goes on without the object; a player
+    /// asks for the segment again.
+    pub fn transfer_failed(&mut self, now: Time) -> Option<Time> {
+        let next = match &mut self.asks {
+            Asks::Pages(session) => session.transfer_ended(now),
+            Asks::Video(_) => Some(now),
+        };
+        self.unless_stopped(next)
+    }
+
     /// The player, if it is one.
     pub fn player(&self) -> Option<&Player> {
         if let Asks::Video(player) = &self.asks { Some(player) } else { None }
+    }
+
+    /// It asks for nothing from `time` on.
+    pub fn stop_at(&mut self, time: Time) {
+        self.stop = time;
+    }
+
+    /// It asks for nothing more.
+    pub fn is_stopped(&self, now: Time) -> bool {
+        now >= self.stop
     }
 
     fn unless_stopped(&self, time: Option<Time>) -> Option<Time> {
@@ -183,7 +220,7 @@ mod tests {
             request_round_trips: 2.0,
         };
         let asks = Asks::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));
-        Client { peer: Peer::default(), idle: Vec::new(), asks, stop: Time::NEVER }
+        Client { peer: Peer::default(), idle: Vec::new(), opened: 0, asks, stop: Time::NEVER }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Ack;
+use std::ops::Range;
 
 /// Everything that can happen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +26,8 @@ pub enum Event {
     Request { client: u32 },
     /// A link's rate changes.
     RateChange { link: u32 },
-    /// A scheme's periodic update.
-    Tick { link: u32, period: Span },
+    /// A scheme's periodic update. Another scheme, or another period, begins another series.
+    Tick { link: u32, period: Span, series: u32 },
     /// A point of the recorded time series.
     #[default]
     Sample,
@@ -37,7 +38,20 @@ pub enum Event {
 /// The hop of an ACK that has passed all queues: it reaches its sender.
 pub const AT_SENDER: u8 = u8::MAX;
 
-/// A packet on its way. What it carries lies packed in words, for packets are copied often and looked into seldom.
+/// A packet on its way: 32 bytes, copied as a whole. The fields say what both kinds have in common; `label` is the hash
+/// of the sending host's address (bits 0-19), the class (20-22) and the epoch (24-31). `body` holds the rest, as 128 bits
+/// counted from the lowest of the first word:
+///
+/// | bits     | data                         | ACK                                         |
+/// |----------|------------------------------|---------------------------------------------|
+/// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
+/// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
+/// | 70-113   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
+/// | 114      |                              | ECE                                         |
+/// | 115      |                              | a count of marks is in place of a block     |
+/// | 116-127  | hash of the flow's ports     | hash of the flow's ports                    |
+///
+/// The offset of a block is its first segment's distance from the next one expected.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -46,13 +60,10 @@ pub struct Packet {
     /// Which link of its route it is at or bound for; [`AT_SENDER`] after the last.
     pub hop: u8,
     pub kind: Kind,
-    /// Data: when it was sent; an ACK: the start of its first block and the lengths of the second and third.
-    first: u64,
-    /// From the lowest bit: sequence number or next expected (32), announced RTT or a length (16), flags (8), epoch (8).
-    second: u64,
-    /// Data: the host that sent it; an ACK: the starts of the second and third block. A one-way delay takes the place of
-    /// the third block, its low half here and the rest of it in `first`.
-    third: u64,
+    /// Data: the segment; an ACK: the next one expected.
+    number: u32,
+    label: u32,
+    body: [u64; 2],
 }
 
 /// What a packet is.
@@ -61,6 +72,27 @@ pub enum Kind {
     /// A segment or a datagram.
     Data,
     Ack,
+    /// An ACK with a one-way delay.
+    TimedAck,
+}
+
+impl Kind {
+    #[inline]
+    pub fn is_data(self) -> bool {
+        self == Kind::Data
+    }
+}
+
+/// What all packets of a transfer have in common, its ACKs included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Label {
+    pub flow: u32,
+    /// Which transfer of its flow it belongs to, modulo 256.
+    pub epoch: u8,
+    /// Stands for the addresses and ports of its flow: hashes of the sending host's address (bits 12-31) and of the ports.
+    pub tuple: u32,
+    /// Class selector of the DSCP, 0 to 7.
+    pub class: u8,
 }
 
 /// What a data packet carries.
@@ -73,91 +105,128 @@ pub struct Data {
     pub rtt: Announced,
     /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// Class selector of the DSCP, 0 to 7.
-    pub class: u8,
     /// The sender has reduced its window (RFC 3168, CWR).
     pub is_cwr: bool,
-    /// Which host sent it.
-    pub host: u32,
 }
 
-/// Where the two bits of the ECN field lie.
-const ECN: u32 = 48;
-const CWR: u64 = 1 << 50;
-const ECE: u64 = 1 << 51;
-/// An ACK carries a one-way delay.
-const TIMED: u64 = 1 << 52;
-/// The longest such delay, ps: 281 s.
-const LONGEST_DELAY: u64 = (1 << 48) - 1;
-/// Bits from here on: the class selector, 3 bits.
-const CLASS: u32 = 53;
+/// Hosts that send data have hashes below this number, those that receive the same hashes above it: an ACK comes from the
+/// host that its data go to.
+const MAX_HOSTS: u32 = 1 << HOST_BITS;
+
+// Where things are in `label` and in the second word of `body`.
+const HOST_BITS: u32 = 20;
+const PORT_BITS: u32 = u32::BITS - HOST_BITS;
+const CLASS: u32 = HOST_BITS;
+const EPOCH: u32 = 24;
+const ECN: u32 = 16;
+const CWR: u32 = 18;
+const ECE: u32 = 50;
+const COUNTS: u32 = 51;
+const PORTS: u32 = 52;
+// Where things are in an ACK's `body` as a whole.
+const OFFSET_BITS: u32 = 19;
+const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
+const DELAY: u32 = 2 * BLOCK_BITS;
+const DELAY_BITS: u32 = 44;
 
 impl Packet {
-    /// Data at the start of its route, of the `epoch`-th transfer of its flow.
+    /// Data at the start of its route.
     #[inline]
-    pub fn of_data(flow: u32, size: u16, epoch: u8, data: Data) -> Self {
-        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
-        let ecn = (data.ecn as u64) << ECN;
-        let flags = ecn | flag(data.is_cwr, CWR) | u64::from(data.class & 7) << CLASS;
-        let second = u64::from(data.seq) | u64::from(data.rtt.0) << 32 | flags | u64::from(epoch) << 56;
-        Self { flow, size, hop: 0, kind: Kind::Data, first: data.sent_at.0, second, third: data.host.into() }
+    pub fn of_data(label: Label, size: u16, data: Data) -> Self {
+        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | u64::from(data.is_cwr) << CWR;
+        Self::new(label, size, 0, Kind::Data, data.seq, [data.sent_at.0, traits])
     }
 
-    /// An ACK on its way back from `hop` on.
+    /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
     #[inline]
-    pub fn of_ack(flow: u32, size: u16, hop: u8, epoch: u8, ack: &Ack) -> Self {
-        let flags = if ack.ece { ECE } else { 0 } | u64::from(epoch) << 56;
-        let mut packet =
-            Self { flow, size, hop, kind: Kind::Ack, first: 0, second: u64::from(ack.next) | flags, third: 0 };
+    pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
+        let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
         if !ack.sack.is_empty() {
-            let (starts, lens) = (ack.sack.starts.map(u64::from), ack.sack.lens.map(u64::from));
-            packet.first = starts[0] | lens[1] << 32 | lens[2] << 48;
-            packet.second |= lens[0] << 32;
-            packet.third = starts[1] | starts[2] << 32;
+            let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
+            for (i, block) in (0..).zip(ack.sack.blocks().take_while(near)) {
+                let bits = u128::from(block.start - ack.next) | (block.len() as u128) << OFFSET_BITS;
+                packet.set_bits(packet.bits() | bits << (i * BLOCK_BITS));
+            }
         }
         packet
     }
 
-    /// An ACK takes a delay along, no longer than 281 s.
+    #[inline]
+    fn new(label: Label, size: u16, hop: u8, kind: Kind, number: u32, body: [u64; 2]) -> Self {
+        let Label { flow, epoch, tuple, class } = label;
+        let [first, second] = body;
+        let body = [first, second | u64::from(tuple) << PORTS];
+        let label = tuple >> PORT_BITS | u32::from(class & 7) << CLASS | u32::from(epoch) << EPOCH;
+        Self { flow, size, hop, kind, number, label, body }
+    }
+
+    fn bits(&self) -> u128 {
+        u128::from(self.body[0]) | u128::from(self.body[1]) << 64
+    }
+
+    fn set_bits(&mut self, bits: u128) {
+        self.body = [bits as u64, (bits >> 64) as u64];
+    }
+
+    /// An ACK takes a delay along, no longer than 17.6 s.
     pub fn set_delay(&mut self, delay: Span) {
-        let ps = delay.0.min(LONGEST_DELAY);
-        self.second |= TIMED;
-        self.first = self.first & LONGEST_DELAY | ps >> 32 << 48;
-        self.third = self.third & u64::from(u32::MAX) | ps << 32;
+        const LONGEST: u64 = (1 << DELAY_BITS) - 1;
+        let others = self.bits() & !(u128::from(LONGEST) << DELAY);
+        self.kind = Kind::TimedAck;
+        self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
+    }
+
+    /// An ACK takes a count of marks along, in the place of the third block, or of the second if it takes a delay.
+    pub fn set_marks(&mut self, marks: u32) {
+        let shift = self.count_place() as u32 * BLOCK_BITS;
+        let others = self.bits() & !(u128::from(u32::MAX) << shift | 7 << (shift + u32::BITS));
+        self.set_bits(others | u128::from(marks) << shift);
+        self.body[1] |= 1 << COUNTS;
+    }
+
+    /// Which block a count of marks takes the place of.
+    fn count_place(&self) -> usize {
+        if self.kind == Kind::TimedAck { 1 } else { 2 }
     }
 
     /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
     #[inline]
     pub fn epoch(&self) -> u8 {
-        (self.second >> 56) as u8
+        (self.label >> EPOCH) as u8
     }
 
     /// What a packet of kind data carries.
     #[inline]
     pub fn data(&self) -> Data {
         Data {
-            sent_at: Time(self.first),
-            seq: self.second as u32,
-            rtt: Announced((self.second >> 32) as u16),
+            sent_at: Time(self.body[0]),
+            seq: self.number,
+            rtt: Announced(self.body[1] as u16),
             ecn: self.ecn(),
-            class: self.class(),
-            is_cwr: self.second & CWR != 0,
-            host: self.third as u32,
+            is_cwr: self.body[1] >> CWR & 1 == 1,
         }
     }
 
-    /// What a packet of kind ACK carries.
+    /// What an ACK carries.
     #[inline]
     pub fn ack(&self) -> Ack {
-        let mut ack = Ack { next: self.second as u32, ece: self.second & ECE != 0, ..Ack::default() };
-        let len = (self.second >> 32) as u16;
-        if len > 0 {
-            ack.sack.starts = [self.first as u32, self.third as u32, (self.third >> 32) as u32];
-            ack.sack.lens = [len, (self.first >> 32) as u16, (self.first >> 48) as u16];
-        }
-        if self.second & TIMED != 0 {
-            ack.delay = Span(self.first >> 48 << 32 | self.third >> 32);
-            (ack.sack.starts[2], ack.sack.lens[2]) = (0, 0);
+        let mut ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
+        let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
+        if self.body[0] != 0 || is_timed || counts {
+            let bits = self.bits();
+            let blocks = 3 - usize::from(is_timed) - usize::from(counts);
+            for (i, shift) in [0, BLOCK_BITS, 2 * BLOCK_BITS].into_iter().enumerate().take(blocks) {
+                let (offset, length) = (bits >> shift, bits >> (shift + OFFSET_BITS));
+                let start = ack.next.wrapping_add(offset as u32 & ((1 << OFFSET_BITS) - 1));
+                (ack.sack.starts[i], ack.sack.lens[i]) =
+                    if length as u16 > 0 { (start, length as u16) } else { (0, 0) };
+            }
+            if is_timed {
+                ack.delay = Span((bits >> DELAY) as u64 & ((1 << DELAY_BITS) - 1));
+            }
+            if counts {
+                ack.ce = (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32;
+            }
         }
         ack
     }
@@ -168,14 +237,14 @@ impl Packet {
 pub struct Announced(u16);
 
 impl Announced {
-    const UNIT: u64 = 100_000_000;
+    const UNIT: Span = Span::from_micros(100);
 
     pub fn new(rtt: Span) -> Self {
-        Announced((rtt.0 / Self::UNIT).clamp(1, u16::MAX.into()) as u16)
+        Announced((rtt.0 / Self::UNIT.0).clamp(1, u16::MAX.into()) as u16)
     }
 
     fn span(self) -> Option<Span> {
-        (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT))
+        (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT.0))
     }
 }
 
@@ -188,13 +257,23 @@ impl Carried for Packet {
     fn flow(&self) -> u32 {
         self.flow
     }
+    /// That of an ACK is the other direction's.
+    #[inline]
+    fn flow_hash(&self) -> u32 {
+        let tuple = (self.label & (MAX_HOSTS - 1)) << PORT_BITS | (self.body[1] >> PORTS) as u32;
+        if self.kind.is_data() { tuple } else { !tuple }
+    }
     #[inline]
     fn host(&self) -> u32 {
-        if self.kind == Kind::Data { self.third as u32 } else { self.flow }
+        let sends_data = self.label & (MAX_HOSTS - 1);
+        if self.kind.is_data() { sends_data } else { MAX_HOSTS + sends_data }
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        match self.second >> ECN & 3 {
+        if !self.kind.is_data() {
+            return Ecn::NotEct; // RFC 3168, section 6.1.4
+        }
+        match self.body[1] >> ECN & 3 {
             0 => Ecn::NotEct,
             1 => Ecn::Ect1,
             2 => Ecn::Ect0,
@@ -203,15 +282,15 @@ impl Carried for Packet {
     }
     #[inline]
     fn class(&self) -> u8 {
-        (self.second >> CLASS) as u8 & 7
+        (self.label >> CLASS) as u8 & 7
     }
     #[inline]
     fn rtt(&self) -> Option<Span> {
-        if self.kind == Kind::Data { self.data().rtt.span() } else { None }
+        if self.kind.is_data() { self.data().rtt.span() } else { None }
     }
     #[inline]
     fn mark(&mut self) {
-        self.second |= (Ecn::Ce as u64) << ECN;
+        self.body[1] |= (Ecn::Ce as u64) << ECN;
     }
 }
 
@@ -226,38 +305,78 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_carries_what_is_put_into_it() {
+    fn data_carries_what_is_put_into_it() {
         let rtt = Announced::new(Span::from_seconds(0.08));
-        let data =
-            Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, class: 5, is_cwr: true, host: 9 };
-        let mut packet = Packet::of_data(7, 1500, 255, data);
-        assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, 9));
+        let label = Label { flow: 7, epoch: 255, tuple: u32::MAX - 1, class: 5 };
+        let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true };
+        let mut packet = Packet::of_data(label, 1500, data);
+        assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, MAX_HOSTS - 1));
+        assert_eq!(packet.flow_hash(), u32::MAX - 1);
         packet.mark();
         let out = packet.data();
         assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
         assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
-        let sack = Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] };
-        for sack in [sack, Sack::default()] {
-            let ack = Ack { next: u32::MAX, ece: true, sack, delay: Span::ZERO };
-            let packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
-            assert_eq!((packet.ack(), packet.epoch(), packet.hop), (ack, 3, AT_SENDER));
-            assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
+    }
+
+    const LABEL: Label = Label { flow: 9, epoch: 3, tuple: 0x1abc, class: 6 };
+    /// The largest offset, the longest block, the last segment of all.
+    const NEXT: u32 = u32::MAX - (1 << 20);
+    const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 19) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
+
+    #[test]
+    fn an_ack_carries_what_is_put_into_it() {
+        let two = Sack { starts: [NEXT + 9, NEXT + 5, 0], lens: [u16::MAX, 2, 0] };
+        let far = Sack { starts: [NEXT + 1, NEXT + (1 << 19), NEXT + 3], lens: [1, 1, 1] };
+        let near = Sack { starts: [NEXT + 1, 0, 0], lens: [1, 0, 0] };
+        for (sack, kept) in [(THREE, THREE), (two, two), (far, near), Default::default()] {
+            for ece in [false, true] {
+                let ack = Ack { next: NEXT, ece, sack, ..Ack::default() };
+                let packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+                assert_eq!(packet.ack(), Ack { sack: kept, ..ack });
+                assert_eq!((packet.epoch(), packet.hop, packet.flow), (3, AT_SENDER, 9));
+                assert_eq!(
+                    (packet.class(), packet.host()),
+                    (6, MAX_HOSTS + 1),
+                    "its flow's class, the receiver's host"
+                );
+                assert_eq!(packet.flow_hash(), !0x1abc);
+                assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
+            }
         }
     }
 
     #[test]
     fn a_delay_takes_the_place_of_the_third_block() {
-        let two = Sack { starts: [5, u32::MAX, 0], lens: [1, u16::MAX, 0] };
-        for (sack, kept) in
-            [(Sack { starts: [5, u32::MAX, 7], lens: [1, u16::MAX, 3] }, two), (two, two), Default::default()]
-        {
-            for (ps, carried) in [(0, 0), (123_456_789_012_345, 123_456_789_012_345), (u64::MAX, (1 << 48) - 1)] {
-                let ack = Ack { next: 8, sack, ..Ack::default() };
-                let mut packet = Packet::of_ack(9, 40, AT_SENDER, 3, &ack);
+        let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
+        for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
+            for (ps, carried) in [(0, 0), (12_345_678_901_234, 12_345_678_901_234), (u64::MAX, (1 << 44) - 1)] {
+                let ack = Ack { next: NEXT, ece: true, sack, ..Ack::default() };
+                let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
                 packet.set_delay(Span(ps));
                 assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
-                assert_eq!((packet.epoch(), packet.class()), (3, 0));
+                assert_eq!((packet.epoch(), packet.class()), (3, 6));
             }
+        }
+    }
+
+    #[test]
+    fn a_count_of_marks_takes_the_place_of_the_last_block_that_is_left() {
+        let [two, one] = [2, 1].map(|blocks| {
+            let mut sack = THREE;
+            sack.starts[blocks..].fill(0);
+            sack.lens[blocks..].fill(0);
+            sack
+        });
+        for (sack, two, one) in [(THREE, two, one), Default::default()] {
+            let ack = Ack { next: NEXT, ece: true, ce: Ack::CE_MASK, sack, delay: Span::from_millis(123) };
+            let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+            packet.set_marks(ack.ce);
+            assert_eq!(packet.ack(), Ack { sack: two, delay: Span::ZERO, ..ack });
+            let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+            packet.set_delay(ack.delay);
+            packet.set_marks(ack.ce);
+            assert_eq!(packet.ack(), Ack { sack: one, ..ack });
+            assert_eq!((packet.epoch(), packet.class(), packet.flow_hash()), (3, 6, !0x1abc));
         }
     }
 

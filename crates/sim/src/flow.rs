@@ -1,16 +1,17 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
 use crate::calendar::{Calendar, Lane};
-use crate::event::{Announced, Data, Event, Packet};
+use crate::event::{Announced, Data, Event, Label, Packet};
 use crate::meter::GroupMeter;
 use crate::route::Route;
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, CongestionControl, Network, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Ack, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
 use std::ops::Range;
 
 /// Hot state of one flow.
+#[derive(Clone)]
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
@@ -28,11 +29,14 @@ pub struct Flow {
     pub delivered: u32,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
-    /// The host that its sender is on.
-    host: u32,
+    /// Stands for its addresses and ports.
+    tuple: u32,
+    /// It was stopped by hand: it does not start if it has not.
+    pub is_stopped: bool,
 }
 
 /// A flow that carries transfers of a client, one after the other.
+#[derive(Clone)]
 pub struct Connection {
     pub client: u32,
     /// When the present transfer was asked for.
@@ -51,9 +55,11 @@ pub struct Path<'a> {
 }
 
 /// What the flows of a group have in common.
+#[derive(Clone)]
 pub struct Group {
     pub tcp: TcpParams,
-    pub variant: Variant,
+    variant: Variant,
+    control: Control,
     pub is_udp: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
     pub keeps_connection: bool,
@@ -64,6 +70,8 @@ pub struct Group {
     announces_rtt: bool,
     /// ACKs carry the one-way delay of the segment that caused them.
     measures_delay: bool,
+    /// ACKs carry the number of marked segments received.
+    counts_marks: bool,
     data_size: u16,
     syn_size: u16,
     ack_size: u16,
@@ -80,12 +88,14 @@ impl Group {
         Self {
             tcp: spec.tcp,
             variant: spec.variant,
+            control: spec.control.clone(),
             is_udp: spec.traffic.is_udp(),
             keeps_connection: matches!(spec.traffic, Traffic::Video(_)),
             ecn: spec.ecn,
             class: spec.class,
             announces_rtt: spec.rtt_notification,
-            measures_delay: spec.tcp.congestion_control == CongestionControl::Ledbat,
+            measures_delay: spec.control.needs().delay,
+            counts_marks: spec.control.needs().feedback == EcnFeedback::Counter,
             data_size,
             syn_size,
             ack_size: spec.tcp.ack.0 as u16,
@@ -96,7 +106,12 @@ impl Group {
 
     /// A sender of this group at rest; `phase` is its host's boot time within a tick of its clock.
     pub fn sender(&self, phase: Span) -> Sender {
-        Sender::new(self.variant, &self.tcp, self.ecn.is_capable(), phase)
+        Sender::new(self.variant, &self.tcp, &self.control, self.ecn.is_capable(), phase)
+    }
+
+    /// A receiver of this group before the first segment.
+    pub fn receiver(&self) -> Receiver {
+        Receiver::new(self.variant == Variant::Sack, self.control.needs().feedback)
     }
 }
 
@@ -104,7 +119,7 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, host: u32) -> Self {
+    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, tuple: u32) -> Self {
         Self {
             sender,
             receiver,
@@ -115,8 +130,9 @@ impl Flow {
             timer_event: Time::NEVER,
             delivered: 0,
             connection,
-            host,
+            tuple,
             epoch: 0,
+            is_stopped: false,
         }
     }
 
@@ -125,6 +141,12 @@ impl Flow {
         self.sender = sender;
         self.receiver.restart();
         self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// What its packets have in common.
+    #[inline]
+    pub fn label(&self, index: u32, group: &Group) -> Label {
+        Label { flow: index, epoch: self.epoch, tuple: self.tuple, class: group.class }
     }
 
     /// The sender, and the access link that takes its segments to the first queue.
@@ -139,8 +161,8 @@ impl Flow {
     ) -> (&'a mut Sender, Access<'a>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let (free, epoch, host) = (&mut self.access_free, self.epoch, self.host);
-        (&mut self.sender, Access { free, flow: index, epoch, host, rtt, group, route, now, calendar })
+        let label = self.label(index, group);
+        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, route, now, calendar })
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -165,18 +187,22 @@ impl Flow {
             meter.marked += u64::from(ecn == Ecn::Ce);
         }
         let tcp = &path.group.tcp;
+        let is_marked = ecn == Ecn::Ce;
         if path.group.is_udp {
             self.delivered += u32::from(counts);
-            return;
+            return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if tcp.delayed_ack {
-            self.send_due_ack(packet.flow, received, &mut path);
+            let due = self.receiver.take_before(ecn == Ecn::Ce, received);
+            self.send_due_ack(packet.flow, due, &mut path);
         }
         let before = self.receiver.in_order();
         let ack = self.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, tcp);
+        let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
+        let delivered = self.receiver.in_order() - before - syn;
+        meter.note_receipt(received, received.since(sent_at), delivered, is_marked);
         if counts {
-            let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
-            self.delivered += self.receiver.in_order() - before - syn;
+            self.delivered += delivered;
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
@@ -184,10 +210,10 @@ impl Flow {
         }
     }
 
-    /// Sends the delayed ACK that is due at or before `now`, if one is.
+    /// Sends a delayed ACK, if there is one, at its time.
     #[cold]
-    pub fn send_due_ack(&mut self, index: u32, now: Time, path: &mut Path) {
-        if let Some((due, ack)) = self.receiver.take_due(now) {
+    pub fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path) {
+        if let Some((due, ack)) = due {
             self.send_ack(index, &ack, Span::ZERO, due, path);
         }
     }
@@ -195,9 +221,12 @@ impl Flow {
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
         let Path { group, route, .. } = *path;
-        let mut packet = Packet::of_ack(index, group.ack_size, route.first_back(), self.epoch, ack);
+        let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, route.first_back(), ack);
         if group.measures_delay {
             packet.set_delay(delay);
+        }
+        if group.counts_marks {
+            packet.set_marks(ack.ce);
         }
         path.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
     }
@@ -214,9 +243,7 @@ impl Flow {
 /// The sender's access link: sends one packet after the other, queue unlimited.
 pub struct Access<'a> {
     free: &'a mut Time,
-    flow: u32,
-    epoch: u8,
-    host: u32,
+    label: Label,
     rtt: Announced,
     group: &'a Group,
     route: &'a Route,
@@ -233,9 +260,7 @@ impl Access<'_> {
     #[inline(always)] // one copy of its code where segments are sent
     fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
         *self.free = self.now.max(*self.free) + on_link;
-        let data =
-            Data { sent_at: self.now, seq, rtt: self.rtt, ecn, class: self.group.class, is_cwr, host: self.host };
-        let packet = Packet::of_data(self.flow, size, self.epoch, data);
+        let packet = Packet::of_data(self.label, size, Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr });
         self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
     }
 }
@@ -260,7 +285,7 @@ mod tests {
     /// What the packets in the calendar announce, ms, in the order in which they come.
     fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
         let mut found = Vec::new();
-        while let Some((_, event)) = calendar.pop() {
+        while let Some((_, event)) = calendar.pop(Time::NEVER) {
             if let Event::Arrive(packet) = event {
                 found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
             }
@@ -275,9 +300,9 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::route::Routes::new();
+            let mut routes = crate::route::Routes::new(&scenario.links);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let mut flow = Flow::new(group.sender(Span::ZERO), Receiver::new(false), route, 0, Flow::NO_CONNECTION, 0);
+            let mut flow = Flow::new(group.sender(Span::ZERO), group.receiver(), route, 0, Flow::NO_CONNECTION, 0);
             let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);
             let (sender, mut access) = flow.at_sender(0, &group, route, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);

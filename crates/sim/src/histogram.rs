@@ -112,7 +112,7 @@ mod tests {
     fn quantiles_of_a_hundred_values() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile(0.5), None);
-        (1..=100).for_each(|us| histogram.add(Span(us * 1_000_000)));
+        (1..=100).for_each(|us| histogram.add(Span::from_micros(us)));
         for (share, us) in [(0.0, 1.0), (0.01, 1.0), (0.5, 50.0), (0.95, 95.0), (1.0, 100.0)] {
             let found = histogram.quantile(share).unwrap() * 1e6;
             assert!((found - us).abs() <= 0.001 * us, "{share}: {found}");
@@ -123,7 +123,7 @@ mod tests {
     fn a_distribution_steps_where_values_are_and_is_level_between() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.distribution(), (vec![], vec![]));
-        [0, 1_000_000, 2_000_000, 2_000_000].into_iter().for_each(|ps| histogram.add(Span(ps)));
+        [0, 1, 2, 2].into_iter().for_each(|us| histogram.add(Span::from_micros(us)));
         // Bins of 1 ns, eight together, hold 0 and 1000 ns; the last, of 2 ns, ends the curve.
         let (values, shares) = histogram.distribution();
         let expected = [7e-9, 999e-9, 1007e-9, 1999e-9, 2001e-9];

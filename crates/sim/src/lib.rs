@@ -4,7 +4,7 @@
 //!   scenario/   the scenario language: text -> Scenario, every problem with its path
 //!   calendar    the event queue: time, then order of insertion
 //!   event       what can happen, and the packets to which it happens
-//!   world       one run: its set-up, the loop that handles the events, what it yields
+//!   simulation  a scenario at one instant: set-up, events, probes, what it yields
 //!   route       a flow's path, compiled to delays and queues
 //!   link        a queue, its scheme, and the transmitter behind it
 //!   flow        a sender, a receiver and the delays between them
@@ -32,16 +32,16 @@ mod pcap;
 mod result;
 mod route;
 pub mod scenario;
+mod simulation;
 mod trace;
 mod udp;
 mod video;
 mod watch;
-mod world;
 
 pub use result::{
     Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable, VideoResult,
 };
 pub use scenario::{AqmChoice, Scenario};
+pub use simulation::{FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, Simulation, run};
 pub use trace::{Columns, Trace};
 pub use watch::Watch;
-pub use world::{Interrupted, RunError, RunOptions, run};

@@ -1,20 +1,29 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::calendar::{Calendar, Lane};
+use crate::calendar::{Calendar, Lane, Order};
 use crate::event::{Event, Packet};
 use crate::meter::LinkMeter;
 use crate::scenario::{Law, LinkSpec, RateChanges};
-use aqmlab_aqm::{AnyQueue, Carried, Ctx, Discipline, Fate, Observer, Plan, Traced};
+use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::collections::VecDeque;
 
-/// A link in a running world.
-///
-/// Where the scheme acts on arrivals only, a packet's departure is known when it is accepted: it leaves after all that
-/// is before it. The link then needs no event for it; it catches up with its own departures whenever it is looked at. At
-/// one instant an arrival comes before a departure, as it mostly does in the order of insertion. Where the scheme also
-/// acts on departures, or the rate changes, the end of each transmission is an event.
+/// How the departures of a link are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// When a packet is accepted: the scheme acts on arrivals only and the rate does not change, so the packet leaves
+    /// after all that is before it. The departure is not an event; the link catches up with its departures whenever it is
+    /// looked at. At one instant an arrival comes before a departure.
+    Foreseen,
+    /// When a packet's transmission starts, with the same results. What changes the link before that changes the departure.
+    AtService,
+    /// The end of each transmission is an event like any other: the scheme acts on departures too, or the rate follows a
+    /// schedule.
+    Events,
+}
+
+/// A link in a simulation.
+#[derive(Clone)]
 pub struct Link {
     pub queue: AnyQueue<Packet>,
     pub meter: LinkMeter,
@@ -22,16 +31,22 @@ pub struct Link {
     pub lane: Lane,
     /// Lane of the scheme's periodic updates.
     pub tick_lane: Lane,
-    departures_known: bool,
+    pub departures: Departures,
+    /// Places in the order of events of the packets that wait, where departures are computed at service.
+    pub orders: VecDeque<Order>,
     /// When the transmission in progress ends.
     in_service: Option<Time>,
     /// When the queue will let a packet go, where some wait and none may.
     ready_at: Option<Time>,
-    /// What is being sent, where the end of its transmission is an event.
+    /// What is being sent, unless its departure was foreseen.
     sending: Option<Packet>,
-    /// When all that was accepted will have been sent, where departures are known.
+    /// When all that was accepted will have been sent, where departures are foreseen.
     clear_at: Time,
     rate: Rate,
+    /// Salt of the hash of flows.
+    salt: u64,
+    /// Which series of periodic updates counts.
+    pub ticks: u32,
     changes: Changes,
     /// The next change: when, and to what.
     upcoming: Option<(Time, Rate)>,
@@ -42,15 +57,16 @@ pub struct Link {
 
 /// What follows from the arrival of a packet.
 pub enum Offered {
-    /// Nothing: it was dropped, or waits behind others.
-    Nothing,
-    /// The transmitter is free: a transmission may start.
-    MayStart,
+    /// It was dropped.
+    Dropped,
+    /// It waits; if the transmitter is free, a transmission may start.
+    Joined,
     /// The packet will have been sent at this time.
     SentAt(Time),
 }
 
 /// Changes of the rate yet to come.
+#[derive(Clone)]
 enum Changes {
     Steps(std::vec::IntoIter<(Span, Rate)>),
     Wander { values: Vec<Rate>, hold: Law<Span>, holds: usize, rng: Stream },
@@ -81,23 +97,35 @@ impl Changes {
 }
 
 /// Updates at least this far apart are too few for a lane of their own, which every event would have to look at.
-const RARE_TICK: Span = Span(500_000_000);
+const RARE_TICK: Span = Span::from_micros(500);
 
 /// A rate holds at least this long, so that a run moves on.
-const SHORTEST_HOLD: Span = Span(1_000_000);
+const SHORTEST_HOLD: Span = Span::from_micros(1);
 
 impl Link {
-    /// A link at rest; `marks` says whether its queue marks ECN-capable packets.
-    pub fn new(spec: &LinkSpec, plan: Plan, marks: bool, seed: u64, calendar: &mut Calendar<Event>) -> Self {
+    /// A link at rest. `marks`: its queue marks ECN-capable packets. `is_causal`: nothing is foreseen.
+    pub fn new(
+        spec: &LinkSpec,
+        scheme: AnyScheme,
+        marks: bool,
+        is_causal: bool,
+        seed: u64,
+        calendar: &mut Calendar<Event>,
+    ) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
-        let queue: AnyQueue<Packet> = plan.queue(spec.empty_queue(), spec.buffer, marks, salt);
-        let departures_known = queue.departures_known() && spec.changes == RateChanges::None;
+        let queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
+        let departures = match queue.departures_known() && spec.changes == RateChanges::None {
+            false => Departures::Events,
+            true if is_causal => Departures::AtService,
+            true => Departures::Foreseen,
+        };
         let mut changes = Changes::new(&spec.changes, stream("rate"));
         Self {
-            departures_known,
+            departures,
+            orders: VecDeque::new(),
             upcoming: changes.next(spec.rate, Time::ZERO),
-            lane: if departures_known { Lane::HEAP } else { calendar.lane() },
+            lane: if departures == Departures::Foreseen { Lane::HEAP } else { calendar.lane() },
             tick_lane: match queue.tick_every() {
                 Some(period) if period < RARE_TICK => calendar.lane(),
                 _ => Lane::HEAP,
@@ -109,21 +137,17 @@ impl Link {
             sending: None,
             clear_at: Time::ZERO,
             rate: spec.rate,
+            salt,
+            ticks: 0,
             changes,
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
         }
     }
 
-    /// The link at rest, of whose packets `observer` is told.
-    pub fn trace(self, observer: Rc<RefCell<dyn Observer<Packet>>>) -> Self {
-        Self { queue: AnyQueue::Other(Box::new(Traced::new(self.queue, observer))), ..self }
-    }
-
-    /// As for a scheme that acts on departures: to hold one way of sending against the other.
-    #[cfg(test)]
-    pub fn make_departures_events(&mut self) {
-        self.departures_known = false;
+    /// The link at rest, with what happens to its packets written down.
+    pub fn traced(self) -> Self {
+        Self { queue: self.queue.traced(), ..self }
     }
 
     /// A packet arrives at the queue, which may mark it.
@@ -138,19 +162,22 @@ impl Link {
         match fate {
             Fate::Kept => {}
             Fate::Marked(_) => packet.mark(),
-            Fate::Dropped(_) => return Offered::Nothing,
+            Fate::Dropped(_) => return Offered::Dropped,
         }
-        match (self.departures_known, self.in_service) {
-            (true, in_service) => {
-                self.clear_at = now.max(self.clear_at) + self.transmission(packet.size);
-                if in_service.is_none() {
-                    self.start_service(now);
-                }
-                Offered::SentAt(self.clear_at)
-            }
-            (false, None) => Offered::MayStart,
-            (false, Some(_)) => Offered::Nothing,
+        if self.departures != Departures::Foreseen {
+            return Offered::Joined;
         }
+        self.clear_at = now.max(self.clear_at) + self.transmission(packet.size);
+        if self.in_service.is_none() {
+            self.start_service(now);
+        }
+        Offered::SentAt(self.clear_at)
+    }
+
+    /// Nothing is being sent.
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.in_service.is_none()
     }
 
     /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
@@ -163,9 +190,9 @@ impl Link {
         }
         let Some((packet, since)) = next else { return self.ask_again(now) };
         let end = now + self.transmission(packet.size);
-        self.meter.on_service(now, now.since(since), end);
+        self.meter.on_service(now, now.since(since), end, packet.size);
         self.in_service = Some(end);
-        if !self.departures_known {
+        if self.departures != Departures::Foreseen {
             self.sending = Some(packet);
         }
         Some(end)
@@ -179,7 +206,13 @@ impl Link {
         if is_arranged { None } else { self.ready_at }
     }
 
-    /// The transmission has ended.
+    /// What is being sent and has not been taken yet.
+    #[inline]
+    pub fn take_sending(&mut self) -> Option<Packet> {
+        self.sending.take()
+    }
+
+    /// The transmission has ended; returns its packet unless that has been taken.
     #[inline]
     pub fn finish_service(&mut self) -> Option<Packet> {
         self.in_service = None;
@@ -189,13 +222,18 @@ impl Link {
     /// Goes through the departures before now that made no event.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {
-        while self.departures_known
+        while self.departures == Departures::Foreseen
             && let Some(end) = self.in_service
             && end < now
         {
             self.in_service = None;
             self.start_service(end);
         }
+    }
+
+    /// Rate of the transmitter.
+    pub fn rate(&self) -> Rate {
+        self.rate
     }
 
     /// When the rate changes next, if it does.
@@ -206,10 +244,25 @@ impl Link {
     /// The rate changes now: the next packet is the first at the new one.
     pub fn change_rate(&mut self, now: Time) {
         if let Some((_, rate)) = self.upcoming.take() {
-            self.rate = rate;
-            self.transmission = (0, Span::ZERO);
-            self.queue.set_rate(rate);
+            self.set_rate(rate);
             self.upcoming = self.changes.next(rate, now);
+        }
+    }
+
+    /// The next packet is the first at this rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.transmission = (0, Span::ZERO);
+        self.queue.set_rate(rate);
+    }
+
+    /// Another scheme, with queues of its own, takes over the packets that wait.
+    pub fn replace_queue(&mut self, spec: &LinkSpec, scheme: AnyScheme, marks: bool, now: Time) {
+        self.catch_up(now);
+        self.queue.replace(scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt), now);
+        if !self.queue.departures_known() {
+            self.departures = Departures::Events;
+            self.orders.clear();
         }
     }
 

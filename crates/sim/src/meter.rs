@@ -66,11 +66,47 @@ impl Spans {
 }
 
 /// Bins of the queue's mean, from which the settling time is read.
-const BIN: Span = Span(100_000_000_000);
+const BIN: Span = Span::from_millis(100);
 /// Bins that the settling time averages over: 1 s.
 const BINS_AVERAGED: usize = 10;
 
+/// The transmissions of a link since it was last probed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Served {
+    /// Packets taken into service.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sum of their sojourn times, ps.
+    sojourn_sum: f64,
+    /// The longest of them.
+    sojourn_max: Span,
+}
+
+impl Served {
+    #[inline]
+    fn add(&mut self, sojourn: Span, bytes: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        self.sojourn_sum += sojourn.0 as f64;
+        self.sojourn_max = self.sojourn_max.max(sojourn);
+    }
+
+    /// Mean and greatest sojourn time, s; `None` if no packet was served.
+    pub fn sojourn(&self) -> Option<(f64, f64)> {
+        (self.packets > 0).then(|| (self.sojourn_sum / self.packets as f64 * 1e-12, self.sojourn_max.seconds()))
+    }
+}
+
+/// From when on a share of busy time counts: the time, and how long the transmitter had been busy by then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BusyMark {
+    since: Time,
+    busy: Span,
+}
+
 /// Measures one link.
+#[derive(Clone)]
 pub struct LinkMeter {
     queue: u32,
     changed_at: Time,
@@ -81,8 +117,8 @@ pub struct LinkMeter {
     busy_until: Time,
     /// Since the start of the run, warm-up included.
     ever_busy: Span,
-    /// What `ever_busy` was, up to then, at the last point of the time series.
-    sampled: (Time, Span),
+    /// Since the last probe.
+    served: Served,
     /// Time from arrival to start of service.
     pub sojourn: Spans,
     bin_end: Time,
@@ -105,7 +141,7 @@ impl LinkMeter {
             busy: Span::ZERO,
             busy_until: Time::ZERO,
             ever_busy: Span::ZERO,
-            sampled: (Time::ZERO, Span::ZERO),
+            served: Served::default(),
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
@@ -123,10 +159,11 @@ impl LinkMeter {
         }
     }
 
-    /// A packet that waited `sojourn` goes into service until `end`.
+    /// A packet of `bytes` that waited `sojourn` goes into service until `end`.
     #[inline]
-    pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time) {
+    pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time, bytes: u16) {
         self.sojourn.add(sojourn);
+        self.served.add(sojourn, bytes);
         self.busy = self.busy + end.since(now);
         self.ever_busy = self.ever_busy + end.since(now);
         self.busy_until = end;
@@ -174,11 +211,16 @@ impl LinkMeter {
         busy as f64 / now.since(self.since).0 as f64
     }
 
-    /// Share of the time since the last call in which the transmitter was busy.
-    pub fn sample_utilisation(&mut self, now: Time) -> f64 {
+    /// Share of the time since `mark` in which the transmitter was busy; the mark moves on to now.
+    pub fn utilisation_since(&self, mark: &mut BusyMark, now: Time) -> f64 {
         let busy = Span(self.ever_busy.0 - self.busy_until.since(now).0);
-        let (then, before) = std::mem::replace(&mut self.sampled, (now, busy));
-        (busy.0 - before.0) as f64 / now.since(then).0.max(1) as f64
+        let before = std::mem::replace(mark, BusyMark { since: now, busy });
+        (busy.0 - before.busy.0) as f64 / now.since(before.since).0.max(1) as f64
+    }
+
+    /// What was served since the last call.
+    pub fn take_served(&mut self) -> Served {
+        std::mem::take(&mut self.served)
     }
 
     /// Time-weighted mean and standard deviation of the packets waiting.
@@ -202,32 +244,124 @@ impl LinkMeter {
         level.unwrap_or(0) as u32
     }
 
-    /// For each scripted change, the time from there until the queue, averaged over 1 s, stays within `tolerance` of
-    /// `target` until the next change or the end, s; `None` if it does not.
-    pub fn settling(&self, changes: &[Span], target: f64, tolerance: f64) -> Vec<Option<f64>> {
-        let bin = |time: &Span| time.0.div_ceil(BIN.0) as usize;
-        let ends = changes.iter().skip(1).map(|next| (next.0 / BIN.0) as usize).chain([self.bin_means.len()]);
-        changes.iter().zip(ends).map(|(from, end)| self.settled(bin(from), end, target, tolerance, *from)).collect()
+    /// For each stage, the time from its beginning until the queue, averaged over 1 s, stays within `tolerance` of
+    /// `target` until the next stage or the end, s; `None` if it does not.
+    pub fn settling(&self, stages: &[Stage]) -> Vec<Option<f64>> {
+        let ends = stages.iter().skip(1).map(|next| (next.from.0 / BIN.0) as usize).chain([self.bin_means.len()]);
+        stages.iter().zip(ends).map(|(stage, end)| self.settled(stage, end)).collect()
     }
 
-    fn settled(&self, first: usize, end: usize, target: f64, tolerance: f64, from: Span) -> Option<f64> {
+    fn settled(&self, stage: &Stage, end: usize) -> Option<f64> {
+        let first = stage.from.0.div_ceil(BIN.0) as usize;
         let bins = self.bin_means.get(first..end.min(self.bin_means.len()))?;
-        let is_outside = |window: &[f64]| (window.iter().sum::<f64>() / window.len() as f64 - target).abs() > tolerance;
+        let mean = |window: &[f64]| window.iter().sum::<f64>() / window.len() as f64;
+        let is_outside = |window: &[f64]| (mean(window) - stage.target).abs() > stage.tolerance;
         let windows = bins.windows(BINS_AVERAGED);
         let settled = windows.clone().rposition(is_outside).map_or(0, |last| last + 1);
-        (settled < windows.len()).then(|| (first + settled) as f64 / (1.0 / BIN.seconds()) - from.seconds())
+        (settled < windows.len()).then(|| (first + settled) as f64 / (1.0 / BIN.seconds()) - stage.from.seconds())
+    }
+}
+
+/// A part of a run between two scripted changes, and where the queue should be then.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// When it begins.
+    pub from: Span,
+    /// Packets.
+    pub target: f64,
+    /// Packets.
+    pub tolerance: f64,
+}
+
+/// One packet at its receiver. Receivers act as soon as it is certain when a packet reaches them, so `at` may lie ahead.
+#[derive(Clone, Copy, Debug)]
+struct Receipt {
+    at: Time,
+    delay: Span,
+    /// Segments that it completes in order; 1 for a datagram.
+    delivered: u32,
+    is_marked: bool,
+}
+
+/// What a group of flows has received since it was last probed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Received {
+    /// Packets.
+    pub packets: u64,
+    /// Packets with a congestion mark.
+    pub marked: u64,
+    /// Segments received in order, or datagrams.
+    pub delivered: u64,
+    /// Sum of the packets' delays, ps.
+    delay_sum: f64,
+    /// The longest of them.
+    delay_max: Span,
+}
+
+impl Received {
+    fn add(&mut self, receipt: &Receipt) {
+        self.packets += 1;
+        self.marked += u64::from(receipt.is_marked);
+        self.delivered += u64::from(receipt.delivered);
+        self.delay_sum += receipt.delay.0 as f64;
+        self.delay_max = self.delay_max.max(receipt.delay);
+    }
+
+    /// Mean and greatest packet delay, s; `None` if no packet was received.
+    pub fn delay(&self) -> Option<(f64, f64)> {
+        (self.packets > 0).then(|| (self.delay_sum / self.packets as f64 * 1e-12, self.delay_max.seconds()))
+    }
+}
+
+/// Receipts since the last probe, of which those that lie ahead must not be seen yet.
+#[derive(Clone, Debug, Default)]
+pub struct Receipts {
+    ahead: Vec<Receipt>,
+    past: Received,
+}
+
+impl Receipts {
+    /// Receipts that may pile up before those of the past are counted.
+    const MOST: usize = 1 << 14;
+
+    /// What was received up to now since the last call.
+    pub fn take(&mut self, now: Time) -> Received {
+        self.count(now);
+        std::mem::take(&mut self.past)
+    }
+
+    /// Keeps the list short between probes.
+    pub fn tidy(&mut self, now: Time) {
+        if self.ahead.len() > Self::MOST {
+            self.count(now);
+        }
+    }
+
+    fn count(&mut self, now: Time) {
+        let past = &mut self.past;
+        self.ahead.retain(|receipt| {
+            let is_past = receipt.at <= now;
+            if is_past {
+                past.add(receipt);
+            }
+            !is_past
+        });
     }
 }
 
 /// Measures one group of flows.
 #[derive(Clone, Debug, Default)]
 pub struct GroupMeter {
+    /// For probes, if there may be any.
+    pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
     pub packet_delay: Spans,
     /// Packets received with a congestion mark.
     pub marked: u64,
     /// From the request of a transfer to its last ACK.
     pub completion: Spans,
+    /// Transfers completed, warm-up included.
+    pub ever_completed: u64,
     /// Of senders whose transfer has ended.
     pub ended: Counters,
     /// Of all senders when measuring began.
@@ -251,6 +385,14 @@ impl Counters {
 }
 
 impl GroupMeter {
+    /// A packet reaches its receiver, perhaps ahead of the present.
+    #[inline]
+    pub fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.ahead.push(Receipt { at, delay, delivered, is_marked });
+        }
+    }
+
     /// Takes in what was measured at another group.
     pub fn merge(&mut self, other: &GroupMeter) {
         self.packet_delay.merge(&other.packet_delay);
@@ -281,8 +423,8 @@ mod tests {
     #[test]
     fn utilisation_leaves_out_what_is_sent_later() {
         let mut meter = LinkMeter::new(Limit::Packets(10));
-        meter.on_service(s(1.0), Span::ZERO, s(2.0));
-        meter.on_service(s(3.0), Span::ZERO, s(5.0));
+        meter.on_service(s(1.0), Span::ZERO, s(2.0), 1000);
+        meter.on_service(s(3.0), Span::ZERO, s(5.0), 1000);
         assert_eq!(meter.utilisation(s(4.0)), 0.5);
         meter.restart(0, s(4.0));
         assert_eq!(meter.utilisation(s(6.0)), 0.5);
@@ -291,24 +433,39 @@ mod tests {
     #[test]
     fn sampled_utilisation_is_that_since_the_last_sample() {
         let mut meter = LinkMeter::new(Limit::Packets(10));
-        meter.on_service(s(1.0), Span::ZERO, s(2.0));
-        meter.on_service(s(3.0), Span::ZERO, s(5.0));
-        assert_eq!(meter.sample_utilisation(s(4.0)), 0.5);
+        meter.on_service(s(1.0), Span::ZERO, s(2.0), 1000);
+        meter.on_service(s(3.0), Span::ZERO, s(5.0), 1000);
+        let mut mark = BusyMark::default();
+        assert_eq!(meter.utilisation_since(&mut mark, s(4.0)), 0.5);
         meter.restart(0, s(4.5));
-        assert_eq!([meter.sample_utilisation(s(6.0)), meter.sample_utilisation(s(7.0))], [0.5, 0.0]);
+        assert_eq!([6.0, 7.0].map(|t| meter.utilisation_since(&mut mark, s(t))), [0.5, 0.0]);
     }
 
     #[test]
     fn sojourn_times_have_a_mean_a_deviation_and_a_percentile() {
         let mut meter = LinkMeter::new(Limit::Packets(10));
         for hundredths in 1..=100 {
-            meter.on_service(s(0.0), Span::from_seconds(f64::from(hundredths) * 0.01), s(0.0));
+            meter.on_service(s(0.0), Span::from_seconds(f64::from(hundredths) * 0.01), s(0.0), 1000);
         }
         let (mean, std, p99) = (meter.sojourn.mean(), meter.sojourn.std(), meter.sojourn.quantile(0.99));
         // 1 to 100 have mean 50.5 and variance (100^2 - 1)/12 = 833.25.
         assert!((mean.unwrap() - 0.505).abs() < 1e-9);
         assert!((std.unwrap() - 0.28866).abs() < 1e-5);
         assert!((p99.unwrap() - 0.99).abs() < 0.001);
+    }
+
+    #[test]
+    fn a_probe_sees_no_receipt_that_lies_ahead() {
+        let mut meter = GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
+        for (at, delay, marked) in [(1.0, 0.1, false), (3.0, 0.3, true), (2.0, 0.2, false)] {
+            meter.note_receipt(s(at), Span::from_seconds(delay), 1, marked);
+        }
+        let mut take = |now| meter.receipts.as_mut().unwrap().take(s(now));
+        let first = take(2.0);
+        assert_eq!((first.packets, first.marked, first.delivered), (2, 0, 2));
+        let (mean, max) = first.delay().unwrap();
+        assert!((mean - 0.15).abs() < 1e-12 && max == 0.2);
+        assert_eq!((take(2.5).packets, take(3.0).marked, take(9.0).delay()), (0, 1, None));
     }
 
     #[test]
@@ -319,8 +476,8 @@ mod tests {
         meter.pass_time(s(5.0));
         // A window from t averages 300 + 200 * (2 - t): within 90 from t = 1.55, at the next bin 1.6.
         let settling = |changes: &[f64], target| {
-            let changes: Vec<Span> = changes.iter().map(|s| Span::from_seconds(*s)).collect();
-            meter.settling(&changes, target, 90.0)
+            let stage = |s: &f64| Stage { from: Span::from_seconds(*s), target, tolerance: 90.0 };
+            meter.settling(&changes.iter().map(stage).collect::<Vec<_>>())
         };
         assert!((settling(&[0.0], 300.0)[0].unwrap() - 1.6).abs() < 1e-9);
         assert_eq!(settling(&[0.0], 800.0), [None]);

@@ -1,6 +1,7 @@
 //! The packets that left a link as a capture file: pcapng, with real headers and without the payload, which is zero.
 //!
-//! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768.
+//! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768. Its
+//! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
 
 use crate::event::{Kind, Packet};
 use crate::scenario::FlowSpec;
@@ -158,10 +159,10 @@ impl<'a> Frames<'a> {
         let segment = match packet.kind {
             Kind::Data if shape.is_udp => Segment::datagram(packet),
             Kind::Data => Segment::data(&shape, packet),
-            Kind::Ack => Segment::ack(&shape, packet, self.opens(&shape, packet, transfer)),
+            Kind::Ack | Kind::TimedAck => Segment::ack(&shape, packet, self.opens(&shape, packet, transfer)),
         };
         let mut frame = Frame { bytes: [0; LONGEST], length: ETHERNET + IP + segment.header + segment.payload };
-        let is_back = packet.kind == Kind::Ack;
+        let is_back = !packet.kind.is_data();
         ethernet(&mut frame.bytes[..14], is_back);
         ip(&mut frame.bytes[14..34], packet, &segment, is_back);
         let ports = [49152 + (transfer % 16384) as u16, RECEIVER_PORT];
@@ -290,7 +291,7 @@ fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Data;
+    use crate::event::{Data, Label};
     use crate::scenario;
     use crate::trace::Record;
     use aqmlab_core::Span;
@@ -304,15 +305,15 @@ mod tests {
     }
 
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
-        let data = Data { sent_at: Time::ZERO, seq, rtt: Default::default(), ecn, class: 5, is_cwr, host: 0 };
-        Packet::of_data(0, size, 0, data)
+        let data = Data { sent_at: Time::ZERO, seq, rtt: Default::default(), ecn, is_cwr };
+        Packet::of_data(Label { class: 5, ..Label::default() }, size, data)
     }
 
     #[test]
     fn a_syn_byte_by_byte() {
         let mut trace = trace("", Vec::new());
         trace.shapes[0].ecn = false;
-        let packet = Packet::of_data(0, 40, 0, Data { class: 0, ..data(0, 40, Ecn::NotEct, false).data() });
+        let packet = Packet::of_data(Label::default(), 40, data(0, 40, Ecn::NotEct, false).data());
         let frame = Frames::new(&trace).frame(&packet);
         assert_eq!(frame.length, 54);
         let ethernet = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
@@ -339,7 +340,7 @@ mod tests {
         let mut frames = Frames::new(&trace);
         let mut see = |packet: &Packet| seen(&mut frames, packet);
         assert_eq!(see(&data(0, 40, Ecn::NotEct, false)), (54, 0xa0, 40, 0, 0, 5, SYN | ECE | CWR));
-        let ack = |next, ece| Packet::of_ack(0, 40, 1, 0, &Ack { next, ece, ..Ack::default() });
+        let ack = |next, ece| Packet::of_ack(Label::default(), 40, 1, &Ack { next, ece, ..Ack::default() });
         assert_eq!(see(&ack(1, false)), (54, 0, 40, 0, 1, 5, SYN | ACK | ECE));
         assert_eq!(see(&ack(1, false)), (54, 0, 40, 1, 1, 5, ACK), "segment 1 is missing");
         assert_eq!(see(&ack(3, true)), (54, 0, 40, 1, 2001, 5, ACK | ECE));

@@ -1,9 +1,10 @@
 //! What happened to each packet at one link, on request. Nothing is recorded otherwise.
 
-use crate::event::{Kind, Packet};
+use crate::event::Packet;
 use crate::pcap::{self, Shape};
 use crate::scenario::Scenario;
-use aqmlab_aqm::{Carried, Ecn, Happening, Observer};
+use aqmlab_aqm::disciplines::TraceEvent;
+use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
 use std::io::{self, Write};
 
@@ -19,22 +20,20 @@ pub struct Record {
     pub waiting: u32,
 }
 
-/// Writes down what it is told.
-#[derive(Default)]
-pub struct Recorder {
-    pub records: Vec<Record>,
-    waiting: u32,
-}
-
-impl Observer<Packet> for Recorder {
-    fn on(&mut self, happening: Happening, packet: &Packet, since: Time, now: Time) {
-        match happening {
-            Happening::Enqueued => self.waiting += 1,
-            Happening::Dequeued | Happening::Dropped(_) => self.waiting -= 1,
-            // A packet marked as it leaves has been taken from the queue, but is counted until it has left.
-            Happening::Marked(_) | Happening::Refused(_) => {}
-        }
-        self.records.push(Record { packet: *packet, time: now, since, happening, waiting: self.waiting });
+impl Record {
+    /// Each event with the packets that wait after it.
+    pub fn of(events: Vec<TraceEvent<Packet>>) -> Vec<Record> {
+        let mut waiting = 0;
+        let record = |TraceEvent { happening, packet, since, time }| {
+            match happening {
+                Happening::Enqueued => waiting += 1,
+                Happening::Dequeued | Happening::Dropped(_) => waiting -= 1,
+                // A packet marked as it leaves has been taken from the queue, but is counted until it has left.
+                Happening::Marked(_) | Happening::Refused(_) => {}
+            }
+            Record { packet, time, since, happening, waiting }
+        };
+        events.into_iter().map(record).collect()
     }
 }
 
@@ -97,10 +96,7 @@ impl Columns {
             Happening::Refused(why) | Happening::Dropped(why) => (2, Some(why)),
             Happening::Marked(why) => (3, Some(why)),
         };
-        let (kind, seq) = match packet.kind {
-            Kind::Data => (0, packet.data().seq),
-            Kind::Ack => (1, packet.ack().next),
-        };
+        let (kind, seq) = if packet.kind.is_data() { (0, packet.data().seq) } else { (1, packet.ack().next) };
         let has_joined = !matches!(happening, Happening::Refused(_));
         let reason = why.map_or(-1, |why| self.reason(why));
         self.time.push(time.seconds());
@@ -183,12 +179,14 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Label;
     use aqmlab_tcp::Ack;
 
     #[test]
     fn numbers_transfers_beyond_what_a_packet_can_carry() {
         let mut transfers = Transfers::new(1);
-        let mut of = |epoch: u8| transfers.of(&Packet::of_ack(0, 40, 0, epoch, &Ack::default()));
+        let mut of =
+            |epoch: u8| transfers.of(&Packet::of_ack(Label { epoch, ..Label::default() }, 40, 0, &Ack::default()));
         assert_eq!(
             [of(0), of(1), of(0), of(120), of(240), of(255), of(0), of(255), of(3)],
             [0, 1, 0, 120, 240, 255, 256, 255, 259]

@@ -4,6 +4,7 @@ use crate::scenario::{Law, Traffic};
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// One source.
+#[derive(Clone)]
 pub struct UdpSource {
     pub flow: u32,
     /// Between two packets while on.
@@ -50,6 +51,16 @@ impl UdpSource {
             self.left -= 1;
         }
         self.unless_stopped(next)
+    }
+
+    /// It sends nothing from `time` on.
+    pub fn stop_at(&mut self, time: Time) {
+        self.stop = time;
+    }
+
+    /// It sends nothing more.
+    pub fn is_stopped(&self, now: Time) -> bool {
+        now >= self.stop
     }
 
     fn unless_stopped(&self, time: Time) -> Option<Time> {

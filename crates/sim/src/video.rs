@@ -14,6 +14,7 @@ const HISTORY: usize = 3;
 const SAFETY: f64 = 0.8;
 
 /// One player.
+#[derive(Clone)]
 pub struct Player {
     video: Video,
     /// Payload of a packet, bits.

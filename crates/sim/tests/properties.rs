@@ -1,12 +1,13 @@
 //! What holds of every run: random small scenarios of every traffic and topology, under every scheme of the catalogue.
 //! First in, first out and the accounts of each queue are asserted inside the engine, in debug builds, as here.
 
-use aqmlab_aqm::{Limit, Plan, entries};
-use aqmlab_core::{Rate, Span};
+use aqmlab_aqm::{AnyScheme, Limit, entries};
+use aqmlab_core::{Rate, Span, Time};
 use aqmlab_sim::scenario::{LinkSpec, RateChanges, Traffic, parse};
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, RunResult, Scenario, VideoResult, run};
+use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use std::sync::Arc;
 use std::thread;
 
 /// So many random scenarios a property as `AQMLAB_CASES` says (`make nightly`: 5000), else 400.
@@ -60,9 +61,9 @@ fn tcp() -> impl Strategy<Value = String> {
     let variant = prop_oneof!["reno", "newreno", "sack"];
     let control = prop_oneof![
         2 => prop_oneof!["ns2", "rfc"].prop_map(|profile| format!("profile = \"{profile}\"")),
-        1 => Just("congestion_control = \"cubic\"".to_string()),
+        1 => (2u32..10).prop_map(|tenths| format!("congestion_control = \"cubic:beta=0.{tenths}\"")),
         1 => (1u32..200, 1u32..20)
-            .prop_map(|(ms, gain)| format!("congestion_control = \"ledbat\", target = \"{ms} ms\", gain = {gain}")),
+            .prop_map(|(ms, gain)| format!("congestion_control = \"ledbat:target={ms} ms,gain={gain}\"")),
     ];
     let back = prop_oneof![
         2 => Just(Vec::new()),
@@ -126,7 +127,7 @@ fn group() -> impl Strategy<Value = String> {
 }
 
 /// Three links, up to 45 flows in one to three groups of any traffic; half of the runs warm up.
-fn scenario() -> impl Strategy<Value = Scenario> {
+fn scenario() -> impl Strategy<Value = Arc<Scenario>> {
     let links = prop::collection::vec(link(), 3);
     let groups = prop::collection::vec(group(), 1..=3);
     (links, groups, 500u32..4000, prop_oneof![Just(0u32), 1u32..400]).prop_map(|(links, groups, duration, warmup)| {
@@ -137,7 +138,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         for (i, group) in groups.iter().enumerate() {
             text += &format!("[[flows]]\nname = \"group-{i}\"\n{group}");
         }
-        parse(&text, "random", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+        Arc::new(parse(&text, "random", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}")))
     })
 }
 
@@ -145,9 +146,12 @@ fn scheme() -> impl Strategy<Value = AqmChoice> {
     (0..entries().len()).prop_map(|i| AqmChoice::parse(entries()[i].info.name).expect("a listed scheme exists"))
 }
 
-fn result(scenario: &Scenario, aqm: &AqmChoice, seed: u64) -> RunResult {
-    let options = RunOptions { aqm: Some(aqm), seed, ..RunOptions::default() };
-    let mut result = run(scenario, options).expect("a valid scenario runs").result;
+fn options(aqm: &AqmChoice, seed: u64) -> Options {
+    Options { aqm: Some(aqm.clone()), seed, ..Options::default() }
+}
+
+fn result(scenario: &Arc<Scenario>, aqm: &AqmChoice, seed: u64) -> RunResult {
+    let mut result = run(scenario.clone(), options(aqm, seed)).expect("a valid scenario runs").result;
     result.engine.wall = 0.0;
     result
 }
@@ -201,7 +205,7 @@ fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &AqmChoice) -> f64 {
         Limit::Bytes(bytes) => bytes as f64 + largest,
     };
     let full = most * 8.0 / least_rate(spec) * 1.001; // percentiles are good to 0.1 %
-    let is_single = matches!(scenario.build_scheme(spec, scenario.scheme_of(spec, Some(aqm))), Ok(Plan::Fifo(_)));
+    let is_single = matches!(scenario.build_scheme(spec, scenario.scheme_of(spec, Some(aqm))), Ok(AnyScheme::Fifo(_)));
     if is_single { full } else { full.max(scenario.duration.seconds()) }
 }
 
@@ -280,9 +284,10 @@ proptest! {
     /// Without a warm-up, which may cut a segment's arrival from its delivery in order, at constant rates.
     #[test]
     fn no_link_delivers_more_than_its_rate(scenario in scenario(), aqm in scheme(), seed: u64) {
-        let mut scenario = scenario;
+        let mut scenario = (*scenario).clone();
         scenario.warmup = Span::ZERO;
         scenario.links.iter_mut().for_each(|link| link.changes = RateChanges::None);
+        let scenario = Arc::new(scenario);
         let result = result(&scenario, &aqm, seed);
         for (i, link) in scenario.links.iter().enumerate() {
             let on_wire = scenario.flows.iter().zip(&result.flows).filter(|(spec, _)| spec.path.contains(&i));
@@ -307,10 +312,29 @@ proptest! {
         prop_assert_eq!(there, [here.clone(), here.clone(), here]);
     }
 
+    /// Stopped and probed at random times, with departures foreseen and with none.
+    #[test]
+    fn stopping_on_the_way_changes_nothing(
+        scenario in scenario(), aqm in scheme(), seed: u64, stops in prop::collection::vec(0u32..4000, 0..6), causal: bool,
+    ) {
+        let mut simulation = Simulation::new(scenario.clone(), Options { causal, ..options(&aqm, seed) }).unwrap();
+        for ms in stops {
+            simulation.step_until(Time::ZERO + Span::from_seconds(f64::from(ms) / 1000.0)).unwrap();
+            simulation.probe();
+        }
+        let plain = result(&scenario, &aqm, seed);
+        for simulation in [simulation.fork().unwrap(), simulation] {
+            let mut stepped = simulation.finish().unwrap().result;
+            if causal {
+                stepped.engine.events = plain.engine.events;
+            }
+            prop_assert_eq!(stepped.json(), plain.json());
+        }
+    }
+
     #[test]
     fn recording_time_series_changes_no_result(scenario in scenario(), aqm in scheme(), seed: u64) {
-        let options = RunOptions { aqm: Some(&aqm), seed, series: true, ..RunOptions::default() };
-        let output = run(&scenario, options).expect("a valid scenario runs");
+        let output = run(scenario.clone(), Options { series: true, ..options(&aqm, seed) }).expect("a valid scenario runs");
         let mut recorded = output.result;
         let plain = result(&scenario, &aqm, seed);
         recorded.engine = plain.engine; // a sample is an event
@@ -330,7 +354,7 @@ fn another_seed_gives_another_result() {
     let text = "schema = 1\nduration = \"5 s\"\n\
                 [[links]]\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\naqm = \"pi\"\n\
                 [[flows]]\ncount = 20\nrtt = { uniform = [\"20 ms\", \"100 ms\"] }\n";
-    let scenario = parse(text, "two seeds", &[]).unwrap();
+    let scenario = Arc::new(parse(text, "two seeds", &[]).unwrap());
     let json = |seed| result(&scenario, &AqmChoice::parse("pi").unwrap(), seed).json();
     assert_ne!(json(1).replace("\"seed\":1", ""), json(2).replace("\"seed\":2", ""));
 }

@@ -168,6 +168,7 @@ fn traffic_is_read_strictly() {
             ("think_time = { exponential = \"1 s\" }\n", "", "flows.web.think_time: missing; write e.g. think_time ="),
             ("\"page\"\n", "\"pege\"\n", "flows.web.think_after: unknown choice \"pege\"; did you mean \"page\"?"),
             ("[1, 7]", "[7, 1]", "flows.web.objects: uniform takes two numbers, the smaller first"),
+            ("[1, 7]", "[1.2, 1.8]", "flows.web.objects: no whole number lies between \"1.2\" and \"1.8\""),
             ("shape = 1.2", "shape = 1", "flows.web.size: shape \"1\" is out of range: must lie in 1.01 ..= 100"),
             (
                 "shape = 1.2",
@@ -546,6 +547,30 @@ fn a_buffer_or_target_may_be_given_by_the_path() {
     assert!((target("10 ms") - 10_000.0 / 1040.0).abs() < 1e-12);
     let text = VALID.replace("target = \"30 packets\"\n", "");
     assert!((parse(&text, "test", &[]).unwrap().links[0].target - 100.0 / 3.0).abs() < 1e-12, "a third of the buffer");
+}
+
+#[test]
+fn a_link_is_sized_by_the_flows_that_cross_it() {
+    // 8 Mbit/s are 1 MB/s. Data of 1000 B over 100 ms cross the first link, of 500 B over 400 ms the second; ACKs of 40 B
+    // of the first flow queue at the second and third; nothing crosses the fourth, for which the mean is (2*1000 + 500)/3.
+    let link = |name: &str, buffer: &str| {
+        format!("[[links]]\nname = \"{name}\"\nrate = \"8 Mbit/s\"\nbuffer = \"{buffer}\"\ntarget = \"10 ms\"\n")
+    };
+    let links = |buffer: &str| ["one", "two", "three", "four"].map(|name| link(name, buffer)).concat();
+    let flows = "[[flows]]\nname = \"a\"\ncount = 2\nrtt = \"100 ms\"\npacket = \"960 B\"\npath = [\"one\"]\n\
+                 ack_path = [\"two\", \"three\"]\n\
+                 [[flows]]\nname = \"b\"\nrtt = \"400 ms\"\npacket = \"460 B\"\npath = [\"two\"]\n";
+    let sized = |buffer: &str| {
+        let text = format!("schema = 1\nduration = \"1 s\"\n{}{flows}", links(buffer));
+        parse(&text, "crossing", &[]).unwrap_or_else(|problems| panic!("{problems}")).links
+    };
+    let [bdp, bytes] = [sized("1 bdp"), sized("100 kB")];
+    let packets: Vec<Limit> = bdp.iter().map(|link| link.buffer).collect();
+    assert_eq!(packets, [100, 800, 2500, 480].map(Limit::Packets));
+    let buffers: Vec<f64> = bytes.iter().map(|link| link.buffer_packets).collect();
+    assert_eq!(buffers, [100.0, 200.0, 2500.0, 120.0]);
+    let targets: Vec<f64> = bytes.iter().map(|link| link.target.round()).collect();
+    assert_eq!(targets, [10.0, 20.0, 250.0, 12.0]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use aqmlab_core::Quantity;
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{FlowResult, LinkResult, RunOptions, Scenario, VideoResult, run};
-use aqmlab_tcp::{CongestionControl, Variant};
+use aqmlab_sim::{FlowResult, LinkResult, Options, Scenario, VideoResult, run};
+use aqmlab_tcp::Variant;
 
 /// One link and what crosses it.
 fn text(link: &str, flows: &str) -> String {
@@ -17,7 +17,7 @@ fn scenario(link: &str, flows: &str) -> Scenario {
 /// The link, and each group of flows.
 fn measure(link: &str, flows: &str) -> (LinkResult, Vec<FlowResult>) {
     let scenario = scenario(link, flows);
-    let result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
     (result.links[0].1.clone(), result.flows.into_iter().map(|(_, flows)| flows).collect())
 }
 
@@ -26,30 +26,29 @@ fn bulk(name: &str, rtt: &str, tcp: &str) -> String {
     format!("[[flows]]\nname = \"{name}\"\nrtt = \"{rtt}\"\ntcp = {tcp}\n")
 }
 
-const LBE: &str = "{ congestion_control = \"ledbat\", target = \"5 ms\", gain = 10 }";
+const LBE: &str = "\"ledbat:target=5 ms,gain=10\"";
 
 #[test]
 fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
     let read = |tcp: &str| {
         let flow = &scenario("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &bulk("a", "9 ms", tcp)).flows[0];
-        (flow.variant, flow.tcp.congestion_control, flow.tcp.initial_window.text(), flow.tcp.target.text())
+        (flow.variant, flow.control.text(), flow.tcp.initial_window.text())
     };
-    let of = |variant, control, window: &str, target: &str| (variant, control, window.to_string(), target.to_string());
+    let of = |variant, control: &str, window: &str| (variant, control.to_string(), window.to_string());
+    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true";
     for (tcp, expected) in [
-        ("\"reno\"", of(Variant::Reno, CongestionControl::Reno, "10 packets", "100 ms")),
-        ("\"sack\"", of(Variant::Sack, CongestionControl::Reno, "10 packets", "100 ms")),
-        ("{}", of(Variant::NewReno, CongestionControl::Reno, "10 packets", "100 ms")),
-        ("\"cubic\"", of(Variant::Sack, CongestionControl::Cubic, "10 packets", "100 ms")),
-        ("{ congestion_control = \"cubic\" }", of(Variant::Sack, CongestionControl::Cubic, "10 packets", "100 ms")),
+        ("\"reno\"", of(Variant::Reno, "reno", "10 packets")),
+        ("\"sack\"", of(Variant::Sack, "reno", "10 packets")),
+        ("{}", of(Variant::NewReno, "reno", "10 packets")),
+        ("\"cubic\"", of(Variant::Sack, cubic, "10 packets")),
+        ("\"cubic:beta=0.8\"", of(Variant::Sack, &cubic.replace("0.7", "0.8"), "10 packets")),
+        ("{ congestion_control = \"cubic\" }", of(Variant::Sack, cubic, "10 packets")),
+        ("{ congestion_control = \"cubic\", variant = \"newreno\" }", of(Variant::NewReno, cubic, "10 packets")),
+        ("\"ledbat\"", of(Variant::Sack, "ledbat:target=100 ms,gain=1", "2 packets")),
+        (LBE, of(Variant::Sack, "ledbat:target=5 ms,gain=10", "2 packets")),
         (
-            "{ congestion_control = \"cubic\", variant = \"newreno\" }",
-            of(Variant::NewReno, CongestionControl::Cubic, "10 packets", "100 ms"),
-        ),
-        ("\"ledbat\"", of(Variant::Sack, CongestionControl::Ledbat, "2 packets", "100 ms")),
-        (LBE, of(Variant::Sack, CongestionControl::Ledbat, "2 packets", "5 ms")),
-        (
-            "{ congestion_control = \"ledbat\", initial_window = \"4 packets\" }",
-            of(Variant::Sack, CongestionControl::Ledbat, "4 packets", "100 ms"),
+            "{ congestion_control = \"ledbat:gain=2\", initial_window = \"4 packets\" }",
+            of(Variant::Sack, "ledbat:target=100 ms,gain=2", "4 packets"),
         ),
     ] {
         assert_eq!(read(tcp), expected, "{tcp}");
@@ -69,15 +68,20 @@ fn contradictions_are_refused_with_a_reason() {
             "{ congestion_control = \"cubic\", profile = \"ns2\" }",
             "flows.a.tcp.congestion_control: \"cubic\" is not in profile \"ns2\", which has \"reno\" only",
         ),
+        ("\"cubic:beta=2\"", "flows.a.tcp.congestion_control.beta: \"2\" is out of range"),
+        ("\"sack:beta=0.5\"", "flows.a.tcp: \"sack\" is a loss recovery, which takes no parameters"),
         (
-            "{ target = \"5 ms\" }",
-            "flows.a.tcp.target: belongs to congestion_control = \"ledbat\"; here it is \"reno\"",
+            "{ congestion_control = \"ledbat\", target = \"5 ms\" }",
+            "flows.a.tcp.target: is a parameter of ledbat; write congestion_control = \"ledbat:target=5 ms\"",
         ),
         (
-            "{ congestion_control = \"cubic\", gain = 2 }",
-            "flows.a.tcp.gain: belongs to congestion_control = \"ledbat\"",
+            "{ congestion_control = \"cubic\", beta = 0.8 }",
+            "flows.a.tcp.beta: is a parameter of cubic; write congestion_control = \"cubic:beta=0.8\"",
         ),
-        ("{ congestion_control = \"ledbat\", target = \"0 ms\" }", "flows.a.tcp.target: \"0 ms\" is out of range"),
+        (
+            "{ congestion_control = \"ledbat:target=0 ms\" }",
+            "flows.a.tcp.congestion_control.target: \"0 ms\" is out of range",
+        ),
     ] {
         let text = text("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &bulk("a", "9 ms", tcp));
         let found = parse(&text, "senders", &[]).expect_err("is refused").to_string();
@@ -139,7 +143,7 @@ fn cubic_takes_more_than_reno_where_the_path_is_long_and_fast() {
 
 #[test]
 fn ledbat_alone_keeps_the_queueing_delay_at_its_target() {
-    for (tcp, seconds) in [(LBE, 0.005), ("{ congestion_control = \"ledbat\", target = \"50 ms\" }", 0.05)] {
+    for (tcp, seconds) in [(LBE, 0.005), ("\"ledbat:target=50 ms\"", 0.05)] {
         let (link, flows) = measure(SLOW, &bulk("lbe", "40 ms", tcp));
         let delay = link.queue_delay_mean.unwrap();
         assert!((delay / seconds - 1.0).abs() < 0.15, "{delay} s, target {seconds} s");
@@ -204,4 +208,37 @@ fn the_segments_of_a_player_share_one_connection() {
     assert_eq!(flows[0].transfers, flows[0].video.as_ref().unwrap().segments);
     let spread = flows[0].fct_p99.unwrap() - flows[0].fct_p50.unwrap();
     assert!((0.09..0.11).contains(&spread), "{spread}");
+}
+
+/// A link that a flood of datagrams leaves no room on for any SYN.
+fn flooded(flows: &str) -> FlowResult {
+    let link = "rate = \"8 kbit/s\"\nbuffer = \"2 packets\"";
+    let flood = "[[flows]]\nname = \"flood\"\nkind = \"udp-cbr\"\nrate = \"20 Mbit/s\"\nrtt = \"1 ms\"\n";
+    let text = text(link, &format!("{flood}{flows}"));
+    let scenario =
+        parse(&text, "flooded", &[("duration".into(), "300 s".into()), ("warmup".into(), "0 s".into())]).unwrap();
+    let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+    result.flows[1].1.clone()
+}
+
+#[test]
+fn a_syn_is_given_up_after_its_retries_and_never_in_profile_ns2() {
+    for (tcp, resent) in [
+        ("\"sack\"", 6), // at 1, 3, 7, 15, 31 and 63 s; given up 60 s after that
+        ("{ syn_retries = 2 }", 2),
+        // 3, 9, 21, 45 and 93 s, then every 60 s: 153, 213 and 273 s.
+        ("{ profile = \"ns2\" }", 8),
+    ] {
+        let result = flooded(&bulk("a", "9 ms", tcp));
+        assert_eq!(result.retransmits, resent, "{tcp}");
+    }
+}
+
+#[test]
+fn a_transfer_whose_connection_fails_is_not_completed_and_its_client_goes_on() {
+    let session = "[[flows]]\nname = \"web\"\nkind = \"http\"\nrtt = \"9 ms\"\nobjects = 1\nthink_time = \"1 s\"\n\
+                   size = \"5 packets\"\ntcp = { syn_retries = 2 }\n";
+    let result = flooded(session);
+    // Sent again after 1 and 3 s, given up after 7, and a second later the next: 37 times in 296 s, and two of the last.
+    assert_eq!((result.transfers, result.retransmits), (0, 76));
 }

@@ -4,10 +4,10 @@
 //! access link; an ACK of 40 B takes 40 us and 4 us. With a round-trip propagation of 23.752 ms the unloaded round trip
 //! is 23.752 + 1 + 0.2 + 0.048 = 25 ms, so that 25 packets are under way when none waits.
 
-use aqmlab_aqm::{Aqm, Plan, QueueView, entries};
+use aqmlab_aqm::{AnyScheme, Aqm, QueueView, entries};
 use aqmlab_core::Rate;
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, RunOptions, run};
+use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, run};
 
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 7680.0;
@@ -35,7 +35,7 @@ fn measure(aqm: &str, settings: &[(&str, &str)]) -> (LinkResult, FlowResult) {
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
     let aqm = AqmChoice::parse(aqm).unwrap();
-    let mut result = run(&scenario, RunOptions { aqm: Some(&aqm), seed: 1, ..RunOptions::default() }).unwrap().result;
+    let mut result = run(scenario, Options { aqm: Some(aqm), seed: 1, ..Options::default() }).unwrap().result;
     (result.links.remove(0).1, result.flows.remove(0).1)
 }
 
@@ -89,7 +89,7 @@ fn the_delay_of_a_path_is_the_sum_over_its_links() {
         tcp = { window = "1 packet" }
     "#;
     let scenario = parse(TEXT, "two links", &[]).unwrap();
-    let result = run(&scenario, RunOptions::default()).unwrap().result;
+    let result = run(scenario, Options::default()).unwrap().result;
     // 20 ms there, 1 ms on a, 2 ms on b; back 20 ms, 40 us on a, 80 us on b: a packet every 43.12 ms.
     assert_eq!(picoseconds(result.flows[0].1.packet_delay_mean), 23_000_000_000);
     let packets = result.flows[0].1.goodput * 19.0 / PAYLOAD;
@@ -182,8 +182,8 @@ fn littles_law_relates_queue_delay_and_rate() {
         // one that others overtake.
         let view = QueueView::empty(Rate(8e6), 33.0, 100.0);
         let waited = match scheme.build(scheme.info.name, &[], &view).unwrap() {
-            Plan::Fifo(aqm) if !aqm.acts_on_dequeue() => 0.0,
-            Plan::Fifo(_) => 0.1,
+            AnyScheme::Fifo(aqm) if !aqm.acts_on_dequeue() => 0.0,
+            AnyScheme::Fifo(_) => 0.1,
             _ => MEASURED,
         };
         let more = link.queue_mean - by_little;
@@ -271,7 +271,7 @@ fn measure_traffic(flow: &str, settings: &[(&str, &str)]) -> (Vec<LinkResult>, F
     );
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(&text, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
-    let mut result = run(&scenario, RunOptions { seed: 1, ..RunOptions::default() }).unwrap().result;
+    let mut result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
     (result.links.drain(..).map(|(_, link)| link).collect(), result.flows.remove(0).1)
 }
 
@@ -362,4 +362,51 @@ fn marks_take_the_place_of_drops() {
         assert_eq!((link.marked, flows.marked, flows.ecn_reductions), (0, 0, 0));
         assert!(link.dropped > 100);
     }
+}
+
+/// Downloads whose ACKs, and nothing else, wait for each other: 1000 ACKs of 40 B a second. So many segments a second as
+/// ACKs pass; windows of 20 keep all queues filled.
+#[test]
+fn cake_shares_a_way_back_between_the_hosts_that_send_acks_and_between_their_classes() {
+    const TEXT: &str = r#"
+        schema = 1
+        duration = "30 s"
+        warmup = "10 s"
+        [[links]]
+        name = "down"
+        rate = "1 Gbit/s"
+        buffer = "1000 packets"
+        fixed = true
+        [[links]]
+        name = "up"
+        rate = "320 kbit/s"
+        buffer = "1000 packets"
+        aqm = "cake:rtt=100 s,diffserv=diffserv4"
+        [[flows]]
+        name = "eight"
+        count = 8
+        hosts = 1
+        path = ["down"]
+        ack_path = ["up"]
+        rtt = "10 ms"
+        packet = "960 B"
+        tcp = { window = "20 packets" }
+        [[flows]]
+        name = "one"
+        path = ["down"]
+        ack_path = ["up"]
+        rtt = "10 ms"
+        packet = "960 B"
+        tcp = { window = "20 packets" }
+    "#;
+    let shares = |class: &str| {
+        let settings = [("flows.eight.class".to_string(), class.to_string())];
+        let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
+        let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+        [0, 1].map(|i| result.flows[i].1.goodput / PAYLOAD)
+    };
+    let near = |found: [f64; 2], expected: [f64; 2]| (0..2).all(|i| (found[i] - expected[i]).abs() < 25.0);
+    let [same, bulk] = [shares("0"), shares("1")];
+    assert!(near(same, [500.0, 500.0]), "a half for each host: {same:?}");
+    assert!(near(bulk, [62.5, 937.5]), "bulk has a sixteenth: {bulk:?}");
 }

@@ -10,12 +10,20 @@ pub struct Ack {
     pub next: u32,
     /// Echo of a congestion mark (RFC 3168, ECE).
     pub ece: bool,
+    /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
+    /// block. 0 where they are not counted.
+    pub ce: u32,
     /// What has arrived beyond `next`, the block of the segment that caused this ACK first (RFC 2018); empty where
     /// there is none.
     pub sack: Sack,
     /// One-way delay of the segment that caused this ACK, for senders that ask for it: it takes the room of the third
     /// block. Zero where it is not measured.
     pub delay: Span,
+}
+
+impl Ack {
+    /// The bits of `ce`.
+    pub const CE_MASK: u32 = (1 << 24) - 1;
 }
 
 /// Up to three blocks of segments (RFC 2018).

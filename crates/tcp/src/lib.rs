@@ -5,7 +5,9 @@
 //!   ack        what an ACK says
 //!   sender     what every kind of recovery shares: window, sending, ECN, retransmission timer
 //!   recovery/  what a duplicate or partial ACK means: one file per kind, and SACK's scoreboard
-//!   cc/        congestion control: how the window grows and shrinks; one file per law beyond Reno's
+//!   ecn        how a receiver tells of marks, and when a sender answers
+//!   cc/        congestion control: how the window grows and shrinks; one file per law
+//!   ns2        what ns-2 does otherwise
 //!   rtt        round-trip time estimator and retransmission timeout
 //!   receiver   reassembly and ACKs
 //!   seqset     which segments of a window are there, a bit each
@@ -15,6 +17,8 @@
 
 pub mod ack;
 pub mod cc;
+pub mod ecn;
+mod ns2;
 pub mod params;
 pub mod receiver;
 mod recovery;
@@ -23,6 +27,8 @@ pub mod sender;
 mod seqset;
 
 pub use ack::{Ack, Sack};
-pub use params::{CongestionControl, EcnResponse, Profile, TcpParams, Variant};
+pub use cc::{CongestionControl, Control, Law};
+pub use ecn::EcnFeedback;
+pub use params::{EcnResponse, Profile, TcpParams, Variant};
 pub use receiver::Receiver;
 pub use sender::{Network, Segment, Sender};

@@ -1,5 +1,6 @@
 //! Every constant of TCP, and the two profiles that fill them in.
 
+use crate::ns2;
 use aqmlab_core::{Bytes, Packets, Span, choice, params};
 
 choice! {
@@ -15,18 +16,6 @@ choice! {
 }
 
 choice! {
-    /// How the window grows, and what a congestion event leaves of it.
-    pub enum CongestionControl {
-        /// Slow start, congestion avoidance, halving (RFC 5681).
-        Reno = "reno",
-        /// The window is a cubic of the time since the last reduction, which leaves 0.7 of it (RFC 9438).
-        Cubic = "cubic",
-        /// The window follows the one-way delay: it keeps the queueing delay at `target` (RFC 6817).
-        Ledbat = "ledbat",
-    }
-}
-
-choice! {
     /// Where the constants come from.
     pub enum Profile {
         /// RFC 5681, 6298, 6582, 6928: the default.
@@ -37,7 +26,7 @@ choice! {
 }
 
 choice! {
-    /// What is halved at a loss (CUBIC: multiplied by 0.7).
+    /// What is reduced at a loss.
     pub enum Halve {
         /// The window.
         Window = "window",
@@ -71,12 +60,6 @@ choice! {
 params! {
     /// TCP's constants. Defaults are those of the profile `rfc`.
     pub struct TcpParams {
-        /// How the window grows, and what a congestion event leaves of it.
-        congestion_control: CongestionControl = "reno", from "RFC 5681; RFC 9438; RFC 6817";
-        /// LEDBAT only: the queueing delay that it aims at.
-        target: Span = "100 ms" in "100 us" ..= "10 s", from "RFC 6817, section 2.5: at most 100 ms";
-        /// LEDBAT only: segments that the window grows by in a round trip without queueing.
-        gain: f64 = "1" in "0.01" ..= "100", from "RFC 6817, section 2.5: at most 1; RFC 7928, section 5.4: 10";
         /// Receiver's window, and the initial ssthresh.
         window: Packets = "1000000 packets" in "1 packet" ..= "1000000000 packets", from "RFC 5681: arbitrarily high";
         /// Initial window.
@@ -87,7 +70,7 @@ params! {
         limited_transmit: bool = "true", from "RFC 3042";
         /// Fast retransmit only once per window of data, so that duplicates of retransmitted segments do not trigger it.
         careful: bool = "true", from "RFC 6582, section 3.2; ns-2 (bugFix_)";
-        /// What is halved at a loss (CUBIC: multiplied by 0.7): the window or the data in flight.
+        /// What is reduced at a loss: the window or the data in flight.
         halve: Halve = "flight", from "RFC 5681, eq. (4)";
         /// The ACK that ends fast recovery also opens the window, instead of only setting it to ssthresh.
         open_on_exit: bool = "false", from "RFC 5681, section 3.2, step 6";
@@ -109,6 +92,8 @@ params! {
         max_rto: Span = "60 s" in "1 us" ..= "10000 s", from "RFC 6298, (2.5)";
         /// Retransmission timeout before the first measurement.
         initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
+        /// Times that a SYN is sent again before its connection is given up; profile `ns2`: for ever.
+        syn_retries: u32 = "6", from "Linux (tcp_syn_retries); RFC 9293, section 3.8.3, R2";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
         /// TCP and IP headers, added to every segment; also the size of SYNs.
@@ -117,17 +102,6 @@ params! {
         ack: Bytes = "40 B" in "1 B" ..= "1000 B", from "RFC 9293 and RFC 791 without options";
     }
     check |p| if p.min_rto <= p.max_rto { Ok(()) } else { Err("min_rto must not exceed max_rto".into()) };
-}
-
-impl CongestionControl {
-    /// What it sets, over the profile.
-    pub fn settings(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            CongestionControl::Reno | CongestionControl::Cubic => &[],
-            // RFC 6817, section 2.4.2: INIT_CWND
-            CongestionControl::Ledbat => &[("initial_window", "2 packets")],
-        }
-    }
 }
 
 impl Profile {
@@ -143,17 +117,7 @@ impl Profile {
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Profile::Rfc => &[],
-            Profile::Ns2 => &[
-                ("initial_window", "2 packets"),
-                ("halve", "window"),
-                ("open_on_exit", "true"),
-                ("ecn_response", "ns2"),
-                ("ect_on_retransmit", "true"),
-                ("clock", "10 ms"),
-                ("estimator", "integer"),
-                ("min_rto", "200 ms"),
-                ("initial_rto", "3 s"),
-            ],
+            Profile::Ns2 => ns2::SETTINGS,
         }
     }
 }

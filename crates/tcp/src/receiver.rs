@@ -1,6 +1,7 @@
 //! Reassembly, and the ACKs that tell of it: cumulative, selective, delayed, with the echo of congestion marks.
 
 use crate::ack::{Ack, Sack};
+use crate::ecn::EcnFeedback;
 use crate::params::TcpParams;
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
@@ -20,23 +21,25 @@ pub struct Receiver {
     ack_due: Time,
     /// ACKs name what has arrived out of order.
     sack: bool,
-    /// A mark has come and not yet been answered.
+    feedback: EcnFeedback,
+    /// What ACKs echo: a mark that has come and not yet been answered, or that the last segment was marked.
     ece: bool,
+    /// Marked segments received, where they are counted.
+    ce: u32,
 }
 
 impl Receiver {
-    /// A receiver before segment 0. `sack`: its ACKs carry selective blocks (RFC 2018).
-    pub fn new(sack: bool) -> Self {
-        let (next, end, ece) = (0, 0, false);
-        Self { next, end, received: SeqSet::default(), recent: [0; 3], ack_due: Time::NEVER, sack, ece }
+    /// A receiver before segment 0. `sack`: its ACKs carry selective blocks (RFC 2018). `feedback`: how they tell of marks.
+    pub fn new(sack: bool, feedback: EcnFeedback) -> Self {
+        let (next, end, ece, ce) = (0, 0, false, 0);
+        Self { next, end, received: SeqSet::default(), recent: [0; 3], ack_due: Time::NEVER, sack, feedback, ece, ce }
     }
 
     /// A segment arrives at `now`, marked (`is_ce`) or the answer to a mark (`is_cwr`). `Some(ack)` if it is to be
     /// acknowledged at once, `None` if the ACK is delayed: then [`ack_due`](Self::ack_due) says until when.
     #[inline]
     pub fn on_segment(&mut self, seq: u32, is_ce: bool, is_cwr: bool, now: Time, params: &TcpParams) -> Option<Ack> {
-        // RFC 3168, section 6.1.3: echo until the answer comes; a mark on the answer itself is a new one.
-        self.ece = is_ce || self.ece && !is_cwr;
+        let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let is_in_order = seq == self.next && self.end <= seq + 1;
         if is_in_order {
             self.next += 1;
@@ -44,12 +47,24 @@ impl Receiver {
         } else if seq >= self.next {
             self.out_of_order(seq);
         }
-        if params.delayed_ack && is_in_order && self.may_wait(seq, params) {
+        if params.delayed_ack && is_in_order && !is_other_mark && self.may_wait(seq, params) {
             self.ack_due = now + params.ack_delay;
             return None;
         }
         self.ack_due = Time::NEVER;
         Some(self.ack())
+    }
+
+    /// Takes in whether a segment is marked, and whether it answers a mark. True if its ACK must not wait.
+    #[inline]
+    fn takes_mark(&mut self, is_ce: bool, is_cwr: bool) -> bool {
+        match self.feedback {
+            // RFC 3168, section 6.1.3: echo until the answer comes; a mark on the answer itself is a new one.
+            EcnFeedback::Classic => self.ece = is_ce || self.ece && !is_cwr,
+            EcnFeedback::PerPacket => return is_ce != std::mem::replace(&mut self.ece, is_ce),
+            EcnFeedback::Counter => self.ce = (self.ce + u32::from(is_ce)) & Ack::CE_MASK,
+        }
+        false
     }
 
     /// When a delayed ACK is due; [`Time::NEVER`] if none is.
@@ -66,6 +81,16 @@ impl Receiver {
         Some((std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack()))
     }
 
+    /// The delayed ACK that a segment, marked or not, must not be acknowledged together with: the one that is due, or that
+    /// of a segment of the other kind (RFC 8257, section 3.2: an implementation may send two ACKs).
+    pub fn take_before(&mut self, is_ce: bool, now: Time) -> Option<(Time, Ack)> {
+        let differs = self.feedback == EcnFeedback::PerPacket && is_ce != self.ece;
+        if differs && self.ack_due != Time::NEVER {
+            self.ack_due = self.ack_due.min(now);
+        }
+        self.take_due(now)
+    }
+
     /// Segments received in order.
     pub fn in_order(&self) -> u32 {
         self.next
@@ -75,7 +100,7 @@ impl Receiver {
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
         (self.next, self.end, self.recent) = (0, 0, [0; 3]);
-        (self.ack_due, self.ece) = (Time::NEVER, false);
+        (self.ack_due, self.ece, self.ce) = (Time::NEVER, false, 0);
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
@@ -87,7 +112,7 @@ impl Receiver {
     fn ack(&self) -> Ack {
         let has_hole = self.sack && self.end > self.next;
         let sack = if has_hole { self.blocks() } else { Sack::default() };
-        Ack { next: self.next, ece: self.ece, sack, delay: Span::ZERO }
+        Ack { next: self.next, ece: self.ece, ce: self.ce, sack, delay: Span::ZERO }
     }
 
     fn out_of_order(&mut self, seq: u32) {
@@ -142,12 +167,12 @@ mod tests {
         let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
         params.read("tcp", changes.iter().copied(), &mut problems);
         assert_eq!(problems, []);
-        Bench { receiver: Receiver::new(sack), params, now: Time::ZERO }
+        Bench { receiver: Receiver::new(sack, EcnFeedback::Classic), params, now: Time::ZERO }
     }
 
     impl Bench {
         fn ack(&mut self, seq: u32, is_ce: bool, is_cwr: bool) -> Option<Ack> {
-            self.now += Span(1_000_000_000);
+            self.now += Span::from_millis(1);
             self.receiver.on_segment(seq, is_ce, is_cwr, self.now, &self.params)
         }
 
@@ -240,7 +265,7 @@ mod tests {
         assert_eq!(bench.next(0), Some(1), "the SYN at once");
         assert_eq!([bench.next(1), bench.next(2), bench.next(3)], [None, Some(3), None]);
         // Segment 3 came at 4 ms.
-        let due = Time(104_000_000_000);
+        let due = Time::ZERO + Span::from_millis(104);
         assert_eq!(bench.receiver.ack_due(), due);
         assert_eq!(bench.receiver.take_due(Time(due.0 - 1)), None);
         assert_eq!(bench.receiver.take_due(Time(due.0 + 1)), Some((due, Ack { next: 4, ..Ack::default() })));
@@ -264,6 +289,33 @@ mod tests {
             bench.ack(0, marked == 0, false);
             assert!(bench.ack(1, marked == 1, false).is_some_and(|ack| ack.ece));
         }
+    }
+
+    #[test]
+    fn per_packet_feedback_never_mixes_marked_and_unmarked_segments() {
+        // RFC 8257, section 3.2: an ACK is sent at once when the mark changes, else for every second segment.
+        let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
+        bench.receiver = Receiver::new(false, EcnFeedback::PerPacket);
+        let mut told = Vec::new();
+        for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
+            let before = bench.receiver.take_before(is_ce, bench.now).map(|(_, ack)| ack);
+            told.extend(before.into_iter().chain(bench.ack(seq, is_ce, false)).map(|ack| (ack.next, ack.ece)));
+        }
+        assert_eq!(told, [(1, false), (2, true), (4, true), (5, false)], "5 waits");
+        assert_eq!(bench.receiver.take_before(false, bench.now), None, "one of the same kind may come");
+    }
+
+    #[test]
+    fn counters_count_every_mark_once() {
+        let mut bench = bench(false, &[]);
+        bench.receiver = Receiver::new(false, EcnFeedback::Counter);
+        let marks = [(0, true), (1, false), (3, true), (2, true)].map(|(seq, is_ce)| {
+            let ack = bench.ack(seq, is_ce, true).expect("an ACK at once");
+            (ack.ece, ack.ce)
+        });
+        assert_eq!(marks, [(false, 1), (false, 1), (false, 2), (false, 3)]);
+        bench.receiver.ce = Ack::CE_MASK;
+        assert_eq!(bench.ack(4, true, false).map(|ack| ack.ce), Some(0), "24 bits");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Round-trip time estimator and retransmission timeout (RFC 6298; ns-2's integer arithmetic).
 
+use crate::ns2::IntegerEstimator;
 use crate::params::{Estimator, TcpParams};
 use aqmlab_core::{Span, Time};
 
@@ -15,8 +16,8 @@ pub struct Rtt {
     /// Timeout before backoff.
     rto: Span,
     backoff: u32,
-    /// When the segment being timed was sent; it is the last timed.
-    timed: Option<Time>,
+    /// When the segment being timed was sent, which is the last timed; [`Time::NEVER`] if none is.
+    timed: Time,
     /// Highest segment ever timed.
     last_timed: u32,
     /// Where in a clock tick this sender was booted.
@@ -24,7 +25,7 @@ pub struct Rtt {
 }
 
 /// RFC 6298, (5.7).
-const RTO_AFTER_LOST_SYN: Span = Span(3_000_000_000_000);
+const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
 /// ns-2 backs off by doubling up to this, and on while the timeout is below its maximum.
 const MAX_BACKOFF: u32 = 64;
 
@@ -32,14 +33,14 @@ impl Rtt {
     /// No sample yet. `phase` is the sender's boot time within a clock tick.
     pub fn new(params: &TcpParams, phase: Span) -> Self {
         let (smoothed, rto) = (Span::ZERO, params.initial_rto);
-        Rtt { srtt: 0.0, rttvar: 0.0, smoothed, rto, backoff: 1, timed: None, last_timed: 0, phase }
+        Rtt { srtt: 0.0, rttvar: 0.0, smoothed, rto, backoff: 1, timed: Time::NEVER, last_timed: 0, phase }
     }
 
     /// A segment never sent before leaves; it is timed if none is.
     #[inline]
     pub fn on_send_new(&mut self, seq: u32, now: Time) {
-        if self.timed.is_none() && (seq > self.last_timed || seq == 0) {
-            self.timed = Some(now);
+        if self.timed == Time::NEVER && (seq > self.last_timed || seq == 0) {
+            self.timed = now;
             self.last_timed = seq;
         }
     }
@@ -48,10 +49,9 @@ impl Rtt {
     /// backoff, unless it is to be kept.
     #[inline]
     pub fn on_ack(&mut self, next: u32, keeps_backoff: bool, now: Time, params: &TcpParams) {
-        if let Some(sent) = self.timed
-            && next > self.last_timed
-        {
-            self.timed = None;
+        let sent = self.timed;
+        if sent != Time::NEVER && next > self.last_timed {
+            self.timed = Time::NEVER;
             if !keeps_backoff {
                 self.backoff = 1;
             }
@@ -62,7 +62,7 @@ impl Rtt {
     /// A segment sent twice cannot be timed (Karn).
     pub fn on_retransmit(&mut self, seq: u32) {
         if self.last_timed == seq {
-            self.timed = None;
+            self.timed = Time::NEVER;
         }
     }
 
@@ -76,7 +76,7 @@ impl Rtt {
 
     /// Gives up timing, as at a loss.
     pub fn cancel(&mut self) {
-        self.timed = None;
+        self.timed = Time::NEVER;
     }
 
     /// The retransmission timer expired: doubles the timeout.
@@ -85,9 +85,7 @@ impl Rtt {
             self.backoff = self.backoff.saturating_mul(2);
         }
         if params.estimator == Estimator::Integer && self.backoff > 8 {
-            // 4.4BSD: so far back the old estimate is worth nothing; the next sample starts anew.
-            self.rttvar += (self.srtt / 8.0).floor();
-            self.srtt = 0.0;
+            self.integer().forget();
         }
     }
 
@@ -121,25 +119,15 @@ impl Rtt {
 
     fn sample(&mut self, ticks: f64, params: &TcpParams) {
         let (srtt_ticks, rto_ticks) = match params.estimator {
-            Estimator::Integer => self.sample_integer(ticks),
+            Estimator::Integer => self.integer().sample(ticks),
             Estimator::Real => self.sample_real(ticks),
         };
         let span = |ticks: f64| Span((ticks * params.clock.0 as f64) as u64);
         (self.smoothed, self.rto) = (span(srtt_ticks), span(rto_ticks));
     }
 
-    /// Smoothed time and timeout in ticks. Jacobson's shifts: srtt holds 8 times, rttvar 4 times the estimate; whole
-    /// numbers throughout.
-    fn sample_integer(&mut self, ticks: f64) -> (f64, f64) {
-        if self.srtt == 0.0 {
-            self.srtt = 8.0 * ticks;
-            self.rttvar = 2.0 * ticks;
-        } else {
-            let delta = ticks - whole(self.srtt / 8.0);
-            self.srtt = (self.srtt + delta).max(1.0);
-            self.rttvar = (self.rttvar + delta.abs() - whole(self.rttvar / 4.0)).max(1.0);
-        }
-        (self.srtt / 8.0, whole((8.0 * self.rttvar + self.srtt) / 8.0))
+    fn integer(&mut self) -> IntegerEstimator<'_> {
+        IntegerEstimator { srtt: &mut self.srtt, rttvar: &mut self.rttvar }
     }
 
     /// Smoothed time and timeout in ticks: RFC 6298, (2.2) and (2.3), with clock granularity 1.
@@ -155,12 +143,6 @@ impl Rtt {
     }
 }
 
-/// The whole part of a number of ticks, not negative: a cast, which is faster than `floor` where that is a call.
-#[inline]
-fn whole(ticks: f64) -> f64 {
-    ticks as u64 as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,7 +150,7 @@ mod tests {
     use aqmlab_core::ParamSet;
 
     fn ms(ms: u64) -> Time {
-        Time(ms * 1_000_000_000)
+        Time::ZERO + Span::from_millis(ms)
     }
 
     fn ns2() -> TcpParams {
@@ -181,15 +163,15 @@ mod tests {
     fn integer_arithmetic_by_hand() {
         let params = ns2();
         let mut rtt = Rtt::new(&params, Span::ZERO);
-        assert_eq!(rtt.timeout(&params), Span(3_000_000_000_000));
+        assert_eq!(rtt.timeout(&params), Span::from_secs(3));
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, false, ms(95), &params);
         // 9 ticks: srtt = 72, rttvar = 18; (18*8 + 72)/8 = 27 ticks.
-        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (72.0, 18.0, Span(270_000_000_000)));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (72.0, 18.0, Span::from_millis(270)));
         rtt.on_send_new(1, ms(100));
         rtt.on_ack(2, false, ms(241), &params);
         // 14 ticks: delta = 5; srtt = 77; rttvar = 18 + 5 - 4 = 19; (152 + 77)/8 = 28.6 -> 28 ticks.
-        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (77.0, 19.0, Span(280_000_000_000)));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout(&params)), (77.0, 19.0, Span::from_millis(280)));
     }
 
     #[test]
@@ -199,7 +181,7 @@ mod tests {
             assert_eq!(rtt.srtt(), None);
             rtt.on_send_new(0, ms(0));
             rtt.on_ack(1, false, ms(95), &params);
-            assert_eq!(rtt.srtt(), Some(Span(expected * 1_000_000_000)));
+            assert_eq!(rtt.srtt(), Some(Span::from_millis(expected)));
         }
     }
 
@@ -210,7 +192,7 @@ mod tests {
         rtt.back_off(&params);
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, true, ms(95), &params);
-        assert_eq!(rtt.timeout(&params), Span(540_000_000_000), "27 ticks twice");
+        assert_eq!(rtt.timeout(&params), Span::from_millis(540), "27 ticks twice");
     }
 
     #[test]
@@ -219,17 +201,17 @@ mod tests {
         let mut rtt = Rtt::new(&params, Span::ZERO);
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, false, ms(100), &params);
-        assert_eq!(rtt.timeout(&params), Span(300_000_000_000));
+        assert_eq!(rtt.timeout(&params), Span::from_millis(300));
         rtt.on_send_new(1, ms(100));
         rtt.on_ack(2, false, ms(280), &params);
         // 180 ms: rttvar = 50 + (80 - 50)/4 = 57.5; srtt = 100 + 80/8 = 110; 110 + 230 = 340 ms.
-        assert_eq!(rtt.timeout(&params), Span(340_000_000_000));
+        assert_eq!(rtt.timeout(&params), Span::from_millis(340));
     }
 
     #[test]
     fn counts_tick_boundaries_from_the_boot_phase() {
         let params = ns2();
-        let rtt = Rtt::new(&params, Span(9_000_000_000));
+        let rtt = Rtt::new(&params, Span::from_millis(9));
         // 9 ms phase: 0.5 ms after the start is before the first boundary, 1.5 ms after it.
         assert_eq!(rtt.ticks(Time(500_000_000), Time(1_500_000_000), params.clock), 1.0);
         assert_eq!(rtt.ticks(Time(1_500_000_000), Time(10_500_000_000), params.clock), 1.0, "at least one");
@@ -244,15 +226,15 @@ mod tests {
         rtt.on_ack(1, false, ms(95), &params);
         for expected in [540, 1080, 2160] {
             rtt.back_off(&params);
-            assert_eq!(rtt.timeout(&params), Span(expected * 1_000_000_000));
+            assert_eq!(rtt.timeout(&params), Span::from_millis(expected));
         }
         rtt.on_ack(6, false, ms(5000), &params);
-        assert_eq!(rtt.timeout(&params), Span(2_160_000_000_000), "nothing was timed");
+        assert_eq!(rtt.timeout(&params), Span::from_millis(2160), "nothing was timed");
         for _ in 0..10 {
             rtt.back_off(&params);
         }
         assert_eq!(rtt.timeout(&params), params.max_rto);
-        // Above 8 the estimate is cleared; the next sample starts anew.
+        // Above 8 the estimate is cleared; the next sample is the first again.
         assert_eq!(rtt.srtt, 0.0);
     }
 }

@@ -1,7 +1,7 @@
 //! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
 use crate::ack::Ack;
-use crate::cc::{Congestion, NewAck};
+use crate::cc::{AnyLaw, Congestion, Control, Facts, Heard};
 use crate::params::{EcnResponse, TcpParams, Variant};
 use crate::recovery::Scoreboard;
 use crate::rtt::Rtt;
@@ -28,17 +28,17 @@ pub trait Network {
     fn send(&mut self, segment: Segment);
 }
 
-/// Why the window was last reduced (ns-2's last_cwnd_action).
+/// Where the sender is between congestion events. It stays until the next event, but for the end of fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LastCut {
-    None,
-    /// In fast recovery.
-    FastRetransmit,
-    /// Fast recovery has ended.
-    Recovered,
-    Timeout,
-    /// The echo of a congestion mark.
-    Ecn,
+pub(crate) enum RecoveryState {
+    /// No reduction yet, or fast recovery has ended.
+    Open,
+    /// Fast recovery (RFC 5681, section 3.2).
+    FastRecovery,
+    /// The echo of a mark has reduced the window (RFC 3168, CWR).
+    Cwr,
+    /// The retransmission timer has expired.
+    RtoRecovery,
 }
 
 /// One sender. Parameters are passed in: many senders share one set.
@@ -49,14 +49,14 @@ pub struct Sender {
     /// What SACKs have told; only [`Variant::Sack`] has one.
     pub(crate) scoreboard: Option<Box<Scoreboard>>,
     variant: Variant,
-    pub(crate) last_cut: LastCut,
+    pub(crate) state: RecoveryState,
     pub(crate) first_partial_seen: bool,
     /// Data are sent ECN-capable.
     ecn: bool,
     /// The receiver has not yet been told of the last reduction.
-    cwr_due: bool,
-    /// The last echo came at a window of one segment or less (ns-2's ecn_backoff_).
-    echo_at_one: bool,
+    pub(crate) cwr_due: bool,
+    /// ns-2: the last echo came at a window of one segment or less.
+    pub(crate) echo_at_one: bool,
     /// Segments that have left the network during recovery (ns-2's dupwnd).
     pub(crate) inflation: u32,
     pub(crate) duplicate_acks: u32,
@@ -73,22 +73,24 @@ pub struct Sender {
     pub(crate) end: u32,
     /// The SYN has timed out.
     syn_lost: bool,
+    /// The SYN has been given up.
+    has_failed: bool,
     deadline: Time,
     retransmits: u32,
     timeouts: u32,
-    ecn_reductions: u32,
+    pub(crate) ecn_reductions: u32,
 }
 
 impl Sender {
     /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock.
-    pub fn new(variant: Variant, params: &TcpParams, ecn: bool, clock_phase: Span) -> Self {
+    pub fn new(variant: Variant, params: &TcpParams, control: &Control, ecn: bool, clock_phase: Span) -> Self {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
         Self {
-            cc: Congestion::new(cwnd, params.window.0.floor(), params),
+            cc: Congestion::new(cwnd, params.window.0.floor(), control.law()),
             rtt: Rtt::new(params, clock_phase),
             scoreboard: (variant == Variant::Sack).then(Box::default),
             variant,
-            last_cut: LastCut::None,
+            state: RecoveryState::Open,
             first_partial_seen: false,
             ecn,
             cwr_due: false,
@@ -102,6 +104,7 @@ impl Sender {
             recover: 0,
             end: 0,
             syn_lost: false,
+            has_failed: false,
             deadline: Time::NEVER,
             retransmits: 0,
             timeouts: 0,
@@ -112,6 +115,11 @@ impl Sender {
     /// The application has `segments` of data from now on, without limit if `None`; they follow what it had before.
     pub fn open(&mut self, segments: Option<u32>, now: Time, params: &TcpParams, net: &mut impl Network) {
         let first = self.end.max(u32::from(params.syn));
+        if let Some(law) = self.cc.engaged()
+            && first > 1
+        {
+            law.note_app_limited(0); // there was a pause
+        }
         self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
         self.send_allowed(now, params, net, u32::MAX);
     }
@@ -120,7 +128,7 @@ impl Sender {
     /// the retransmission timeout the window is the initial one at most (RFC 5681, section 4.1).
     pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
         if pause > self.rtt.timeout(params) {
-            self.cc.cwnd = self.cc.cwnd.min(self.initial_window(params));
+            self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params));
         }
         self.cc.resume(now);
     }
@@ -139,6 +147,11 @@ impl Sender {
     /// An ACK arrives.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let mut heard = None;
+        if self.cc.engaged().is_some_and(|law| law.hears_acks()) {
+            heard = Some(self.hear(ack, now));
+        }
+        let ack = heard.as_ref().unwrap_or(ack);
         if ack.ece && self.ecn {
             self.on_ecn_echo(ack.next, params);
         }
@@ -154,11 +167,19 @@ impl Sender {
     }
 
     /// The retransmission timer expired: one segment, everything after the hole again (go-back-N), timeout doubled. If
-    /// nothing is outstanding, an echo has closed the window, and it opens to one segment.
+    /// nothing is outstanding, an echo has closed the window, and it opens to one segment. A SYN that has been sent again
+    /// `syn_retries` times is given up. Before that timer is due, a paced segment is.
     pub fn on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if now < self.deadline {
+            return self.send_more(now, params, net); // the pace allows the next segment
+        }
         self.deadline = Time::NEVER;
         if !self.needs_timer() {
             return;
+        }
+        if self.hole == 0 && params.syn && self.timeouts >= params.syn_retries {
+            self.has_failed = true;
+            return self.close();
         }
         self.inflation = 0;
         self.duplicate_acks = 0;
@@ -167,9 +188,9 @@ impl Sender {
         if self.flight() > 0 {
             self.on_timeout(params);
         } else {
-            self.cc.cwnd = 1.0;
+            self.cc.window.cwnd = 1.0;
         }
-        self.last_cut = LastCut::Timeout;
+        self.state = RecoveryState::RtoRecovery;
         self.recover = self.sent;
         self.cwr_due = self.ecn;
         self.rtt.cancel();
@@ -181,12 +202,20 @@ impl Sender {
     /// When `on_timer` is due; [`Time::NEVER`] if the timer is off. It often moves on before it comes.
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.deadline
+        match &self.cc.law {
+            AnyLaw::Reno(_) => self.deadline,
+            AnyLaw::Other(law) => self.deadline.min(law.due),
+        }
+    }
+
+    /// The SYN was sent `syn_retries` times again and not answered: the connection is closed, and nothing more is sent.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Congestion window, segments. Below 1 it is closed until the timer expires ([`EcnResponse`]).
     pub fn cwnd(&self) -> f64 {
-        self.cc.cwnd
+        self.cc.window.cwnd
     }
 
     /// Segments sent again so far.
@@ -211,7 +240,7 @@ impl Sender {
 
     /// Window in segments, with what left the network during recovery, within the receiver's.
     pub(crate) fn window(&self, params: &TcpParams) -> f64 {
-        (self.cc.cwnd + f64::from(self.inflation)).min(params.window.0)
+        (self.cc.window.cwnd + f64::from(self.inflation)).min(params.window.0)
     }
 
     /// Segments sent and not acknowledged.
@@ -225,7 +254,7 @@ impl Sender {
         // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
         let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
         let stop = allowed.min(self.next_seq.saturating_add(burst));
-        while self.next_seq < stop {
+        while self.next_seq < stop && self.may_send(now) {
             if !self.scoreboard.as_ref().is_some_and(|board| board.has(self.next_seq)) {
                 self.transmit(self.next_seq, now, params, net);
             }
@@ -235,7 +264,7 @@ impl Sender {
 
     /// RFC 3042: one new segment for each of the first duplicate ACKs.
     pub(crate) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let limit = f64::from(self.hole) + (self.cc.cwnd + f64::from(self.duplicate_acks));
+        let limit = f64::from(self.hole) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
         let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + params.window.0);
         if params.limited_transmit && within && self.next_seq < self.end {
             self.transmit(self.next_seq, now, params, net);
@@ -252,12 +281,6 @@ impl Sender {
         self.flight() > 0 && (!careful || only_syn_through || beyond_last_cut)
     }
 
-    /// The window of data in which this segment was lost has been answered for its marks: it is sent again, and that is
-    /// all (RFC 3168, section 6.1.2: once per window of data).
-    pub(crate) fn may_retransmit_after_echo(&self) -> bool {
-        self.last_cut == LastCut::Ecn && self.flight() > 0
-    }
-
     /// RFC 5681, section 3.2, steps 2 and 3: reduce the window, resend the hole, count the segments that have left.
     pub(crate) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         self.recover = self.sent;
@@ -270,7 +293,7 @@ impl Sender {
 
     /// Resends the hole and counts the segments that have left.
     pub(crate) fn enter_fast_recovery(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.last_cut = LastCut::FastRetransmit;
+        self.state = RecoveryState::FastRecovery;
         self.deadline = now + self.rtt.timeout(params);
         self.rtt.cancel();
         self.transmit(self.hole, now, params, net);
@@ -279,10 +302,10 @@ impl Sender {
 
     /// New data end fast recovery, if it is on, or are acknowledged outside it.
     pub(crate) fn take_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
-        let in_recovery = self.last_cut == LastCut::FastRetransmit;
+        let in_recovery = self.state == RecoveryState::FastRecovery;
         self.inflation = 0;
         if in_recovery {
-            self.last_cut = LastCut::Recovered;
+            self.state = RecoveryState::Open;
         }
         self.duplicate_acks = 0;
         self.limited_transmits = 0;
@@ -298,20 +321,14 @@ impl Sender {
         }
         self.restart_timer(now, params);
         if handshake_done {
-            self.cc.cwnd = self.initial_window(params);
+            self.cc.window.cwnd = self.initial_window(params);
         } else if in_recovery && !params.open_on_exit {
-            self.cc.cwnd = self.cc.ssthresh;
+            self.cc.leave_recovery();
         } else if !is_echo || self.is_answered(ack.next, params) {
             let (acked, flight, srtt) = (ack.next - hole, self.sent - hole, self.rtt.smoothed());
-            self.cc.on_ack(|| NewAck { acked, flight, delay: ack.delay, srtt, now }, params);
+            let is_app_limited = self.next_seq >= self.end;
+            self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay: ack.delay, srtt, now, ..Facts::default() });
         }
-    }
-
-    /// A timeout has answered the marks of the data before `next`. Segments sent again carry no CWR, so the receiver goes
-    /// on echoing; the window must not wait for that (RFC 3168, section 6.1.2: once per window of data).
-    #[cold] // an echo
-    fn is_answered(&self, next: u32, params: &TcpParams) -> bool {
-        self.last_cut == LastCut::Timeout && next <= self.recover && params.ecn_response == EcnResponse::Rfc3168
     }
 
     /// RFC 5681, section 3.1: after a lost SYN, one segment.
@@ -333,7 +350,7 @@ impl Sender {
 
     /// Data are outstanding, or only the timer can open the window again.
     fn needs_timer(&self) -> bool {
-        self.flight() > 0 || self.cc.cwnd < 1.0 && !self.is_done()
+        self.flight() > 0 || self.cc.window.cwnd < 1.0 && !self.is_done()
     }
 
     /// The outstanding data have timed out: RFC 5681, section 3.1, and RFC 6298, (5.5).
@@ -342,12 +359,11 @@ impl Sender {
         if self.hole == 0 {
             self.syn_lost = true;
         }
-        let is_of_echoed_window = params.ecn_response == EcnResponse::Ns2 || self.hole < self.recover;
-        if self.last_cut == LastCut::Ecn && is_of_echoed_window {
-            self.cc.collapse(); // RFC 3168, section 6.1.2: ssthresh falls once per window of data
+        if self.is_of_echoed_window(params) {
+            self.cc.collapse();
         } else {
             // What recovery has sent beyond the lost window must not raise ssthresh (RFC 5681, eq. (4): no more than).
-            let answered = if self.hole < self.recover { (self.cc.ssthresh / self.cc.kept()) as u32 } else { u32::MAX };
+            let answered = if self.hole < self.recover { self.cc.reduced_from() } else { u32::MAX };
             self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
         }
         self.rtt.back_off(params);
@@ -356,22 +372,36 @@ impl Sender {
         }
     }
 
-    /// RFC 3168, section 6.1.2: the echo of a mark halves the window, once per window of data.
-    fn on_ecn_echo(&mut self, next: u32, params: &TcpParams) {
-        let ns2 = params.ecn_response == EcnResponse::Ns2;
-        let answered = self.recover.max(u32::from(ns2)); // ns-2 begins with segment 0 for `recover`
-        if next <= answered && !(ns2 && self.last_cut == LastCut::Timeout) {
-            return;
+    /// Tells a law that asks for it of an ACK. Returns the ACK as the rest of the sender is to see it: what `ece` means is
+    /// the feedback's.
+    #[inline(never)] // Reno's way stays short
+    fn hear(&mut self, ack: &Ack, now: Time) -> Ack {
+        let (hole, sent, flight) = (self.hole, self.sent, self.flight());
+        let acked = ack.next.saturating_sub(hole);
+        let is_app_limited = self.next_seq >= self.end;
+        let (delay, srtt) = (ack.delay, self.rtt.smoothed());
+        let facts = Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() };
+        let heard = Heard { facts, hole, sent, resent: self.retransmits };
+        Ack { ece: self.cc.hear(ack, heard), ..*ack }
+    }
+
+    /// Whether the pace of the law, if it has one, allows a segment now.
+    #[inline]
+    pub(crate) fn may_send(&mut self, now: Time) -> bool {
+        self.cc.engaged().is_none_or(|law| law.may_send(now))
+    }
+
+    /// The pace allows a segment that the window has allowed before.
+    #[cold]
+    fn send_more(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if let Some(law) = self.cc.engaged() {
+            law.due = Time::NEVER; // until the window allows more than the pace
         }
-        if ns2 && self.echo_at_one && self.cc.cwnd <= 1.0 {
-            self.rtt.back_off(params);
+        if self.variant == Variant::Sack && self.state == RecoveryState::FastRecovery {
+            self.fill_pipe(now, params, net);
+        } else {
+            self.send_allowed(now, params, net, u32::MAX);
         }
-        self.echo_at_one = ns2 && self.cc.cwnd <= 1.0;
-        self.recover = self.sent;
-        self.last_cut = LastCut::Ecn;
-        self.cc.on_ecn_echo(params.ecn_response, params.halve, self.window(params), self.flight());
-        self.cwr_due = true;
-        self.ecn_reductions += 1;
     }
 
     pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
@@ -387,6 +417,9 @@ impl Sender {
         let is_syn = seq == 0 && params.syn;
         let is_ect = self.ecn && !is_syn && (is_new || params.ect_on_retransmit);
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
+        if let Some(law) = self.cc.engaged() {
+            law.on_sent(seq, self.hole, nothing_outstanding, now);
+        }
         net.send(Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
         if self.deadline == Time::NEVER || nothing_outstanding {
             self.deadline = now + self.rtt.timeout(params);

@@ -3,7 +3,6 @@
 ```text
   network   a link and its classes of flows, from a scenario
   op        the operating point, and where the model holds
-  laws      the schemes with a linear model
   loop      plant and controller; stability, margins, step response
   maps      stability over two parameters
   design    gains by published rules
@@ -50,17 +49,16 @@ def analyse(
     model does not hold, the result's `doubts` say why.
     """
     from aqmlab.analysis.design import design as designed
-    from aqmlab.analysis.laws import law
     from aqmlab.analysis.maps import axes, stability_map
     from aqmlab.analysis.network import network
     from aqmlab.analysis.result import Analysis
 
     world = _world(scenario, {"rate": rate, "rtt": rtt, "flows": flows}, packet, target, ecn, set or {})
-    found, rule = network(world), law(world, aqm)
+    found, rule = network(world), world.law(aqm)
     gains = designed(rule, found) if design else None
     if gains is not None:
         aqm = gains.spec
-        rule = law(world, aqm)
+        rule = world.law(aqm)
     chosen = axes(map, world, aqm, found) if map else None
     models = _models(world, aqm)
     return Analysis(
@@ -99,13 +97,12 @@ def _world(
 
 
 def _models(world: Scenario, aqm: str) -> "dict[str, Model]":
-    from aqmlab.analysis.laws import law
     from aqmlab.analysis.loop import close
     from aqmlab.analysis.network import network
     from aqmlab.analysis.op import CLASSIC, REFINED
     from aqmlab.analysis.result import MODELS, Model
 
-    found, rule = network(world), law(world, aqm)
+    found, rule = network(world), world.law(aqm)
     loops = {
         name: close(found, rule, windows=REFINED if name == "refined" else CLASSIC, exact=name != "hollot")
         for name in MODELS

@@ -1,6 +1,5 @@
 """The models beside the packets: operating point, fluid trajectory and simulation of one scenario, in numbers."""
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +107,7 @@ def beside(world: Scenario, aqm: str, loop: Loop, seed: int = 1) -> Beside:
 
 def _fluid(world: Scenario, aqm: str, windows: str) -> Motion:
     found = fluid(world, aqm, series=True, windows=windows)
-    summary, series = json.loads(found.json())["summary"], found.series()
+    summary, series = found.document()["summary"], found.series()
     moves = not summary["oscillation"]["settles"]
     return Motion(
         series["time"],

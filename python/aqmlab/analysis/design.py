@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import exp, hypot, pi, sqrt
 
-from aqmlab._core import InputError
-from aqmlab.analysis.laws import RED_SPACING, Law
+from aqmlab._core import InputError, Law
 from aqmlab.analysis.network import Network
 
 GAIN_MARGIN = 3.0
@@ -106,10 +105,9 @@ def _rq_aqm(law: Law, network: Network, plant: _Plant) -> Design:
 
 def _red(law: Law, network: Network, plant: _Plant) -> Design:
     """L P(0) = |1 + j w/K| at w = min(2N/(R^2 C), 1/R)/10: the average's pole K brings the crossover there."""
-    k = law.params
-    low = max(network.target / 20, 5) if k["min_th"] == "auto" else k["min_th"]
-    high = max(2 * network.target - low, 3 * low) if k["max_th"] == "auto" else k["max_th"]
-    slope = k["max_p"] / (high - low) / (RED_SPACING if k["wait"] == "true" else 0.5)
+    k = law.params | law.auto(network)
+    low, high = k["min_th"], k["max_th"]
+    slope = k["max_p"] / (high - low) / law.spacing
     excess = slope * plant.gain
     crossover = min(plant.pole, 1 / plant.rtt) / 10
     if excess <= 1:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab.analysis.laws import Law, Linear
+from aqmlab._core import Law, Linear, Windows
 from aqmlab.analysis.network import Network
-from aqmlab.analysis.op import CLASSIC, Point, Windows, solve
+from aqmlab.analysis.op import CLASSIC, Point, solve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

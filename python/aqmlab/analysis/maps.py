@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aqmlab._core import InputError, Scenario
-from aqmlab.analysis.laws import Law, law, made
+from aqmlab._core import InputError, Law, Scenario
 from aqmlab.analysis.loop import close
-from aqmlab.analysis.network import Network, number
+from aqmlab.analysis.network import Network
 from aqmlab.names import unknown
+from aqmlab.quantities import number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def axis(text: str, network: Network, rule: Law, points: int = POINTS) -> Axis:
 
 def _present(name: str, network: Network, rule: Law) -> float:
     known = {"rate": network.rate, "rtt": network.longest, "flows": network.flows, "gain": 1.0}
-    known |= {key: value for key, value in rule.params.items() if isinstance(value, float) and value > 0}
+    known |= {key: value for key, value in rule.params.items() if not isinstance(value, str | bool) and value > 0}
     if name not in known:
         raise unknown("map", "nothing that varies", name, known)
     return known[name]
@@ -103,8 +103,8 @@ def _margin(network: Network, rule: Law, values: dict[str, float]) -> tuple[floa
         flows=values.get("flows", network.flows) / network.flows,
     )
     changed = {key: value for key, value in values.items() if key in rule.params}
-    varied = made(rule.name, {**rule.params, **changed}) if changed else rule
     try:
+        varied = rule.vary(changed) if changed else rule
         loop = close(scaled, varied, gain=values.get("gain", 1.0))
     except InputError:
         return np.nan, False
@@ -118,20 +118,12 @@ def axes(text: Sequence[str], scenario: Scenario, aqm: str, network: Network) ->
     """Return both axes of `--map X,Y`; the ends of a parameter's axis are put to the scheme's own limits."""
     if len(text) != 2:
         raise InputError(f"map: {','.join(text)}: expected two names, such as rtt,flows")
-    rule = law(scenario, aqm)
+    rule = scenario.law(aqm)
     both = [axis(one, network, rule) for one in text]
     if both[0].name == both[1].name:
         raise InputError(f"map: {both[0].name}: named twice; expected two different names")
     for one in both:
         if one.name in rule.params:
-            _check_limits(scenario, rule.name, one)
+            for end in (one.values[0], one.values[-1]):
+                rule.vary({one.name: float(end)})
     return both[0], both[1]
-
-
-def _check_limits(scenario: Scenario, scheme: str, one: Axis) -> None:
-    from aqmlab.catalogue import find
-
-    unit = next(each.unit for each in find(scheme).parameters if each.name == one.name)
-    base = {"time": "s", "frequency": "Hz", "size": "B", "packets": "packets"}.get(unit, "")
-    for end in (one.values[0], one.values[-1]):
-        scenario.scheme(f"{scheme}:{one.name}={end:.9g} {base}".rstrip())

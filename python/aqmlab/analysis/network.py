@@ -5,15 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab._core import InputError, Scenario
+from aqmlab.quantities import number, quantity
 from aqmlab.scenario import load
-
-UNITS = (
-    {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0}
-    | {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
-    | {"B": 1.0, "kB": 1e3, "MB": 1e6, "KiB": 1024.0, "MiB": 1048576.0}
-    | {"packets": 1.0, "packet": 1.0, "Hz": 1.0, "kHz": 1e3, "": 1.0}
-)
-"""Base units are s, bit/s, B, packets and Hz."""
 
 QUANTILES = 16
 """Classes that a uniform distribution of round-trip times is divided into."""
@@ -29,7 +22,11 @@ class FlowClass:
 
 @dataclass(frozen=True)
 class Network:
-    """A link and its flows; `packet` is the size on the wire (B), `window` the receivers' (packets)."""
+    """A link and its flows; `packet` is the size on the wire (B), `window` the receivers' (packets).
+
+    `target` and `buffer` are in packets. A buffer that the scenario has in bytes is that many packets of this size;
+    `buffer_bytes` tells its bytes.
+    """
 
     rate: float
     packet: float
@@ -38,6 +35,7 @@ class Network:
     ecn: bool
     window: float
     classes: tuple[FlowClass, ...]
+    buffer_bytes: int | None = None
 
     @property
     def capacity(self) -> float:
@@ -58,22 +56,6 @@ class Network:
         """Return the network with rate, round-trip times and flows multiplied; target and buffer stay, in packets."""
         classes = tuple(FlowClass(flows * each.flows, rtt * each.rtt) for each in self.classes)
         return replace(self, rate=rate * self.rate, classes=classes)
-
-
-def number(text: str) -> float | str:
-    """Return a resolved quantity in its base unit; a text that is none (a choice, "auto") as it is."""
-    head, _, unit = text.partition(" ")
-    try:
-        return float(head) * UNITS[unit]
-    except (ValueError, KeyError):
-        return text
-
-
-def quantity(text: str) -> float:
-    """Return a resolved quantity in its base unit."""
-    value = number(text)
-    assert isinstance(value, float), text
-    return value
 
 
 def scenario(rate: str, rtt: str, flows: int, packet: str, target: str | None, *, ecn: bool) -> str:
@@ -107,26 +89,28 @@ def network(source: str | Scenario) -> Network:
     InputError where the model has no place for something: several queues in a path, traffic other than long-lived TCP,
     flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
     """
-    world = json.loads(load(source).resolved_json())
-    link, groups = world["links"][0], world["flows"]
-    if len(world["links"]) > 1:
-        raise InputError(f"links: {len(world['links'])} links; the model has one queue")
-    if not isinstance(link["rate"], str):
-        raise InputError(f"links.{link['name']}.rate: changes; the model is linearised at one rate")
+    world = load(source)
+    groups = json.loads(world.resolved_json())["flows"]
+    link = world.link(world.links[0])
+    if len(world.links) > 1:
+        raise InputError(f"links: {len(world.links)} links; the model has one queue")
+    if link.rate_changes:
+        raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
     for group in groups:
         _check(group)
     sizes = {quantity(group["packet"]) + quantity(group["header"]) for group in groups}
-    ecn = {bool(group["ecn"] and link["ecn"]) for group in groups}
+    ecn = {bool(group["ecn"] and link.ecn) for group in groups}
     if len(sizes) > 1 or len(ecn) > 1:
         raise InputError("flows: packet sizes or ECN differ between groups; the model has one of each")
     made = Network(
-        rate=quantity(link["rate"]),
+        rate=link.rate,
         packet=sizes.pop(),
-        target=quantity(link["target"]),
-        buffer=quantity(link["buffer"]),
+        target=link.target,
+        buffer=link.buffer,
+        buffer_bytes=link.buffer_bytes,
         ecn=ecn.pop(),
         window=min(quantity(group["tcp"]["window"]) for group in groups),
-        classes=tuple(each for group in groups for each in _classes(group, quantity(link["rate"]))),
+        classes=tuple(each for group in groups for each in _classes(group, link.rate)),
     )
     _check_access(made, groups)
     return made

@@ -10,21 +10,16 @@ d is 1 where signals are drops, whose packets do not join the queue, and 0 where
 
 Windows of different flows differ, though, and a large one meets more signals than a small one; none grows in the round
 trip of its recovery; and a sender sends whole segments. "refined" windows grow by W/(W + 1/2) a round trip and lose
-SPREAD/2 (W + 1/2) + 1 at a signal, as those of the fluid model do.
+SPREAD/2 (W + 1/2) + 1 at a signal, as those of the fluid model do; the equations are the model's own.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import isinf, sqrt
-from typing import Protocol
+from math import isinf
 
-from aqmlab._core import InputError
+from aqmlab._core import InputError, Law, Windows
 from aqmlab.analysis.network import Network
 
 LEAST_P = 1e-9
-
-SPREAD = 1.165728
-"""Mean of W^2 over the square of mean W, for independent signals: mean W = 1.3098/sqrt(p) (Ott et al. 1996)."""
 
 LEAST_AFTER_HALVING = {False: 4.0, True: 2.0}
 """Packets that a halved window must have, by ECN.
@@ -38,30 +33,8 @@ MOST_P = {ecn: 2 / (2 * least) ** 2 for ecn, least in LEAST_AFTER_HALVING.items(
 """The same as a share of signalled packets: 3.1 % of drops, 12.5 % of marks."""
 
 
-@dataclass(frozen=True)
-class Windows:
-    """How a mean window moves."""
-
-    refined: bool
-
-    def growth(self, w: float) -> float:
-        """Packets by which it grows in a round trip."""
-        return w / (w + 0.5) if self.refined else 1.0
-
-    def cut(self, w: float) -> float:
-        """Packets that a signal takes."""
-        return SPREAD / 2 * (w + 0.5) + 1 if self.refined else w / 2
-
-    def slopes(self, w: float) -> tuple[float, float]:
-        """Return the derivatives of growth and cut."""
-        return (0.5 / (w + 0.5) ** 2, SPREAD / 2) if self.refined else (0.0, 0.5)
-
-    def at(self, p: float) -> float:
-        """Return the window at which growth and signals balance: cut(W) p W = growth(W), packets."""
-        return sqrt(1 / SPREAD**2 + 2 / (SPREAD * p)) - 1 / SPREAD - 0.5 if self.refined else sqrt(2 / p)
-
-
-CLASSIC, REFINED = Windows(refined=False), Windows(refined=True)
+CLASSIC, REFINED = Windows("classic"), Windows("refined")
+"""How windows move."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +79,7 @@ class Point:
         ]
 
 
-class Rest(Protocol):
-    """What must be known of a scheme's law to find where it rests, see `laws.Law`."""
-
-    @property
-    def name(self) -> str:
-        """The scheme's name."""
-
-    @property
-    def queue(self) -> Callable[[float, Network], float]:
-        """The queue at which the scheme signals the share p of the packets, in packets."""
-
-
-def solve(network: Network, law: Rest, windows: Windows = CLASSIC) -> Point:
+def solve(network: Network, law: Law, windows: Windows = CLASSIC) -> Point:
     """Return the operating point of a scheme in a network, by Brent's method over p.
 
     InputError where there is none: the flows cannot fill the link, no p is enough, or the queue does not fit.
@@ -148,7 +109,7 @@ def solve(network: Network, law: Rest, windows: Windows = CLASSIC) -> Point:
     return _point(network, law, p, windows)
 
 
-def _point(network: Network, law: Rest, p: float, windows: Windows) -> Point:
+def _point(network: Network, law: Law, p: float, windows: Windows) -> Point:
     queue, window = law.queue(p, network), windows.at(p)
     if not 0 < queue <= network.buffer:
         raise InputError(

@@ -16,15 +16,16 @@ class Kind(str, Enum):
     """What `list` lists."""
 
     aqms = "aqms"
+    tcps = "tcps"
     scenarios = "scenarios"
     studies = "studies"
 
 
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="aqms, scenarios or studies.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios or studies.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List schemes, scenarios and studies."""
+    """List schemes, congestion-control laws, scenarios and studies."""
     kinds = [kind] if kind else list(Kind)
     if as_json:
         found = {each.value: _entries(each) for each in kinds}
@@ -36,6 +37,8 @@ def list_(
     for each in kinds:
         if each is Kind.aqms:
             shown = pages.schemes(catalogue.schemes())
+        elif each is Kind.tcps:
+            shown = pages.names("Tcps", [(law.name, f"{law.summary} ({law.source})") for law in catalogue.laws()])
         else:
             rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
             shown = pages.names(each.value.capitalize(), rows)
@@ -45,6 +48,8 @@ def list_(
 def _entries(kind: Kind) -> list[dict[str, Any]]:
     if kind is Kind.aqms:
         return [asdict(scheme) for scheme in catalogue.schemes()]
+    if kind is Kind.tcps:
+        return [asdict(law) for law in catalogue.laws()]
     if kind is Kind.scenarios:
         return [{"name": name, "title": scenarios.load(name).title} for name in scenarios.scenarios()]
     known = [paper.load_study(name) for name in paper.studies()] + [suite.load_suite(name) for name in paper.suites()]

@@ -14,19 +14,20 @@ from aqmlab.study import paper, suite
 def show(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="A scheme (name or Python file), a scenario (name or file), a study, or tcp."
-        ),
+        typer.Argument(metavar="NAME", help="A scheme or a scenario (name or file), a law, a study, or tcp."),
     ],
 ) -> None:
-    """Show a scheme, a scenario, a study, or the constants of TCP."""
+    """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
     from aqmlab.present.terminal import catalogue as pages
 
     known = [scheme.name for scheme in catalogue.schemes()]
+    laws = {law.name: law for law in catalogue.laws()}
     if name.partition(":")[0].endswith(".py"):
         pages.scheme_page(catalogue.find(own.spec(name).partition(":")[0]))
     elif name in known:
         pages.scheme_page(catalogue.find(name))
+    elif name in laws:
+        pages.law_page(laws[name])
     elif name == "tcp":
         pages.tcp_page()
     elif name in paper.studies():
@@ -36,5 +37,5 @@ def show(
     elif name in scenarios.scenarios() or name.endswith(".toml") or Path(name).exists():
         pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
     else:
-        choices = [*known, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
-        raise unknown("name", "no scheme, scenario or study", name, choices)
+        choices = [*known, *laws, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
+        raise unknown("name", "no scheme, law, scenario or study", name, choices)

@@ -127,7 +127,7 @@ def check_schemes(world: Scenario, specs: Sequence[str]) -> None:
 
 def _problem(world: Scenario, spec: str) -> str | None:
     try:
-        world.scheme(spec)
+        world.parameters(spec)
     except InputError as error:
         return str(error)
     return None

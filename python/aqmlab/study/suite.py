@@ -13,10 +13,10 @@ from importlib.resources import files
 from math import ceil
 from typing import Any
 
-from aqmlab import _core
 from aqmlab import scenario as worlds
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
+from aqmlab.quantities import quantity
 from aqmlab.study.paper import studies, suites
 
 if sys.version_info >= (3, 11):
@@ -211,16 +211,8 @@ def _experiment(entry: Mapping[str, Any]) -> Experiment:
         goodput=entry.get("goodput", ""),
         classes=entry.get("classes", ()),
         measures=entry.get("measures", {}),
-        phases=Phases(entry["phases"]["names"], _seconds(entry["phases"]["each"])) if "phases" in entry else None,
+        phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
     )
-
-
-def _seconds(text: str) -> float:
-    """Return a time of a suite's file, which is one."""
-    read = _core.quantity(text)
-    assert read is not None
-    assert read[1] == "s"
-    return read[0]
 
 
 BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}

@@ -1,5 +1,5 @@
-use super::neuron::{Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use super::neuron::{Gains, Neuron, Normalise, PidInputs};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -64,10 +64,9 @@ params! {
 }
 
 /// See [`AnAqmParams`].
+#[derive(Clone)]
 pub struct AnAqm {
-    interval: Span,
-    /// Packets that the link sends in an interval.
-    capacity: f64,
+    params: AnAqmParams,
     arrived_before: u64,
     error: PidInputs,
     mismatch: PidInputs,
@@ -94,31 +93,39 @@ impl Scheme for AnAqm {
         Observable { name: "w6", unit: "1", doc: "weight of the rate mismatch's second difference" },
     ];
     type Params = AnAqmParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("w0", "the weights have learnt since")];
 
     fn new(params: AnAqmParams, queue: &QueueView) -> Result<Self, String> {
-        let AnAqmParams { gain, d1, d2, d3, d4, d5, d6, w0, normalise, interval, mean_packet } = params;
         Ok(Self {
-            interval,
-            capacity: interval.seconds() * queue.rate.0 / (8.0 * mean_packet.0),
+            params,
             arrived_before: queue.arrived_packets,
             error: PidInputs::default(),
             mismatch: PidInputs::default(),
-            neuron: Neuron { weights: [w0; 6], rates: [d1, d2, d3, d4, d5, d6], gain, normalise, p: 0.0 },
+            neuron: Neuron { weights: [params.w0; 6], p: 0.0 },
         })
     }
+
+    fn params(&mut self) -> &mut AnAqmParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for AnAqm {
     fn tick_every(&self) -> Option<Span> {
-        Some(self.interval)
+        Some(self.params.interval)
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
+        let AnAqmParams { gain, d1, d2, d3, d4, d5, d6, normalise, interval, mean_packet, .. } = self.params;
         let e = f64::from(queue.packets) - queue.target;
-        let g = (queue.arrived_packets - self.arrived_before) as f64 / self.capacity - 1.0;
+        let capacity = interval.seconds() * queue.rate.0 / (8.0 * mean_packet.0);
+        let g = (queue.arrived_packets - self.arrived_before) as f64 / capacity - 1.0;
         self.arrived_before = queue.arrived_packets;
         let ([x1, x2, x3], [x4, x5, x6]) = (self.error.next(e), self.mismatch.next(g));
-        self.neuron.step(e, [x1, x2, x3, x4, x5, x6]);
+        let gains = Gains { gain, rates: [d1, d2, d3, d4, d5, d6], normalise };
+        self.neuron.step(e, [x1, x2, x3, x4, x5, x6], &gains);
     }
 
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {

@@ -1,5 +1,5 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, Time, params};
 
 params! {
@@ -43,23 +43,25 @@ params! {
 }
 
 /// See [`AredParams`].
+#[derive(Clone)]
 pub struct Ared {
     params: AredParams,
     red: Red,
-    bottom: f64,
     last_change: Time,
 }
 
 impl Ared {
-    fn adapt_max_p(&mut self, now: Time) {
+    fn adapt_max_p(&mut self, queue: &QueueView, now: Time) {
         if now.since(self.last_change) <= self.params.interval {
             return;
         }
         let red = &mut self.red;
-        let part = 0.4 * (red.max_th - red.min_th);
-        if red.avg < red.min_th + part && red.max_p > self.bottom {
+        let (min_th, max_th) = self.params.red.thresholds(queue.target);
+        let part = 0.4 * (max_th - min_th);
+        let bottom = self.params.bottom.unwrap_or_else(|| Ratio((80_000.0 / queue.rate.0).min(0.01))).0;
+        if red.avg < min_th + part && red.max_p > bottom {
             red.max_p *= self.params.beta;
-        } else if red.avg > red.max_th - part && red.max_p < self.params.top.0 {
+        } else if red.avg > max_th - part && red.max_p < self.params.top.0 {
             red.max_p += self.params.alpha.min(red.max_p / 4.0);
         } else {
             return; // ns-2 notes the time of changes only, so the test repeats at each arrival
@@ -84,32 +86,47 @@ impl Scheme for Ared {
         Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as adapted" },
     ];
     type Params = AredParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("max_p", "it has been adapted since")];
 
     fn new(params: AredParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
-        let bottom = params.bottom.unwrap_or_else(|| Ratio((80_000.0 / queue.rate.0).min(0.01))).0;
-        Ok(Self { params, red, bottom, last_change: Time::ZERO })
+        Ok(Self { params, red, last_change: Time::ZERO })
     }
+
+    fn params(&mut self) -> &mut AredParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.red.params = self.params.red;
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+    const TC: Option<Tc> = Some(Tc { kind: "red", note: "with `adaptive`; thresholds in bytes, no gentle line" });
 }
 
 impl Aqm for Ared {
     fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.red.update_average(queue, cx);
-        self.adapt_max_p(cx.now);
+        self.adapt_max_p(queue, cx.now);
         self.red.decide(queue, cx)
     }
 
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
         self.red.on_overflow(queue, cx);
-        self.adapt_max_p(cx.now);
+        self.adapt_max_p(queue, cx.now);
     }
 
     fn on_empty(&mut self, cx: &mut Ctx) {
         self.red.on_empty(cx);
     }
 
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        self.red.share(p, queue)
+    }
+
     fn observe(&self, i: usize) -> f64 {
-        if i < 2 { self.red.observe(i) } else { self.red.max_p }
+        [self.red.p, self.red.avg, self.red.max_p][i]
     }
 }
 
@@ -129,7 +146,7 @@ mod tests {
     }
 
     fn max_p_after(mut ared: Ared, seconds: f64) -> f64 {
-        ared.adapt_max_p(Time::ZERO + Span::from_seconds(seconds));
+        ared.adapt_max_p(&bench::queue(0), Time::ZERO + Span::from_seconds(seconds));
         ared.red.max_p
     }
 
@@ -152,9 +169,9 @@ mod tests {
     #[test]
     fn only_a_change_restarts_the_interval() {
         let mut ared = ared(60.0, 0.1);
-        ared.adapt_max_p(Time::ZERO + Span::from_seconds(0.6));
+        ared.adapt_max_p(&bench::queue(0), Time::ZERO + Span::from_seconds(0.6));
         ared.red.avg = 49.0;
-        ared.adapt_max_p(Time::ZERO + Span::from_seconds(0.7));
+        ared.adapt_max_p(&bench::queue(0), Time::ZERO + Span::from_seconds(0.7));
         assert!((ared.red.max_p - 0.09).abs() < 1e-15);
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Packets, Ratio, Time, choice, params};
 
 choice! {
@@ -66,14 +66,20 @@ impl AvqParams {
             CountIn::Packets => 1.0,
         }
     }
+
+    /// Of the link.
+    fn capacity(&self, queue: &QueueView) -> f64 {
+        queue.rate.0 / (8.0 * self.mean_packet.0) * self.packet()
+    }
 }
 
 /// See [`AvqParams`]. Sizes are in what `count_in` says.
+#[derive(Clone)]
 pub struct Avq {
     params: AvqParams,
+    /// The link's, when the last packet came.
     capacity: f64,
     virtual_capacity: f64,
-    virtual_buffer: f64,
     virtual_queue: f64,
     arrived_before: u64,
     drained_at: Option<Time>,
@@ -96,9 +102,12 @@ impl Avq {
         let arrived = self.arrived(queue);
         let size = (arrived - self.arrived_before) as f64;
         self.arrived_before = arrived;
+        self.follow_rate(queue);
         let served = self.virtual_capacity * since(self.drained_at.replace(now), now);
         self.virtual_queue = (self.virtual_queue - served).max(0.0);
-        let fits = self.virtual_queue + size <= self.virtual_buffer;
+        let virtual_buffer =
+            self.params.virtual_buffer.unwrap_or_else(|| Packets(queue.limit)).0 * self.params.packet();
+        let fits = self.virtual_queue + size <= virtual_buffer;
         if fits {
             self.virtual_queue += size;
         }
@@ -106,6 +115,15 @@ impl Avq {
             self.adapt(size, now);
         }
         fits
+    }
+
+    /// On a link of another rate the virtual capacity keeps its share of the link's.
+    fn follow_rate(&mut self, queue: &QueueView) {
+        let capacity = self.params.capacity(queue);
+        if capacity != self.capacity {
+            self.virtual_capacity *= capacity / self.capacity;
+            self.capacity = capacity;
+        }
     }
 
     fn adapt(&mut self, size: f64, now: Time) {
@@ -135,15 +153,15 @@ impl Scheme for Avq {
         Observable { name: "virtual_queue", unit: "packets", doc: "virtual queue, in packets of the mean size" },
     ];
     type Params = AvqParams;
+    const AT_START: &'static [(&'static str, &'static str)] =
+        &[("initial_ratio", "the virtual capacity has adapted since"), ("count_in", "the virtual queue is kept in it")];
 
     fn new(params: AvqParams, queue: &QueueView) -> Result<Self, String> {
-        let packet = params.packet();
-        let capacity = queue.rate.0 / (8.0 * params.mean_packet.0) * packet;
+        let capacity = params.capacity(queue);
         let mut avq = Self {
             params,
             capacity,
             virtual_capacity: params.initial_ratio.0 * capacity,
-            virtual_buffer: params.virtual_buffer.unwrap_or_else(|| Packets(queue.limit)).0 * packet,
             virtual_queue: 0.0,
             arrived_before: 0,
             drained_at: None,
@@ -153,6 +171,13 @@ impl Scheme for Avq {
         avq.arrived_before = avq.arrived(queue);
         Ok(avq)
     }
+
+    fn params(&mut self) -> &mut AvqParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("shows no probability: it signals what its virtual queue has no room for");
 }
 
 impl Aqm for Avq {

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, Span, Time, params};
 
 params! {
@@ -40,6 +40,7 @@ params! {
 }
 
 /// See [`BlueParams`].
+#[derive(Clone)]
 pub struct Blue {
     params: BlueParams,
     p: f64,
@@ -72,6 +73,12 @@ impl Scheme for Blue {
     fn new(params: BlueParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, last_update: Time::ZERO, idle: true })
     }
+
+    fn params(&mut self) -> &mut BlueParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Blue {

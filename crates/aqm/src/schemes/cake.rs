@@ -1,6 +1,7 @@
 use super::cobalt::{Cobalt, CobaltParams};
-use crate::fair::{FairParams, Isolation};
-use crate::{Info, Observable, QueueView, Scheme};
+use crate::disciplines::{FairParams, Isolation, TinPolicy};
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Info, Observable, QueueView, Scheme, Signal, Tc};
 use aqmlab_core::{Auto, Bytes, ParamSet, Rate, Span, choice, params};
 
 choice! {
@@ -57,7 +58,7 @@ params! {
     }
 }
 
-/// The scheme of [`Tins`](crate::tins::Tins); see [`CakeParams`].
+/// The policy of [`Tins`](crate::disciplines::Tins); see [`CakeParams`].
 #[derive(Clone, Copy)]
 pub struct Cake {
     params: CakeParams,
@@ -67,16 +68,27 @@ pub struct Cake {
 const FRAME: f64 = 1514.0;
 
 impl Cake {
-    /// Rate of the shaper, if it has one.
-    pub fn shaper(&self) -> Option<Rate> {
+    /// COBALT's parameters in a tin of this rate.
+    fn cobalt(&self, rate: Rate) -> CobaltParams {
+        let rtt = self.params.rtt.seconds();
+        let target = (rtt / 20.0).max(1.5 * 8.0 * FRAME / rate.0);
+        let interval = (rtt + target - rtt / 20.0).max(2.0 * target);
+        let span = Span::from_seconds;
+        CobaltParams { target: span(target), interval: span(interval), ..CobaltParams::defaults() }
+    }
+}
+
+impl TinPolicy for Cake {
+    type Aqm = Cobalt;
+
+    fn shaper(&self) -> Option<Rate> {
         match self.params.bandwidth {
             Auto::Given(rate) => Some(rate),
             Auto::Auto => None,
         }
     }
 
-    /// Rates of the tins on a link of this rate; later ones are served first while they keep to theirs.
-    pub fn tin_rates(&self, link: Rate) -> Vec<Rate> {
+    fn tin_rates(&self, link: Rate) -> Vec<Rate> {
         let all = self.shaper().unwrap_or(link).0;
         match self.params.diffserv {
             Diffserv::Besteffort => vec![Rate(all)],
@@ -84,8 +96,7 @@ impl Cake {
         }
     }
 
-    /// Which tin takes packets of a class.
-    pub fn tin_of(&self, class: u8) -> usize {
+    fn tin_of(&self, class: u8) -> usize {
         match (self.params.diffserv, class) {
             (Diffserv::Besteffort, _) | (_, 0) => 0,
             (_, 1) => 1,
@@ -94,21 +105,18 @@ impl Cake {
         }
     }
 
-    /// Flow queueing of a tin.
-    pub fn fair(&self, rate: Rate) -> FairParams {
+    fn fair(&self, rate: Rate) -> FairParams {
         let CakeParams { isolation, flows, .. } = self.params;
         let quantum = Bytes((rate.0 / 8.0 / 4096.0).clamp(300.0, FRAME));
         FairParams { flows, quantum, drop_batch: 1, ways: 8, isolation }
     }
 
-    /// The scheme of a tin's queues.
-    pub fn cobalt(&self, rate: Rate) -> Box<dyn Fn(&QueueView) -> Cobalt + Send> {
-        let rtt = self.params.rtt.seconds();
-        let target = (rtt / 20.0).max(1.5 * 8.0 * FRAME / rate.0);
-        let interval = (rtt + target - rtt / 20.0).max(2.0 * target);
-        let span = Span::from_seconds;
-        let params = CobaltParams { target: span(target), interval: span(interval), ..CobaltParams::defaults() };
-        Box::new(move |queue| Cobalt::new(params, queue).expect("COBALT's parameters do not contradict each other"))
+    fn scheme(&self, rate: Rate, queue: &QueueView) -> Cobalt {
+        Cobalt::new(self.cobalt(rate), queue).expect("COBALT's parameters do not contradict each other")
+    }
+
+    fn retune(&self, rate: Rate, scheme: &mut Cobalt) {
+        *scheme.params() = self.cobalt(rate);
     }
 }
 
@@ -124,10 +132,19 @@ impl Scheme for Cake {
     };
     const OBSERVABLES: &'static [Observable] = super::fq::OBSERVABLES;
     type Params = CakeParams;
+    const AT_START: &'static [(&'static str, &'static str)] =
+        &[("diffserv", "the tins are laid out by it"), ("flows", "flows have been hashed into that many queues")];
 
     fn new(params: CakeParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params })
     }
+
+    fn params(&mut self) -> &mut CakeParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const TC: Option<Tc> = Some(Tc { kind: "cake", note: "" });
 }
 
 #[cfg(test)]
@@ -155,8 +172,8 @@ mod tests {
         let cake = cake(&[]);
         assert_eq!([1e6, 20e6, 1e9].map(|rate| cake.fair(Rate(rate)).quantum.0.floor()), [300.0, 610.0, 1514.0]);
         let told = |rate| {
-            let cobalt = cake.cobalt(Rate(rate))(&bench::queue(0));
-            [cobalt.params.target, cobalt.params.interval].map(|span| (span.seconds() * 1e6).round())
+            let cobalt = cake.cobalt(Rate(rate));
+            [cobalt.target, cobalt.interval].map(|span| (span.seconds() * 1e6).round())
         };
         assert_eq!((told(1e6), told(1e9)), ([18_168.0, 113_168.0], [5_000.0, 100_000.0]));
     }

@@ -1,5 +1,6 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -41,9 +42,18 @@ params! {
     }
 }
 
+impl ChokeParams {
+    /// Those of its RED.
+    fn red(&self) -> RedParams {
+        let ChokeParams { min_th, max_th, q_weight, max_p, .. } = *self;
+        RedParams { min_th, max_th, q_weight, max_p, gentle: false, wait: false, ..RedParams::defaults() }
+    }
+}
+
 /// See [`ChokeParams`].
+#[derive(Clone)]
 pub struct Choke {
-    regions: u32,
+    params: ChokeParams,
     red: Red,
 }
 
@@ -61,10 +71,20 @@ impl Scheme for Choke {
     type Params = ChokeParams;
 
     fn new(params: ChokeParams, queue: &QueueView) -> Result<Self, String> {
-        let ChokeParams { min_th, max_th, q_weight, max_p, regions } = params;
-        let red = RedParams { min_th, max_th, q_weight, max_p, gentle: false, wait: false, ..RedParams::defaults() };
-        Ok(Self { regions, red: Red::new(red, queue)? })
+        Ok(Self { params, red: Red::new(params.red(), queue)? })
     }
+
+    fn params(&mut self) -> &mut ChokeParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.red.params = self.params.red();
+        self.red.retuned();
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
+    const TC: Option<Tc> = Some(Tc { kind: "choke", note: "one draw for each packet" });
 }
 
 impl Aqm for Choke {
@@ -74,11 +94,13 @@ impl Aqm for Choke {
 
     fn draws(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
         self.red.update_average(queue, cx);
-        let along = (self.red.avg - self.red.min_th) / (self.red.max_th - self.red.min_th);
+        let (min_th, max_th) = self.red.params.thresholds(queue.target);
+        let along = (self.red.avg - min_th) / (max_th - min_th);
         if along <= 0.0 {
             return 0;
         }
-        let region = (along * f64::from(self.regions)).ceil().min(f64::from(self.regions));
+        let regions = f64::from(self.params.regions);
+        let region = (along * regions).ceil().min(regions);
         2 * region as u32 - 1
     }
 

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal};
 use aqmlab_core::{Auto, Packets, Ratio, Span, params};
 
 params! {
@@ -44,10 +45,16 @@ params! {
     }
 }
 
+impl ChokerParams {
+    fn target(&self, queue: &QueueView) -> f64 {
+        self.target.unwrap_or_else(|| Packets(queue.target)).0
+    }
+}
+
 /// See [`ChokerParams`].
+#[derive(Clone)]
 pub struct Choker {
     params: ChokerParams,
-    target: f64,
     avg: f64,
     factor: f64,
 }
@@ -74,10 +81,15 @@ impl Scheme for Choker {
     ];
     type Params = ChokerParams;
 
-    fn new(params: ChokerParams, queue: &QueueView) -> Result<Self, String> {
-        let target = params.target.unwrap_or_else(|| Packets(queue.target)).0;
-        Ok(Self { params, target, avg: 0.0, factor: FIRST })
+    fn new(params: ChokerParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, avg: 0.0, factor: FIRST })
     }
+
+    fn params(&mut self) -> &mut ChokerParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
 }
 
 impl Aqm for Choker {
@@ -85,13 +97,14 @@ impl Aqm for Choker {
         Some(self.params.interval)
     }
 
-    fn on_tick(&mut self, _: &QueueView, _: &mut Ctx) {
+    fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let ChokerParams { band, step, .. } = self.params;
-        let half = band.0 * self.target;
-        let above = self.avg - self.target - half;
+        let target = self.params.target(queue);
+        let half = band.0 * target;
+        let above = self.avg - target - half;
         if above > 0.0 {
             self.factor += step.0 * self.factor * (1.0 + (above / half).floor());
-        } else if self.avg < self.target - half {
+        } else if self.avg < target - half {
             self.factor -= step.0 * self.factor;
         }
         self.factor = self.factor.clamp(LEAST, MOST);
@@ -103,7 +116,7 @@ impl Aqm for Choker {
 
     fn draws(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
         self.avg += self.params.q_weight * (f64::from(queue.packets) - self.avg);
-        let draws = self.factor * (self.avg / self.target - 0.5).clamp(0.0, 2.0);
+        let draws = self.factor * (self.avg / self.params.target(queue) - 0.5).clamp(0.0, 2.0);
         draws as u32 + u32::from(draws > 0.0 && cx.chance(draws.fract()))
     }
 

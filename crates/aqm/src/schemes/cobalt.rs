@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_SOJOURN;
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Ratio, Span, Time, params};
 
 params! {
@@ -59,6 +60,7 @@ params! {
 }
 
 /// See [`CobaltParams`].
+#[derive(Clone)]
 pub struct Cobalt {
     pub(super) params: CobaltParams,
     count: u32,
@@ -138,6 +140,12 @@ impl Scheme for Cobalt {
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, count: 0, drop_next: Time::ZERO, dropping: false, p: 0.0, p_changed: Time::ZERO })
     }
+
+    fn params(&mut self) -> &mut CobaltParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);
 }
 
 impl Aqm for Cobalt {

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_SOJOURN;
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Span, Time, params};
 
 params! {
@@ -43,6 +44,7 @@ params! {
 }
 
 /// See [`CodelParams`].
+#[derive(Clone)]
 pub struct Codel {
     params: CodelParams,
     sojourn: Span,
@@ -126,6 +128,14 @@ impl Scheme for Codel {
             law_due: false,
         })
     }
+
+    fn params(&mut self) -> &mut CodelParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_SOJOURN);
+    const TC: Option<Tc> = Some(Tc { kind: "codel", note: "" });
+    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_codel", note: "" });
 }
 
 impl Aqm for Codel {

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_THRESHOLD;
+use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, choice, params};
 
 choice! {
@@ -41,9 +42,9 @@ params! {
 }
 
 /// See [`DctcpStepParams`].
+#[derive(Clone)]
 pub struct DctcpStep {
-    k: f64,
-    signal: Verdict,
+    params: DctcpStepParams,
 }
 
 impl Scheme for DctcpStep {
@@ -59,18 +60,25 @@ impl Scheme for DctcpStep {
     const OBSERVABLES: &'static [Observable] = &[];
     type Params = DctcpStepParams;
 
-    fn new(params: DctcpStepParams, queue: &QueueView) -> Result<Self, String> {
-        let signal = match params.unmarkable {
-            Unmarkable::Drop => Verdict::Signal(FORCED),
-            Unmarkable::Pass => Verdict::MarkOnly(FORCED),
-        };
-        Ok(Self { k: params.k.unwrap_or_else(|| Packets(queue.target)).0, signal })
+    fn new(params: DctcpStepParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params })
     }
+
+    fn params(&mut self) -> &mut DctcpStepParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
 }
 
 impl Aqm for DctcpStep {
     fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, _: &mut Ctx) -> Verdict {
-        if f64::from(queue.packets) >= self.k { self.signal } else { Verdict::Pass }
+        let k = self.params.k.unwrap_or_else(|| Packets(queue.target)).0;
+        match self.params.unmarkable {
+            _ if f64::from(queue.packets) < k => Verdict::Pass,
+            Unmarkable::Drop => Verdict::Signal(FORCED),
+            Unmarkable::Pass => Verdict::MarkOnly(FORCED),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::{Aqm, Info, Observable, QueueView, Scheme};
+use crate::{Aqm, Info, Observable, QueueView, Scheme, Signal, Tc};
 use aqmlab_core::params;
 
 params! {
@@ -15,7 +15,10 @@ params! {
 }
 
 /// See [`DropTailParams`].
-pub struct DropTail;
+#[derive(Clone)]
+pub struct DropTail {
+    params: DropTailParams,
+}
 
 impl Scheme for DropTail {
     const INFO: Info = Info {
@@ -30,9 +33,16 @@ impl Scheme for DropTail {
     const OBSERVABLES: &'static [Observable] = &[];
     type Params = DropTailParams;
 
-    fn new(_: DropTailParams, _: &QueueView) -> Result<Self, String> {
-        Ok(Self)
+    fn new(params: DropTailParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params })
     }
+
+    fn params(&mut self) -> &mut DropTailParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::Never);
+    const TC: Option<Tc> = Some(Tc { kind: "pfifo", note: "bfifo where the buffer is in bytes" });
 }
 
 impl Aqm for DropTail {}

@@ -1,4 +1,6 @@
-use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::disciplines::Coupled;
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -70,7 +72,8 @@ params! {
     }
 }
 
-/// The scheme of [`Dual`](crate::dual::Dual); see [`DualPi2Params`].
+/// The scheme of [`Dual`](crate::disciplines::Dual); see [`DualPi2Params`].
+#[derive(Clone)]
 pub struct DualPi2 {
     params: DualPi2Params,
     p_root: f64,
@@ -112,41 +115,19 @@ impl Scheme for DualPi2 {
     fn new(params: DualPi2Params, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p_root: 0.0, delay_old: 0.0, sum_l4s: 0.0, sum_classic: 0.0 })
     }
+
+    fn params(&mut self) -> &mut DualPi2Params {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const TC: Option<Tc> = Some(Tc { kind: "dualpi2", note: "its rule is that of flavour = \"linux\"" });
 }
 
 impl DualPi2 {
-    /// Time between updates.
-    pub fn period(&self) -> Span {
-        self.params.t_update
-    }
-
-    /// The classic queue's share of the link while both wait.
-    pub fn classic_weight(&self) -> f64 {
-        self.params.classic_weight.0
-    }
-
     /// p_C, p_CL (at most 1) and p'.
-    pub fn probabilities(&self) -> [f64; 3] {
+    fn probabilities(&self) -> [f64; 3] {
         [self.p_root * self.p_root, (self.params.k * self.p_root).min(1.0), self.p_root]
-    }
-
-    /// The PI controller, driven by the longer of the two queueing delays.
-    pub fn update(&mut self, delay: Span) {
-        let DualPi2Params { target, alpha, beta, .. } = self.params;
-        let delay = delay.seconds();
-        let step = alpha.0 * (delay - target.seconds()) + beta.0 * (delay - self.delay_old);
-        self.p_root = (self.p_root + step).clamp(0.0, 1.0);
-        self.delay_old = delay;
-    }
-
-    /// A packet leaves the low-latency queue, `left` packets behind it.
-    pub fn judge_l4s(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict {
-        let [p_classic, p_coupled, _] = self.probabilities();
-        if p_coupled < 1.0 {
-            let own = if left > 1 { self.own_l4s(now.since(packet.enqueued_at)) } else { 0.0 };
-            return if recur(&mut self.sum_l4s, own.max(p_coupled)) { Verdict::Signal(EARLY) } else { Verdict::Pass };
-        }
-        if recur(&mut self.sum_l4s, p_classic) { Verdict::Drop(FORCED) } else { Verdict::Signal(EARLY) }
     }
 
     /// The low-latency queue's own marking probability.
@@ -158,9 +139,36 @@ impl DualPi2 {
             Flavour::Linux => f64::from(u8::from(along > 0.5)),
         }
     }
+}
 
-    /// A packet leaves the classic queue of a link on which `queue` still waits.
-    pub fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+impl Coupled for DualPi2 {
+    fn period(&self) -> Span {
+        self.params.t_update
+    }
+
+    fn classic_weight(&self) -> f64 {
+        self.params.classic_weight.0
+    }
+
+    /// The PI controller.
+    fn update(&mut self, delay: Span) {
+        let DualPi2Params { target, alpha, beta, .. } = self.params;
+        let delay = delay.seconds();
+        let step = alpha.0 * (delay - target.seconds()) + beta.0 * (delay - self.delay_old);
+        self.p_root = (self.p_root + step).clamp(0.0, 1.0);
+        self.delay_old = delay;
+    }
+
+    fn judge_l4s(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict {
+        let [p_classic, p_coupled, _] = self.probabilities();
+        if p_coupled < 1.0 {
+            let own = if left > 1 { self.own_l4s(now.since(packet.enqueued_at)) } else { 0.0 };
+            return if recur(&mut self.sum_l4s, own.max(p_coupled)) { Verdict::Signal(EARLY) } else { Verdict::Pass };
+        }
+        if recur(&mut self.sum_l4s, p_classic) { Verdict::Drop(FORCED) } else { Verdict::Signal(EARLY) }
+    }
+
+    fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         let p = self.p_root * self.p_root;
         let is_due = match self.params.flavour {
             Flavour::Rfc => recur(&mut self.sum_classic, p),
@@ -170,6 +178,13 @@ impl DualPi2 {
             false => Verdict::Pass,
             true if p >= (self.params.k * self.params.k).recip().min(1.0) => Verdict::Drop(FORCED),
             true => Verdict::Signal(EARLY),
+        }
+    }
+
+    fn observe(&self, i: usize, waiting: [usize; 2]) -> f64 {
+        match i {
+            0..3 => self.probabilities()[i],
+            _ => waiting[i - 3] as f64,
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::neuron::PidInputs;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, choice, params};
 
 choice! {
@@ -83,6 +83,7 @@ params! {
 }
 
 /// See [`FapidnnParams`].
+#[derive(Clone)]
 pub struct Fapidnn {
     params: FapidnnParams,
     weights: [f64; 3],
@@ -159,6 +160,11 @@ impl Scheme for Fapidnn {
         Observable { name: "w3", unit: "1/packet", doc: "derivative weight" },
     ];
     type Params = FapidnnParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[
+        ("k_p", "the weights have learnt since"),
+        ("k_i", "the weights have learnt since"),
+        ("k_d", "the weights have learnt since"),
+    ];
 
     fn new(params: FapidnnParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self {
@@ -170,6 +176,12 @@ impl Scheme for Fapidnn {
             accumulated: 0.0,
         })
     }
+
+    fn params(&mut self) -> &mut FapidnnParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Fapidnn {

@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Frequency, Span, params};
 
 params! {
@@ -37,9 +37,9 @@ params! {
 }
 
 /// See [`FlcParams`].
+#[derive(Clone)]
 pub struct Flc {
     params: FlcParams,
-    sent_per_sample: f64,
     e_old: f64,
     p: f64,
 }
@@ -58,9 +58,14 @@ impl Scheme for Flc {
     type Params = FlcParams;
 
     fn new(params: FlcParams, queue: &QueueView) -> Result<Self, String> {
-        let sent_per_sample = queue.rate.0 / (8.0 * params.mean_packet.0 * params.w.0);
-        Ok(Self { params, sent_per_sample, e_old: -queue.target, p: 0.0 })
+        Ok(Self { params, e_old: -queue.target, p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut FlcParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Flc {
@@ -70,8 +75,10 @@ impl Aqm for Flc {
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let e = f64::from(queue.packets) - queue.target;
-        let u = fuzzy::infer(e / queue.target, (e - self.e_old) / self.sent_per_sample);
-        self.p = (self.p + self.params.gain * u).clamp(0.0, 1.0);
+        let FlcParams { gain, w, mean_packet } = self.params;
+        let sent_per_sample = queue.rate.0 / (8.0 * mean_packet.0 * w.0);
+        let u = fuzzy::infer(e / queue.target, (e - self.e_old) / sent_per_sample);
+        self.p = (self.p + gain * u).clamp(0.0, 1.0);
         self.e_old = e;
     }
 

@@ -1,21 +1,22 @@
-use crate::fair::FairParams;
-use crate::{Info, Observable, QueueView, Scheme};
-use aqmlab_core::params::Values;
+use crate::disciplines::FairParams;
+use crate::signal::SEVERAL_QUEUES;
+use crate::{Exception, Info, Observable, QueueView, Scheme, Signal, Tc};
+use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
 pub struct Fq<S: Scheme> {
-    /// The queues.
-    pub fair: FairParams,
-    /// The scheme of each.
-    pub inner: S::Params,
+    /// Of the queues, and of the scheme in each.
+    pub params: FqParams<S::Params>,
 }
 
 /// Parameters of the queues, then those of the scheme in them.
 #[derive(Clone, Copy, Debug)]
 pub struct FqParams<I> {
-    fair: FairParams,
-    inner: I,
+    /// Of the queues.
+    pub fair: FairParams,
+    /// Of the scheme in each.
+    pub inner: I,
 }
 
 impl<I: ParamSet> ParamSet for FqParams<I> {
@@ -51,8 +52,8 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
  RFC 8290, 4.2, explains it; its text says \"negative\".
 
  ## Departures
- A flow's hash is of its number in the simulation, with a salt from the seed. Queues once used keep their scheme's
- memory.
+ A flow's hash, which stands for that of its 5-tuple, is drawn at random from the seed, the name of its group and its place
+ in it. Queues once used keep their scheme's memory.
 ";
 
     fn specs() -> Vec<ParamSpec> {
@@ -73,6 +74,10 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
 
     fn values(&self) -> Values {
         self.fair.values().into_iter().chain(self.inner.values()).collect()
+    }
+
+    fn typed(&self) -> Typed {
+        self.fair.typed().into_iter().chain(self.inner.typed()).collect()
     }
 }
 
@@ -126,6 +131,14 @@ impl<S: Scheme> Scheme for Fq<S> {
 
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String> {
         S::new(params.inner, queue)?;
-        Ok(Self { fair: params.fair, inner: params.inner })
+        Ok(Self { params })
     }
+
+    fn params(&mut self) -> &mut Self::Params {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(SEVERAL_QUEUES);
+    const EXCEPTIONS: &'static [Exception] = S::EXCEPTIONS;
+    const TC: Option<Tc> = S::FAIR_TC;
 }

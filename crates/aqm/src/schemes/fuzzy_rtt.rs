@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Ratio, Span, params};
 
 params! {
@@ -74,16 +74,17 @@ params! {
 }
 
 /// See [`FuzzyRttParams`].
+#[derive(Clone)]
 pub struct FuzzyRtt {
     params: FuzzyRttParams,
     categories: [Category; 5],
-    shift: f64,
     updates: u64,
     active: ActiveFlows,
     log_flows: f64,
     p: f64,
 }
 
+#[derive(Clone)]
 struct Category {
     p: f64,
     q_min: u32,
@@ -135,11 +136,17 @@ impl Scheme for FuzzyRtt {
     type Params = FuzzyRttParams;
 
     fn new(params: FuzzyRttParams, queue: &QueueView) -> Result<Self, String> {
-        let shift = params.shift.seconds() * queue.rate.0 / (8.0 * params.mean_packet.0);
         let rest = || Category { p: 0.0, q_min: queue.packets, e_old: -queue.target };
         let categories = [(); 5].map(|()| rest());
-        Ok(Self { params, categories, shift, updates: 0, active: ActiveFlows::default(), log_flows: 1.0, p: 0.0 })
+        Ok(Self { params, categories, updates: 0, active: ActiveFlows::default(), log_flows: 1.0, p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut FuzzyRttParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("signals each packet by the round-trip time that its flow announces; a fluid announces none");
 }
 
 impl Aqm for FuzzyRtt {
@@ -148,7 +155,8 @@ impl Aqm for FuzzyRtt {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let FuzzyRttParams { gain, alpha_2, alpha_3, alpha_4, alpha_5, .. } = self.params;
+        let FuzzyRttParams { gain, alpha_2, alpha_3, alpha_4, alpha_5, shift, mean_packet, .. } = self.params;
+        let shift = shift.seconds() * queue.rate.0 / (8.0 * mean_packet.0);
         if self.updates.is_multiple_of(16) {
             self.count_flows();
         }
@@ -157,7 +165,7 @@ impl Aqm for FuzzyRtt {
             let category = &mut self.categories[i];
             let every = 1 << i;
             if self.updates.is_multiple_of(every) {
-                let u = category.control(queue, self.shift);
+                let u = category.control(queue, shift);
                 category.p = (category.p + gain * self.log_flows * every as f64 * u).clamp(0.0, 1.0);
                 category.p += alpha.0 * (faster - category.p);
             }
@@ -171,7 +179,7 @@ impl Aqm for FuzzyRtt {
         for category in &mut self.categories {
             category.q_min = category.q_min.min(queue.packets);
         }
-        self.active.note(packet.flow);
+        self.active.note(packet.flow_hash);
         self.p = self.probability(packet.rtt.unwrap_or(self.params.unannounced).seconds());
         if cx.chance(self.p) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }
@@ -196,13 +204,14 @@ impl Category {
 }
 
 /// Counts distinct flows by the bits that their hashes leave unset (Whang et al. 1990, linear counting).
+#[derive(Clone)]
 struct ActiveFlows(Box<[u64; Self::BITS / 64]>);
 
 impl ActiveFlows {
     const BITS: usize = 4096;
 
-    fn note(&mut self, flow: u32) {
-        let bit = flow.wrapping_mul(0x9E37_79B9) >> (32 - Self::BITS.ilog2()); // multiplicative hashing
+    fn note(&mut self, flow_hash: u32) {
+        let bit = flow_hash.wrapping_mul(0x9E37_79B9) >> (32 - Self::BITS.ilog2()); // multiplicative hashing
         self.0[bit as usize / 64] |= 1 << (bit % 64);
     }
 
@@ -234,7 +243,7 @@ mod tests {
     }
 
     fn arrive(scheme: &mut FuzzyRtt, packets: u32, flow: u32) {
-        let packet = PacketView { flow, ..bench::packet() };
+        let packet = PacketView { flow_hash: flow, ..bench::packet() };
         scheme.on_enqueue(&packet, &bench::queue(packets), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
     }
 

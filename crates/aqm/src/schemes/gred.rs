@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, choice, params};
 
 choice! {
@@ -69,9 +69,9 @@ struct Class {
 }
 
 /// See [`GredParams`].
+#[derive(Clone)]
 pub struct Gred {
     params: GredParams,
-    max_th: f64,
     classes: [Class; CLASSES],
     p: f64,
 }
@@ -86,12 +86,13 @@ impl Gred {
         }
     }
 
-    fn probability(&self, class: usize) -> f64 {
+    fn probability(&self, class: usize, queue: &QueueView) -> f64 {
+        let max_th = self.params.max_th.unwrap_or_else(|| Packets(4.0 / 3.0 * queue.target)).0;
         let share = self.params.min_share.0 + class as f64 * self.params.step.0;
-        let min_th = self.max_th * share.min(HIGHEST);
+        let min_th = max_th * share.min(HIGHEST);
         match self.classes[class].avg {
             avg if avg < min_th => 0.0,
-            avg if avg < self.max_th => self.params.max_p.0 * (avg - min_th) / (self.max_th - min_th),
+            avg if avg < max_th => self.params.max_p.0 * (avg - min_th) / (max_th - min_th),
             _ => 1.0,
         }
     }
@@ -123,17 +124,25 @@ impl Scheme for Gred {
     ];
     type Params = GredParams;
 
-    fn new(params: GredParams, queue: &QueueView) -> Result<Self, String> {
-        let max_th = params.max_th.unwrap_or_else(|| Packets(4.0 / 3.0 * queue.target)).0;
-        Ok(Self { params, max_th, classes: [Class::default(); CLASSES], p: 0.0 })
+    fn new(params: GredParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, classes: [Class::default(); CLASSES], p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut GredParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> =
+        Err("counts the packets that wait, class by class; a fluid has none to count");
+    const TC: Option<Tc> =
+        Some(Tc { kind: "gred", note: "the class is a virtual queue, chosen by tc_index; thresholds in bytes" });
 }
 
 impl Aqm for Gred {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         let class = usize::from(packet.class) % CLASSES;
         self.average(class, queue);
-        self.p = self.probability(class);
+        self.p = self.probability(class, queue);
         let count = &mut self.classes[class].count;
         *count = if self.p > 0.0 { *count + 1 } else { 0 };
         let spacing = 1.0 - f64::from(*count) * self.p;
@@ -150,6 +159,10 @@ impl Aqm for Gred {
             self.classes[class].waiting += 1;
         }
         verdict
+    }
+
+    fn on_adopt(&mut self, packet: &PacketView) {
+        self.classes[usize::from(packet.class) % CLASSES].waiting += 1;
     }
 
     fn acts_on_dequeue(&self) -> bool {

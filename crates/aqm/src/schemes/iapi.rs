@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Frequency, Packets, Span, params};
 
 params! {
@@ -40,6 +40,7 @@ params! {
 }
 
 /// See [`IapiParams`].
+#[derive(Clone)]
 pub struct Iapi {
     params: IapiParams,
     p_base: f64,
@@ -64,6 +65,12 @@ impl Scheme for Iapi {
     fn new(params: IapiParams, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p_base: 0.0, p: 0.0, e_old: 0.0 })
     }
+
+    fn params(&mut self) -> &mut IapiParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Iapi {

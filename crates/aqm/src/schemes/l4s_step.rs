@@ -1,4 +1,6 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::contract::LIGHT_LOAD;
+use crate::signal::BY_THRESHOLD;
+use crate::{Aqm, Ctx, Exception, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -28,8 +30,9 @@ params! {
 }
 
 /// See [`L4sStepParams`].
+#[derive(Clone)]
 pub struct L4sStep {
-    threshold: Span,
+    params: L4sStepParams,
     sojourn: Span,
 }
 
@@ -48,8 +51,18 @@ impl Scheme for L4sStep {
     type Params = L4sStepParams;
 
     fn new(params: L4sStepParams, _: &QueueView) -> Result<Self, String> {
-        Ok(Self { threshold: params.threshold, sojourn: Span::ZERO })
+        Ok(Self { params, sojourn: Span::ZERO })
     }
+
+    fn params(&mut self) -> &mut L4sStepParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
+    const EXCEPTIONS: &'static [Exception] = &[Exception {
+        clause: LIGHT_LOAD,
+        why: "it marks what has waited longer than 1 ms, the time that one packet takes on the contract's link",
+    }];
 }
 
 impl Aqm for L4sStep {
@@ -59,7 +72,7 @@ impl Aqm for L4sStep {
 
     fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.sojourn = cx.now.since(packet.enqueued_at);
-        let is_late = self.sojourn > self.threshold && queue.packets >= 1;
+        let is_late = self.sojourn > self.params.threshold && queue.packets >= 1;
         if is_late && packet.ecn.is_l4s() { Verdict::MarkOnly(FORCED) } else { Verdict::Pass }
     }
 

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, Span, params};
 use std::collections::VecDeque;
 
@@ -52,6 +52,7 @@ struct Period {
 }
 
 /// See [`LredParams`].
+#[derive(Clone)]
 pub struct Lred {
     params: LredParams,
     arrived_before: u64,
@@ -90,6 +91,12 @@ impl Scheme for Lred {
         let history = VecDeque::from(vec![Period::default(); params.periods as usize]);
         Ok(Self { params, arrived_before: queue.arrived_packets, lost: 0, history, loss: 0.0, p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut LredParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Lred {
@@ -98,7 +105,9 @@ impl Aqm for Lred {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        self.history.pop_front();
+        while self.history.len() >= self.params.periods as usize {
+            self.history.pop_front();
+        }
         self.history.push_back(Period { offered: queue.arrived_packets - self.arrived_before, lost: self.lost });
         (self.arrived_before, self.lost) = (queue.arrived_packets, 0);
         let weight = self.params.loss_weight.0;

@@ -1,43 +1,63 @@
-//! One file per scheme; its page is the doc comment of its parameters.
+//! One file per scheme, and the list of them: a new scheme is one file and one line here. A scheme's page is the doc
+//! comment of its parameters.
 #![allow(missing_docs)]
 
-pub mod an_aqm;
-pub mod ared;
-mod average;
-pub mod avq;
-pub mod blue;
+macro_rules! schemes {
+    ($($module:ident::$scheme:ident)*) => {
+        $(pub mod $module;)*
+
+        /// Hands the list to a macro.
+        macro_rules! every_scheme {
+            ($act:ident) => { $act! { $($module::$scheme)* } };
+        }
+        pub(crate) use every_scheme;
+    };
+}
+
+// Schemes of a single queue, in the order in which they are shown.
+schemes! {
+    droptail::DropTail
+    red::Red
+    nlred::NlRed
+    ared::Ared
+    pi::Pi
+    rem::Rem
+    iapi::Iapi
+    neuron_pid::NeuronPid
+    an_aqm::AnAqm
+    fapidnn::Fapidnn
+    nrl::Nrl
+    rq_aqm::RqAqm
+    pd_red::PdRed
+    npd_red::NpdRed
+    avq::Avq
+    pid::Pid
+    flc::Flc
+    fuzzy_rtt::FuzzyRtt
+    codel::Codel
+    pie::Pie
+    pi2::Pi2
+    blue::Blue
+    sfb::Sfb
+    choke::Choke
+    choker::Choker
+    gred::Gred
+    dctcp_step::DctcpStep
+    l4s_step::L4sStep
+    pd::Pd
+    spi_red::SpiRed
+    lred::Lred
+    green::Green
+    sred::Sred
+    cobalt::Cobalt
+}
+
+// Schemes of several queues.
 pub mod cake;
-pub mod choke;
-pub mod choker;
-pub mod cobalt;
-pub mod codel;
-pub mod dctcp_step;
-pub mod droptail;
 pub mod dualpi2;
-pub mod fapidnn;
-pub mod flc;
 pub mod fq;
+
+// What several schemes share.
+mod average;
 mod fuzzy;
-pub mod fuzzy_rtt;
-pub mod gred;
-pub mod green;
-pub mod iapi;
-pub mod l4s_step;
-pub mod lred;
 mod neuron;
-pub mod neuron_pid;
-pub mod nlred;
-pub mod npd_red;
-pub mod nrl;
-pub mod pd;
-pub mod pd_red;
-pub mod pi;
-pub mod pi2;
-pub mod pid;
-pub mod pie;
-pub mod red;
-pub mod rem;
-pub mod rq_aqm;
-pub mod sfb;
-pub mod spi_red;
-pub mod sred;

@@ -13,27 +13,33 @@ choice! {
 }
 
 /// A neuron whose output is the change of a drop probability and whose weights learn by a supervised Hebb rule.
+#[derive(Clone)]
 pub(super) struct Neuron<const N: usize> {
     pub weights: [f64; N],
-    /// Learning rate of each weight.
-    pub rates: [f64; N],
-    pub gain: f64,
-    pub normalise: Normalise,
     /// The drop probability.
     pub p: f64,
 }
 
+/// How a neuron answers and learns.
+pub(super) struct Gains<const N: usize> {
+    /// Gain of the output.
+    pub gain: f64,
+    /// Learning rate of each weight.
+    pub rates: [f64; N],
+    pub normalise: Normalise,
+}
+
 impl<const N: usize> Neuron<N> {
     /// One step with inputs `x` under the teacher `e`: first the output, then the weights with the new p.
-    pub fn step(&mut self, e: f64, x: [f64; N]) {
+    pub fn step(&mut self, e: f64, x: [f64; N], gains: &Gains<N>) {
         let weighted: f64 = self.weights.iter().zip(x).map(|(w, x)| w * x).sum();
-        let divisor = match self.normalise {
+        let divisor = match gains.normalise {
             // Weights may go negative, so their sum could cross zero.
             Normalise::Sum => self.weights.iter().sum::<f64>().max(1e-12),
             Normalise::None => 1.0,
         };
-        self.p = (self.p + self.gain * weighted / divisor).clamp(0.0, 1.0);
-        for ((w, d), x) in self.weights.iter_mut().zip(self.rates).zip(x) {
+        self.p = (self.p + gains.gain * weighted / divisor).clamp(0.0, 1.0);
+        for ((w, d), x) in self.weights.iter_mut().zip(gains.rates).zip(x) {
             *w += d * e * self.p * x;
         }
     }

@@ -1,5 +1,5 @@
-use super::neuron::{Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use super::neuron::{Gains, Neuron, Normalise, PidInputs};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -52,8 +52,9 @@ params! {
 }
 
 /// See [`NeuronPidParams`].
+#[derive(Clone)]
 pub struct NeuronPid {
-    interval: Span,
+    params: NeuronPidParams,
     inputs: PidInputs,
     neuron: Neuron<3>,
 }
@@ -75,22 +76,33 @@ impl Scheme for NeuronPid {
         Observable { name: "w3", unit: "1", doc: "derivative weight" },
     ];
     type Params = NeuronPidParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[
+        ("w1", "the weights have learnt since"),
+        ("w2", "the weights have learnt since"),
+        ("w3", "the weights have learnt since"),
+    ];
 
     fn new(params: NeuronPidParams, _: &QueueView) -> Result<Self, String> {
-        let NeuronPidParams { gain, d1, d2, d3, w1, w2, w3, normalise, interval } = params;
-        let neuron = Neuron { weights: [w1, w2, w3], rates: [d1, d2, d3], gain, normalise, p: 0.0 };
-        Ok(Self { interval, inputs: PidInputs::default(), neuron })
+        let neuron = Neuron { weights: [params.w1, params.w2, params.w3], p: 0.0 };
+        Ok(Self { params, inputs: PidInputs::default(), neuron })
     }
+
+    fn params(&mut self) -> &mut NeuronPidParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for NeuronPid {
     fn tick_every(&self) -> Option<Span> {
-        Some(self.interval)
+        Some(self.params.interval)
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let e = f64::from(queue.packets) - queue.target;
-        self.neuron.step(e, self.inputs.next(e));
+        let NeuronPidParams { gain, d1, d2, d3, normalise, .. } = self.params;
+        self.neuron.step(e, self.inputs.next(e), &Gains { gain, rates: [d1, d2, d3], normalise });
     }
 
     fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {

@@ -1,5 +1,5 @@
-use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use super::red::{Red, RedParams, share_of_spaced};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -36,9 +36,18 @@ params! {
     }
 }
 
+impl NlRedParams {
+    /// Those of the RED that keeps the average.
+    fn red(&self) -> RedParams {
+        let NlRedParams { min_th, max_th, q_weight, .. } = *self;
+        RedParams { min_th, max_th, q_weight, ..RedParams::defaults() }
+    }
+}
+
 /// See [`NlRedParams`].
+#[derive(Clone)]
 pub struct NlRed {
-    max_p: f64,
+    params: NlRedParams,
     /// Keeps the average.
     red: Red,
     count: u32,
@@ -46,10 +55,11 @@ pub struct NlRed {
 }
 
 impl NlRed {
-    fn probability(&self) -> f64 {
-        match (self.red.avg - self.red.min_th) / (self.red.max_th - self.red.min_th) {
+    fn probability(&self, queue: &QueueView) -> f64 {
+        let (min_th, max_th) = self.red.params.thresholds(queue.target);
+        match (self.red.avg - min_th) / (max_th - min_th) {
             x if x < 0.0 => 0.0,
-            x if x < 1.0 => (1.5 * self.max_p * x * x).min(1.0),
+            x if x < 1.0 => (1.5 * self.params.max_p.0 * x * x).min(1.0),
             _ => 1.0,
         }
     }
@@ -69,16 +79,24 @@ impl Scheme for NlRed {
     type Params = NlRedParams;
 
     fn new(params: NlRedParams, queue: &QueueView) -> Result<Self, String> {
-        let NlRedParams { min_th, max_th, q_weight, max_p } = params;
-        let red = Red::new(RedParams { min_th, max_th, q_weight, ..RedParams::defaults() }, queue)?;
-        Ok(Self { max_p: max_p.0, red, count: 0, p: 0.0 })
+        Ok(Self { params, red: Red::new(params.red(), queue)?, count: 0, p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut NlRedParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.red.params = self.params.red();
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for NlRed {
     fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.red.update_average(queue, cx);
-        self.p = self.probability();
+        self.p = self.probability(queue);
         if self.p == 0.0 {
             self.count = 0;
             return Verdict::Pass;
@@ -99,6 +117,10 @@ impl Aqm for NlRed {
 
     fn on_empty(&mut self, cx: &mut Ctx) {
         self.red.on_empty(cx);
+    }
+
+    fn share(&self, p: f64, _: &QueueView) -> f64 {
+        share_of_spaced(p, false)
     }
 
     fn observe(&self, i: usize) -> f64 {

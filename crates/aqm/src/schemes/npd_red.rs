@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -72,9 +73,9 @@ params! {
 }
 
 /// See [`NpdRedParams`].
+#[derive(Clone)]
 pub struct NpdRed {
     params: NpdRedParams,
-    buffer: f64,
     q_old: f64,
     base: f64,
     p: f64,
@@ -82,6 +83,13 @@ pub struct NpdRed {
     lost: u64,
     counted_at: Time,
     arrived_before: u64,
+}
+
+impl NpdRedParams {
+    /// What errors are measured by where `limit` packets may wait.
+    fn measure(&self, limit: f64) -> f64 {
+        self.buffer.unwrap_or_else(|| Packets(limit)).0
+    }
 }
 
 impl NpdRed {
@@ -110,11 +118,11 @@ impl Scheme for NpdRed {
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "base", unit: "ratio", doc: "probability that the controller's terms are added to" }];
     type Params = NpdRedParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("p0", "the probability starts from it")];
 
     fn new(params: NpdRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
             params,
-            buffer: params.buffer.unwrap_or_else(|| Packets(queue.limit)).0,
             q_old: 0.0,
             base: params.p0.0,
             p: params.p0.0,
@@ -122,6 +130,16 @@ impl Scheme for NpdRed {
             counted_at: Time::ZERO,
             arrived_before: queue.arrived_packets,
         })
+    }
+
+    fn params(&mut self) -> &mut NpdRedParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -132,13 +150,14 @@ impl Aqm for NpdRed {
 
     fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
         let NpdRedParams { k_p, k_d, base, .. } = self.params;
+        let buffer = self.params.measure(queue.limit);
         match base {
             Base::LossRatio => self.follow_losses(queue, cx.now),
             Base::Recursive => self.base = self.p,
             Base::Fixed => {}
         }
         let q = f64::from(queue.packets);
-        let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / self.buffer;
+        let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / buffer;
         self.p = (self.base + change).clamp(0.0, 1.0);
         self.q_old = q;
     }
@@ -160,6 +179,37 @@ impl Aqm for NpdRed {
     }
 }
 
+/// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost.
+impl Law for NpdRedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_p != 0.0, "k_p = 0")
+    }
+
+    fn queue(&self, p: f64, network: &Network) -> f64 {
+        match self.base {
+            Base::Fixed => network.target + (p - self.p0.0) * self.measure(network.buffer) / self.k_p,
+            _ => network.target,
+        }
+    }
+
+    fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
+        vec![("buffer", self.measure(network.buffer))]
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let NpdRedParams { k_p, k_d, interval, loss_interval, loss_weight: Ratio(weight), .. } = *self;
+        let (period, slow, buffer) = (interval.seconds(), loss_interval.seconds(), self.measure(point.network.buffer));
+        let step = move |s| (k_p + k_d * change(s, period)) / buffer;
+        Ok(match self.base {
+            Base::Recursive => Linear::new(1, move |s| step(s) / (s * period)),
+            Base::Fixed => Linear::new(0, move |s| step(s) * hold(s, period)),
+            // The mean of p over one loss interval, held over the next.
+            Base::LossRatio => Linear::new(0, move |s| step(s) * hold(s, period))
+                .with_inner(move |s| lag(s, weight, slow) * hold(s, slow).powu(2)),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,8 +219,8 @@ mod tests {
     /// Target 50, B = 75.
     fn npd(changes: &[(&str, &str)]) -> NpdRed {
         let mut params = NpdRedParams::defaults();
-        params.read("npd-red", changes.iter().copied(), &mut Vec::new());
-        NpdRed::new(params, &QueueView { limit: 75.0, ..bench::queue(0) }).unwrap()
+        params.read("npd-red", [("buffer", "75 packets")].iter().chain(changes).copied(), &mut Vec::new());
+        NpdRed::new(params, &bench::queue(0)).unwrap()
     }
 
     fn p_at(npd: &mut NpdRed, packets: u32) -> f64 {

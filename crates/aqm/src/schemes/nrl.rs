@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, choice, params};
 
 choice! {
@@ -66,9 +66,9 @@ const RATE_SMOOTHING: f64 = 0.02;
 const MAX_WEIGHT: f64 = 1e6;
 
 /// See [`NrlParams`].
+#[derive(Clone)]
 pub struct Nrl {
     params: NrlParams,
-    capacity: f64,
     arrived_before: u64,
     weights: [f64; 2],
     state_before: [f64; 2],
@@ -91,9 +91,9 @@ impl Nrl {
     }
 
     /// Constant weights over the error in packets and the mismatch in packets/s.
-    fn hold(&mut self, n: [f64; 2]) -> f64 {
+    fn hold(&mut self, n: [f64; 2], capacity: f64) -> f64 {
         let interval = self.params.interval.seconds();
-        let mismatch = n[1] * self.capacity / interval;
+        let mismatch = n[1] * capacity / interval;
         self.smoothed_mismatch += (1.0 - libm::exp(-interval / RATE_SMOOTHING)) * (mismatch - self.smoothed_mismatch);
         n[0] + self.params.theta2 / self.params.theta1 * self.smoothed_mismatch
     }
@@ -119,11 +119,11 @@ impl Scheme for Nrl {
         Observable { name: "w2", unit: "1", doc: "weight of the rate mismatch" },
     ];
     type Params = NrlParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("w0", "the weights have learnt since")];
 
     fn new(params: NrlParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
             params,
-            capacity: params.interval.seconds() * queue.rate.0 / (8.0 * params.mean_packet.0),
             arrived_before: queue.arrived_packets,
             weights: [params.w0; 2],
             state_before: [0.0; 2],
@@ -132,6 +132,12 @@ impl Scheme for Nrl {
             p: 0.0,
         })
     }
+
+    fn params(&mut self) -> &mut NrlParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 
 impl Aqm for Nrl {
@@ -142,10 +148,12 @@ impl Aqm for Nrl {
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let arrived = (queue.arrived_packets - self.arrived_before) as f64;
         self.arrived_before = queue.arrived_packets;
-        let n = [(f64::from(queue.packets) - queue.target) / self.params.theta1, arrived / self.capacity - 1.0];
+        let NrlParams { interval, mean_packet, .. } = self.params;
+        let capacity = interval.seconds() * queue.rate.0 / (8.0 * mean_packet.0);
+        let n = [(f64::from(queue.packets) - queue.target) / self.params.theta1, arrived / capacity - 1.0];
         let value = match self.params.learning {
             Learning::Td => self.learn(n),
-            Learning::None => self.hold(n),
+            Learning::None => self.hold(n, capacity),
         };
         self.p = libm::tanh(value / 2.0).max(0.0);
     }

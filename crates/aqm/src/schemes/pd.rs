@@ -1,6 +1,7 @@
-use super::average::AverageQueue;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
-use aqmlab_core::{Bytes, Span, params};
+use super::average::{self, AverageQueue};
+use crate::linear::{Linear, Point, change, lag, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use aqmlab_core::{Bytes, Rate, Span, params};
 
 params! {
     /// PD controller: proportional and derivative control of the average queue by steps of the drop probability.
@@ -44,6 +45,7 @@ params! {
 }
 
 /// See [`PdParams`].
+#[derive(Clone)]
 pub struct Pd {
     params: PdParams,
     average: AverageQueue,
@@ -64,9 +66,18 @@ impl Scheme for Pd {
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
     type Params = PdParams;
 
-    fn new(params: PdParams, queue: &QueueView) -> Result<Self, String> {
-        let average = AverageQueue::new(params.q_weight, params.interval, params.mean_packet, queue);
-        Ok(Self { params, average, p: 0.0 })
+    fn new(params: PdParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut PdParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -76,8 +87,9 @@ impl Aqm for Pd {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let (avg, growth) = self.average.sample(queue.packets);
-        let step = self.params.k_p * (avg - queue.target) + self.params.k_d * growth;
+        let PdParams { k_p, k_d, interval, q_weight, mean_packet } = self.params;
+        let (avg, growth) = self.average.sample(queue, q_weight, interval, mean_packet);
+        let step = k_p * (avg - queue.target) + k_d * growth;
         self.p = (self.p + step / queue.limit).clamp(0.0, 1.0);
     }
 
@@ -87,6 +99,20 @@ impl Aqm for Pd {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.average.avg][i]
+    }
+}
+
+/// The steps (k_p + k_d (1 - z))/B of the average's error, summed up.
+impl Law for PdParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_p > 0.0, "k_p = 0")
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let PdParams { k_p, k_d, interval, q_weight, mean_packet } = *self;
+        let (period, buffer) = (interval.seconds(), point.network.buffer);
+        let weight = average::weight(q_weight, interval, mean_packet, Rate(point.network.rate));
+        Ok(Linear::new(1, move |s| lag(s, weight, period) * (k_p + k_d * change(s, period)) / (buffer * s * period)))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, change, lag, needs};
+use crate::{Aqm, Ctx, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, Span, params};
 
 params! {
@@ -39,11 +40,18 @@ params! {
 }
 
 /// See [`PdRedParams`].
+#[derive(Clone)]
 pub struct PdRed {
     params: PdRedParams,
     red: Red,
-    buffer: f64,
     e_old: f64,
+}
+
+impl PdRedParams {
+    /// What errors are measured by where `limit` packets may wait.
+    fn measure(&self, limit: f64) -> f64 {
+        self.buffer.unwrap_or_else(|| Packets(limit)).0
+    }
 }
 
 impl Scheme for PdRed {
@@ -63,11 +71,25 @@ impl Scheme for PdRed {
         Observable { name: "max_p", unit: "ratio", doc: "drop probability at max_th, as controlled" },
     ];
     type Params = PdRedParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[("max_p", "it has been controlled since")];
 
     fn new(params: PdRedParams, queue: &QueueView) -> Result<Self, String> {
         let red = Red::new(params.red, queue)?;
-        let buffer = params.buffer.unwrap_or_else(|| Packets(queue.limit)).0;
-        Ok(Self { params, red, buffer, e_old: -queue.target })
+        Ok(Self { params, red, e_old: -queue.target })
+    }
+
+    fn params(&mut self) -> &mut PdRedParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.red.params = self.params.red;
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -78,8 +100,9 @@ impl Aqm for PdRed {
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let PdRedParams { k_p, k_d, .. } = self.params;
+        let buffer = self.params.measure(queue.limit);
         let e = self.red.avg - queue.target;
-        self.red.max_p = (self.red.max_p + (k_p * e + k_d * (e - self.e_old)) / self.buffer).clamp(0.0, 1.0);
+        self.red.max_p = (self.red.max_p + (k_p * e + k_d * (e - self.e_old)) / buffer).clamp(0.0, 1.0);
         self.e_old = e;
     }
 
@@ -95,8 +118,44 @@ impl Aqm for PdRed {
         self.red.on_empty(cx);
     }
 
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        self.red.share(p, queue)
+    }
+
     fn observe(&self, i: usize) -> f64 {
-        if i < 2 { self.red.observe(i) } else { self.red.max_p }
+        [self.red.p, self.red.avg, self.red.max_p][i]
+    }
+}
+
+/// RED whose max_p is summed up from the error of the average queue and its change, as shares of `buffer`.
+impl Law for PdRedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_p > 0.0, "k_p = 0")
+    }
+
+    fn spacing(&self) -> f64 {
+        self.red.spacing()
+    }
+
+    fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
+        let buffer = ("buffer", self.measure(network.buffer));
+        self.red.auto(network).into_iter().chain([buffer]).collect()
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let PdRedParams { red, k_p, k_d, interval, .. } = *self;
+        let (low, high) = red.apart(point.network.target)?;
+        let (share, period) = ((point.network.target - low) / (high - low), interval.seconds());
+        let max_p = point.p * self.spacing() / share;
+        if !(max_p > 0.0 && max_p <= 1.0) {
+            return Err(format!("operating point: none, pd-red needs max_p = {max_p:.3} at its target; 0 to 1"));
+        }
+        let (buffer, spacing) = (self.measure(point.network.buffer), self.spacing());
+        let (weight, arrival) = (red.q_weight, 1.0 / point.offered());
+        Ok(Linear::new(1, move |s| {
+            let adapted = (k_p + k_d * change(s, period)) / (buffer * s * period);
+            (max_p / (high - low) + share * adapted) * lag(s, weight, arrival) / spacing
+        }))
     }
 }
 
@@ -109,8 +168,9 @@ mod tests {
     /// Target 50, B = 75, max_p = 0.1 to begin with.
     #[test]
     fn max_p_by_hand() {
-        let view = QueueView { limit: 75.0, ..bench::queue(0) };
-        let mut pd = PdRed::new(PdRedParams::defaults(), &view).unwrap();
+        let mut params = PdRedParams::defaults();
+        params.read("pd-red", [("buffer", "75 packets")], &mut Vec::new());
+        let mut pd = PdRed::new(params, &bench::queue(0)).unwrap();
         let mut max_p_at = |avg: f64| {
             pd.red.avg = avg;
             bench::tick(&mut pd, 0);

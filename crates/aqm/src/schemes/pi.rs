@@ -1,5 +1,6 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
-use aqmlab_core::{Frequency, Span, params};
+use crate::linear::{Linear, Point, delay, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use aqmlab_core::{Frequency, Quantity, Span, params};
 
 params! {
     /// PI controller: proportional and integral control of the instantaneous queue, designed for a linearised TCP.
@@ -33,6 +34,7 @@ params! {
 }
 
 /// See [`PiParams`].
+#[derive(Clone)]
 pub struct Pi {
     params: PiParams,
     p: f64,
@@ -56,6 +58,16 @@ impl Scheme for Pi {
     fn new(params: PiParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, e_old: -queue.target })
     }
+
+    fn params(&mut self) -> &mut PiParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
 }
 
 impl Aqm for Pi {
@@ -75,6 +87,19 @@ impl Aqm for Pi {
 
     fn observe(&self, _: usize) -> f64 {
         self.p
+    }
+}
+
+/// (a - b z)/(1 - z), held.
+impl Law for PiParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.a != self.b, format_args!("a = b = {} leaves no integral part", self.a.text()))
+    }
+
+    fn at(&self, _: &Point) -> Result<Linear, String> {
+        let PiParams { a, b, w } = *self;
+        let period = 1.0 / w.0;
+        Ok(Linear::new(1, move |s| (a - b * delay(s, period)) / (s * period)))
     }
 }
 

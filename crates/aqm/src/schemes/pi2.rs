@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, change, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Frequency, Span, params};
 
 params! {
@@ -39,6 +40,7 @@ params! {
 }
 
 /// See [`Pi2Params`].
+#[derive(Clone)]
 pub struct Pi2 {
     params: Pi2Params,
     delay: f64,
@@ -65,6 +67,16 @@ impl Scheme for Pi2 {
 
     fn new(params: Pi2Params, _: &QueueView) -> Result<Self, String> {
         Ok(Self { params, delay: 0.0, delay_old: 0.0, p_root: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut Pi2Params {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtHead);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -95,6 +107,26 @@ impl Aqm for Pi2 {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p_root * self.p_root, self.p_root, self.delay_old][i]
+    }
+}
+
+/// A PI of the sojourn time makes p', and p = p'^2: 2 p' (alpha + beta (1 - z))/(1 - z), held.
+///
+/// The head of the queue tells how long it waited, one sojourn time late, and is signalled there, one sojourn time early:
+/// both cancel.
+impl Law for Pi2Params {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.alpha.0 > 0.0, "alpha = 0")
+    }
+
+    fn queue(&self, _: f64, network: &Network) -> f64 {
+        self.target.seconds() * network.capacity()
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let Pi2Params { t_update, alpha: Frequency(alpha), beta: Frequency(beta), .. } = *self;
+        let (period, slope) = (t_update.seconds(), 2.0 * point.p.sqrt() / point.network.capacity());
+        Ok(Linear::new(1, move |s| slope * (alpha + beta * change(s, period)) / (s * period)))
     }
 }
 

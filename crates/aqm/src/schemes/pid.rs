@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Frequency, Ratio, Span, params};
 
 params! {
@@ -46,6 +47,7 @@ params! {
 }
 
 /// See [`PidParams`].
+#[derive(Clone)]
 pub struct Pid {
     params: PidParams,
     p: f64,
@@ -74,6 +76,16 @@ impl Scheme for Pid {
     fn new(params: PidParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self { params, p: 0.0, integral: 0.0, derivative: 0.0, e_old: -queue.target })
     }
+
+    fn params(&mut self) -> &mut PidParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
 }
 
 impl Aqm for Pid {
@@ -96,6 +108,26 @@ impl Aqm for Pid {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.integral, self.derivative][i]
+    }
+}
+
+/// k_p e + k_i T/(1 - z) e + k_d (1 - z)/T e, the last one averaged; held.
+impl Law for PidParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_i > 0.0 || self.k_p > 0.0, "k_i = k_p = 0")
+    }
+
+    fn queue(&self, p: f64, network: &Network) -> f64 {
+        if self.k_i == 0.0 { network.target + p / self.k_p } else { network.target }
+    }
+
+    fn at(&self, _: &Point) -> Result<Linear, String> {
+        let PidParams { k_p, k_i, k_d, derivative_weight: Ratio(weight), w } = *self;
+        let period = 1.0 / w.0;
+        Ok(Linear::new(u32::from(k_i != 0.0), move |s| {
+            let slope = lag(s, weight, period) * change(s, period) / period;
+            hold(s, period) * (k_p + k_d * slope) + k_i / s
+        }))
     }
 }
 

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, change, delay, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, params};
 
 params! {
@@ -57,6 +58,7 @@ params! {
 }
 
 /// See [`PieParams`].
+#[derive(Clone)]
 pub struct Pie {
     params: PieParams,
     delay: f64,
@@ -74,9 +76,30 @@ fn scale(p: f64) -> f64 {
     TABLE.iter().find(|(bound, _)| p < *bound).map_or(1.0, |(_, scale)| *scale)
 }
 
+/// With `derandomize`: the sum of p below which none is signalled, and that at which one is for sure (RFC 8033, 5.4).
+const FIRST: f64 = 0.85;
+const LAST: f64 = 8.5;
+
+/// Share of signals with `derandomize` at a constant p.
+fn derandomized(p: f64) -> f64 {
+    if p <= 0.0 {
+        return 0.0;
+    }
+    let (first, last) = ((FIRST / p).ceil(), (LAST / p).ceil());
+    let drawn = (1.0 - (1.0 - p).powf(last - first + 1.0)) / p;
+    1.0 / (first - 1.0 + drawn)
+}
+
 impl Pie {
     fn is_quiet(&self, delay: f64) -> bool {
         delay < self.params.target.seconds() / 2.0
+    }
+
+    /// No packet of this queue is signalled: it is allowed a burst, or quiet, or short.
+    fn withholds(&self, queue: &QueueView) -> bool {
+        let quiet = self.is_quiet(self.delay_old) && self.p < 0.2;
+        let short = queue.bytes as f64 <= 2.0 * self.params.mean_packet.0;
+        self.burst_allowance > Span::ZERO || quiet || short
     }
 
     fn update_p(&mut self) {
@@ -96,7 +119,7 @@ impl Pie {
             return cx.chance(self.p);
         }
         self.p_sum = if self.p == 0.0 { 0.0 } else { self.p_sum + self.p };
-        let drawn = self.p_sum >= 0.85 && (self.p_sum >= 8.5 || cx.chance(self.p));
+        let drawn = self.p_sum >= FIRST && (self.p_sum >= LAST || cx.chance(self.p));
         if drawn {
             self.p_sum = 0.0;
         }
@@ -134,6 +157,19 @@ impl Scheme for Pie {
         let burst_allowance = params.max_burst;
         Ok(Self { params, delay: 0.0, delay_old: 0.0, p: 0.0, burst_allowance, p_sum: 0.0 })
     }
+
+    fn params(&mut self) -> &mut PieParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
+
+    const TC: Option<Tc> = Some(Tc { kind: "pie", note: "alpha and beta in sixteenths of a hertz" });
+    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_pie", note: "alpha and beta in sixteenths of a hertz" });
 }
 
 impl Aqm for Pie {
@@ -151,9 +187,7 @@ impl Aqm for Pie {
         if self.p == 0.0 && self.is_quiet(self.delay) && self.is_quiet(self.delay_old) {
             self.burst_allowance = self.params.max_burst;
         }
-        let quiet = self.is_quiet(self.delay_old) && self.p < 0.2;
-        let short = queue.bytes as f64 <= 2.0 * self.params.mean_packet.0;
-        if self.burst_allowance > Span::ZERO || quiet || short || !self.draw(cx) {
+        if self.withholds(queue) || !self.draw(cx) {
             Verdict::Pass
         } else if self.p < self.params.mark_ecnth.0 {
             Verdict::Signal(EARLY)
@@ -180,8 +214,40 @@ impl Aqm for Pie {
         self.delay = 0.0;
     }
 
+    fn share(&self, p: f64, queue: &QueueView) -> f64 {
+        match self.params.derandomize {
+            _ if self.withholds(queue) => 0.0,
+            true => derandomized(p),
+            false => p,
+        }
+    }
+
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.delay_old, self.burst_allowance.seconds()][i]
+    }
+}
+
+/// A PI of the sojourn time, which the head tells one sojourn time late; steps are divided as p has it.
+impl Law for PieParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.alpha.0 > 0.0, "alpha = 0")
+    }
+
+    fn queue(&self, _: f64, network: &Network) -> f64 {
+        self.target.seconds() * network.capacity()
+    }
+
+    /// The sum of p grows to FIRST, and from there on the gap is geometric.
+    fn spacing(&self) -> f64 {
+        if self.derandomize { FIRST + 1.0 } else { 1.0 }
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let PieParams { t_update, alpha: Frequency(alpha), beta: Frequency(beta), .. } = *self;
+        let (period, capacity, spacing) = (t_update.seconds(), point.network.capacity(), self.spacing());
+        let slope = 1.0 / (scale(point.p * spacing) * spacing * capacity);
+        let late = point.queue / capacity;
+        Ok(Linear::new(1, move |s| slope * (alpha + beta * change(s, period)) * delay(s, late) / (s * period)))
     }
 }
 

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, lag, needs};
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
 
 choice! {
@@ -74,17 +75,54 @@ params! {
 }
 
 /// See [`RedParams`].
+#[derive(Clone)]
 pub struct Red {
-    params: RedParams,
-    pub(super) min_th: f64,
-    pub(super) max_th: f64,
-    packets_per_second: f64,
+    pub(super) params: RedParams,
     pub(super) avg: f64,
     pub(super) max_p: f64,
     count: u32,
     above_min_th: bool,
     idle_since: Option<Time>,
-    p: f64,
+    pub(super) p: f64,
+}
+
+/// Arrivals since the last signal, times p_b, at which the next is certain. Gaps are uniform from one less to this, so
+/// that their mean is half less.
+fn certain(wait: bool) -> f64 {
+    if wait { 2.0 } else { 1.0 }
+}
+
+/// Share of signals at a constant p_b: one over the mean gap between them.
+///
+/// The k-th packet since the last signal is signalled with probability p/(n - k*p) once k*p >= n - 1, n = [`certain`].
+/// All before the `first` such pass; the probability that j more do is (a - j*p)/a, a = n - first*p.
+pub(super) fn share_of_spaced(p: f64, wait: bool) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return p.clamp(0.0, 1.0);
+    }
+    let first = if wait { (1.0 / p).ceil() } else { 1.0 };
+    let a = certain(wait) - first * p;
+    let more = (a / p).floor();
+    1.0 / (first + more - p * more * (more + 1.0) / (2.0 * a))
+}
+
+impl RedParams {
+    /// min_th and max_th for this target, packets.
+    pub(super) fn thresholds(&self, target: f64) -> (f64, f64) {
+        let min_th = self.min_th.unwrap_or_else(|| Packets((target / 20.0).max(5.0))).0;
+        let max_th = self.max_th.unwrap_or_else(|| Packets((2.0 * target - min_th).max(3.0 * min_th))).0;
+        (min_th, max_th)
+    }
+
+    /// The same, if the one is below the other.
+    pub(super) fn apart(&self, target: f64) -> Result<(f64, f64), String> {
+        match self.thresholds(target) {
+            (min_th, max_th) if min_th < max_th => Ok((min_th, max_th)),
+            (min_th, max_th) => {
+                Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"))
+            }
+        }
+    }
 }
 
 impl Red {
@@ -92,7 +130,8 @@ impl Red {
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
         let w = self.params.q_weight;
         if let Some(since) = self.idle_since.take() {
-            let missed = (self.packets_per_second * cx.now.since(since).seconds()).floor();
+            let packets_per_second = queue.rate.0 / (8.0 * self.params.mean_packet.0);
+            let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
             self.avg *= libm::pow(1.0 - w, missed);
         }
         self.avg += w * (f64::from(queue.packets) - self.avg);
@@ -102,11 +141,12 @@ impl Red {
     pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.count += 1;
         self.p = 0.0;
-        if self.avg < self.min_th || queue.packets <= 1 {
+        let (min_th, max_th) = self.params.thresholds(queue.target);
+        if self.avg < min_th || queue.packets <= 1 {
             self.above_min_th = false;
             return Verdict::Pass;
         }
-        self.p = self.probability();
+        self.p = self.probability(min_th, max_th);
         if !self.above_min_th {
             self.above_min_th = true;
             self.count = 1;
@@ -123,9 +163,9 @@ impl Red {
         }
     }
 
-    fn probability(&self) -> f64 {
-        if self.avg < self.max_th {
-            return self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
+    fn probability(&self, min_th: f64, max_th: f64) -> f64 {
+        if self.avg < max_th {
+            return self.max_p * (self.avg - min_th) / (max_th - min_th);
         }
         if !self.params.gentle {
             return 1.0;
@@ -134,16 +174,15 @@ impl Red {
             GentleLine::Stale => self.params.max_p.0,
             GentleLine::Fresh => self.max_p,
         };
-        ((1.0 - foot) / self.max_th * self.avg + 2.0 * foot - 1.0).min(1.0)
+        ((1.0 - foot) / max_th * self.avg + 2.0 * foot - 1.0).min(1.0)
     }
 
     /// Turns p_b into p_a, which makes the gaps between drops uniform.
     fn spaced(&self, p: f64) -> f64 {
-        let expected = f64::from(self.count) * p;
-        match self.params.wait {
-            true if expected < 1.0 => 0.0,
-            true if expected < 2.0 => p / (2.0 - expected),
-            false if expected < 1.0 => p / (1.0 - expected),
+        let (expected, certain) = (f64::from(self.count) * p, certain(self.params.wait));
+        match expected {
+            _ if expected < certain - 1.0 => 0.0,
+            _ if expected < certain => p / (certain - expected),
             _ => 1.0,
         }
     }
@@ -166,16 +205,9 @@ impl Scheme for Red {
     type Params = RedParams;
 
     fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
-        let min_th = params.min_th.unwrap_or_else(|| Packets((queue.target / 20.0).max(5.0))).0;
-        let max_th = params.max_th.unwrap_or_else(|| Packets((2.0 * queue.target - min_th).max(3.0 * min_th))).0;
-        if min_th >= max_th {
-            return Err(format!("min_th (\"{min_th} packets\") must be below max_th (\"{max_th} packets\")"));
-        }
+        params.apart(queue.target)?;
         Ok(Self {
             params,
-            min_th,
-            max_th,
-            packets_per_second: queue.rate.0 / (8.0 * params.mean_packet.0),
             avg: 0.0,
             max_p: params.max_p.0,
             count: 0,
@@ -184,6 +216,22 @@ impl Scheme for Red {
             p: 0.0,
         })
     }
+
+    fn params(&mut self) -> &mut RedParams {
+        &mut self.params
+    }
+
+    fn retuned(&mut self) {
+        self.max_p = self.params.max_p.0;
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
+    }
+
+    const TC: Option<Tc> = Some(Tc { kind: "red", note: "thresholds in bytes, no gentle line" });
 }
 
 impl Aqm for Red {
@@ -195,7 +243,7 @@ impl Aqm for Red {
     /// ns-2 judges the packet before it tests the limit, and restarts the count at a forced drop.
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
         self.update_average(queue, cx);
-        self.above_min_th = self.avg >= self.min_th && queue.packets > 1;
+        self.above_min_th = self.avg >= self.params.thresholds(queue.target).0 && queue.packets > 1;
         self.count = 0;
     }
 
@@ -203,8 +251,45 @@ impl Aqm for Red {
         self.idle_since = Some(cx.now);
     }
 
+    fn share(&self, p: f64, _: &QueueView) -> f64 {
+        share_of_spaced(p, self.params.wait)
+    }
+
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.avg][i]
+    }
+}
+
+/// p_b = max_p (avg - min_th)/(max_th - min_th), gentle above max_th; avg takes one sample an arrival.
+impl Law for RedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.max_p.0 > 0.0, "max_p = 0")
+    }
+
+    fn queue(&self, p: f64, network: &Network) -> f64 {
+        let (low, high) = self.thresholds(network.target);
+        let (shown, max_p) = (p * self.spacing(), self.max_p.0);
+        match self.gentle {
+            _ if shown <= max_p => low + shown / max_p * (high - low),
+            true => high * (1.0 + (shown - max_p) / (1.0 - max_p)),
+            false => f64::INFINITY,
+        }
+    }
+
+    fn spacing(&self) -> f64 {
+        certain(self.wait) - 0.5
+    }
+
+    fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
+        let (low, high) = self.thresholds(network.target);
+        vec![("min_th", low), ("max_th", high)]
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let (low, high) = self.apart(point.network.target)?;
+        let (max_p, weight, period) = (self.max_p.0, self.q_weight, 1.0 / point.offered());
+        let slope = if point.queue < high { max_p / (high - low) } else { (1.0 - max_p) / high } / self.spacing();
+        Ok(Linear::new(0, move |s| slope * lag(s, weight, period)))
     }
 }
 
@@ -239,7 +324,7 @@ mod tests {
         let mut red = red(&[]);
         let mut at = |avg| {
             red.avg = avg;
-            red.probability()
+            red.probability(10.0, 30.0)
         };
         assert_eq!(at(10.0), 0.0);
         assert!((at(20.0) - 0.05).abs() < 1e-15);
@@ -253,8 +338,8 @@ mod tests {
     fn the_fresh_gentle_line_follows_the_adapted_max_p() {
         let (mut stale, mut fresh) = (red(&[]), red(&[("gentle_line", "fresh")]));
         (stale.max_p, stale.avg, fresh.max_p, fresh.avg) = (0.5, 30.0, 0.5, 30.0);
-        assert!((stale.probability() - 0.1).abs() < 1e-15);
-        assert!((fresh.probability() - 0.5).abs() < 1e-15);
+        assert!((stale.probability(10.0, 30.0) - 0.1).abs() < 1e-15);
+        assert!((fresh.probability(10.0, 30.0) - 0.5).abs() < 1e-15);
     }
 
     #[test]
@@ -268,6 +353,18 @@ mod tests {
         assert!((at(10) - 0.1).abs() < 1e-15);
         assert!((at(19) - 1.0).abs() < 1e-9);
         assert_eq!(at(20), 1.0);
+    }
+
+    /// Gaps of 10 to 19 and of 1 to 10 packets at p_b = 0.1; towards p_b = 0 the mean gap is `spacing` over p_b.
+    #[test]
+    fn the_share_of_signals_is_one_over_the_mean_gap() {
+        for (wait, gap, spacing) in [("true", 14.5, 1.5), ("false", 5.5, 0.5)] {
+            let red = red(&[("wait", wait)]);
+            let share = red.share(0.1, &bench::queue(0));
+            assert!((share - 1.0 / gap).abs() < 1e-12, "{share}");
+            assert_eq!(red.params.spacing(), spacing);
+            assert!((red.share(1e-6, &bench::queue(0)) * spacing / 1e-6 - 1.0).abs() < 1e-5);
+        }
     }
 
     #[test]

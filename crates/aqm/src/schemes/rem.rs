@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Network, Point, lag, needs, offered_by_queue, offered_by_signals};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Ratio, Span, params};
 
 params! {
@@ -43,9 +44,9 @@ params! {
 }
 
 /// See [`RemParams`].
+#[derive(Clone)]
 pub struct Rem {
     params: RemParams,
-    capacity: f64,
     input: f64,
     arrived_before: u64,
     price: f64,
@@ -67,8 +68,17 @@ impl Scheme for Rem {
     type Params = RemParams;
 
     fn new(params: RemParams, queue: &QueueView) -> Result<Self, String> {
-        let capacity = params.interval.seconds() * queue.rate.0 / (8.0 * params.mean_packet.0);
-        Ok(Self { params, capacity, input: 0.0, arrived_before: queue.arrived_packets, price: 0.0, p: 0.0 })
+        Ok(Self { params, input: 0.0, arrived_before: queue.arrived_packets, price: 0.0, p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut RemParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -78,11 +88,12 @@ impl Aqm for Rem {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let RemParams { phi, alpha, gamma, input_weight: Ratio(w), .. } = self.params;
+        let RemParams { phi, alpha, gamma, input_weight: Ratio(w), interval, mean_packet } = self.params;
+        let capacity = interval.seconds() * queue.rate.0 / (8.0 * mean_packet.0);
         let arrived = (queue.arrived_packets - self.arrived_before) as f64;
         self.arrived_before = queue.arrived_packets;
         self.input += w * (arrived - self.input);
-        let excess = self.input + alpha * (f64::from(queue.packets) - queue.target) - self.capacity;
+        let excess = self.input + alpha * (f64::from(queue.packets) - queue.target) - capacity;
         self.price = (self.price + gamma * excess).max(0.0);
         self.p = 1.0 - libm::pow(phi, -self.price);
     }
@@ -93,6 +104,29 @@ impl Aqm for Rem {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.price][i]
+    }
+}
+
+/// gamma (x + alpha e - c) summed up to the price; dp/dprice = ln(phi) (1 - p).
+impl Law for RemParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.alpha * self.gamma > 0.0, "alpha or gamma = 0")
+    }
+
+    fn queue(&self, p: f64, network: &Network) -> f64 {
+        let offered = Point { network: *network, p, queue: 0.0 }.offered();
+        let link = network.rate / (8.0 * self.mean_packet.0);
+        network.target + (link - offered) * self.interval.seconds() / self.alpha
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let RemParams { phi, alpha, gamma, input_weight: Ratio(weight), interval, .. } = *self;
+        let (point, period) = (*point, interval.seconds());
+        let slope = gamma * libm::log(phi) * (1.0 - point.p);
+        let by_queue = move |s| lag(s, weight, period) * offered_by_queue(s, &point, period);
+        let by_signals = move |s| lag(s, weight, period) * offered_by_signals(s, &point, period);
+        Ok(Linear::new(1, move |s| slope * (by_queue(s) + alpha) / (s * period))
+            .with_inner(move |s| slope * by_signals(s) / (s * period)))
     }
 }
 

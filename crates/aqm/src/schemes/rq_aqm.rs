@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::linear::{Linear, Point, hold, needs, offered_by_queue, offered_by_signals};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -43,12 +44,9 @@ params! {
 }
 
 /// See [`RqAqmParams`].
+#[derive(Clone)]
 pub struct RqAqm {
     params: RqAqmParams,
-    /// Packets that the link sends in an interval.
-    capacity: f64,
-    /// Bandwidth-delay product, packets.
-    bdp: f64,
     arrived_before: u64,
     integral: f64,
     p: f64,
@@ -70,15 +68,17 @@ impl Scheme for RqAqm {
     type Params = RqAqmParams;
 
     fn new(params: RqAqmParams, queue: &QueueView) -> Result<Self, String> {
-        let packets_per_second = queue.rate.0 / (8.0 * params.mean_packet.0);
-        Ok(Self {
-            params,
-            capacity: packets_per_second * params.interval.seconds(),
-            bdp: packets_per_second * params.rtt.seconds(),
-            arrived_before: queue.arrived_packets,
-            integral: 0.0,
-            p: 0.0,
-        })
+        Ok(Self { params, arrived_before: queue.arrived_packets, integral: 0.0, p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut RqAqmParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -88,11 +88,13 @@ impl Aqm for RqAqm {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let RqAqmParams { r_kp, q_kp, q_ki, interval, .. } = self.params;
+        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet } = self.params;
+        let packets_per_second = queue.rate.0 / (8.0 * mean_packet.0);
+        let (capacity, bdp) = (packets_per_second * interval.seconds(), packets_per_second * rtt.seconds());
         let arrived = (queue.arrived_packets - self.arrived_before) as f64;
         self.arrived_before = queue.arrived_packets;
-        let e = (f64::from(queue.packets) - queue.target) / self.bdp;
-        let g = arrived / self.capacity - 1.0;
+        let e = (f64::from(queue.packets) - queue.target) / bdp;
+        let g = arrived / capacity - 1.0;
         self.integral = (self.integral + q_ki * interval.seconds() * e).clamp(0.0, 1.0);
         self.p = (r_kp * g + q_kp * e + self.integral).clamp(0.0, 1.0);
     }
@@ -103,6 +105,23 @@ impl Aqm for RqAqm {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.integral][i]
+    }
+}
+
+/// r_kp (x/c - 1) + q_kp e/BDP + q_ki T/(1 - z) e/BDP, held.
+impl Law for RqAqmParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.q_ki > 0.0, "q_ki = 0")
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet } = *self;
+        let (point, period) = (*point, interval.seconds());
+        let capacity = point.network.rate / (8.0 * mean_packet.0);
+        let (rate, bdp) = (r_kp / (capacity * period), capacity * rtt.seconds());
+        let feed =
+            move |s| (rate * offered_by_queue(s, &point, period) + q_kp / bdp) * hold(s, period) + q_ki / (bdp * s);
+        Ok(Linear::new(1, feed).with_inner(move |s| rate * offered_by_signals(s, &point, period) * hold(s, period)))
     }
 }
 

@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Verdict, Why};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict, Why};
 use aqmlab_core::{Frequency, Packets, Ratio, Span, Time, params};
 
 /// A bin is full: the flow has more packets waiting than any may.
@@ -33,7 +34,7 @@ params! {
     /// a bin; here every packet updates.
     ///
     /// ## Departures
-    /// None known. Hashes are of the flow's number, with salts from the scheme's random stream.
+    /// None known. Hashes are of what stands for the flow's 5-tuple, with salts from the scheme's random stream.
     pub struct SfbParams {
         /// Levels, each with a hash of its own.
         levels: u32 = "8" in "1" ..= "8", unit "1", from "Linux sch_sfb";
@@ -65,6 +66,7 @@ struct Bin {
 }
 
 /// The bins of one set of hashes.
+#[derive(Clone)]
 struct Bins {
     bins: Vec<Bin>,
     salt: u64,
@@ -73,6 +75,7 @@ struct Bins {
 }
 
 /// See [`SfbParams`].
+#[derive(Clone)]
 pub struct Sfb {
     params: SfbParams,
     present: Bins,
@@ -90,9 +93,9 @@ impl Bins {
     }
 
     /// Lets act on the flow's bin of each level.
-    fn of_flow(&mut self, params: &SfbParams, flow: u32, mut act: impl FnMut(&mut Bin)) {
+    fn of_flow(&mut self, params: &SfbParams, flow_hash: u32, mut act: impl FnMut(&mut Bin)) {
         // Two hashes make as many as there are levels (Kirsch & Mitzenmacher 2006).
-        let mixed = (u64::from(flow) ^ self.salt).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (u64::from(flow_hash) ^ self.salt).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let (mut hash, step) = ((mixed >> 32) as u32, mixed as u32 | 1);
         for level in 0..params.levels {
@@ -103,9 +106,9 @@ impl Bins {
     }
 
     /// Moves the probabilities of a flow's bins at an arrival; returns the least probability and the least queue.
-    fn learn(&mut self, params: &SfbParams, flow: u32) -> (f64, u32) {
+    fn learn(&mut self, params: &SfbParams, flow_hash: u32) -> (f64, u32) {
         let (mut p_min, mut q_min) = (1.0f64, u32::MAX);
-        self.of_flow(params, flow, |bin| {
+        self.of_flow(params, flow_hash, |bin| {
             if bin.waiting == 0 {
                 bin.p = (bin.p - params.decrement.0).max(0.0);
             } else if f64::from(bin.waiting) >= params.bin_size.0 {
@@ -155,10 +158,10 @@ impl Sfb {
     }
 
     /// Counts a packet that joined at `since` in or out of the bins that know it.
-    fn count(&mut self, flow: u32, since: Time, mut act: impl FnMut(&mut Bin)) {
+    fn count(&mut self, flow_hash: u32, since: Time, mut act: impl FnMut(&mut Bin)) {
         for bins in [Some(&mut self.present), self.next.as_mut()].into_iter().flatten() {
             if since >= bins.since {
-                bins.of_flow(&self.params, flow, &mut act);
+                bins.of_flow(&self.params, flow_hash, &mut act);
             }
         }
     }
@@ -177,6 +180,10 @@ impl Scheme for Sfb {
     const OBSERVABLES: &'static [Observable] =
         &[Observable { name: "p", unit: "ratio", doc: "least probability of the last packet's bins" }];
     type Params = SfbParams;
+    const AT_START: &'static [(&'static str, &'static str)] = &[
+        ("levels", "flows have been hashed into that many levels"),
+        ("bins", "flows have been hashed into that many bins"),
+    ];
 
     fn new(params: SfbParams, _: &QueueView) -> Result<Self, String> {
         let present =
@@ -184,22 +191,33 @@ impl Scheme for Sfb {
         let tokens = params.penalty_burst.0;
         Ok(Self { params, present, next: None, tokens, tokens_at: Time::ZERO, p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut SfbParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
+    const TC: Option<Tc> = Some(Tc { kind: "sfb", note: "" });
 }
 
 impl Aqm for Sfb {
     fn on_enqueue(&mut self, packet: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
         self.rehash(cx);
-        let (p_min, q_min) = self.present.learn(&self.params, packet.flow);
+        let (p_min, q_min) = self.present.learn(&self.params, packet.flow_hash);
         if let Some(next) = &mut self.next {
-            next.learn(&self.params, packet.flow);
+            next.learn(&self.params, packet.flow_hash);
         }
         self.p = p_min;
         let verdict = self.judge(q_min, cx);
         let is_kept = verdict == Verdict::Pass || (verdict == Verdict::Signal(EARLY) && packet.can_mark);
         if is_kept {
-            self.count(packet.flow, cx.now, |bin| bin.waiting += 1);
+            self.count(packet.flow_hash, cx.now, |bin| bin.waiting += 1);
         }
         verdict
+    }
+
+    fn on_adopt(&mut self, packet: &PacketView) {
+        self.count(packet.flow_hash, packet.enqueued_at, |bin| bin.waiting += 1);
     }
 
     fn acts_on_dequeue(&self) -> bool {
@@ -207,7 +225,7 @@ impl Aqm for Sfb {
     }
 
     fn on_dequeue(&mut self, packet: &PacketView, _: &QueueView, _: &mut Ctx) -> Verdict {
-        self.count(packet.flow, packet.enqueued_at, |bin| bin.waiting = bin.waiting.saturating_sub(1));
+        self.count(packet.flow_hash, packet.enqueued_at, |bin| bin.waiting = bin.waiting.saturating_sub(1));
         Verdict::Pass
     }
 
@@ -228,7 +246,7 @@ mod tests {
 
     fn arrive(sfb: &mut Sfb, flow: u32, seconds: u64, rng: &mut aqmlab_core::Stream) -> Verdict {
         let now = Time(seconds * 1_000_000_000_000);
-        sfb.on_enqueue(&PacketView { flow, ..bench::packet() }, &bench::queue(0), &mut Ctx { now, rng })
+        sfb.on_enqueue(&PacketView { flow_hash: flow, ..bench::packet() }, &bench::queue(0), &mut Ctx { now, rng })
     }
 
     #[test]
@@ -291,7 +309,7 @@ mod tests {
         sfb.present.of_flow(&sfb.params, 7, |bin| waiting.push(bin.waiting));
         assert_eq!(waiting, [3; 8]);
         let cx = &mut Ctx { now: Time(600_000_000_000_000), rng: &mut rng };
-        sfb.on_dequeue(&PacketView { flow: 7, ..bench::packet() }, &bench::queue(4), cx);
+        sfb.on_dequeue(&PacketView { flow_hash: 7, ..bench::packet() }, &bench::queue(4), cx);
         sfb.present.of_flow(&sfb.params, 7, |bin| assert_eq!(bin.waiting, 3));
     }
 }

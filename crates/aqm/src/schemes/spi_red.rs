@@ -1,5 +1,7 @@
 use super::average::AverageQueue;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use super::pd::PdParams;
+use crate::linear::{Linear, Point, needs};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -49,6 +51,7 @@ params! {
 }
 
 /// See [`SpiRedParams`].
+#[derive(Clone)]
 pub struct SpiRed {
     params: SpiRedParams,
     average: AverageQueue,
@@ -69,9 +72,18 @@ impl Scheme for SpiRed {
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
     type Params = SpiRedParams;
 
-    fn new(params: SpiRedParams, queue: &QueueView) -> Result<Self, String> {
-        let average = AverageQueue::new(params.q_weight, params.interval, params.mean_packet, queue);
-        Ok(Self { params, average, p: 0.0 })
+    fn new(params: SpiRedParams, _: &QueueView) -> Result<Self, String> {
+        Ok(Self { params, average: AverageQueue::default(), p: 0.0 })
+    }
+
+    fn params(&mut self) -> &mut SpiRedParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
+
+    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+        Some(Box::new(params))
     }
 }
 
@@ -81,8 +93,8 @@ impl Aqm for SpiRed {
     }
 
     fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
-        let SpiRedParams { k_p, k_i, interval, .. } = self.params;
-        let (avg, growth) = self.average.sample(queue.packets);
+        let SpiRedParams { k_p, k_i, interval, q_weight, mean_packet } = self.params;
+        let (avg, growth) = self.average.sample(queue, q_weight, interval, mean_packet);
         let step = k_p * growth + k_i * interval.seconds() * (avg - queue.target);
         self.p = (self.p + step / queue.limit).clamp(0.0, 1.0);
     }
@@ -93,6 +105,18 @@ impl Aqm for SpiRed {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.average.avg][i]
+    }
+}
+
+/// The law of `pd` with k_p on the change and k_i T on the error.
+impl Law for SpiRedParams {
+    fn rests(&self) -> Result<(), String> {
+        needs(self.k_i > 0.0, "k_i = 0")
+    }
+
+    fn at(&self, point: &Point) -> Result<Linear, String> {
+        let SpiRedParams { k_p, k_i, interval, q_weight, mean_packet } = *self;
+        PdParams { k_p: k_i * interval.seconds(), k_d: k_p, interval, q_weight, mean_packet }.at(point)
     }
 }
 

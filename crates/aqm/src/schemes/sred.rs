@@ -1,4 +1,5 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Verdict};
+use crate::signal::BY_FLOW;
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Ratio, choice, params};
 
 choice! {
@@ -58,6 +59,7 @@ params! {
 }
 
 /// See [`SredParams`].
+#[derive(Clone)]
 pub struct Sred {
     params: SredParams,
     /// Flows of the zombies.
@@ -116,6 +118,12 @@ impl Scheme for Sred {
         let zombies = Vec::with_capacity(params.zombies as usize);
         Ok(Self { params, zombies, hits: 0.0, p: 0.0 })
     }
+
+    fn params(&mut self) -> &mut SredParams {
+        &mut self.params
+    }
+
+    const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
 }
 
 impl Aqm for Sred {

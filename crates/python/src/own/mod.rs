@@ -5,11 +5,12 @@ mod views;
 
 pub use views::{Answer, Packet, Queue, Scheme};
 
+use crate::law::set_value;
 use crate::refused;
-use aqmlab_aqm::contract::{self, bench};
-use aqmlab_aqm::{AnyAqm, Aqm, Declaration, Failure, Info, OWN, Observable, Plan, QueueView};
+use aqmlab_aqm::contract::{self, Outcome, bench};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, Info, OWN, Observable, QueueView, Tune};
 use aqmlab_core::declared::read_all;
-use aqmlab_core::{Declared, ParamSpec, Problems, Time, Value};
+use aqmlab_core::{Declared, ParamSpec, Problems, Time};
 use aqmlab_sim::AqmChoice;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -34,11 +35,7 @@ impl Parameters {
         }
         let read = PyDict::new(py);
         for (Declared { spec, .. }, value) in self.params.iter().zip(values) {
-            match value {
-                Value::Number(number) => read.set_item(spec.name, number)?,
-                Value::Switch(switch) => read.set_item(spec.name, switch)?,
-                Value::Word(word) => read.set_item(spec.name, word)?,
-            }
+            set_value(&read, spec.name, value)?;
         }
         Ok(read)
     }
@@ -90,8 +87,10 @@ pub fn declare(
         .map(|(name, unit, doc)| Observable { name: leak(name), unit: leak(unit), doc: leak(doc) })
         .collect();
     let shown: Vec<&'static str> = observables.iter().map(|observable| observable.name).collect();
-    let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn Aqm + Send>, String> {
-        Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, pairs, queue)).map(|own| Box::new(own) as _)
+    let declared = params.clone();
+    let make = move |pairs: &[(&str, &str)], queue: &QueueView| -> Result<Box<dyn BoxedAqm>, String> {
+        Python::attach(|py| OwnAqm::new(class.bind(py), &hooks, &shown, &declared, pairs, queue))
+            .map(|own| Box::new(own) as _)
     };
     aqmlab_aqm::declare(Declaration {
         info: Info { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
@@ -104,23 +103,33 @@ pub fn declare(
     Ok(Parameters { path: name, params })
 }
 
-/// Puts a scheme, written as for `run`, to the contract of the built-in ones: each clause, and what it found if that is
-/// not what it should be.
+/// A clause, how it is broken, and why it is not asked for.
+type Checked = (&'static str, Option<String>, Option<&'static str>);
+
+/// Puts a scheme, written as for `run`, to the contract of the built-in ones.
 #[pyfunction]
-pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<(&'static str, Option<String>)>> {
+pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<Checked>> {
     let choice = AqmChoice::parse(aqm).map_err(|why| refused(format!("aqm: {why}")))?;
     let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
     let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let build = || entry.build(&choice.name, &pairs, &bench::queue(0));
     build().map_err(refused)?;
     let queue = || build().unwrap_or_else(broken).queue(bench::queue(0), bench::LIMIT, true, 7);
-    let clauses = contract::suite(queue, entry.observables, true);
+    let clauses = contract::suite(queue, entry.observables, entry.exceptions);
     py.check_signals()?;
-    Ok(clauses.into_iter().map(|(clause, outcome)| (clause, outcome.err())).collect())
+    let checked = |(clause, outcome)| match outcome {
+        Outcome::Kept => (clause, None, None),
+        Outcome::Broken(why) => (clause, Some(why), None),
+        Outcome::Excepted(why) => (clause, None, Some(why)),
+    };
+    Ok(clauses.into_iter().map(checked).collect())
 }
 
 /// Stands for a scheme that could be built before and cannot be again.
+#[derive(Clone)]
 struct Broken(Failure);
+
+impl Tune for Broken {}
 
 impl Aqm for Broken {
     fn failure(&self) -> Option<&Failure> {
@@ -128,6 +137,6 @@ impl Aqm for Broken {
     }
 }
 
-fn broken(why: Problems) -> Plan {
-    Plan::Fifo(AnyAqm::Own(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
+fn broken(why: Problems) -> AnyScheme {
+    AnyScheme::Fifo(AnyAqm::Boxed(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
 }

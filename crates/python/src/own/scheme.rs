@@ -2,8 +2,10 @@
 //! each time. The drop probability `p` is applied here, packet by packet, unless the class judges arrivals itself.
 
 use super::views::{Answer, Packet, Queue, Scheme};
-use aqmlab_aqm::{Aqm, Ctx, EARLY, Ecn, Failure, PacketView, QueueView, Verdict};
-use aqmlab_core::{Frequency, Quantity, Span, Stream, Time};
+use aqmlab_aqm::{Aqm, Ctx, EARLY, Ecn, Failure, PacketView, QueueView, Tune, Verdict};
+use aqmlab_core::declared::read_all;
+use aqmlab_core::problem::unknown;
+use aqmlab_core::{Declared, Frequency, Quantity, Span, Stream, Time, Value};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::intern;
@@ -30,12 +32,13 @@ pub struct OwnAqm {
     packet: Py<Packet>,
     queue: Py<Queue>,
     observables: Vec<Py<PyString>>,
+    params: Vec<Declared>,
     /// What the class calls its tick, and the period.
     tick: Option<(Py<PyAny>, Span)>,
     /// As the last hook left it.
     p: f64,
     now: Time,
-    /// Lies in for the random stream while a hook has it.
+    /// Stands in for the random stream while a hook has it.
     spare: Stream,
     failure: OnceCell<Failure>,
 }
@@ -46,11 +49,12 @@ impl OwnAqm {
         class: &Bound<'_, PyType>,
         hooks: &[String],
         observables: &[&str],
+        params: &[Declared],
         pairs: &[(&str, &str)],
         queue: &QueueView,
     ) -> Result<Self, String> {
         let py = class.py();
-        let mut own = Self::reset(class, hooks, observables, pairs, queue).map_err(|error| {
+        let mut own = Self::reset(class, hooks, observables, params, pairs, queue).map_err(|error| {
             let contradictory = error.is_instance_of::<PyValueError>(py);
             if contradictory { error.value(py).to_string() } else { told(py, "reset", &error) }
         })?;
@@ -63,6 +67,7 @@ impl OwnAqm {
         class: &Bound<'_, PyType>,
         hooks: &[String],
         observables: &[&str],
+        params: &[Declared],
         pairs: &[(&str, &str)],
         queue: &QueueView,
     ) -> PyResult<Self> {
@@ -77,13 +82,15 @@ impl OwnAqm {
             *place = Some(scheme.getattr(name)?.unbind());
         }
         let ecn = Ecn::NotEct;
+        let enqueued_at = Time::ZERO;
         let packet =
-            PacketView { size: 0, flow: 0, rtt: None, class: 0, enqueued_at: Time::ZERO, ecn, can_mark: false };
+            PacketView { size: 0, flow: 0, flow_hash: 0, rtt: None, class: 0, enqueued_at, ecn, can_mark: false };
         Ok(Self {
             hooks: bound,
             packet: Py::new(py, Packet(packet))?,
             queue,
             observables: observables.iter().map(|name| PyString::intern(py, name).unbind()).collect(),
+            params: params.to_vec(),
             tick: None,
             p: scheme.borrow().p,
             now: Time::ZERO,
@@ -91,6 +98,43 @@ impl OwnAqm {
             failure: OnceCell::new(),
             scheme: scheme.unbind(),
         })
+    }
+
+    /// The scheme in the same state, by `copy.deepcopy`.
+    fn copied(&self, py: Python) -> PyResult<Self> {
+        let scheme = py.import("copy")?.call_method1("deepcopy", (&self.scheme,))?.cast_into::<Scheme>()?;
+        {
+            let (own, mut copy) = (self.scheme.borrow(py), scheme.borrow_mut());
+            (copy.now, copy.p) = (own.now, own.p);
+        }
+        let mut hooks = [const { None }; HOOKS.len()];
+        for (i, place) in hooks.iter_mut().enumerate().filter(|(i, _)| self.hooks[*i].is_some()) {
+            *place = Some(scheme.getattr(HOOKS[i])?.unbind());
+        }
+        Ok(Self {
+            hooks,
+            packet: Py::new(py, Packet(self.packet.borrow(py).0))?,
+            queue: Py::new(py, Queue(self.queue.borrow(py).0))?,
+            scheme: scheme.unbind(),
+            ..self.shared(py)
+        })
+    }
+
+    /// The same instance behind another handle.
+    fn shared(&self, py: Python) -> Self {
+        Self {
+            scheme: self.scheme.clone_ref(py),
+            hooks: std::array::from_fn(|i| self.hooks[i].as_ref().map(|hook| hook.clone_ref(py))),
+            packet: self.packet.clone_ref(py),
+            queue: self.queue.clone_ref(py),
+            observables: self.observables.iter().map(|name| name.clone_ref(py)).collect(),
+            params: self.params.clone(),
+            tick: self.tick.as_ref().map(|(tick, period)| (tick.clone_ref(py), *period)),
+            p: self.p,
+            now: self.now,
+            spare: self.spare.clone(),
+            failure: self.failure.clone(),
+        }
     }
 
     fn read_tick(&self, py: Python) -> Result<Option<(Py<PyAny>, Span)>, String> {
@@ -237,6 +281,42 @@ fn told(py: Python, place: &str, error: &PyErr) -> String {
     let line = line.map(|line| format!(" (line {line})")).unwrap_or_default();
     keep_interrupt(py, error);
     format!("{place} raised {kind}{message}{line}")
+}
+
+/// By `copy.deepcopy`. A scheme that cannot be copied gives one that has failed, with the reason.
+impl Clone for OwnAqm {
+    fn clone(&self) -> Self {
+        Python::attach(|py| {
+            self.copied(py).unwrap_or_else(|error| {
+                let broken = self.shared(py);
+                broken.fail(format!("the scheme cannot be copied: {}", told(py, "copy.deepcopy", &error)));
+                broken
+            })
+        })
+    }
+}
+
+/// Sets the attribute; what the class has made of it in `reset` stays.
+impl Tune for OwnAqm {
+    fn set_param(&mut self, name: &str, value: &str, _: &QueueView) -> Result<(), String> {
+        let names: Vec<&str> = self.params.iter().map(|param| param.spec.name).collect();
+        let declared = self.params.iter().find(|param| param.spec.name == name);
+        let declared = declared.ok_or_else(|| unknown("parameter", name, &names))?;
+        let mut problems = Vec::new();
+        let (values, _) = read_all(std::slice::from_ref(declared), "", &[(name, value)], &mut problems);
+        if let Some(problem) = problems.pop() {
+            return Err(format!("{name}: {}", problem.reason));
+        }
+        Python::attach(|py| {
+            let scheme = self.scheme.bind(py);
+            let set = match values[0] {
+                Value::Number(number) => scheme.setattr(name, number),
+                Value::Switch(switch) => scheme.setattr(name, switch),
+                Value::Word(word) => scheme.setattr(name, word),
+            };
+            set.map_err(|error| told(py, name, &error))
+        })
+    }
 }
 
 impl Aqm for OwnAqm {

@@ -4,7 +4,7 @@ use aqmlab_aqm::{Ecn, PacketView, QueueView};
 use aqmlab_core::{Span, Stream};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 /// What a hook wants done with the packet it was shown.
 #[pyclass(name = "Verdict", module = "aqmlab", frozen, eq, hash)]
@@ -138,6 +138,11 @@ impl Scheme {
     #[pyo3(signature = (**_parameters))]
     fn new(_parameters: Option<&Bound<'_, PyDict>>) -> Self {
         Scheme { now: 0.0, p: 0.0, rng: None }
+    }
+
+    /// Lets `copy.deepcopy` make a copy by attributes; the engine carries over what it holds itself.
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> Bound<'py, PyTuple> {
+        PyTuple::empty(py)
     }
 
     /// Simulated time, s.

@@ -2,13 +2,12 @@
 
 use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
-use super::tcp::read_tcp;
+use super::tcp::{Tcp, read_tcp};
 use super::traffic::{read_law, read_traffic, required_law};
 use super::{Batch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
-use aqmlab_core::{Bytes, ParamSet, Problem, Quantity, Rate, Span};
-use aqmlab_tcp::{Profile, TcpParams, Variant};
+use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
 
 /// Most links in a path, there and back together.
@@ -39,7 +38,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     let hosts: Option<u32> = flow.optional("hosts");
     let hosts = flow.within("hosts", hosts, "1", "1000000");
     let (rtt_notification, ack_path, tcp) = if is_udp {
-        (false, Some(Vec::new()), Some((Profile::Rfc, Variant::Reno, TcpParams::defaults())))
+        (false, Some(Vec::new()), Some(Tcp::none()))
     } else {
         let rtt_notification = flow.optional("rtt_notification").unwrap_or(false);
         let ack_path = match flow.raw("ack_path") {
@@ -48,14 +47,14 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         };
         (rtt_notification, ack_path, read_tcp(&mut flow))
     };
-    let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|(_, _, tcp)| tcp.header) };
+    let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|tcp| tcp.params.header) };
     let batches = read_batches(&mut flow);
     let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
     if hops > MAX_HOPS {
         flow.refuse("path", format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
     }
     flow.finish();
-    let (profile, variant, tcp) = tcp?;
+    let Tcp { profile, variant, params, control } = tcp?;
     Some(FlowSpec {
         name,
         traffic: traffic?,
@@ -72,7 +71,8 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         rtt_notification,
         profile,
         variant,
-        tcp,
+        tcp: params,
+        control,
     })
 }
 
@@ -151,11 +151,9 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
     for flow in flows {
         let mut refuse =
             |key: &str, reason: String| found.push(Problem { path: format!("flows.{}.{key}", flow.name), reason });
-        let own = flow.own_delay(links);
+        let own = flow.own_delay(|link| links[link].delay);
         let least = flow.rtt.least();
-        let drawn_from_zero =
-            matches!(flow.rtt, Law::Exponential(_) | Law::Lognormal { .. } | Law::Pareto { .. } | Law::Lomax { .. });
-        if least < own && !drawn_from_zero {
+        if least < own && !flow.rtt.is_drawn_from_zero() {
             let (least, own) = (least.text(), own.text());
             refuse("rtt", format!("\"{least}\" is shorter than the path's own delay, there and back: {own}"));
         }

@@ -12,6 +12,8 @@ pub trait Drawn: Quantity {
     const NAMES: (&'static str, &'static str);
     /// Beyond this nothing is drawn: a run would not end.
     const LARGEST: f64;
+    /// A uniform law draws whole numbers.
+    const IS_COUNT: bool;
     /// In the base unit.
     fn number(self) -> f64;
     /// From the base unit.
@@ -21,6 +23,7 @@ pub trait Drawn: Quantity {
 impl Drawn for Span {
     const NAMES: (&'static str, &'static str) = ("time", "times");
     const LARGEST: f64 = 1e6;
+    const IS_COUNT: bool = false;
     fn number(self) -> f64 {
         self.seconds()
     }
@@ -32,6 +35,7 @@ impl Drawn for Span {
 impl Drawn for Packets {
     const NAMES: (&'static str, &'static str) = ("number of packets", "numbers of packets");
     const LARGEST: f64 = 1e9;
+    const IS_COUNT: bool = true;
     fn number(self) -> f64 {
         self.0
     }
@@ -43,6 +47,7 @@ impl Drawn for Packets {
 impl Drawn for f64 {
     const NAMES: (&'static str, &'static str) = ("number", "numbers");
     const LARGEST: f64 = 1e9;
+    const IS_COUNT: bool = true;
     fn number(self) -> f64 {
         self
     }
@@ -56,7 +61,7 @@ impl Drawn for f64 {
 pub enum Law<Q> {
     /// Always the same.
     Fixed(Q),
-    /// Uniform between two.
+    /// Uniform between two; of a count, every whole number from one to the other is as likely.
     Uniform(Q, Q),
     /// Exponential with this mean.
     Exponential(Q),
@@ -91,6 +96,10 @@ impl<Q: Drawn> Law<Q> {
         let number = match self {
             Law::Fixed(quantity) => return *quantity,
             Law::Values(values) => return values[i % values.len()],
+            Law::Uniform(low, high) if Q::IS_COUNT => {
+                let (least, greatest) = (low.number().ceil(), high.number().floor());
+                least + (stream.uniform() * (greatest - least + 1.0)).floor()
+            }
             Law::Uniform(low, high) => low.number() + stream.uniform() * (high.number() - low.number()),
             Law::Exponential(mean) => {
                 let unit: f64 = Exp1.sample(stream.generator());
@@ -120,6 +129,11 @@ impl<Q: Drawn> Law<Q> {
             Law::Pareto { mean, shape } => Q::from_number(mean.number() * (shape - 1.0) / shape),
             Law::Values(values) => Q::from_number(values.iter().map(|v| v.number()).fold(f64::INFINITY, f64::min)),
         }
+    }
+
+    /// It has a tail towards zero (of Pareto: towards a least value that no path demands), which paths cut off.
+    pub fn is_drawn_from_zero(&self) -> bool {
+        matches!(self, Law::Exponential(_) | Law::Lognormal { .. } | Law::Pareto { .. } | Law::Lomax { .. })
     }
 
     /// One that stands for the largest: the greatest, the mean of an exponential or Pareto, the median of a lognormal.
@@ -167,7 +181,10 @@ impl<Q: Drawn> Law<Q> {
             _ => return Err(format!("a distribution has one name; known: {}", KNOWN.join(", "))),
         };
         match name.as_str() {
-            "uniform" => match quantities(value)?[..] {
+            "uniform" => match quantities::<Q>(value)?[..] {
+                [low, high] if Q::IS_COUNT && low <= high && low.number().ceil() > high.number().floor() => {
+                    Err(format!("no whole number lies between \"{}\" and \"{}\"", low.text(), high.text()))
+                }
                 [low, high] if low <= high => Ok(Law::Uniform(low, high)),
                 _ => Err(format!("uniform takes two {}, the smaller first", Q::NAMES.1)),
             },
@@ -235,6 +252,25 @@ mod tests {
         assert!((mean(&lognormal) - 1.1331).abs() < 0.018, "exp(sigma^2/2)");
         // Shape 3 has variance mean^2 / 3: four standard errors are 0.0163.
         assert!((mean(&Law::Pareto { mean: s(1.0), shape: 3.0 }) - 1.0).abs() < 0.0163);
+    }
+
+    #[test]
+    fn a_uniform_count_takes_every_whole_number_from_end_to_end() {
+        let mut stream = Stream::new(3, "law", 0);
+        let mut shares = |law: Law<f64>| {
+            let mut counts = [0; 9];
+            (0..70_000).for_each(|i| counts[law.draw(i, &mut stream) as usize] += 1);
+            counts.map(|count| f64::from(count) / 70_000.0)
+        };
+        // A share of 1/7 has a standard error of sqrt(6/49/70000) = 0.0013.
+        for law in [Law::Uniform(1.0, 7.0), Law::Uniform(0.5, 7.9)] {
+            let shares = shares(law);
+            assert!(shares[0] == 0.0 && shares[8] == 0.0, "{shares:?}");
+            assert!(shares[1..8].iter().all(|share| (share - 1.0 / 7.0).abs() < 0.0053), "{shares:?}");
+        }
+        assert_eq!(shares(Law::Uniform(4.0, 4.0))[4], 1.0);
+        let packets = Law::Uniform(Packets(2.0), Packets(3.0));
+        assert!((0..100).all(|i| [2.0, 3.0].contains(&packets.draw(i, &mut stream).0)));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 use toml::{Table, Value};
 
-/// One `[[links]]`; the flows tell packet sizes and round-trip times.
-pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option<LinkSpec> {
+/// One `[[links]]`, the `index`-th; the flows that cross it tell packet sizes and round-trip times.
+pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Found) -> Option<LinkSpec> {
+    let crossing = Crossing::of(index, flows);
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("bottleneck");
     let mut link = Reader::new(table, format!("links.{}", clip(shown)), found);
     let name = link.name("bottleneck");
@@ -17,12 +18,9 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
     let rate = rate_and_changes.as_ref().map(|(rate, _)| *rate);
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
-    let buffer = read_buffer(&mut link, rate, flows);
-    let buffer_packets = buffer.map(|buffer| match buffer {
-        Limit::Packets(packets) => f64::from(packets),
-        Limit::Bytes(bytes) => bytes as f64 / mean_wire_size(flows),
-    });
-    let target = read_target(&mut link, rate, buffer_packets, flows);
+    let buffer = read_buffer(&mut link, rate, crossing);
+    let buffer_packets = buffer.map(|buffer| crossing.packets(buffer));
+    let target = read_target(&mut link, rate, buffer_packets, crossing);
     let aqm = match AqmChoice::parse(link.text("aqm").unwrap_or("droptail")) {
         Ok(choice) => Some(choice),
         Err(reason) => {
@@ -41,11 +39,50 @@ pub fn read_link(table: &Table, flows: &[FlowSpec], found: &mut Found) -> Option
         delay,
         buffer: buffer?,
         buffer_packets: buffer_packets?,
+        packet: crossing.packet,
         target: target?,
         aqm: aqm?,
         fixed,
         ecn,
     })
+}
+
+/// What a link's buffer and target are sized by.
+#[derive(Clone, Copy)]
+pub(super) struct Crossing {
+    /// Mean size on the wire, over flows, bytes.
+    packet: f64,
+    /// Seconds.
+    longest_rtt: f64,
+}
+
+impl Crossing {
+    /// The flows whose data cross the `link`-th link, or else those whose ACKs do, or else all.
+    pub(super) fn of(link: usize, flows: &[FlowSpec]) -> Self {
+        let sized = |size: &dyn Fn(&FlowSpec) -> Option<f64>| -> Vec<(&FlowSpec, f64)> {
+            flows.iter().filter_map(|flow| Some((flow, size(flow)?))).collect()
+        };
+        let data = sized(&|flow| flow.path.contains(&link).then(|| f64::from(flow.wire_size())));
+        let acks = sized(&|flow| flow.ack_path.contains(&link).then_some(flow.tcp.ack.0));
+        let all = sized(&|flow| Some(f64::from(flow.wire_size())));
+        let crossing = [data, acks, all].into_iter().find(|flows| !flows.is_empty()).unwrap_or_default();
+        let count: f64 = crossing.iter().map(|(flow, _)| f64::from(flow.count())).sum();
+        let bytes: f64 = crossing.iter().map(|(flow, size)| f64::from(flow.count()) * size).sum();
+        Self {
+            packet: if count > 0.0 { bytes / count } else { 1040.0 },
+            longest_rtt: crossing.iter().map(|(flow, _)| flow.rtt.typical_largest().seconds()).fold(0.0, f64::max),
+        }
+    }
+}
+
+impl Crossing {
+    /// A buffer in packets of mean size.
+    pub(super) fn packets(self, buffer: Limit) -> f64 {
+        match buffer {
+            Limit::Packets(packets) => f64::from(packets),
+            Limit::Bytes(bytes) => bytes as f64 / self.packet,
+        }
+    }
 }
 
 const RATE_EXAMPLE: &str = "\"45 Mbit/s\"";
@@ -114,7 +151,7 @@ fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
     }
 }
 
-fn read_buffer(link: &mut Reader, rate: Option<Rate>, flows: &[FlowSpec]) -> Option<Limit> {
+fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Option<Limit> {
     let Some(value) = link.raw("buffer") else {
         link.refuse("buffer", "missing; write e.g. buffer = \"900 packets\", \"1 MB\" or \"2 bdp\"");
         return None;
@@ -123,11 +160,11 @@ fn read_buffer(link: &mut Reader, rate: Option<Rate>, flows: &[FlowSpec]) -> Opt
     if text.trim().ends_with("bdp") && rate.is_none() {
         return None; // what is wrong with the rate has been said
     }
-    limit(&text, rate, flows).map_err(|reason| link.refuse("buffer", reason)).ok()
+    limit(&text, rate, crossing).map_err(|reason| link.refuse("buffer", reason)).ok()
 }
 
-/// Packets, bytes, or multiples of the bandwidth-delay product at the longest RTT.
-fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, String> {
+/// Packets, bytes, or multiples of the bandwidth-delay product at the longest RTT that crosses the link.
+pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Result<Limit, String> {
     if text.trim().ends_with('B') {
         return match Bytes::parse(text)? {
             Bytes(bytes) if (1.0..=1e12).contains(&bytes) => Ok(Limit::Bytes(bytes as u64)),
@@ -136,8 +173,7 @@ fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, St
     }
     let packets = match text.trim().strip_suffix("bdp") {
         Some(multiple) => {
-            let longest = flows.iter().map(|f| f.rtt.typical_largest().seconds()).fold(0.0, f64::max);
-            let bdp = rate.map_or(0.0, |rate| rate.0) * longest / 8.0 / mean_wire_size(flows);
+            let bdp = rate.map_or(0.0, |rate| rate.0) * crossing.longest_rtt / 8.0 / crossing.packet;
             (f64::parse(multiple)? * bdp).ceil()
         }
         None => Packets::parse(text)?.0,
@@ -152,36 +188,28 @@ fn limit(text: &str, rate: Option<Rate>, flows: &[FlowSpec]) -> Result<Limit, St
 }
 
 /// Packets, or a delay at the link's rate; a third of the buffer (as in the papers) when it is not given.
-fn read_target(link: &mut Reader, rate: Option<Rate>, buffer_packets: Option<f64>, flows: &[FlowSpec]) -> Option<f64> {
+fn read_target(link: &mut Reader, rate: Option<Rate>, buffer_packets: Option<f64>, crossing: Crossing) -> Option<f64> {
     let (value, buffer_packets) = (link.raw("target"), buffer_packets?);
     let Some(value) = value else { return Some(buffer_packets / 3.0) };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
-    let packets = match Packets::parse(&text) {
-        Ok(Packets(packets)) => Ok(packets),
-        Err(reason) => match Span::parse(&text) {
-            Ok(delay) => Ok(delay.seconds() * rate?.0 / 8.0 / mean_wire_size(flows)),
-            Err(_) => Err(format!("{reason}, or a delay such as \"10 ms\"")),
-        },
-    };
-    match packets {
-        Ok(packets) if packets > 0.0 && packets <= buffer_packets => Some(packets),
-        Ok(_) => {
-            link.refuse(
-                "target",
-                format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(&text)),
-            );
-            None
-        }
-        Err(reason) => {
-            link.refuse("target", reason);
-            None
-        }
+    if Span::parse(&text).is_ok() && rate.is_none() {
+        return None; // what is wrong with the rate has been said
     }
+    let packets = target(&text, rate.unwrap_or(Rate(0.0)), buffer_packets, crossing);
+    packets.map_err(|reason| link.refuse("target", reason)).ok()
 }
 
-/// Packet size on the wire, over all flows, bytes.
-fn mean_wire_size(flows: &[FlowSpec]) -> f64 {
-    let count: f64 = flows.iter().map(|f| f64::from(f.count())).sum();
-    let bytes: f64 = flows.iter().map(|f| f64::from(f.count()) * f64::from(f.wire_size())).sum();
-    if count > 0.0 { bytes / count } else { 1040.0 }
+/// A target as text, packets.
+pub(super) fn target(text: &str, rate: Rate, buffer_packets: f64, crossing: Crossing) -> Result<f64, String> {
+    let packets = match Packets::parse(text) {
+        Ok(Packets(packets)) => packets,
+        Err(reason) => match Span::parse(text) {
+            Ok(delay) => delay.seconds() * rate.0 / 8.0 / crossing.packet,
+            Err(_) => return Err(format!("{reason}, or a delay such as \"10 ms\"")),
+        },
+    };
+    match packets > 0.0 && packets <= buffer_packets {
+        true => Ok(packets),
+        false => Err(format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(text))),
+    }
 }

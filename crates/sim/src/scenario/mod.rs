@@ -1,5 +1,6 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
+mod changes;
 mod flows;
 mod law;
 mod links;
@@ -10,13 +11,14 @@ mod show;
 mod tcp;
 mod traffic;
 
+pub use changes::{Action, Change};
 pub use law::Law;
 pub use read::parse;
 
-use aqmlab_aqm::{Ecn, Limit, Plan, QueueView};
-use aqmlab_core::params::Values;
+use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
+use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
-use aqmlab_tcp::{Profile, TcpParams, Variant};
+use aqmlab_tcp::{Control, Profile, TcpParams, Variant};
 
 /// One world to simulate: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
@@ -37,6 +39,10 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// Parameters given to a scheme whenever it is chosen: name, then parameter and text.
     pub schemes: Vec<(String, Vec<(String, String)>)>,
+    /// What is changed during the run, in order of time.
+    pub changes: Vec<Change>,
+    /// The text that it was read from, overrides included.
+    pub source: toml::Table,
 }
 
 /// A queueing link.
@@ -54,6 +60,8 @@ pub struct LinkSpec {
     pub buffer: Limit,
     /// The same in packets of mean size.
     pub buffer_packets: f64,
+    /// Mean size on the wire of the packets that cross it, over flows, bytes.
+    pub packet: f64,
     /// Reference queue of the schemes that have one, packets.
     pub target: f64,
     /// Scheme when the run names none.
@@ -115,6 +123,8 @@ pub struct FlowSpec {
     pub variant: Variant,
     /// TCP constants.
     pub tcp: TcpParams,
+    /// Congestion control, with its parameters.
+    pub control: Control,
 }
 
 /// What a group of flows sends.
@@ -226,16 +236,9 @@ pub struct AqmChoice {
 impl AqmChoice {
     /// Reads `NAME[:k=v,...]`; the scheme must exist.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, params) = text.split_once(':').unwrap_or((text, ""));
-        let name = name.trim();
+        let (name, params) = split_choice(text)?;
         aqmlab_aqm::entry(name)?;
-        let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());
-        let params = pairs
-            .map(|pair| match pair.split_once('=') {
-                Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
-                None => Err(format!("\"{pair}\" is not a parameter; write {name}:name=value,...")),
-            })
-            .collect::<Result<_, _>>()?;
+        let params = params.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         Ok(Self { name: name.to_string(), params })
     }
 }
@@ -245,6 +248,14 @@ impl LinkSpec {
     pub fn empty_queue(&self) -> QueueView {
         QueueView::empty(self.rate, self.target, self.buffer_packets)
     }
+
+    /// How much may wait in bytes, where the scenario has it in bytes.
+    pub fn buffer_bytes(&self) -> Option<u64> {
+        match self.buffer {
+            Limit::Packets(_) => None,
+            Limit::Bytes(bytes) => Some(bytes),
+        }
+    }
 }
 
 impl FlowSpec {
@@ -253,14 +264,20 @@ impl FlowSpec {
         self.batches.iter().fold(0, |flows, batch| flows.saturating_add(batch.count))
     }
 
+    /// Hosts that the group's flows are on.
+    pub fn host_count(&self) -> u32 {
+        self.hosts.map_or(self.count(), |hosts| hosts.min(self.count()))
+    }
+
     /// Size of a data packet on the wire, bytes.
     pub fn wire_size(&self) -> u32 {
         self.payload + self.header
     }
 
-    /// Propagation of the links crossed, there and back. Where ACKs queue nowhere, they return along the same links.
-    pub fn own_delay(&self, links: &[LinkSpec]) -> Span {
-        let sum = |path: &[usize]| path.iter().map(|link| links[*link].delay.0).sum::<u64>();
+    /// Propagation of the links crossed, there and back, from the delay of each. Where ACKs queue nowhere, they return
+    /// along the same links.
+    pub fn own_delay(&self, delay: impl Fn(usize) -> Span) -> Span {
+        let sum = |path: &[usize]| path.iter().map(|link| delay(*link).0).sum::<u64>();
         let back = if self.ack_path.is_empty() { &self.path } else { &self.ack_path };
         Span(sum(&self.path) + sum(back))
     }
@@ -295,6 +312,12 @@ impl Scenario {
         Ok(link.ecn && own)
     }
 
+    /// A link, and all that some flow crosses besides it.
+    pub fn together_with(&self, link: usize) -> Vec<usize> {
+        let paths = self.flows.iter().map(|flows| &flows.path).filter(|path| path.contains(&link));
+        paths.flatten().copied().chain([link]).collect()
+    }
+
     /// When the load or a rate changes as scripted, from the start of the run on, in order.
     pub fn scripted_changes(&self) -> Vec<Span> {
         let rates = self.links.iter().filter_map(|link| match &link.changes {
@@ -315,7 +338,7 @@ impl Scenario {
     }
 
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
-    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<Plan, Problems> {
+    pub fn build_scheme(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<AnyScheme, Problems> {
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         self.marks(link, choice)?;
         entry.build(&choice.name, &self.params(choice), &link.empty_queue())
@@ -333,11 +356,17 @@ impl Scenario {
         if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
     }
 
-    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
-    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
+    /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
+    pub fn choice(&self, text: &str) -> Result<(AqmChoice, Entry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
         self.check_schemes(Some(&choice))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
+        Ok((choice, entry))
+    }
+
+    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
+    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
+        let (choice, entry) = self.choice(text)?;
         let values = entry.values(&choice.name, &self.params(&choice))?;
         Ok((choice, values))
     }

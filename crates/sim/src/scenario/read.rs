@@ -1,5 +1,6 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
+use super::changes::read_changes;
 use super::flows::{check_flows, read_flows};
 use super::links::read_link;
 use super::reader::{Found, Reader, default_name, kind, scalar};
@@ -52,6 +53,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     let title = top.text("title").unwrap_or(name).to_string();
     let (duration, warmup, sample) = read_times(&mut top);
     let (link_tables, flow_tables) = (top.some_tables("links"), top.some_tables("flows"));
+    let change_tables = top.tables("changes");
     let schemes = read_schemes(&mut top);
     top.finish();
 
@@ -62,13 +64,18 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
         found.push(Problem { path: "flows".into(), reason: format!("more than {MAX_FLOWS} flows") });
     }
-    let links: Vec<Option<LinkSpec>> = link_tables.iter().map(|t| read_link(t, &flows, found)).collect();
+    let links: Vec<Option<LinkSpec>> =
+        link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, found)).collect();
     let links: Vec<LinkSpec> = links.into_iter().flatten().collect();
     let duration = duration?;
     if links.len() == link_tables.len() && flows.len() == flow_tables.len() {
         check_flows(&links, &flows, duration, found);
     }
-    Some(Scenario { name: name.to_string(), title, duration, warmup, sample, links, flows, schemes })
+    let (name, source) = (name.to_string(), table.clone());
+    let changes = Vec::new();
+    let mut scenario = Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, source };
+    scenario.changes = read_changes(&change_tables, &scenario, found);
+    Some(scenario)
 }
 
 /// Duration, warm-up and sampling step.

@@ -17,6 +17,7 @@ impl Scenario {
             "sample": self.sample.text(),
             "links": self.links.iter().map(LinkSpec::resolved).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(FlowSpec::resolved).collect::<Vec<_>>(),
+            "changes": self.changes.iter().map(|change| json!(change.table())).collect::<Vec<_>>(),
             "schemes": self.schemes.iter().map(|(name, params)| (name.clone(), object(params))).collect::<Map<_, _>>(),
         })
     }
@@ -84,7 +85,8 @@ impl FlowSpec {
         if self.traffic.is_udp() {
             return Map::new();
         }
-        let mut tcp = vec![("variant", self.variant.text()), ("profile", self.profile.text())];
+        let control = ("congestion_control", self.control.text());
+        let mut tcp = vec![("variant", self.variant.text()), ("profile", self.profile.text()), control];
         tcp.extend(self.tcp.values());
         let pairs = [
             ("ack_path", json!(self.ack_path)),

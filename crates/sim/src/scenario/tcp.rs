@@ -1,18 +1,32 @@
 //! Reads how a group of flows speaks TCP.
 
 use super::reader::{Reader, kind, scalar};
-use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSet, Quantity};
-use aqmlab_tcp::{CongestionControl, Profile, TcpParams, Variant};
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{ParamSet, Problems, Quantity};
+use aqmlab_tcp::{Control, Profile, TcpParams, Variant, cc};
 use toml::{Table, Value};
 
 const CONTROL: &str = "congestion_control";
-/// Constants that LEDBAT alone has.
-const OF_LEDBAT: [&str; 2] = ["target", "gain"];
 
-/// `tcp = "sack"`, `tcp = "cubic"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if nothing is
-/// said, profile `rfc` and its defaults.
-pub fn read_tcp(flow: &mut Reader) -> Option<(Profile, Variant, TcpParams)> {
+/// How a group of flows speaks TCP.
+pub struct Tcp {
+    pub profile: Profile,
+    pub variant: Variant,
+    pub params: TcpParams,
+    pub control: Control,
+}
+
+impl Tcp {
+    /// What nobody speaks: of flows over UDP.
+    pub fn none() -> Self {
+        let (profile, variant) = (Profile::Rfc, Variant::Reno);
+        Self { profile, variant, params: TcpParams::defaults(), control: Control::default() }
+    }
+}
+
+/// `tcp = "sack"`, `tcp = "cubic:beta=0.8"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if nothing
+/// is said, profile `rfc` and its defaults.
+pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
     match flow.raw("tcp") {
         None => read_table(flow, &Table::new()),
         Some(Value::Table(table)) => read_table(flow, table),
@@ -24,49 +38,75 @@ pub fn read_tcp(flow: &mut Reader) -> Option<(Profile, Variant, TcpParams)> {
             }
         },
         Some(other) => {
-            flow.refuse("tcp", format!("expected a variant or a table, found {}", kind(other)));
+            flow.refuse("tcp", format!("expected a variant, a congestion control or a table, found {}", kind(other)));
             None
         }
     }
 }
 
 /// What a name alone says: a loss recovery, with Reno's congestion control, or a congestion control other than Reno's.
-fn key_of(name: &str) -> Result<&'static str, String> {
-    let known: Vec<&str> = Variant::CHOICES.iter().chain(&CongestionControl::CHOICES[1..]).copied().collect();
-    match known.iter().position(|choice| *choice == name) {
-        Some(i) if i < Variant::CHOICES.len() => Ok("variant"),
-        Some(_) => Ok(CONTROL),
-        None => Err(unknown("choice", name, &known)),
+fn key_of(text: &str) -> Result<&'static str, String> {
+    let name = text.split(':').next().unwrap_or(text).trim();
+    let laws = cc::entries();
+    let laws = laws.iter().map(|law| law.info.name);
+    if Variant::CHOICES.contains(&text) {
+        return Ok("variant");
     }
+    if Variant::CHOICES.contains(&name) && cc::entry(name).is_err() {
+        return Err(format!("\"{}\" is a loss recovery, which takes no parameters", clip(name)));
+    }
+    if laws.clone().any(|law| law == name) {
+        return Ok(CONTROL);
+    }
+    let others = laws.filter(|law| !Variant::CHOICES.contains(law));
+    Err(unknown("choice", name, &Variant::CHOICES.iter().copied().chain(others).collect::<Vec<_>>()))
 }
 
-fn read_table(flow: &mut Reader, table: &Table) -> Option<(Profile, Variant, TcpParams)> {
+fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let path = flow.path("tcp");
     let mut tcp = Reader::new(table, path.clone(), flow.found());
     let profile = tcp.optional("profile").unwrap_or(Profile::Rfc);
-    let control = tcp.raw(CONTROL).and_then(Value::as_str).and_then(|name| CongestionControl::parse(name).ok());
-    let control = control.unwrap_or(CongestionControl::Reno); // a wrong one is refused among the constants below
-    let is_reno = control == CongestionControl::Reno;
-    let variant = tcp.optional("variant").unwrap_or(if is_reno { profile.default_variant() } else { Variant::Sack });
+    let control = read_control(&mut tcp, profile);
+    let variant = if control.is_reno() { profile.default_variant() } else { Variant::Sack };
+    let variant = tcp.optional("variant").unwrap_or(variant);
+    refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
         .iter()
         .filter_map(|spec| tcp.raw(spec.name).map(|value| (spec.name, value)))
         .map(|(name, value)| (name, scalar(value).unwrap_or_else(|| kind(value).to_string())))
         .collect();
-    if profile == Profile::Ns2 && !is_reno {
-        let name = control.text();
+    tcp.finish();
+    let mut params = TcpParams::defaults();
+    let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+    params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
+    Some(Tcp { profile, variant, params, control })
+}
+
+/// `congestion_control = "cubic:beta=0.8"`; Reno's if it says nothing, or something wrong.
+fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
+    let Some(text) = tcp.text(CONTROL) else { return Control::default() };
+    let control = Control::parse(&tcp.path(CONTROL), text).unwrap_or_else(|Problems(problems)| {
+        tcp.extend(problems);
+        Control::default()
+    });
+    if profile == Profile::Ns2 && !control.is_reno() {
+        let name = control.name();
         tcp.refuse(
             CONTROL,
             format!("\"{name}\" is not in profile \"ns2\", which has \"reno\" only; use profile \"rfc\""),
         );
     }
-    let is_misplaced = |name: &str| OF_LEDBAT.contains(&name) && control != CongestionControl::Ledbat;
-    for (name, _) in own.iter().filter(|(name, _)| is_misplaced(name)) {
-        tcp.refuse(name, format!("belongs to {CONTROL} = \"ledbat\"; here it is \"{}\"", control.text()));
+    control
+}
+
+/// A parameter of a law stands with the law, not among the constants of TCP.
+fn refuse_parameters_of_laws(tcp: &mut Reader, table: &Table) {
+    for law in cc::entries() {
+        for spec in (law.params)() {
+            let Some(value) = table.get(spec.name).filter(|_| tcp.raw(spec.name).is_some()) else { continue };
+            let (law, name) = (law.info.name, spec.name);
+            let value = scalar(value).map_or("...".into(), |value| clip(&value));
+            tcp.refuse(name, format!("is a parameter of {law}; write {CONTROL} = \"{law}:{name}={value}\""));
+        }
     }
-    tcp.finish();
-    let mut params = TcpParams::defaults();
-    let own = own.iter().map(|(name, value)| (*name, value.as_str()));
-    params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
-    Some((profile, variant, params))
 }

@@ -1,12 +1,42 @@
-//! LEDBAT (RFC 6817): keeps the queueing delay that it sees at a target, and yields to those that make more.
-//!
-//! Section numbers are the RFC's. Readings: the current delay is the least of the last four samples (4.2 asks for a
-//! filter over few); every sample comes with an ACK that may open the window, so none is taken during recovery; a loss
-//! halves the data in flight, as in RFC 5681, with the same least window of two (2.4.2); there is no slow start.
+use super::{CongestionControl, Facts, Info, Law, Needs, Window};
+use aqmlab_core::{Span, Time, params};
 
-use super::NewAck;
-use crate::params::TcpParams;
-use aqmlab_core::{Span, Time};
+params! {
+    /// LEDBAT: keeps the queueing delay that it sees at a target, and yields to those that make more.
+    ///
+    /// ## Idea
+    /// What the path adds to its least one-way delay is queueing. Below the target the window grows, above it shrinks: a
+    /// transfer in the background takes what others leave.
+    ///
+    /// ## Equations
+    /// At an ACK outside recovery (RFC 6817, section 2.4.2):
+    ///
+    /// ```text
+    /// queueing = current - base;   off = (target - queueing)/target
+    /// cwnd += gain*off*acked/cwnd, at least 2, at most flight + 1
+    /// ```
+    ///
+    /// The base delay is the least of each of the last ten minutes; a loss halves the data in flight.
+    ///
+    /// ## What to expect
+    /// Alone it keeps the queue at the target. Where others or an AQM keep the queue shorter than the target it grows as Reno
+    /// does; where they keep it longer it falls to two segments. Flows that start later see the queue of the earlier ones
+    /// as a part of the base delay and get more.
+    ///
+    /// ## Readings
+    /// The current delay is the least of the last four samples (4.2 asks for a filter over few). Every sample comes with an
+    /// ACK that may open the window, so none is taken during recovery. There is no slow start, and the first window is two
+    /// segments. The receiver measures the delay and sends it back with each ACK, in the place of the third SACK block.
+    ///
+    /// ## Departures
+    /// A gain above 1, which RFC 7928 uses, is more than RFC 6817 allows.
+    pub struct LedbatParams {
+        /// The queueing delay that it aims at.
+        target: Span = "100 ms" in "100 us" ..= "10 s", from "RFC 6817, section 2.5: at most 100 ms";
+        /// Segments that the window grows by in a round trip without queueing.
+        gain: f64 = "1" in "0.01" ..= "100", unit "packets", from "RFC 6817, section 2.5: at most 1; RFC 7928, section 5.4: 10";
+    }
+}
 
 /// BASE_HISTORY: minutes that the base delay is remembered for.
 const BASE_HISTORY: usize = 10;
@@ -17,12 +47,13 @@ const ALLOWED_INCREASE: f64 = 1.0;
 /// MIN_CWND, segments.
 const MIN_CWND: f64 = 2.0;
 
-const MINUTE: Span = Span(60_000_000_000_000);
+const MINUTE: Span = Span::from_secs(60);
 const NO_SAMPLE: Span = Span(u64::MAX);
 
-/// The delays that LEDBAT remembers.
+/// The delays that LEDBAT remembers. See [`LedbatParams`].
 #[derive(Clone, Debug)]
 pub struct Ledbat {
+    params: LedbatParams,
     /// Least one-way delay of each of the last minutes.
     base: [Span; BASE_HISTORY],
     /// The minute that `base` is at, from the start of the run on.
@@ -32,27 +63,35 @@ pub struct Ledbat {
     samples: usize,
 }
 
-impl Default for Ledbat {
-    fn default() -> Self {
-        Self { base: [NO_SAMPLE; BASE_HISTORY], minute: 0, current: [NO_SAMPLE; CURRENT_FILTER], samples: 0 }
+impl Law for Ledbat {
+    const INFO: Info = Info { name: "ledbat", title: "LEDBAT", year: 2012, source: "RFC 6817" };
+    const NEEDS: Needs = Needs { delay: true, ..Needs::NONE };
+    const SETTINGS: &'static [(&'static str, &'static str)] = &[("initial_window", "2 packets")]; // INIT_CWND
+    type Params = LedbatParams;
+
+    fn new(params: LedbatParams) -> Self {
+        let (base, current) = ([NO_SAMPLE; BASE_HISTORY], [NO_SAMPLE; CURRENT_FILTER]);
+        Self { params, base, minute: 0, current, samples: 0 }
     }
 }
 
-impl Ledbat {
-    /// The window after an ACK of new data (2.4.2); without a sample of the delay it stays.
-    pub fn on_ack(&mut self, cwnd: f64, ack: &NewAck, params: &TcpParams) -> f64 {
+impl CongestionControl for Ledbat {
+    /// Without a sample of the delay the window stays.
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
         if ack.delay == Span::ZERO {
-            return cwnd;
+            return;
         }
         self.update_base(ack.delay, ack.now);
         self.current[self.samples % CURRENT_FILTER] = ack.delay;
         self.samples += 1;
-        let target = params.target.seconds();
+        let target = self.params.target.seconds();
         let off_target = (target - self.queueing_delay().seconds()) / target;
-        let moved = cwnd + params.gain * off_target * f64::from(ack.acked) / cwnd;
-        moved.min(f64::from(ack.flight) + ALLOWED_INCREASE).max(MIN_CWND)
+        let moved = window.cwnd + self.params.gain * off_target * f64::from(ack.acked) / window.cwnd;
+        window.cwnd = moved.min(f64::from(ack.flight) + ALLOWED_INCREASE).max(MIN_CWND);
     }
+}
 
+impl Ledbat {
     /// The least of each minute, so that a route that has become longer is noticed (4.1).
     fn update_base(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE.0;
@@ -77,58 +116,62 @@ mod tests {
     use aqmlab_core::ParamSet;
 
     /// An ACK of one segment with this delay at this time, to a sender with a flight that limits nothing.
-    fn ack(delay_ms: u64, seconds: u64) -> NewAck {
-        let delay = Span(delay_ms * 1_000_000_000);
-        NewAck { acked: 1, flight: 1000, delay, srtt: Span::ZERO, now: Time(seconds * 1_000_000_000_000) }
+    fn ack(delay_ms: u64, seconds: u64) -> Facts {
+        let (delay, now) = (Span::from_millis(delay_ms), Time::ZERO + Span::from_secs(seconds));
+        Facts { acked: 1, flight: 1000, delay, now, ..Facts::default() }
     }
 
     fn close(value: f64, expected: f64) {
         assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
     }
 
-    fn params(settings: &[(&str, &str)]) -> TcpParams {
-        let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
-        params.read("tcp", settings.iter().copied(), &mut problems);
-        assert_eq!(problems, []);
-        params
+    /// The window after an ACK that finds it at `cwnd`.
+    fn after(ledbat: &mut Ledbat, cwnd: f64, ack: &Facts) -> f64 {
+        let mut window = Window { cwnd, ssthresh: 0.0 };
+        ledbat.on_ack(&mut window, ack);
+        window.cwnd
     }
 
-    /// A sender that has seen a base delay of 20 ms, and then a constant delay often enough.
-    fn at(delay_ms: u64) -> Ledbat {
-        let mut ledbat = Ledbat::default();
-        ledbat.on_ack(10.0, &ack(20, 0), &params(&[]));
+    /// A sender with these parameters that has seen a base delay of 20 ms, and then a constant delay often enough.
+    fn with(params: LedbatParams, delay_ms: u64) -> Ledbat {
+        let mut ledbat = Ledbat::new(params);
+        after(&mut ledbat, 10.0, &ack(20, 0));
         for _ in 0..CURRENT_FILTER {
-            ledbat.on_ack(10.0, &ack(delay_ms, 1), &params(&[]));
+            after(&mut ledbat, 10.0, &ack(delay_ms, 1));
         }
         ledbat
+    }
+
+    fn at(delay_ms: u64) -> Ledbat {
+        with(LedbatParams::defaults(), delay_ms)
     }
 
     #[test]
     fn the_window_follows_the_distance_from_the_target() {
         // Target 100 ms: queueing 0, 50, 100 and 150 ms are off by 1, 0.5, 0 and -0.5 of it.
         for (delay, off) in [(20, 1.0), (70, 0.5), (120, 0.0), (170, -0.5)] {
-            close(at(delay).on_ack(10.0, &ack(delay, 2), &params(&[])), 10.0 + off / 10.0);
+            close(after(&mut at(delay), 10.0, &ack(delay, 2)), 10.0 + off / 10.0);
         }
-        let lbe = params(&[("target", "5 ms"), ("gain", "10")]);
-        close(at(22).on_ack(10.0, &ack(22, 2), &lbe), 10.0 + 10.0 * 0.6 / 10.0);
-        close(at(22).on_ack(10.0, &NewAck { acked: 2, ..ack(22, 2) }, &lbe), 10.0 + 10.0 * 0.6 * 2.0 / 10.0);
+        let lbe = LedbatParams { target: Span::from_millis(5), gain: 10.0 };
+        close(after(&mut with(lbe, 22), 10.0, &ack(22, 2)), 10.0 + 10.0 * 0.6 / 10.0);
+        close(after(&mut with(lbe, 22), 10.0, &Facts { acked: 2, ..ack(22, 2) }), 10.0 + 10.0 * 0.6 * 2.0 / 10.0);
     }
 
     #[test]
     fn the_current_delay_is_the_least_of_four_samples() {
         let mut ledbat = at(120);
-        close(ledbat.on_ack(10.0, &ack(20, 2), &params(&[])), 10.1);
+        close(after(&mut ledbat, 10.0, &ack(20, 2)), 10.1);
         for _ in 0..3 {
-            close(ledbat.on_ack(10.0, &ack(120, 2), &params(&[])), 10.1);
+            close(after(&mut ledbat, 10.0, &ack(120, 2)), 10.1);
         }
-        close(ledbat.on_ack(10.0, &ack(120, 2), &params(&[])), 10.0);
+        close(after(&mut ledbat, 10.0, &ack(120, 2)), 10.0);
     }
 
     #[test]
     fn the_window_stays_between_two_and_the_flight_and_one() {
-        close(at(20).on_ack(10.0, &NewAck { flight: 9, ..ack(20, 2) }, &params(&[("gain", "10")])), 10.0);
-        close(at(1020).on_ack(2.5, &ack(1020, 2), &params(&[])), 2.0);
-        close(at(20).on_ack(10.0, &NewAck { delay: Span::ZERO, ..ack(20, 2) }, &params(&[])), 10.0);
+        close(after(&mut at(20), 10.0, &Facts { flight: 9, ..ack(20, 2) }), 10.0);
+        close(after(&mut at(1020), 2.5, &ack(1020, 2)), 2.0);
+        close(after(&mut at(20), 10.0, &Facts { delay: Span::ZERO, ..ack(20, 2) }), 10.0);
     }
 
     #[test]
@@ -136,10 +179,10 @@ mod tests {
         let mut ledbat = at(120);
         // 20 ms were seen in minute 0, which the tenth minute after it takes the place of.
         for minute in 1..10 {
-            close(ledbat.on_ack(10.0, &ack(120, 60 * minute), &params(&[])), 10.0);
+            close(after(&mut ledbat, 10.0, &ack(120, 60 * minute)), 10.0);
         }
-        close(ledbat.on_ack(10.0, &ack(120, 600), &params(&[])), 10.1);
+        close(after(&mut ledbat, 10.0, &ack(120, 600)), 10.1);
         let mut idle = at(120);
-        close(idle.on_ack(10.0, &ack(120, 100_000), &params(&[])), 10.1);
+        close(after(&mut idle, 10.0, &ack(120, 100_000)), 10.1);
     }
 }

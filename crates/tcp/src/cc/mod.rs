@@ -1,160 +1,297 @@
-//! Congestion control: how the window grows and shrinks. What is common to all is here; Reno's law (RFC 5681) needs no
-//! more, the others have a file each.
+//! Congestion control: a law is told facts and answers with a window and, if it paces, a rate.
+//!
+//! ```text
+//!   reno, cubic, ledbat   one file per law, reading like its RFC
+//!   catalogue             what is known of each law, and how one is chosen: "cubic:beta=0.8"
+//!   engaged               what a sender keeps for a law other than Reno's
+//!   rate                  samples of the delivery rate, for the laws that ask for them
+//! ```
+//!
+//! A law touches no segment and no timer. Loss recovery, ECN and the retransmission timer are the sender's: it calls the
+//! law, and does what the window says.
 
-mod cubic;
-mod ledbat;
+pub mod catalogue;
+mod engaged;
+pub mod rate;
 
-use crate::params::{CongestionControl, EcnResponse, Halve, TcpParams};
-use aqmlab_core::{Span, Time};
-use cubic::Cubic;
-use ledbat::Ledbat;
+use crate::ack::Ack;
+use crate::ecn::EcnFeedback;
+use crate::params::{EcnResponse, Halve};
+use aqmlab_core::{ParamSet, Span, Time};
+use std::fmt::Debug;
 
-/// Window and threshold of one sender, in segments, and the law by which they change.
-#[derive(Clone, Debug)]
-pub struct Congestion {
-    /// Congestion window; a real number.
+pub use catalogue::{Control, Entry, entries, entry, register};
+pub(crate) use engaged::{Engaged, Heard};
+pub use rate::RateSample;
+pub use reno::Reno;
+
+catalogue::laws! {
+    reno::Reno
+    cubic::Cubic
+    ledbat::Ledbat
+}
+
+/// What a law decides on, in segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window; a real number. Below 1 it is closed until the retransmission timer expires.
     pub cwnd: f64,
-    /// Slow start threshold; ns-2 keeps it whole.
+    /// Slow start threshold.
     pub ssthresh: f64,
-    /// `None`: Reno's. Boxed, for most senders have none.
-    law: Option<Box<Law>>,
 }
 
-#[derive(Clone, Debug)]
-enum Law {
-    Cubic(Cubic),
-    Ledbat(Ledbat),
-}
-
-impl Law {
-    /// The window after an ACK of new data.
-    #[inline(never)] // Reno's way stays short
-    fn on_ack(&mut self, cwnd: f64, ssthresh: f64, ack: NewAck, params: &TcpParams) -> f64 {
-        match self {
-            Law::Cubic(cubic) => cubic.on_ack(cwnd, ssthresh, &ack),
-            Law::Ledbat(ledbat) => ledbat.on_ack(cwnd, &ack, params),
-        }
-    }
-}
-
-/// An ACK of new data, as congestion control sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct NewAck {
-    /// Segments that it acknowledges.
+/// What an ACK tells a law. Counts are in segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// Segments that it acknowledges; 0 for a duplicate ACK.
     pub acked: u32,
-    /// Segments outstanding before it.
+    /// Segments known to be CE-marked since the ACK before. Classic feedback does not count marks: then it is 0, and
+    /// [`Event::Echo`] tells of a mark. Known to laws that are told of every ACK.
+    pub marked: u32,
+    /// Segments that loss recovery has sent again since the ACK before. Known to laws that are told of every ACK.
+    pub lost: u32,
+    /// Segments outstanding before it: sent and not acknowledged.
     pub flight: u32,
-    /// One-way delay of the segment that caused it; zero where the receiver does not measure it.
+    /// The application has nothing more to send at present.
+    pub is_app_limited: bool,
+    /// One-way delay of the segment that caused it; zero unless the law asks for it.
     pub delay: Span,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
+    /// Delivery rate and round-trip time, if the law asks for them and the ACK tells of an arrival.
+    pub sample: Option<RateSample>,
     /// When it came.
     pub now: Time,
 }
 
+/// A sign of congestion. The window is reduced for one of them at most once per window of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Fast retransmit (RFC 5681, section 3.2).
+    Loss,
+    /// The receiver tells of a CE mark (RFC 3168, section 6.1.2).
+    Echo,
+    /// The retransmission timer expired (RFC 5681, section 3.1).
+    Timeout,
+}
+
+/// What a law asks for, beyond what every sender knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// How the receiver tells of CE marks.
+    pub feedback: EcnFeedback,
+    /// ACKs carry the one-way delay of the segment that caused them.
+    pub delay: bool,
+    /// [`CongestionControl::on_feedback`] is called with every ACK.
+    pub every_ack: bool,
+    /// Every ACK comes with a [`RateSample`]; implies `every_ack`.
+    pub rate_samples: bool,
+    /// The sender asks for [`CongestionControl::pacing_rate`] and keeps to it.
+    pub pacing: bool,
+}
+
+impl Needs {
+    /// What Reno asks for: nothing.
+    pub const NONE: Needs =
+        Needs { feedback: EcnFeedback::Classic, delay: false, every_ack: false, rate_samples: false, pacing: false };
+
+    /// Some ACK must be looked into before loss recovery sees it.
+    fn hears_acks(&self) -> bool {
+        self.every_ack || self.rate_samples || self.feedback != EcnFeedback::Classic
+    }
+}
+
+/// What the catalogue says of a law.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Name in print.
+    pub title: &'static str,
+    /// Year of publication.
+    pub year: u32,
+    /// Publication.
+    pub source: &'static str,
+}
+
+/// A law at work in one sender: facts in, window and pacing rate out.
+#[allow(unused_variables)]
+pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
+    /// An ACK of new data outside fast recovery that tells of no new mark: the window may grow.
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts);
+    /// Any ACK, before loss recovery sees it; called only if [`Needs::every_ack`] asks for it.
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {}
+    /// The share of the window (RFC 5681: of the data in flight) that `event` leaves.
+    fn kept(&self, event: Event) -> f64 {
+        0.5
+    }
+    /// The window is about to be reduced to that share.
+    fn on_congestion(&mut self, event: Event, window: &Window) {}
+    /// Fast recovery has ended (RFC 5681, section 3.2, step 6; ns-2 leaves the window alone).
+    fn on_recovered(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+    }
+    /// A timeout has brought the window down to one segment.
+    fn on_timeout(&mut self) {}
+    /// A pause ends in which the application had nothing to send.
+    fn on_resume(&mut self, now: Time) {}
+    /// Segments per second at which to send, if the law has a rate yet; asked only if [`Needs::pacing`] says so.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A copy of a law whose type is not known; every law that is `Clone` has it.
+pub trait CloneLaw {
+    /// The copy.
+    fn boxed(&self) -> Box<dyn CongestionControl>;
+}
+
+impl<L: CongestionControl + Clone + 'static> CloneLaw for L {
+    fn boxed(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn CongestionControl> {
+    fn clone(&self) -> Self {
+        (**self).boxed()
+    }
+}
+
+/// A law that can be built from declared parameters. The doc comment of its parameters is its page.
+pub trait Law: CongestionControl + Clone + 'static {
+    /// What the catalogue says of it.
+    const INFO: Info;
+    /// What it asks for.
+    const NEEDS: Needs = Needs::NONE;
+    /// Constants of TCP that it sets, over the profile: name and text.
+    const SETTINGS: &'static [(&'static str, &'static str)] = &[];
+    /// Its declared parameters.
+    type Params: ParamSet;
+    /// The law before the first ACK.
+    fn new(params: Self::Params) -> Self;
+}
+
+/// Any law. Most senders have Reno's, which comes without an indirect call and without memory of its own.
+#[derive(Clone, Debug)]
+pub(crate) enum AnyLaw {
+    Reno(Reno),
+    Other(Box<Engaged>),
+}
+
+/// Window and threshold of one sender, and the law by which they change.
+#[derive(Clone, Debug)]
+pub(crate) struct Congestion {
+    pub window: Window,
+    pub law: AnyLaw,
+}
+
 impl Congestion {
-    /// The law that `params` name, before the first ACK.
-    pub fn new(cwnd: f64, ssthresh: f64, params: &TcpParams) -> Self {
-        let law = match params.congestion_control {
-            CongestionControl::Reno => None,
-            CongestionControl::Cubic => Some(Law::Cubic(Cubic::default())),
-            CongestionControl::Ledbat => Some(Law::Ledbat(Ledbat::default())),
-        };
-        Self { cwnd, ssthresh, law: law.map(Box::new) }
+    /// Before the first ACK.
+    pub fn new(cwnd: f64, ssthresh: f64, law: AnyLaw) -> Self {
+        Self { window: Window { cwnd, ssthresh }, law }
     }
 
-    /// Opens the window for one ACK of new data. Reno, which asks nothing of the ACK: by 1 below ssthresh, by 1/cwnd
-    /// above.
+    /// An ACK of new data may open the window.
     #[inline]
-    pub fn on_ack(&mut self, ack: impl FnOnce() -> NewAck, params: &TcpParams) {
+    pub fn on_ack(&mut self, facts: impl FnOnce() -> Facts) {
         match &mut self.law {
-            None => self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd },
-            Some(law) => self.cwnd = law.on_ack(self.cwnd, self.ssthresh, ack(), params),
+            AnyLaw::Reno(reno) => reno.on_ack(&mut self.window, &facts()),
+            AnyLaw::Other(law) => law.on_ack(&mut self.window, facts()),
         }
     }
 
-    /// The share of the window that is left after a congestion event: a half, CUBIC's beta.
-    pub fn kept(&self) -> f64 {
-        if matches!(self.law.as_deref(), Some(Law::Cubic(_))) { cubic::BETA } else { 0.5 }
+    /// What only a law other than Reno's has.
+    #[inline]
+    pub fn engaged(&mut self) -> Option<&mut Engaged> {
+        if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
-    fn cubic(&mut self) -> Option<&mut Cubic> {
-        if let Some(Law::Cubic(cubic)) = self.law.as_deref_mut() { Some(cubic) } else { None }
-    }
-
-    /// ssthresh becomes the share kept of what `halve` says, at least 2 (ns-2 rounds it down); returns that share.
-    fn reduce_ssthresh(&mut self, halve: Halve, window: f64, flight: u32) -> f64 {
-        let kept = self.kept() * if halve == Halve::Window { window } else { f64::from(flight) };
-        let rounded = if halve == Halve::Window { kept.floor() } else { kept };
-        self.ssthresh = rounded.max(2.0);
-        let cwnd = self.cwnd;
-        if let Some(cubic) = self.cubic() {
-            cubic.on_congestion(cwnd);
+    /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
+    pub fn hear(&mut self, ack: &Ack, heard: Heard) -> bool {
+        match &mut self.law {
+            AnyLaw::Reno(_) => ack.ece,
+            AnyLaw::Other(law) => law.hear(&mut self.window, ack, heard),
         }
+    }
+
+    fn law(&mut self) -> &mut dyn CongestionControl {
+        match &mut self.law {
+            AnyLaw::Reno(reno) => reno,
+            AnyLaw::Other(engaged) => &mut *engaged.law,
+        }
+    }
+
+    /// The largest flight that the present ssthresh can have come from, were it set at a timeout.
+    pub fn reduced_from(&mut self) -> u32 {
+        (self.window.ssthresh / self.law().kept(Event::Timeout)) as u32
+    }
+
+    /// ssthresh becomes the share kept of what `halve` says; returns that share, which ssthresh may not be below 2 for.
+    fn reduce_ssthresh(&mut self, event: Event, halve: Halve, window: f64, flight: u32) -> f64 {
+        let kept = self.law().kept(event) * halve.reduced(window, flight);
+        self.window.ssthresh = halve.threshold(kept).max(2.0);
+        let before = self.window;
+        self.law().on_congestion(event, &before);
         kept
     }
 
-    /// Window after a fast retransmit. ns-2 halves the window and keeps the fraction; RFC 5681 goes to ssthresh.
+    /// Window after a fast retransmit.
     pub fn enter_recovery(&mut self, halve: Halve, window: f64, flight: u32) {
-        let kept = self.reduce_ssthresh(halve, window, flight);
-        self.cwnd = match halve {
-            Halve::Window => kept,
-            Halve::Flight => self.ssthresh,
-        };
+        let kept = self.reduce_ssthresh(Event::Loss, halve, window, flight);
+        self.window.cwnd = halve.window(kept, self.window.ssthresh);
     }
 
-    /// Window after the echo of a congestion mark (RFC 3168, section 6.1.2). Below one segment it is closed: nothing
-    /// new can be sent until the retransmission timer expires.
+    /// Window after fast recovery.
+    pub fn leave_recovery(&mut self) {
+        match &mut self.law {
+            AnyLaw::Reno(reno) => reno.on_recovered(&mut self.window),
+            AnyLaw::Other(engaged) => engaged.law.on_recovered(&mut self.window),
+        }
+    }
+
+    /// Window after the echo of a congestion mark.
     pub fn on_ecn_echo(&mut self, response: EcnResponse, halve: Halve, window: f64, flight: u32) {
         // Data in flight beyond the window, as in fast recovery, must not make the half a whole.
-        let kept = self.reduce_ssthresh(halve, window, flight.min(self.cwnd as u32));
-        self.cwnd = match response {
-            EcnResponse::Ns2 => kept,
-            EcnResponse::Rfc3168 if self.cwnd > 1.0 => kept.max(1.0),
-            EcnResponse::Rfc3168 => 0.5,
-        };
+        let flight = flight.min(self.window.cwnd as u32);
+        let kept = self.reduce_ssthresh(Event::Echo, halve, window, flight);
+        self.window.cwnd = response.window(kept, self.window.cwnd);
     }
 
     /// Window after a retransmission timeout: one segment (RFC 5681, section 3.1).
     pub fn on_timeout(&mut self, halve: Halve, window: f64, flight: u32) {
-        self.reduce_ssthresh(halve, window, flight);
+        self.reduce_ssthresh(Event::Timeout, halve, window, flight);
         self.collapse();
-    }
-
-    /// A pause ends in which there was nothing to send.
-    pub fn resume(&mut self, now: Time) {
-        if let Some(cubic) = self.cubic() {
-            cubic.resume(now);
-        }
     }
 
     /// One segment again, after a timeout whose window of data has been answered.
     pub fn collapse(&mut self) {
-        self.cwnd = 1.0;
-        if let Some(cubic) = self.cubic() {
-            cubic.on_timeout();
-        }
+        self.window.cwnd = 1.0;
+        self.law().on_timeout();
+    }
+
+    /// A pause ends in which there was nothing to send.
+    pub fn resume(&mut self, now: Time) {
+        self.law().on_resume(now);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aqmlab_core::ParamSet;
-
-    const ACK: NewAck = NewAck { acked: 1, flight: 10, delay: Span::ZERO, srtt: Span::ZERO, now: Time::ZERO };
 
     fn reno(cwnd: f64, ssthresh: f64) -> Congestion {
-        Congestion::new(cwnd, ssthresh, &TcpParams::defaults())
+        Congestion::new(cwnd, ssthresh, AnyLaw::Reno(Reno))
+    }
+
+    fn values(cc: &Congestion) -> (f64, f64) {
+        (cc.window.ssthresh, cc.window.cwnd)
     }
 
     #[test]
-    fn slow_start_adds_one_and_avoidance_one_per_window() {
-        let mut reno = reno(3.0, 4.0);
-        reno.on_ack(|| ACK, &TcpParams::defaults());
-        assert_eq!(reno.cwnd, 4.0);
-        reno.on_ack(|| ACK, &TcpParams::defaults());
-        assert_eq!(reno.cwnd, 4.25);
+    fn renos_law_takes_no_memory() {
+        assert_eq!(size_of::<Congestion>(), 24);
     }
 
     #[test]
@@ -162,7 +299,7 @@ mod tests {
         let after = |response, halve, window: f64, flight| {
             let mut reno = reno(window, 100.0);
             reno.on_ecn_echo(response, halve, window, flight);
-            (reno.ssthresh, reno.cwnd)
+            values(&reno)
         };
         let rfc = |window, flight| after(EcnResponse::Rfc3168, Halve::Flight, window, flight);
         assert_eq!(rfc(9.5, 7), (3.5, 3.5));
@@ -177,11 +314,11 @@ mod tests {
     fn halves_the_window_or_the_flight() {
         let mut a = reno(9.0, 100.0);
         a.enter_recovery(Halve::Window, 9.0, 6);
-        assert_eq!((a.ssthresh, a.cwnd), (4.0, 4.5));
+        assert_eq!(values(&a), (4.0, 4.5));
         let mut b = reno(9.0, 100.0);
         b.enter_recovery(Halve::Flight, 9.0, 7);
-        assert_eq!((b.ssthresh, b.cwnd), (3.5, 3.5));
+        assert_eq!(values(&b), (3.5, 3.5));
         b.on_timeout(Halve::Flight, 3.0, 1);
-        assert_eq!((b.ssthresh, b.cwnd), (2.0, 1.0));
+        assert_eq!(values(&b), (2.0, 1.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{LastCut, Network, Sender};
+use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::Time;
 
 /// Segments that one ACK may release during recovery.
@@ -11,15 +11,15 @@ const MAX_BURST: u32 = 2;
 impl Sender {
     /// New data are acknowledged: all that was outstanding at the loss, or only a part.
     pub(crate) fn newreno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
-        if ack.next < self.recover && self.last_cut == LastCut::FastRetransmit {
+        if ack.next < self.recover && self.state == RecoveryState::FastRecovery {
             return self.on_partial_ack(ack, now, params, net);
         }
-        let in_recovery = self.last_cut == LastCut::FastRetransmit;
+        let in_recovery = self.state == RecoveryState::FastRecovery;
         self.first_partial_seen = false;
         self.take_new_ack(ack, now, params);
         if in_recovery && !params.open_on_exit {
             // RFC 6582, section 3.2, step 3: a full ACK releases no burst.
-            self.cc.cwnd = self.cc.cwnd.min(f64::from(self.flight().max(1) + 1));
+            self.cc.window.cwnd = self.cc.window.cwnd.min(f64::from(self.flight().max(1) + 1));
         }
         self.send_allowed(now, params, net, u32::MAX);
     }
@@ -30,7 +30,7 @@ impl Sender {
         if self.inflation > acked {
             self.inflation -= acked - 1;
         } else {
-            self.cc.cwnd = (self.cc.cwnd - f64::from(acked - self.inflation)).max(1.0);
+            self.cc.window.cwnd = (self.cc.window.cwnd - f64::from(acked - self.inflation)).max(1.0);
             self.inflation = 1; // recovery goes on
         }
         self.acknowledge(ack, now, params);
@@ -56,7 +56,7 @@ impl Sender {
             } else if self.may_retransmit_after_echo() {
                 self.enter_fast_recovery(now, params, net);
             }
-        } else if self.last_cut == LastCut::FastRetransmit {
+        } else if self.state == RecoveryState::FastRecovery {
             self.inflation += 1;
         }
         self.send_allowed(now, params, net, MAX_BURST);

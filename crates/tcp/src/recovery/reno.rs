@@ -2,7 +2,7 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{LastCut, Network, Sender};
+use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
@@ -21,13 +21,13 @@ impl Sender {
         }
         if self.duplicate_acks == params.dup_ack_threshold {
             // ns-2 lets a sender that is still in recovery retransmit again, and one that has only its SYN through.
-            let again = self.last_cut == LastCut::FastRetransmit && self.flight() > 0;
+            let again = self.state == RecoveryState::FastRecovery && self.flight() > 0;
             if again || self.may_fast_retransmit(params) {
                 self.fast_retransmit(now, params, net);
             } else if self.may_retransmit_after_echo() {
                 self.enter_fast_recovery(now, params, net);
             }
-        } else if self.last_cut == LastCut::FastRetransmit {
+        } else if self.state == RecoveryState::FastRecovery {
             self.inflation += 1;
         }
         self.send_allowed(now, params, net, u32::MAX);

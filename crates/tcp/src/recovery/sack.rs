@@ -16,7 +16,7 @@
 use crate::ack::Ack;
 use crate::params::TcpParams;
 use crate::recovery::Scoreboard;
-use crate::sender::{LastCut, Network, Sender};
+use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
@@ -27,7 +27,7 @@ impl Sender {
         }
         let (hole, sent) = (self.hole, self.sent);
         let tells_news = self.board().update(ack, hole, sent, params.dup_ack_threshold);
-        if self.last_cut == LastCut::FastRetransmit && ack.next < self.recover {
+        if self.state == RecoveryState::FastRecovery && ack.next < self.recover {
             if ack.next > hole {
                 self.acknowledge(ack, now, params);
                 self.restart_timer(now, params);
@@ -65,7 +65,7 @@ impl Sender {
         self.board().restart();
         self.board().resend(hole);
         self.board().rescue = hole + 1;
-        if self.last_cut == LastCut::Ecn && hole < self.recover {
+        if self.state == RecoveryState::Cwr && hole < self.recover {
             self.recover = self.sent;
             self.enter_fast_recovery(now, params, net);
         } else {
@@ -76,9 +76,9 @@ impl Sender {
     }
 
     /// Step (C): while the window has room, the segment that `NextSeg` names (section 4).
-    fn fill_pipe(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn fill_pipe(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         let (hole, recover) = (self.hole, self.recover);
-        while self.has_room(params) {
+        while self.has_room(params) && self.may_send(now) {
             if let Some(seq) = self.board().next_lost(hole) {
                 self.resend(seq, now, params, net);
             } else if self.has_new(params) {
@@ -111,7 +111,7 @@ impl Sender {
     /// The window has room for a segment more than there are in the pipe.
     fn has_room(&mut self, params: &TcpParams) -> bool {
         let (hole, sent) = (self.hole, self.sent);
-        f64::from(self.board().pipe(hole, sent, params.dup_ack_threshold) + 1) <= self.cc.cwnd
+        f64::from(self.board().pipe(hole, sent, params.dup_ack_threshold) + 1) <= self.cc.window.cwnd
     }
 
     /// There is a segment never sent, and the receiver has room for it.

@@ -29,7 +29,7 @@ fn bench(variant: Variant, profile: Profile, changes: &[(&str, &str)]) -> Bench 
     let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
     params.read("tcp", profile.settings().iter().chain(changes).copied(), &mut problems);
     assert_eq!(problems, []);
-    let sender = Sender::new(variant, &params, false, Span::ZERO);
+    let sender = Sender::new(variant, &params, &Control::default(), false, Span::ZERO);
     Bench { sender, params, wire: Wire::default(), now: Time::ZERO }
 }
 
@@ -51,7 +51,7 @@ fn data(seq: u32) -> Segment {
 }
 
 fn ms(ms: u64) -> Time {
-    Time(ms * 1_000_000_000)
+    Time::ZERO + Span::from_millis(ms)
 }
 
 impl Bench {
@@ -88,7 +88,7 @@ impl Bench {
     }
 
     fn cwnd_and_ssthresh(&self) -> (f64, f64) {
-        (self.sender.cc.cwnd, self.sender.cc.ssthresh)
+        (self.sender.cc.window.cwnd, self.sender.cc.window.ssthresh)
     }
 
     /// Slow start up to the ACK of segment `last`: then cwnd is 2 + last, and `last + 1 ..= 2*last + 2` are outstanding.
@@ -133,7 +133,7 @@ fn slow_start_releases_two_segments_per_ack() {
 #[test]
 fn congestion_avoidance_adds_the_inverse_of_a_real_window() {
     let mut bench = reno(&[]).grown(2);
-    bench.sender.cc.ssthresh = 4.0;
+    bench.sender.cc.window.ssthresh = 4.0;
     // cwnd 4, then 4.25, 4.4853, 4.7082, 4.9206 and 5.1239: only the last has a whole segment more.
     let released: Vec<_> = (3..=7).map(|ack| bench.ack(ack)).collect();
     assert_eq!(released, [vec![7], vec![8], vec![9], vec![10], vec![11, 12]]);
@@ -168,7 +168,7 @@ fn limited_transmit_compares_with_the_real_window() {
     // ACK 6, next segment 15: it needs 15 <= 6 + cwnd + duplicates.
     let released = |cwnd| {
         let mut bench = reno(&[]).grown(6);
-        bench.sender.cc.cwnd = cwnd;
+        bench.sender.cc.window.cwnd = cwnd;
         bench.duplicates(2)
     };
     assert_eq!(released(8.0), [vec![15], vec![16]]);
@@ -559,4 +559,24 @@ fn the_round_trip_time_is_smoothed() {
     bench.now = ms(80);
     bench.ack(0);
     assert_eq!(bench.sender.srtt(), Some(Span(80_000_000_000)));
+}
+
+#[test]
+fn a_syn_is_given_up_after_its_retries() {
+    let mut bench = rfc(&[("syn_retries", "2")]);
+    bench.open();
+    assert_eq!([bench.timeout(), bench.timeout()], [[0], [0]]);
+    assert!(!bench.sender.has_failed());
+    assert_eq!(bench.timeout(), []);
+    // Sent again after 1 and 3 s, given up after 7.
+    assert_eq!((bench.now, bench.sender.has_failed(), bench.sender.timeouts()), (ms(7000), true, 2));
+    assert_eq!(bench.sender.deadline(), Time::NEVER);
+    assert_eq!(bench.ack(0), [], "an answer that comes later opens nothing");
+}
+
+#[test]
+fn data_are_sent_again_for_ever() {
+    let mut bench = rfc(&[("syn_retries", "2")]).grown(0);
+    (0..20).for_each(|_| assert_eq!(bench.timeout(), [1]));
+    assert!(!bench.sender.has_failed());
 }

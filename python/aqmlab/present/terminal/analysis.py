@@ -14,9 +14,10 @@ def analysis(found: Analysis) -> None:
     out = console()
     network = found.network
     signals = "marks" if network.ecn else "drops"
+    in_bytes = "" if network.buffer_bytes is None else f" of {network.packet:g} B ({network.buffer_bytes} B)"
     out.print(
         f"{found.scheme}: {network.flows:g} flows, {network.capacity:.6g} packets/s, {1e3 * network.longest:.4g} ms, "
-        f"target {network.target:g} of {network.buffer:g} packets, {signals}"
+        f"target {network.target:g} of {network.buffer:g} packets{in_bytes}, {signals}"
     )
     if found.design is not None:
         out.print(f"Design: --aqm {_quoted(found.design.spec)}\n({found.design.rule})", soft_wrap=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
-from aqmlab.catalogue import Parameter, Scheme
+from aqmlab.catalogue import Law, Parameter, Scheme
 from aqmlab.present.terminal.console import console, table, title
 from aqmlab.present.text import some
 from aqmlab.study.paper import Study
@@ -42,11 +42,21 @@ def scheme_page(scheme: Scheme) -> None:
     out.print(_parameters(scheme.parameters))
     if scheme.observables:
         out.print(names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables]))
+    out.print(names("Known of it", scheme.facts()))
     out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
 
 
+def law_page(law: Law) -> None:
+    """Print the page of a congestion-control law: idea, equations and parameters."""
+    out = console()
+    out.print(title(f"{law.title} ({law.name}), {law.year}"))
+    out.print(Text(f"{law.summary}\nSource: {law.source}\n"))
+    out.print(Markdown(law.page))
+    out.print(_parameters(law.parameters))
+
+
 def _parameters(declared: Sequence[Parameter]) -> Table | str:
-    """Return the table of what a scheme declares."""
+    """Return the table of what a scheme or a law declares."""
     if not declared:
         return "No parameters."
     listed = table("Parameters", "Name", "Default", "Unit", "Range", "Meaning", "Source")

@@ -4,7 +4,7 @@ use super::*;
 
 fn ecn(variant: Variant, profile: Profile, changes: &[(&str, &str)]) -> Bench {
     let mut bench = bench(variant, profile, changes);
-    bench.sender = Sender::new(variant, &bench.params, true, Span::ZERO);
+    bench.sender = Sender::new(variant, &bench.params, &Control::default(), true, Span::ZERO);
     bench
 }
 
@@ -99,7 +99,7 @@ fn ns2_goes_below_one_segment_and_backs_off_at_the_second_echo() {
 #[test]
 fn ns2_halves_a_window_between_one_and_two() {
     let mut bench = ns2().grown(0);
-    bench.sender.cc.cwnd = 1.5;
+    bench.sender.cc.window.cwnd = 1.5;
     bench.echo(1);
     assert_eq!(bench.cwnd_and_ssthresh(), (0.75, 2.0));
 }
@@ -126,7 +126,7 @@ fn a_closed_window_with_nothing_left_to_send_needs_no_timer() {
     bench.sender.open(Some(2), bench.now, &bench.params, &mut bench.wire);
     bench.ack(0);
     bench.echo(1);
-    bench.sender.cc.cwnd = 0.5;
+    bench.sender.cc.window.cwnd = 0.5;
     bench.echo(2);
     assert_eq!((bench.sender.is_done(), bench.sender.deadline()), (true, Time::NEVER));
 }

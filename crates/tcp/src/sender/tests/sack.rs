@@ -8,7 +8,7 @@ use std::ops::Range;
 
 fn open_ecn() -> Bench {
     let mut bench = bench(Variant::Sack, Profile::Rfc, &[]);
-    bench.sender = Sender::new(Variant::Sack, &bench.params, true, Span::ZERO);
+    bench.sender = Sender::new(Variant::Sack, &bench.params, &Control::default(), true, Span::ZERO);
     bench.grown(0)
 }
 
@@ -135,7 +135,7 @@ fn a_loss_in_an_echoed_window_is_repaired_without_another_reduction() {
     let mut bench = open_ecn();
     let mut sack = Sack::default();
     sack.push(2..3);
-    assert_eq!(bench.on(Ack { next: 1, ece: true, sack, delay: Span::ZERO }), [], "5 of window, 9 in the pipe");
+    assert_eq!(bench.on(Ack { next: 1, ece: true, sack, ..Ack::default() }), [], "5 of window, 9 in the pipe");
     assert_eq!(bench.without_1(4..6), [vec![], vec![1]]);
     assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.ecn_reductions()), ((5.0, 5.0), 1));
 }
@@ -154,7 +154,7 @@ fn a_loss_in_the_window_after_an_echoed_one_halves_again() {
 #[test]
 fn an_echo_on_the_ack_that_ends_recovery_halves_the_window_alone() {
     let mut bench = bench(Variant::Sack, Profile::Ns2, &[]);
-    bench.sender = Sender::new(Variant::Sack, &bench.params, true, Span::ZERO);
+    bench.sender = Sender::new(Variant::Sack, &bench.params, &Control::default(), true, Span::ZERO);
     let mut bench = bench.grown(6); // 7 to 14 are outstanding, 7 is lost
     let released: Vec<_> = (9..16).map(|end| bench.sack(7, &[8..end])).collect();
     assert_eq!(released, [vec![15], vec![16], vec![7], vec![], vec![], vec![], vec![17]]);

@@ -1,4 +1,7 @@
-"""The stock schemes under the profile ns2 against results of ns-2.35 itself (docs/validation.md)."""
+"""Stored results of other simulators (docs/validation.md).
+
+The stock schemes in profile ns2 against ns-2.35; CoDel, PIE, COBALT, FQ-CoDel and RED in profile rfc against ns-3.37.
+"""
 
 import sys
 from pathlib import Path
@@ -61,3 +64,18 @@ def test_the_page_tells_these_numbers(
     checked: list[ns2.Checked], other: list[traffic.TrafficRow], against_ns3: list[ns3.Ns3Row]
 ) -> None:
     assert ns2.PAGE.read_text(encoding="utf-8") == ns2.page(checked, ns2.settings_of_rows()[1], other, against_ns3)
+
+
+@pytest.mark.parametrize("ecn", [False, True], ids=["dropping", "marking"])
+@pytest.mark.parametrize("aqm", ns3.SCHEMES)
+def test_signals_and_mean_queue_lie_within_a_tenth_of_those_of_ns3(
+    against_ns3: list[ns3.Ns3Row], aqm: str, ecn: bool
+) -> None:
+    (row,) = [row for row in against_ns3 if row.same_tcp and (row.row["aqm"], row.row["ecn"]) == (aqm, ecn)]
+    assert row.row["seeds"] == len(row.row["runs"]) >= 3
+    assert row.differences == (pytest.approx(0, abs=0.1), pytest.approx(0, abs=0.1))
+
+
+def test_no_queue_but_that_of_droptail_is_near_its_buffer(against_ns3: list[ns3.Ns3Row]) -> None:
+    # A mean of 100 of 1000 packets: the scheme holds the queue, not the buffer.
+    assert [row for row in against_ns3 if row.row["aqm"] != "droptail" and row.theirs[1].mean > 100] == []

@@ -1,7 +1,8 @@
 //! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290).
 
-use crate::{Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Fifo, Limit, Notes, QueueView};
-use aqmlab_core::{Bytes, Rate, Span, Time, choice, params};
+use super::{Accounts, Carried, Discipline, Fate, Fifo, Limit, Note, Notes};
+use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
+use aqmlab_core::{Bytes, ParamSet, Rate, Span, Time, choice, params};
 use std::collections::VecDeque;
 
 choice! {
@@ -31,27 +32,35 @@ params! {
 }
 
 /// One flow's queue (or that of flows which hash alike).
+#[derive(Clone)]
 struct Queue<A, P> {
     fifo: Fifo<A, P>,
     /// Bytes that it may still send in this round.
     credits: i64,
     /// It is in one of the two lists.
     is_active: bool,
-    /// The flow that it belongs to, and the place of its host among the counters.
+    /// The hash of the flow that it belongs to, and the place of its host among the counters.
     flow: u32,
     host: usize,
 }
 
+/// Parameters that the queues are laid out by.
+const AT_START: &[(&str, &str)] = &[
+    ("flows", "flows have been hashed into that many queues"),
+    ("ways", "flows have their queues in sets of that many"),
+];
+
 /// Hashed queues under deficit round robin, a scheme of its own for each.
+#[derive(Clone)]
 pub struct Fair<A, P> {
     params: FairParams,
-    make: Box<dyn Fn(&QueueView) -> A + Send>,
+    /// The scheme at rest, which each queue starts with.
+    scheme: A,
     /// Queues by the hash of their flows; those not used yet do not exist.
     queues: Vec<Option<Box<Queue<A, P>>>>,
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    tick_every: Option<Span>,
     /// All queues together; a scheme sees its own queue's packets instead.
     view: QueueView,
     limit: Limit,
@@ -60,26 +69,22 @@ pub struct Fair<A, P> {
     salt: u64,
     /// Active queues of each host, by the hash of the host.
     of_host: Vec<u32>,
-    notes: Option<Notes<P>>,
+    /// What has happened at a discipline whose place this one took.
+    earlier: Accounts,
+    notes: Notes<P>,
 }
 
 /// Counters that hosts are hashed into.
 const HOSTS: usize = 1024;
 
-impl<A: Aqm, P: Carried> Fair<A, P> {
-    /// Empty queues of a link that `view` describes, under schemes from `make`; they share `limit`.
-    pub fn new(
-        params: FairParams,
-        make: Box<dyn Fn(&QueueView) -> A + Send>,
-        view: QueueView,
-        limit: Limit,
-        ecn: bool,
-        salt: u64,
-    ) -> Self {
-        let tick_every = make(&view).tick_every();
+impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
+    /// Empty queues of a link that `view` describes, each under a copy of `scheme`; they share `limit`, mark if `ecn`,
+    /// and hash flows with `salt`.
+    pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         let queues = (0..params.flows).map(|_| None).collect();
         let (new, old, of_host) = (VecDeque::new(), VecDeque::new(), vec![0; HOSTS]);
-        Self { params, make, queues, new, old, tick_every, view, limit, ecn, salt, of_host, notes: None }
+        let earlier = Accounts::default();
+        Self { params, scheme, queues, new, old, view, limit, ecn, salt, of_host, earlier, notes: None }
     }
 
     fn hash(&self, number: u32) -> u32 {
@@ -108,22 +113,26 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
 
     /// Lets a queue act, and keeps the sums.
     fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
-        let (make, view, ecn, notes) = (&self.make, self.view, self.ecn, &self.notes);
+        let (scheme, view, ecn, notes) = (&self.scheme, self.view, self.ecn, self.notes.is_some());
         let queue = self.queues[index as usize].get_or_insert_with(|| {
-            let alone = QueueView::empty(view.rate, view.target, view.limit);
-            let mut fifo = Fifo::shared(make(&alone), alone, ecn);
-            notes.iter().for_each(|notes| fifo.note_in(notes.clone()));
+            let mut fifo = Fifo::shared(scheme.clone(), QueueView::empty(view.rate, view.target, view.limit), ecn);
+            if notes {
+                fifo.keep_notes();
+            }
             Box::new(Queue { fifo, credits: 0, is_active: false, flow: 0, host: 0 })
         });
         let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
         let done = act(queue);
         self.view.packets = self.view.packets + queue.fifo.view().packets - packets;
         self.view.bytes = self.view.bytes + queue.fifo.view().bytes - bytes;
+        if let Some(notes) = &mut self.notes {
+            queue.fifo.fetch_notes(notes);
+        }
         done
     }
 
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
-    pub(crate) fn make_room(&mut self, cx: &mut Ctx) {
+    pub(super) fn make_room(&mut self, cx: &mut Ctx) {
         let longest = self.longest();
         let batch = self.queues[longest as usize]
             .as_ref()
@@ -135,7 +144,7 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
     }
 
     /// Bytes waiting.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.view.bytes
     }
 
@@ -179,19 +188,38 @@ impl<A: Aqm, P: Carried> Fair<A, P> {
     fn queues(&self) -> impl Iterator<Item = &Queue<A, P>> {
         self.queues.iter().flatten().map(|queue| &**queue)
     }
-}
 
-impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
-    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        let (flow, host) = (packet.flow(), self.hash(packet.host()) as usize % HOSTS);
+    fn queues_mut(&mut self) -> impl Iterator<Item = &mut Queue<A, P>> {
+        self.queues.iter_mut().flatten().map(|queue| &mut **queue)
+    }
+
+    /// The parameters of the queues.
+    pub(super) fn params_mut(&mut self) -> &mut FairParams {
+        &mut self.params
+    }
+
+    /// The scheme of each queue, and the one at rest.
+    pub(super) fn schemes_mut(&mut self) -> impl Iterator<Item = &mut A> {
+        let of_queues = self.queues.iter_mut().flatten().map(|queue| queue.fifo.scheme_mut());
+        of_queues.chain([&mut self.scheme])
+    }
+
+    /// Takes out, unasked, the packet that would leave next.
+    pub(super) fn take_next(&mut self) -> Option<(P, Time)> {
+        self.leave(Fifo::take_head)
+    }
+
+    /// A packet comes to the queue of its flow, which acts on it and gets a turn if it has packets then.
+    fn join<T>(&mut self, packet: P, act: impl FnOnce(&mut Fifo<A, P>, P) -> T) -> T {
+        let (flow, host) = (packet.flow_hash(), self.hash(packet.host()) as usize % HOSTS);
         let index = self.place(flow);
-        let (fate, begins) = self.with(index, |queue| {
-            let fate = queue.fifo.enqueue(packet, cx);
+        let (done, begins) = self.with(index, |queue| {
+            let done = act(&mut queue.fifo, packet);
             let begins = !queue.is_active && !queue.fifo.is_empty();
             if begins {
                 (queue.is_active, queue.flow, queue.host) = (true, flow, host);
             }
-            (fate, begins)
+            (done, begins)
         });
         if begins {
             self.of_host[host] += 1;
@@ -199,17 +227,15 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
             self.with(index, |queue| queue.credits = quantum);
             self.new.push_back(index);
         }
-        if self.limit.is_exceeded(self.view.packets, self.view.bytes) {
-            self.make_room(cx);
-        }
-        fate
+        done
     }
 
-    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+    /// The queue whose turn it is gives a packet, by `take`; one that gives none loses its turn.
+    fn leave(&mut self, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(P, Time)>) -> Option<(P, Time)> {
         loop {
             let (index, is_new) = self.next()?;
             let sent = self.with(index, |queue| {
-                let sent = queue.fifo.dequeue(cx);
+                let sent = take(&mut queue.fifo);
                 queue.credits -= sent.as_ref().map_or(0, |(packet, _)| i64::from(packet.size()));
                 sent
             });
@@ -219,9 +245,27 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
             }
         }
     }
+}
+
+impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        let fate = self.join(packet, |fifo, packet| fifo.enqueue(packet, cx));
+        if self.limit.is_exceeded(self.view.packets, self.view.bytes) {
+            self.make_room(cx);
+        }
+        fate
+    }
+
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        self.leave(|fifo| fifo.dequeue(cx))
+    }
 
     fn len(&self) -> u32 {
         self.view.packets
+    }
+
+    fn for_each(&self, act: &mut dyn FnMut(&P)) {
+        self.queues().for_each(|queue| queue.fifo.for_each(act));
     }
 
     fn departures_known(&self) -> bool {
@@ -229,16 +273,44 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn tick_every(&self) -> Option<Span> {
-        self.tick_every
+        self.scheme.tick_every()
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.tick(cx));
+        self.queues_mut().for_each(|queue| queue.fifo.tick(cx));
     }
 
     fn set_rate(&mut self, rate: Rate) {
         self.view.rate = rate;
-        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.set_rate(rate));
+        self.queues_mut().for_each(|queue| queue.fifo.set_rate(rate));
+    }
+
+    fn set_target(&mut self, target: f64) {
+        self.view.target = target;
+        self.queues_mut().for_each(|queue| queue.fifo.set_target(target));
+    }
+
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        self.limit = limit;
+        self.view.limit = packets;
+        self.queues_mut().for_each(|queue| queue.fifo.set_limit(Limit::NONE, packets));
+    }
+
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if FairParams::specs().iter().any(|spec| spec.name == name) {
+            self.params = tune::changed(&self.params, AT_START, name, value)?;
+            return Ok(());
+        }
+        let view = QueueView::empty(self.view.rate, self.view.target, self.view.limit);
+        self.schemes_mut().try_for_each(|scheme| scheme.set_param(name, value, &view))
+    }
+
+    fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
+        std::iter::from_fn(|| self.take_next()).collect()
+    }
+
+    fn adopt(&mut self, packet: P, since: Time) {
+        self.join(packet, |fifo, packet| fifo.adopt(packet, since));
     }
 
     /// Queues with packets; packets of the longest.
@@ -254,23 +326,33 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn accounts(&self) -> Accounts {
-        let mut sum = Accounts::default();
+        let mut sum = self.earlier.clone();
         self.queues().for_each(|queue| sum.add(&queue.fifo.accounts()));
         sum
     }
 
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        self.earlier.add(earlier);
+    }
+
     fn restart_accounts(&mut self) {
-        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.restart_accounts());
+        self.earlier = Accounts::default();
+        self.queues_mut().for_each(|queue| queue.fifo.restart_accounts());
     }
 
     fn accounts_balance(&self) -> bool {
-        self.queues().all(|queue| queue.fifo.accounts_balance())
+        self.earlier.balance(0)
+            && self.queues().all(|queue| queue.fifo.accounts_balance())
             && self.view.packets == self.queues().map(|queue| queue.fifo.len()).sum::<u32>()
             && self.view.bytes == self.queues().map(|queue| queue.fifo.view().bytes).sum::<u64>()
     }
 
-    fn note_in(&mut self, notes: Notes<P>) {
-        self.queues.iter_mut().flatten().for_each(|queue| queue.fifo.note_in(notes.clone()));
-        self.notes = Some(notes);
+    fn keep_notes(&mut self) {
+        self.notes.get_or_insert_default();
+        self.queues_mut().for_each(|queue| queue.fifo.keep_notes());
+    }
+
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.notes.iter_mut().for_each(|kept| notes.append(kept));
     }
 }

@@ -1,19 +1,18 @@
 //! One queue, one scheme.
 
-use crate::discipline::{note, view};
-use crate::{
-    Accounts, Aqm, Carried, Ctx, Discipline, Failure, Fate, Limit, MATCH, Notes, OVERFLOW, PacketView, QueueView, Why,
-};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Notes, note, view};
+use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, PacketView, QueueView, Tune, Why};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
+#[derive(Clone)]
 struct Waiting<P> {
     packet: P,
     since: Time,
 }
 
-/// How many packets of flows that hash alike wait; empty until a scheme draws.
-#[derive(Default)]
+/// The number of waiting packets of flows that hash alike; empty until a scheme draws.
+#[derive(Clone, Default)]
 struct Flows(Vec<u32>);
 
 impl Flows {
@@ -58,6 +57,7 @@ fn misses(alike: u32, waiting: u32, cx: &mut Ctx) -> u32 {
 }
 
 /// First in, first out, under one scheme.
+#[derive(Clone)]
 pub struct Fifo<A, P> {
     scheme: A,
     waiting: VecDeque<Waiting<P>>,
@@ -69,7 +69,7 @@ pub struct Fifo<A, P> {
     /// Whose packets wait, for a scheme that may draw them.
     flows: Flows,
     accounts: Accounts,
-    notes: Option<Notes<P>>,
+    notes: Notes<P>,
 }
 
 impl<A: Aqm, P: Carried> Fifo<A, P> {
@@ -97,8 +97,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     }
 
     /// An empty queue among others that share a limit: it holds what it is given.
-    pub(crate) fn shared(scheme: A, view: QueueView, ecn: bool) -> Self {
-        Self::with_room(scheme, view, Limit::Bytes(u64::MAX), ecn, 0)
+    pub(super) fn shared(scheme: A, view: QueueView, ecn: bool) -> Self {
+        Self::with_room(scheme, view, Limit::NONE, ecn, 0)
     }
 
     /// The scheme.
@@ -111,13 +111,20 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         &self.view
     }
 
-    /// When the packet at the head joined.
-    pub(crate) fn head_since(&self) -> Option<Time> {
-        self.waiting.front().map(|head| head.since)
+    /// The scheme, to be changed.
+    pub(super) fn scheme_mut(&mut self) -> &mut A {
+        &mut self.scheme
+    }
+
+    /// Takes the packet at the head out, unasked.
+    pub(super) fn take_head(&mut self) -> Option<(P, Time)> {
+        let head = self.remove(0)?;
+        self.accounts.taken += 1;
+        Some((head.packet, head.since))
     }
 
     /// Drops the packet at the head for want of room, and tells the scheme.
-    pub(crate) fn overflow_at_head(&mut self, cx: &mut Ctx) {
+    pub(super) fn overflow_at_head(&mut self, cx: &mut Ctx) {
         if let Some(head) = self.remove(0) {
             self.scheme.on_overflow(&self.view, cx);
             self.drop(&head, OVERFLOW);
@@ -176,7 +183,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// Drops a packet that had joined.
     fn drop(&mut self, waiting: &Waiting<P>, why: Why) {
         self.accounts.drop(why, 1);
-        note(&self.notes, Fate::Dropped(why), &waiting.packet, waiting.since);
+        note(&mut self.notes, Fate::Dropped(why), &waiting.packet, waiting.since);
     }
 
     fn refuse(&mut self, why: Why) -> Fate {
@@ -185,7 +192,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     }
 }
 
-impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
+impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline(always)] // one copy of its code in the engine
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
@@ -217,7 +224,6 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline(always)]
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         while let Some(Waiting { mut packet, since }) = self.waiting.pop_front() {
-            debug_assert!(self.head_since().is_none_or(|next| next >= since), "first in, first out");
             self.view.packets -= 1;
             self.view.bytes -= u64::from(packet.size());
             self.flows.leaves(packet.flow());
@@ -230,7 +236,7 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
                     }
                     fate @ Fate::Marked(_) => {
                         self.mark(&mut packet);
-                        note(&self.notes, fate, &packet, since);
+                        note(&mut self.notes, fate, &packet, since);
                     }
                     Fate::Kept => {}
                 }
@@ -245,6 +251,10 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline]
     fn len(&self) -> u32 {
         self.view.packets
+    }
+
+    fn for_each(&self, act: &mut dyn FnMut(&P)) {
+        self.waiting.iter().for_each(|waiting| act(&waiting.packet));
     }
 
     fn departures_known(&self) -> bool {
@@ -263,6 +273,32 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
         self.view.rate = rate;
     }
 
+    fn set_target(&mut self, target: f64) {
+        self.view.target = target;
+    }
+
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        self.limit = limit;
+        self.view.limit = packets;
+    }
+
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.scheme.set_param(name, value, &self.view)
+    }
+
+    fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
+        std::iter::from_fn(|| self.take_head()).collect()
+    }
+
+    fn adopt(&mut self, packet: P, since: Time) {
+        self.accounts.adopted += 1;
+        self.scheme.on_adopt(&view(&packet, since, self.ecn));
+        self.view.packets += 1;
+        self.view.bytes += u64::from(packet.size());
+        self.flows.joins(packet.flow());
+        self.waiting.push_back(Waiting { packet, since });
+    }
+
     fn observe(&self, i: usize) -> f64 {
         self.scheme.observe(i)
     }
@@ -275,6 +311,10 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
         self.accounts.clone()
     }
 
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        self.accounts.add(earlier);
+    }
+
     fn restart_accounts(&mut self) {
         self.accounts = Accounts::open(self.waiting.len() as u64);
     }
@@ -285,8 +325,12 @@ impl<A: Aqm, P: Carried> Discipline<P> for Fifo<A, P> {
             && self.view.bytes == self.waiting.iter().map(|w| u64::from(w.packet.size())).sum::<u64>()
     }
 
-    fn note_in(&mut self, notes: Notes<P>) {
-        self.notes = Some(notes);
+    fn keep_notes(&mut self) {
+        self.notes.get_or_insert_default();
+    }
+
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.notes.iter_mut().for_each(|kept| notes.append(kept));
     }
 }
 
@@ -297,6 +341,7 @@ mod tests {
     use crate::contract::bench;
 
     struct DrawsThree;
+    impl Tune for DrawsThree {}
     impl Aqm for DrawsThree {
         fn draws(&mut self, _: &PacketView, queue: &QueueView, _: &mut Ctx) -> u32 {
             if queue.packets == 10 { 3 } else { 0 }

@@ -1,13 +1,14 @@
-//! What a world has measured when its run is over.
+//! What a simulation has measured when it is over.
 
-use super::{RunOptions, World};
+use super::Simulation;
+use super::setup::{Member, Sends};
 use crate::client::Client;
 use crate::flow::Flow;
 use crate::link::Link;
-use crate::meter::{Counters, GroupMeter};
+use crate::meter::{Counters, GroupMeter, Stage};
 use crate::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
 use crate::scenario::LinkSpec;
-use crate::trace::Trace;
+use crate::trace::{Record, Trace};
 use crate::video::Seen;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
@@ -19,10 +20,11 @@ struct Share {
     route: u32,
 }
 
-impl World<'_> {
+impl Simulation {
     /// What the run yields.
-    pub(super) fn output(self, options: RunOptions) -> Output {
-        let named = options.aqm.unwrap_or(&self.scenario.links[0].aqm);
+    pub(super) fn output(mut self) -> Output {
+        let options = self.options.clone();
+        let named = options.aqm.as_ref().unwrap_or(&self.scenario.links[0].aqm);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));
@@ -50,10 +52,10 @@ impl World<'_> {
         Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
     }
 
-    fn trace(&self, link: usize) -> Trace {
-        let records = self.recorder.as_ref().map(|recorder| recorder.take().records).unwrap_or_default();
+    fn trace(&mut self, link: usize) -> Trace {
+        let records = Record::of(self.links[link].queue.take_events());
         let group_of = self.flows.iter().map(|flow| flow.group).collect();
-        Trace::new(self.scenario, link, records, group_of)
+        Trace::new(&self.scenario, link, records, group_of)
     }
 
     fn delays(&self) -> Vec<Delays> {
@@ -65,12 +67,12 @@ impl World<'_> {
     }
 
     fn link_result(&self, index: usize) -> LinkResult {
-        let (spec, link) = (&self.scenario.links[index], &self.links[index]);
+        let link = &self.links[index];
         let (meter, accounts) = (&link.meter, link.queue.accounts());
         let (queue_mean, queue_std) = meter.queue_mean_and_std();
         let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
-        let changes = self.scenario.scripted_changes();
-        let settling = meter.settling(&changes, spec.target, 0.1 * spec.buffer_packets);
+        let changes = self.scripted_changes();
+        let settling = meter.settling(&changes.iter().map(|from| self.stage(index, *from)).collect::<Vec<_>>());
         LinkResult {
             utilisation: meter.utilisation(self.now),
             drop_ratio: per_arrival(accounts.dropped),
@@ -91,32 +93,44 @@ impl World<'_> {
         }
     }
 
-    /// What each flow of a group got; of clients, over all their connections.
+    /// When the load or a link changed as scripted or by hand, in order.
+    fn scripted_changes(&self) -> Vec<Span> {
+        let mut times = self.scenario.scripted_changes();
+        times.extend(self.applied.iter().map(|change| change.at).filter(|at| *at < self.scenario.duration));
+        times.sort();
+        times.dedup();
+        times
+    }
+
+    /// Where the queue of a link is to be from a time on.
+    fn stage(&self, link: usize, from: Span) -> Stage {
+        let goal = self.goals[link].iter().rfind(|goal| goal.from <= from).unwrap_or(&self.goals[link][0]);
+        Stage { from, target: goal.target, tolerance: 0.1 * goal.buffer }
+    }
+
+    /// What each member of a group got; clients over all their connections.
     fn shares(&self, group: usize) -> Vec<Share> {
         let spec = &self.scenario.flows[group];
         let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
-        let of_group = || self.flows.iter().filter(move |flow| flow.group as usize == group);
-        let clients = || self.clients.iter().filter(move |client| client.peer.group as usize == group);
-        if clients().next().is_none() {
-            let before = self.scenario.flows[..group].iter().filter(|spec| !spec.traffic.has_clients());
-            let first: u32 = before.map(|spec| spec.count()).sum();
-            return of_group()
-                .zip(&self.always_active[first as usize..])
-                .map(|(flow, active)| Share {
-                    goodput: bits * f64::from(flow.delivered),
-                    always_active: *active,
-                    route: flow.route,
-                })
-                .collect();
+        let mut of_client = vec![0.0; if spec.traffic.has_clients() { self.clients.len() } else { 0 }];
+        if spec.traffic.has_clients() {
+            for flow in self.flows.iter().filter(|flow| flow.group as usize == group) {
+                let client = self.connections[flow.connection as usize].client as usize;
+                of_client[client] += bits * f64::from(flow.delivered);
+            }
         }
-        let first = self.clients.iter().position(|client| client.peer.group as usize == group).unwrap_or(0);
-        let mut shares: Vec<Share> =
-            clients().map(|client| Share { goodput: 0.0, always_active: false, route: client.peer.route }).collect();
-        for flow in of_group() {
-            let client = self.connections[flow.connection as usize].client as usize;
-            shares[client - first].goodput += bits * f64::from(flow.delivered);
-        }
-        shares
+        let share = |member: &Member| match member.sends {
+            Sends::Flow(flow) | Sends::Source(_, flow) => {
+                let flow = &self.flows[flow as usize];
+                let always_active = member.start <= self.warmup && member.stop >= self.end;
+                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route }
+            }
+            Sends::Client(client) => {
+                let route = self.clients[client as usize].peer.route;
+                Share { goodput: of_client[client as usize], always_active: false, route }
+            }
+        };
+        self.members[group].iter().map(share).collect()
     }
 
     /// What the senders of a group have counted so far.

@@ -1,21 +1,38 @@
 //! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
 
-use crate::fair::Fair;
-use crate::schemes::cake::Cake;
-use crate::schemes::cobalt::Cobalt;
-use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, Notes, QueueView};
+use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
+use crate::{Aqm, Ctx, QueueView, Tune};
 use aqmlab_core::{Rate, Span, Time};
 
+/// What decides how many tins there are, what each may send, and which scheme its queues have.
+pub trait TinPolicy: Tune {
+    /// The scheme of the queues.
+    type Aqm: Aqm + Tune + Clone;
+    /// Rate of the shaper, if there is one.
+    fn shaper(&self) -> Option<Rate>;
+    /// The tin of a class selector.
+    fn tin_of(&self, class: u8) -> usize;
+    /// What the tins may send while others wait, least priority first, on a link of this rate. Their number stays.
+    fn tin_rates(&self, link: Rate) -> Vec<Rate>;
+    /// The queues of a tin of this rate.
+    fn fair(&self, rate: Rate) -> FairParams;
+    /// The scheme, at rest, of a queue in a tin of this rate.
+    fn scheme(&self, rate: Rate, queue: &QueueView) -> Self::Aqm;
+    /// The rate of the tin has changed: sets what the parameters of `scheme` take from it.
+    fn retune(&self, rate: Rate, scheme: &mut Self::Aqm);
+}
+
 /// Packets of one priority.
-struct Tin<P> {
-    queues: Fair<Cobalt, P>,
+#[derive(Clone)]
+struct Tin<A, P> {
+    queues: Fair<A, P>,
     /// What it may send while others of less priority wait for it.
     rate: Rate,
     /// When it will have sent no more than that.
     next_at: Time,
 }
 
-impl<P> Tin<P> {
+impl<A, P> Tin<A, P> {
     /// Counts `size` bytes sent. A tin that waits catches up on its rate; one that borrows owes one packet at most.
     fn charge(&mut self, size: u32, now: Time) {
         let takes = self.rate.transmission(size);
@@ -24,22 +41,46 @@ impl<P> Tin<P> {
 }
 
 /// Tins, least priority first.
-pub struct Tins<P> {
-    tins: Vec<Tin<P>>,
-    scheme: Cake,
+#[derive(Clone)]
+pub struct Tins<S: TinPolicy, P> {
+    tins: Vec<Tin<S::Aqm, P>>,
+    policy: S,
+    /// Of the link: its rate, and all tins' target and limit.
+    view: QueueView,
     limit: Limit,
     /// When the shaper lets the next packet go; it may then be sent at the link's own rate.
     next_at: Time,
 }
 
-impl<P: Carried> Tins<P> {
+impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, mark if `ecn`, and hash flows with `salt`.
-    pub fn new(scheme: Cake, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
+    pub fn new(policy: S, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         let tin = |rate: Rate| {
-            let queues = Fair::new(scheme.fair(rate), scheme.cobalt(rate), view, Limit::Bytes(u64::MAX), ecn, salt);
+            let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
             Tin { queues, rate, next_at: Time::ZERO }
         };
-        Self { tins: scheme.tin_rates(view.rate).into_iter().map(tin).collect(), scheme, limit, next_at: Time::ZERO }
+        let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
+        Self { tins, policy, view, limit, next_at: Time::ZERO }
+    }
+
+    /// The rates of the link, the shaper or the tins may have changed: nothing that follows from them stays stale.
+    fn follow_rates(&mut self) {
+        let Self { tins, policy, view, .. } = self;
+        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(view.rate)) {
+            tin.rate = rate;
+            *tin.queues.params_mut() = policy.fair(rate);
+            tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
+            tin.queues.set_rate(view.rate);
+        }
+    }
+
+    /// The tin of a packet, ready for it.
+    fn tin_for(&mut self, packet: &P, now: Time) -> &mut Tin<S::Aqm, P> {
+        let tin = &mut self.tins[self.policy.tin_of(packet.class())];
+        if tin.queues.is_empty() {
+            tin.next_at = tin.next_at.max(now);
+        }
+        tin
     }
 
     /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago.
@@ -54,13 +95,9 @@ impl<P: Carried> Tins<P> {
     }
 }
 
-impl<P: Carried> Discipline<P> for Tins<P> {
+impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        let tin = self.scheme.tin_of(packet.class());
-        if self.tins[tin].queues.is_empty() {
-            self.tins[tin].next_at = self.tins[tin].next_at.max(cx.now);
-        }
-        let fate = self.tins[tin].queues.enqueue(packet, cx);
+        let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);
         while self.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
             let fullest = self.tins.iter_mut().max_by_key(|tin| tin.queues.bytes()).expect("there is a tin");
             fullest.queues.make_room(cx);
@@ -77,7 +114,7 @@ impl<P: Carried> Discipline<P> for Tins<P> {
             if let Some(sent) = tin.queues.dequeue(cx) {
                 let size = sent.0.size();
                 tin.charge(size, cx.now);
-                if let Some(rate) = self.scheme.shaper() {
+                if let Some(rate) = self.policy.shaper() {
                     self.next_at = self.next_at.max(cx.now) + rate.transmission(size);
                 }
                 return Some(sent);
@@ -94,6 +131,10 @@ impl<P: Carried> Discipline<P> for Tins<P> {
         self.packets()
     }
 
+    fn for_each(&self, act: &mut dyn FnMut(&P)) {
+        self.tins.iter().for_each(|tin| tin.queues.for_each(act));
+    }
+
     fn departures_known(&self) -> bool {
         false
     }
@@ -105,10 +146,43 @@ impl<P: Carried> Discipline<P> for Tins<P> {
     fn tick(&mut self, _: &mut Ctx) {}
 
     fn set_rate(&mut self, rate: Rate) {
-        for (tin, rate_of_tin) in self.tins.iter_mut().zip(self.scheme.tin_rates(rate)) {
-            tin.rate = rate_of_tin;
-            tin.queues.set_rate(rate);
+        self.view.rate = rate;
+        self.follow_rates();
+    }
+
+    fn set_target(&mut self, target: f64) {
+        self.view.target = target;
+        self.tins.iter_mut().for_each(|tin| tin.queues.set_target(target));
+    }
+
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        self.limit = limit;
+        self.view.limit = packets;
+        self.tins.iter_mut().for_each(|tin| tin.queues.set_limit(Limit::NONE, packets));
+    }
+
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.policy.set_param(name, value, &self.view)?;
+        self.follow_rates();
+        Ok(())
+    }
+
+    /// As if the shaper, or else the link, were to send without a pause.
+    fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
+        let (mut taken, mut now) = (Vec::new(), now);
+        let pace = self.policy.shaper().unwrap_or(self.view.rate);
+        while let Some(index) = self.choose(now) {
+            let tin = &mut self.tins[index];
+            let Some((packet, since)) = tin.queues.take_next() else { continue };
+            tin.charge(packet.size(), now);
+            now += pace.transmission(packet.size());
+            taken.push((packet, since));
         }
+        taken
+    }
+
+    fn adopt(&mut self, packet: P, since: Time) {
+        self.tin_for(&packet, since).queues.adopt(packet, since);
     }
 
     /// Queues with packets, and packets of the longest.
@@ -123,6 +197,10 @@ impl<P: Carried> Discipline<P> for Tins<P> {
         sum
     }
 
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        self.tins[0].queues.add_accounts(earlier);
+    }
+
     fn restart_accounts(&mut self) {
         self.tins.iter_mut().for_each(|tin| tin.queues.restart_accounts());
     }
@@ -131,8 +209,12 @@ impl<P: Carried> Discipline<P> for Tins<P> {
         self.tins.iter().all(|tin| tin.queues.accounts_balance())
     }
 
-    fn note_in(&mut self, notes: Notes<P>) {
-        self.tins.iter_mut().for_each(|tin| tin.queues.note_in(notes.clone()));
+    fn keep_notes(&mut self) {
+        self.tins.iter_mut().for_each(|tin| tin.queues.keep_notes());
+    }
+
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.tins.iter_mut().for_each(|tin| tin.queues.fetch_notes(notes));
     }
 }
 
@@ -140,6 +222,7 @@ impl<P: Carried> Discipline<P> for Tins<P> {
 mod tests {
     use super::*;
     use crate::contract::bench;
+    use crate::schemes::cake::Cake;
     use crate::{Ecn, Scheme};
     use aqmlab_core::ParamSet;
 
@@ -168,7 +251,7 @@ mod tests {
     }
 
     /// Four tins behind a shaper that sends a packet a millisecond.
-    fn tins() -> Tins<Packet> {
+    fn tins() -> Tins<Cake, Packet> {
         let mut params = <Cake as Scheme>::Params::defaults();
         params.read("x", [("diffserv", "diffserv4"), ("bandwidth", "8 Mbit/s")], &mut Vec::new());
         let view = bench::queue(0);
@@ -179,14 +262,14 @@ mod tests {
         act(&mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() })
     }
 
-    fn join(tins: &mut Tins<Packet>, ms: u64, class: u8, count: usize) {
+    fn join(tins: &mut Tins<Cake, Packet>, ms: u64, class: u8, count: usize) {
         for _ in 0..count {
             at(ms, |cx| tins.enqueue(Packet(class), cx));
         }
     }
 
     /// Classes of the packets that leave in these milliseconds, one in each.
-    fn leave(tins: &mut Tins<Packet>, times: std::ops::Range<u64>) -> Vec<u8> {
+    fn leave(tins: &mut Tins<Cake, Packet>, times: std::ops::Range<u64>) -> Vec<u8> {
         times.map(|ms| at(ms, |cx| tins.dequeue(cx).expect("a packet waits").0.0)).collect()
     }
 

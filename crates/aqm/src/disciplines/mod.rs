@@ -1,9 +1,24 @@
 //! What owns the packets of a link: the trait that every queue discipline has, and what all of them share.
+//!
+//! A discipline knows schemes through small traits only ([`Aqm`](crate::Aqm), [`Coupled`], [`TinPolicy`]) and packets
+//! through [`Carried`], so it hosts packets of a simulation and real ones alike.
+
+mod any;
+mod dual;
+mod fair;
+mod fifo;
+mod tins;
+mod traced;
+
+pub use any::Any;
+pub use dual::{Coupled, Dual};
+pub use fair::{Fair, FairParams, Isolation};
+pub use fifo::Fifo;
+pub use tins::{TinPolicy, Tins};
+pub use traced::{Happening, TraceEvent, Traced};
 
 use crate::{Ctx, Ecn, Failure, PacketView, Verdict, Why};
 use aqmlab_core::{Rate, Span, Time};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 /// A packet as its host carries it.
 pub trait Carried: Clone {
@@ -11,6 +26,10 @@ pub trait Carried: Clone {
     fn size(&self) -> u32;
     /// Which flow it belongs to.
     fn flow(&self) -> u32;
+    /// Hash of the 5-tuple of its flow: addresses, protocol, ports. Flow queueing and SFB place flows by it.
+    fn flow_hash(&self) -> u32 {
+        self.flow()
+    }
     /// Which host sent it.
     fn host(&self) -> u32 {
         self.flow()
@@ -39,6 +58,9 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// No limit of its own.
+    pub(crate) const NONE: Limit = Limit::Bytes(u64::MAX);
+
     /// Whether a packet of `size` bytes finds no room behind `packets` and `bytes`.
     #[inline]
     pub fn is_reached(self, packets: u32, bytes: u64, size: u32) -> bool {
@@ -72,6 +94,10 @@ pub struct Accounts {
     pub drops: Vec<(Why, u64)>,
     /// Packets that waited when the accounts were opened.
     pub waiting_at_start: u64,
+    /// Packets that came from another discipline ([`Discipline::adopt`]).
+    pub adopted: u64,
+    /// Packets taken out to be moved to another discipline ([`Discipline::take_all`]).
+    pub taken: u64,
 }
 
 impl Accounts {
@@ -95,12 +121,15 @@ impl Accounts {
         self.departed += other.departed;
         self.marked += other.marked;
         self.waiting_at_start += other.waiting_at_start;
+        self.adopted += other.adopted;
+        self.taken += other.taken;
         other.drops.iter().for_each(|(why, packets)| self.drop(why, *packets));
     }
 
-    /// arrived + waiting at the start = departed + dropped + waiting now, to the packet; and reasons add up.
+    /// arrived + adopted + waiting at the start = departed + dropped + taken + waiting now, to the packet; and reasons
+    /// add up.
     pub fn balance(&self, waiting: u64) -> bool {
-        self.arrived + self.waiting_at_start == self.departed + self.dropped + waiting
+        self.arrived + self.adopted + self.waiting_at_start == self.departed + self.dropped + self.taken + waiting
             && self.dropped == self.drops.iter().map(|(_, n)| n).sum::<u64>()
     }
 }
@@ -129,14 +158,25 @@ impl Fate {
     }
 }
 
-/// What a queue has done to packets that had joined, and when each joined: its host asks for it to trace them.
-pub type Notes<P> = Rc<RefCell<Vec<(Fate, P, Time)>>>;
+/// What a queue has done to a packet that had joined: a drop, or a mark as it leaves.
+#[derive(Clone, Debug)]
+pub struct Note<P> {
+    /// What became of it.
+    pub fate: Fate,
+    /// The packet, with its mark if it got one.
+    pub packet: P,
+    /// When it joined.
+    pub since: Time,
+}
 
-/// Notes what is done to a packet, if anybody asks.
+/// The notes of a discipline, once its host has asked for them.
+pub(crate) type Notes<P> = Option<Vec<Note<P>>>;
+
+/// Notes what is done to a packet, if the host has asked for notes.
 #[cold]
-pub(crate) fn note<P: Carried>(notes: &Option<Notes<P>>, fate: Fate, packet: &P, since: Time) {
+pub(crate) fn note<P: Carried>(notes: &mut Notes<P>, fate: Fate, packet: &P, since: Time) {
     if let Some(notes) = notes {
-        notes.borrow_mut().push((fate, packet.clone(), since));
+        notes.push(Note { fate, packet: packet.clone(), since });
     }
 }
 
@@ -147,6 +187,7 @@ pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketVie
     PacketView {
         size: packet.size(),
         flow: packet.flow(),
+        flow_hash: packet.flow_hash(),
         rtt: packet.rtt(),
         class: packet.class(),
         enqueued_at,
@@ -171,14 +212,35 @@ pub trait Discipline<P> {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Shows every waiting packet once, in any order.
+    fn for_each(&self, act: &mut dyn FnMut(&P));
     /// Every accepted packet leaves, as it joined, in the order of arrival.
     fn departures_known(&self) -> bool;
-    /// Period of [`Discipline::tick`], the first at the start of the run; `None` means never.
+    /// Period of [`Discipline::tick`], the first at the start of the run; `None` means never. A parameter that is set
+    /// may change it.
     fn tick_every(&self) -> Option<Span>;
     /// Runs the periodic update.
     fn tick(&mut self, cx: &mut Ctx);
+
     /// The link's rate is another from now on.
     fn set_rate(&mut self, rate: Rate);
+    /// The queue that schemes with a reference aim at, packets, is another from now on.
+    fn set_target(&mut self, target: f64);
+    /// Another `limit`, shown to schemes as `packets`. A smaller one drops no waiting packet at once: until they fit,
+    /// arrivals are refused, or make room at the longest queue where flows have queues.
+    fn set_limit(&mut self, limit: Limit, packets: f64);
+    /// Sets a parameter of the scheme, written as on the command line. What the scheme has learnt stays.
+    ///
+    /// # Errors
+    /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing is changed.
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String>;
+
+    /// Takes all packets out, in the order in which they would leave from `now` on, and the time since each joined. The
+    /// scheme is not asked. For a discipline that takes the place of this one.
+    fn take_all(&mut self, now: Time) -> Vec<(P, Time)>;
+    /// Takes in a packet of another discipline, which joined there at `since`. The scheme is not asked.
+    fn adopt(&mut self, packet: P, since: Time);
+
     /// Present value of the i-th observable of the scheme.
     fn observe(&self, i: usize) -> f64;
     /// A scheme has broken down: when and why.
@@ -187,10 +249,15 @@ pub trait Discipline<P> {
     }
     /// What has happened so far.
     fn accounts(&self) -> Accounts;
+    /// Adds what has happened at the discipline whose place this one takes.
+    fn add_accounts(&mut self, earlier: &Accounts);
     /// Opens new accounts, as at the end of a warm-up.
     fn restart_accounts(&mut self);
     /// Whether packets and accounts agree.
     fn accounts_balance(&self) -> bool;
-    /// From now on drops of packets that had joined, and marks of packets that leave, go into `notes`.
-    fn note_in(&mut self, notes: Notes<P>);
+
+    /// From now on notes drops of packets that had joined, and marks of packets that leave, until they are fetched.
+    fn keep_notes(&mut self);
+    /// Moves the notes since the last call to the end of `notes`.
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>);
 }

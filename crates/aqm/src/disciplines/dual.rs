@@ -1,12 +1,28 @@
 //! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
 
-use crate::discipline::{note, view};
-use crate::schemes::dualpi2::DualPi2;
-use crate::{Accounts, Carried, Ctx, Discipline, Fate, Limit, Notes, OVERFLOW, QueueView};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Notes, note, view};
+use crate::{Ctx, OVERFLOW, PacketView, QueueView, Tune, Verdict};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
+/// A scheme that couples the two queues.
+pub trait Coupled: Tune {
+    /// Time between updates.
+    fn period(&self) -> Span;
+    /// The classic queue's share of the link while both wait.
+    fn classic_weight(&self) -> f64;
+    /// The periodic update. `delay` is the longer of the times that the two heads have waited.
+    fn update(&mut self, delay: Span);
+    /// A packet leaves the low-latency queue, `left` packets behind it.
+    fn judge_l4s(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict;
+    /// A packet leaves the classic queue of a link on which `queue` still waits.
+    fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict;
+    /// Present value of the i-th observable, with so many packets in the low-latency and in the classic queue.
+    fn observe(&self, i: usize, waiting: [usize; 2]) -> f64;
+}
+
 /// One of the two queues.
+#[derive(Clone)]
 struct Side<P> {
     waiting: VecDeque<(P, Time)>,
 }
@@ -27,8 +43,9 @@ impl<P: Carried> Side<P> {
 }
 
 /// Two queues under weighted round robin; ECT(1) and CE go into the low-latency one.
-pub struct Dual<P> {
-    scheme: DualPi2,
+#[derive(Clone)]
+pub struct Dual<S, P> {
+    scheme: S,
     l4s: Side<P>,
     classic: Side<P>,
     /// Both queues together.
@@ -38,14 +55,34 @@ pub struct Dual<P> {
     accounts: Accounts,
     /// Weighted bytes that the classic queue is owed; above zero it is its turn.
     owed: f64,
-    notes: Option<Notes<P>>,
+    notes: Notes<P>,
 }
 
-impl<P: Carried> Dual<P> {
+impl<S: Coupled, P: Carried> Dual<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, and mark if `ecn`.
-    pub fn new(scheme: DualPi2, view: QueueView, limit: Limit, ecn: bool) -> Self {
+    pub fn new(scheme: S, view: QueueView, limit: Limit, ecn: bool) -> Self {
         let (l4s, classic, accounts) = (Side::new(), Side::new(), Accounts::default());
         Self { scheme, l4s, classic, view, limit, ecn, accounts, owed: 0.0, notes: None }
+    }
+
+    /// The queue that packets like this one join.
+    fn side(&mut self, packet: &P) -> &mut Side<P> {
+        if packet.ecn().is_l4s() { &mut self.l4s } else { &mut self.classic }
+    }
+
+    /// Takes the head of the low-latency queue or of the classic one.
+    fn head(&mut self, is_l4s: bool) -> (P, Time) {
+        let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
+        let (packet, since) = side.waiting.pop_front().expect("the scheduler picks a queue with packets");
+        self.view.packets -= 1;
+        self.view.bytes -= u64::from(packet.size());
+        (packet, since)
+    }
+
+    fn join(&mut self, packet: P, since: Time) {
+        self.view.packets += 1;
+        self.view.bytes += u64::from(packet.size());
+        self.side(&packet).waiting.push_back((packet, since));
     }
 
     /// Whether the low-latency queue is served next; `None` if both are empty. What is owed counts only while both wait.
@@ -69,43 +106,36 @@ impl<P: Carried> Dual<P> {
     }
 }
 
-impl<P: Carried> Discipline<P> for Dual<P> {
+impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         self.accounts.arrived += 1;
         if self.limit.is_reached(self.view.packets, self.view.bytes, packet.size()) {
             self.accounts.drop(OVERFLOW, 1);
             return Fate::Dropped(OVERFLOW);
         }
-        self.view.packets += 1;
-        self.view.bytes += u64::from(packet.size());
-        let side = if packet.ecn().is_l4s() { &mut self.l4s } else { &mut self.classic };
-        side.waiting.push_back((packet, cx.now));
+        self.join(packet, cx.now);
         Fate::Kept
     }
 
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         while let Some(is_l4s) = self.schedule() {
-            let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
-            let (mut packet, since) = side.waiting.pop_front().expect("the scheduler picks a queue with packets");
-            self.view.packets -= 1;
-            self.view.bytes -= u64::from(packet.size());
-            let left = side.waiting.len();
+            let (mut packet, since) = self.head(is_l4s);
             let shown = view(&packet, since, self.ecn);
             let verdict = match is_l4s {
-                true => self.scheme.judge_l4s(&shown, left, cx.now),
+                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), cx.now),
                 false => self.scheme.judge_classic(&self.view, cx),
             };
             let fate = Fate::of(verdict, shown.can_mark);
             match fate {
                 Fate::Dropped(why) => {
                     self.accounts.drop(why, 1);
-                    note(&self.notes, fate, &packet, since);
+                    note(&mut self.notes, fate, &packet, since);
                     continue;
                 }
                 Fate::Marked(_) => {
                     self.accounts.marked += 1;
                     packet.mark();
-                    note(&self.notes, fate, &packet, since);
+                    note(&mut self.notes, fate, &packet, since);
                 }
                 Fate::Kept => {}
             }
@@ -117,6 +147,10 @@ impl<P: Carried> Discipline<P> for Dual<P> {
 
     fn len(&self) -> u32 {
         self.view.packets
+    }
+
+    fn for_each(&self, act: &mut dyn FnMut(&P)) {
+        self.l4s.waiting.iter().chain(&self.classic.waiting).for_each(|(packet, _)| act(packet));
     }
 
     fn departures_known(&self) -> bool {
@@ -135,16 +169,39 @@ impl<P: Carried> Discipline<P> for Dual<P> {
         self.view.rate = rate;
     }
 
+    fn set_target(&mut self, target: f64) {
+        self.view.target = target;
+    }
+
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        self.limit = limit;
+        self.view.limit = packets;
+    }
+
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.scheme.set_param(name, value, &self.view)
+    }
+
+    fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
+        self.accounts.taken += u64::from(self.view.packets);
+        std::iter::from_fn(|| self.schedule().map(|is_l4s| self.head(is_l4s))).collect()
+    }
+
+    fn adopt(&mut self, packet: P, since: Time) {
+        self.accounts.adopted += 1;
+        self.join(packet, since);
+    }
+
     fn observe(&self, i: usize) -> f64 {
-        match i {
-            0..3 => self.scheme.probabilities()[i],
-            3 => self.l4s.waiting.len() as f64,
-            _ => self.classic.waiting.len() as f64,
-        }
+        self.scheme.observe(i, [self.l4s.waiting.len(), self.classic.waiting.len()])
     }
 
     fn accounts(&self) -> Accounts {
         self.accounts.clone()
+    }
+
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        self.accounts.add(earlier);
     }
 
     fn restart_accounts(&mut self) {
@@ -158,7 +215,11 @@ impl<P: Carried> Discipline<P> for Dual<P> {
             && self.view.bytes == waiting().map(|(packet, _)| u64::from(packet.size())).sum::<u64>()
     }
 
-    fn note_in(&mut self, notes: Notes<P>) {
-        self.notes = Some(notes);
+    fn keep_notes(&mut self) {
+        self.notes.get_or_insert_default();
+    }
+
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.notes.iter_mut().for_each(|kept| notes.append(kept));
     }
 }

@@ -1,13 +1,14 @@
 //! Schemes that are declared while the program runs, such as a user's own in another language.
 
 use crate::catalogue::{Pairs, add, entries};
-use crate::{AnyAqm, Aqm, Entry, Info, OWN, Observable, Plan, QueueView, entry};
+use crate::signal::UNDECLARED;
+use crate::{AnyAqm, AnyScheme, BoxedAqm, Entry, Info, OWN, Observable, QueueView, entry};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Declared, Problem, Problems};
 
 /// Makes a scheme at rest from every parameter as text, for a queue like this one. The error says what is contradictory.
-pub type Make = dyn Fn(Pairs, &QueueView) -> Result<Box<dyn Aqm + Send>, String> + Send + Sync;
+pub type Make = dyn Fn(Pairs, &QueueView) -> Result<Box<dyn BoxedAqm>, String> + Send + Sync;
 
 /// What a catalogue and its readers need of such a scheme.
 pub struct Declaration {
@@ -30,33 +31,38 @@ pub struct Declaration {
 /// If its name is not one, or that of another family's scheme; if a name is taken twice.
 pub fn declare(declaration: Declaration) -> Result<(), String> {
     check(&declaration)?;
-    let own: &'static Declaration = Box::leak(Box::new(declaration));
-    let read = |path: &str, pairs: Pairs, problems: &mut Vec<Problem>| read_all(&own.params, path, pairs, problems).1;
+    let declared: &'static Declaration = Box::leak(Box::new(declaration));
+    let read =
+        |path: &str, pairs: Pairs, problems: &mut Vec<Problem>| read_all(&declared.params, path, pairs, problems).1;
     add([Entry {
-        info: &own.info,
-        page: own.page,
-        observables: &own.observables,
-        params: Box::leak(Box::new(|| own.params.iter().map(|param| param.spec).collect())),
+        info: &declared.info,
+        page: declared.page,
+        observables: &declared.observables,
+        signal: Err(UNDECLARED),
+        exceptions: &[],
+        tc: None,
+        params: Box::leak(Box::new(|| declared.params.iter().map(|param| param.spec).collect())),
         values: Box::leak(Box::new(read)),
-        build: Box::leak(Box::new(|path: &str, pairs: Pairs, queue: &QueueView| build(own, path, pairs, queue))),
+        law: &|_, _, _| None,
+        build: Box::leak(Box::new(|path: &str, pairs: Pairs, queue: &QueueView| build(declared, path, pairs, queue))),
         is_listed: false,
     }]);
     Ok(())
 }
 
-fn build(own: &Declaration, path: &str, pairs: Pairs, queue: &QueueView) -> Result<Plan, Problems> {
+fn build(declared: &Declaration, path: &str, pairs: Pairs, queue: &QueueView) -> Result<AnyScheme, Problems> {
     let mut problems = Vec::new();
-    let (_, texts) = read_all(&own.params, path, pairs, &mut problems);
+    let (_, texts) = read_all(&declared.params, path, pairs, &mut problems);
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
     let all: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    let made = (own.make)(&all, queue).map_err(|why| Problems::one(path, why))?;
-    Ok(Plan::Fifo(AnyAqm::Own(made)))
+    let made = (declared.make)(&all, queue).map_err(|why| Problems::one(path, why))?;
+    Ok(AnyScheme::Fifo(AnyAqm::Boxed(made)))
 }
 
-fn check(own: &Declaration) -> Result<(), String> {
-    let name = own.info.name;
+fn check(declared: &Declaration) -> Result<(), String> {
+    let name = declared.info.name;
     if !is_name(name) {
         return Err(format!("name: \"{}\" is not a name; write small letters, digits and -, as in my-aqm", clip(name)));
     }
@@ -64,8 +70,9 @@ fn check(own: &Declaration) -> Result<(), String> {
         let built_in: Vec<&str> = entries().iter().map(|entry| entry.info.name).collect();
         return Err(format!("name: \"{name}\" is taken; the schemes are {}", built_in.join(", ")));
     }
-    let params = own.params.iter().map(|param| param.spec.name);
-    let columns = ["time", "queue", "utilisation"].into_iter().chain(own.observables.iter().map(|shown| shown.name));
+    let params = declared.params.iter().map(|param| param.spec.name);
+    let columns =
+        ["time", "queue", "utilisation"].into_iter().chain(declared.observables.iter().map(|shown| shown.name));
     match twice(params.chain(["ecn"]))
         .map(|name| ("parameter", name))
         .or(twice(columns).map(|name| ("observable", name)))
@@ -96,10 +103,13 @@ fn twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 mod tests {
     use super::*;
     use crate::contract::bench;
+    use crate::{Aqm, Tune};
     use aqmlab_core::ParamSpec;
 
+    #[derive(Clone)]
     struct Idle;
     impl Aqm for Idle {}
+    impl Tune for Idle {}
 
     fn declaration(name: &'static str, default: &'static str) -> Declaration {
         let pi = entry("pi").unwrap().info;

@@ -1,0 +1,156 @@
+//! Any queue discipline, over the schemes that it is given.
+
+use super::{
+    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Limit, Note, TinPolicy, Tins, TraceEvent, Traced,
+};
+use crate::{Aqm, Ctx, Failure, Tune};
+use aqmlab_core::{Rate, Span, Time};
+
+/// Any queue discipline: over schemes `A` of a single queue, `C` of the dual queue and `T` of tins. The single queue,
+/// which most runs have, is held in place.
+#[allow(missing_docs, clippy::large_enum_variant)]
+#[derive(Clone)]
+pub enum Any<A, C, T: TinPolicy, P> {
+    Fifo(Fifo<A, P>),
+    Fair(Box<Fair<A, P>>),
+    Dual(Box<Dual<C, P>>),
+    Tins(Box<Tins<T, P>>),
+    Traced(Box<Traced<Any<A, C, T, P>, P>>),
+}
+
+impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P> {
+    /// The same discipline, still empty, with what happens to its packets written down.
+    pub fn traced(self) -> Self {
+        Any::Traced(Box::new(Traced::new(self)))
+    }
+
+    /// What has happened since the last call, in order; nothing unless it is traced.
+    pub fn take_events(&mut self) -> Vec<TraceEvent<P>> {
+        match self {
+            Any::Traced(queue) => queue.take_events(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Puts `next`, which is still empty, in the place of this discipline at the time `now`. Its packets move over,
+    /// unasked, in the order in which they would leave and with the times at which they joined; its accounts go on, and
+    /// so does its trace.
+    pub fn replace(&mut self, mut next: Self, now: Time) {
+        if let Any::Traced(traced) = self {
+            next.keep_notes();
+            return traced.queue_mut().replace(next, now);
+        }
+        let packets = self.take_all(now);
+        next.add_accounts(&self.accounts());
+        packets.into_iter().for_each(|(packet, since)| next.adopt(packet, since));
+        *self = next;
+    }
+}
+
+macro_rules! any {
+    ($self:ident, $queue:ident => $act:expr) => {
+        match $self {
+            Any::Fifo($queue) => $act,
+            Any::Fair($queue) => $act,
+            Any::Dual($queue) => $act,
+            Any::Tins($queue) => $act,
+            Any::Traced($queue) => $act,
+        }
+    };
+}
+
+/// Calls of their own: the code of the other disciplines stays out of the way of the single queue's.
+#[inline(never)]
+fn enqueue<P>(queue: &mut impl Discipline<P>, packet: P, cx: &mut Ctx) -> Fate {
+    queue.enqueue(packet, cx)
+}
+
+#[inline(never)]
+fn dequeue<P>(queue: &mut impl Discipline<P>, cx: &mut Ctx) -> Option<(P, Time)> {
+    queue.dequeue(cx)
+}
+
+impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> for Any<A, C, T, P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        match self {
+            Any::Fifo(queue) => queue.enqueue(packet, cx),
+            Any::Fair(queue) => enqueue(&mut **queue, packet, cx),
+            Any::Dual(queue) => enqueue(&mut **queue, packet, cx),
+            Any::Tins(queue) => enqueue(&mut **queue, packet, cx),
+            Any::Traced(queue) => enqueue(&mut **queue, packet, cx),
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        match self {
+            Any::Fifo(queue) => queue.dequeue(cx),
+            Any::Fair(queue) => dequeue(&mut **queue, cx),
+            Any::Dual(queue) => dequeue(&mut **queue, cx),
+            Any::Tins(queue) => dequeue(&mut **queue, cx),
+            Any::Traced(queue) => dequeue(&mut **queue, cx),
+        }
+    }
+    #[inline]
+    fn ready_at(&self) -> Option<Time> {
+        any!(self, queue => queue.ready_at())
+    }
+    #[inline]
+    fn len(&self) -> u32 {
+        any!(self, queue => queue.len())
+    }
+    fn for_each(&self, act: &mut dyn FnMut(&P)) {
+        any!(self, queue => queue.for_each(act))
+    }
+    fn departures_known(&self) -> bool {
+        any!(self, queue => queue.departures_known())
+    }
+    fn tick_every(&self) -> Option<Span> {
+        any!(self, queue => queue.tick_every())
+    }
+    fn tick(&mut self, cx: &mut Ctx) {
+        any!(self, queue => queue.tick(cx))
+    }
+    fn set_rate(&mut self, rate: Rate) {
+        any!(self, queue => queue.set_rate(rate))
+    }
+    fn set_target(&mut self, target: f64) {
+        any!(self, queue => queue.set_target(target))
+    }
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        any!(self, queue => queue.set_limit(limit, packets))
+    }
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
+        any!(self, queue => queue.set_param(name, value))
+    }
+    fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
+        any!(self, queue => queue.take_all(now))
+    }
+    fn adopt(&mut self, packet: P, since: Time) {
+        any!(self, queue => queue.adopt(packet, since))
+    }
+    fn observe(&self, i: usize) -> f64 {
+        any!(self, queue => queue.observe(i))
+    }
+    fn failure(&self) -> Option<&Failure> {
+        any!(self, queue => queue.failure())
+    }
+    fn accounts(&self) -> Accounts {
+        any!(self, queue => queue.accounts())
+    }
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        any!(self, queue => queue.add_accounts(earlier))
+    }
+    fn restart_accounts(&mut self) {
+        any!(self, queue => queue.restart_accounts())
+    }
+    fn accounts_balance(&self) -> bool {
+        any!(self, queue => queue.accounts_balance())
+    }
+    fn keep_notes(&mut self) {
+        any!(self, queue => queue.keep_notes())
+    }
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        any!(self, queue => queue.fetch_notes(notes))
+    }
+}

@@ -1,0 +1,185 @@
+//! A queue discipline that writes down what happens to each packet. It stands in the place of the one it traces, so that
+//! others pay nothing for it.
+
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note};
+use crate::{Ctx, Failure, Why};
+use aqmlab_core::{Rate, Span, Time};
+
+/// What happens to a packet at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// It joined.
+    Enqueued,
+    /// It was dropped as it arrived.
+    Refused(Why),
+    /// It was marked, as it joined or as it left; one of these comes next.
+    Marked(Why),
+    /// It was dropped while it waited, or at the head.
+    Dropped(Why),
+    /// It left from the head to be sent.
+    Dequeued,
+}
+
+/// Something that happened to a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceEvent<P> {
+    /// What happened.
+    pub happening: Happening,
+    /// The packet, with its mark if it got one.
+    pub packet: P,
+    /// When it arrived.
+    pub since: Time,
+    /// When it happened.
+    pub time: Time,
+}
+
+/// A discipline, and all that has happened to its packets.
+#[derive(Clone)]
+pub struct Traced<Q, P> {
+    queue: Q,
+    notes: Vec<Note<P>>,
+    events: Vec<TraceEvent<P>>,
+}
+
+impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
+    /// The discipline `queue`, still empty.
+    pub fn new(mut queue: Q) -> Self {
+        queue.keep_notes();
+        Self { queue, notes: Vec::new(), events: Vec::new() }
+    }
+
+    /// The events since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<TraceEvent<P>> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The discipline traced.
+    pub(super) fn queue_mut(&mut self) -> &mut Q {
+        &mut self.queue
+    }
+
+    fn write(&mut self, happening: Happening, packet: &P, since: Time, time: Time) {
+        self.events.push(TraceEvent { happening, packet: packet.clone(), since, time });
+    }
+
+    /// Of those that had joined before.
+    fn write_notes(&mut self, time: Time) {
+        self.queue.fetch_notes(&mut self.notes);
+        for Note { fate, packet, since } in self.notes.drain(..) {
+            let happening = match fate {
+                Fate::Dropped(why) => Happening::Dropped(why),
+                Fate::Marked(why) => Happening::Marked(why),
+                Fate::Kept => continue,
+            };
+            self.events.push(TraceEvent { happening, packet, since, time });
+        }
+    }
+}
+
+impl<Q: Discipline<P>, P: Carried> Discipline<P> for Traced<Q, P> {
+    /// The arriving packet comes first, then those that were dropped for it.
+    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        let (mut arrived, now) = (packet.clone(), cx.now);
+        let fate = self.queue.enqueue(packet, cx);
+        match fate {
+            Fate::Dropped(why) => self.write(Happening::Refused(why), &arrived, now, now),
+            Fate::Marked(why) => {
+                arrived.mark();
+                self.write(Happening::Marked(why), &arrived, now, now);
+                self.write(Happening::Enqueued, &arrived, now, now);
+            }
+            Fate::Kept => self.write(Happening::Enqueued, &arrived, now, now),
+        }
+        self.write_notes(now);
+        fate
+    }
+
+    fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        let sent = self.queue.dequeue(cx);
+        self.write_notes(cx.now);
+        if let Some((packet, since)) = &sent {
+            self.write(Happening::Dequeued, packet, *since, cx.now);
+        }
+        sent
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        self.queue.ready_at()
+    }
+
+    fn len(&self) -> u32 {
+        self.queue.len()
+    }
+
+    fn for_each(&self, act: &mut dyn FnMut(&P)) {
+        self.queue.for_each(act);
+    }
+
+    fn departures_known(&self) -> bool {
+        self.queue.departures_known()
+    }
+
+    fn tick_every(&self) -> Option<Span> {
+        self.queue.tick_every()
+    }
+
+    fn tick(&mut self, cx: &mut Ctx) {
+        self.queue.tick(cx);
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.queue.set_rate(rate);
+    }
+
+    fn set_target(&mut self, target: f64) {
+        self.queue.set_target(target);
+    }
+
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        self.queue.set_limit(limit, packets);
+    }
+
+    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.queue.set_param(name, value)
+    }
+
+    fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
+        self.queue.take_all(now)
+    }
+
+    fn adopt(&mut self, packet: P, since: Time) {
+        self.queue.adopt(packet, since);
+    }
+
+    fn observe(&self, i: usize) -> f64 {
+        self.queue.observe(i)
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.queue.failure()
+    }
+
+    fn accounts(&self) -> Accounts {
+        self.queue.accounts()
+    }
+
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        self.queue.add_accounts(earlier);
+    }
+
+    fn restart_accounts(&mut self) {
+        self.queue.restart_accounts();
+    }
+
+    fn accounts_balance(&self) -> bool {
+        self.queue.accounts_balance()
+    }
+
+    fn keep_notes(&mut self) {
+        self.queue.keep_notes();
+    }
+
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.queue.fetch_notes(notes);
+    }
+}

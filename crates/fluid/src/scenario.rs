@@ -1,0 +1,272 @@
+//! The fluid model of a scenario under a scheme: what of it has a place there, and what it comes to.
+
+use crate::host::Host;
+use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windows, difference};
+use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
+use aqmlab_core::{Problem, Problems, Stream};
+use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
+use aqmlab_sim::{AqmChoice, Scenario};
+use serde::Serialize;
+
+/// Classes that a group of flows with random round trips or starts is divided into, at most.
+const MOST_CLASSES: usize = 16;
+
+/// Points kept of a trajectory, at most.
+const MOST_SAMPLES: f64 = 1e7;
+
+/// What is asked for beside the scenario.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request {
+    /// Length, s; that of the scenario if `None`.
+    pub duration: Option<f64>,
+    /// Longest step, s; see [`Options::step`].
+    pub step: Option<f64>,
+    /// How windows move.
+    pub windows: Windows,
+    /// Solve again with half the step, and tell the difference.
+    pub check: bool,
+}
+
+/// The model of a scenario, and the summary of its trajectory.
+#[derive(Clone, Debug, Serialize)]
+pub struct Solution {
+    /// Of this document.
+    pub schema: u32,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of its link.
+    pub link: String,
+    /// Name of the scheme.
+    pub aqm: String,
+    /// How windows move.
+    pub windows: &'static str,
+    /// Length, s.
+    pub duration: f64,
+    /// Means count from here, s.
+    pub from: f64,
+    /// Step of the method, s.
+    pub step: f64,
+    /// Signals are marks.
+    pub ecn: bool,
+    /// Rate of the link, packets of mean size per second.
+    pub capacity: f64,
+    /// How much may wait, packets of mean size.
+    pub buffer: f64,
+    /// The same in bytes where the scenario has it in bytes.
+    pub buffer_bytes: Option<u64>,
+    /// Queue that schemes with a reference aim at, packets.
+    pub target: f64,
+    /// The flows.
+    pub classes: Vec<ClassOf>,
+    /// What the trajectory comes to.
+    pub summary: Summary,
+    /// Difference from the trajectory with half the step.
+    pub error: Option<Difference>,
+    /// The trajectory itself.
+    #[serde(skip)]
+    pub trajectory: Trajectory,
+}
+
+/// A class of flows, and the group that it is of.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassOf {
+    /// Name of the group.
+    pub group: String,
+    /// Flows.
+    pub count: f64,
+    /// Round trip without queueing, s.
+    pub rtt: f64,
+    /// When they start, s.
+    pub start: f64,
+    /// When they stop, s; `None` for never.
+    pub stop: Option<f64>,
+}
+
+impl Solution {
+    /// Lets the fluid model of a scenario run, under the scheme `aqm` or its own.
+    ///
+    /// # Errors
+    /// What the model has no place for, and options out of range; each with its path.
+    pub fn of(scenario: &Scenario, aqm: Option<&AqmChoice>, request: &Request) -> Result<Self, Problems> {
+        let options = options(scenario, request)?;
+        let case = Case::of(scenario, aqm, request.windows)?;
+        let trajectory = case.run(&options)?;
+        let finer = Options { step: Some(trajectory.step / 2.0), ..options };
+        let error = match request.check {
+            true => Some(difference(&trajectory, &case.run(&finer)?, &case.model, &options)),
+            false => None,
+        };
+        Ok(case.told(&options, trajectory, error))
+    }
+}
+
+/// Over what time: that of the scenario unless another is asked for. Means count from its warm-up, or else over the
+/// second half.
+fn options(scenario: &Scenario, request: &Request) -> Result<Options, Problems> {
+    let (warmup, sample) = (scenario.warmup.seconds(), scenario.sample.seconds());
+    let duration = request.duration.unwrap_or(scenario.duration.seconds());
+    let reason = if !(duration > 0.0 && duration <= 1e6) {
+        format!("{duration} s is out of range: must lie above 0 s and not above 1000000 s")
+    } else if duration / sample > MOST_SAMPLES {
+        format!("{duration} s has more than 10000000 samples of {sample} s; set a longer `sample`")
+    } else if warmup >= duration {
+        format!("{duration} s does not reach beyond the warm-up ({warmup} s)")
+    } else {
+        let from = if warmup > 0.0 { warmup } else { duration / 2.0 };
+        return Ok(Options { duration, from, sample, step: request.step });
+    };
+    Err(Problems::one("duration", reason))
+}
+
+/// The model, and what it was made of.
+struct Case<'a> {
+    scenario: &'a Scenario,
+    link: &'a LinkSpec,
+    choice: &'a AqmChoice,
+    share: Share,
+    model: Model,
+    /// Group of each class.
+    groups: Vec<&'a str>,
+}
+
+impl<'a> Case<'a> {
+    fn of(scenario: &'a Scenario, aqm: Option<&'a AqmChoice>, windows: Windows) -> Result<Self, Problems> {
+        check_fits(scenario)?;
+        let link = &scenario.links[0];
+        let choice = scenario.scheme_of(link, aqm);
+        let marks = scenario.marks(link, choice)?;
+        let refused = |why| Problems::one("aqm", why);
+        let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
+        let share = Share::of(&entry).map_err(refused)?;
+        let (mut classes, mut groups) = (Vec::new(), Vec::new());
+        for flows in &scenario.flows {
+            for class in classes_of(flows, link) {
+                classes.push(class);
+                groups.push(flows.name.as_str());
+            }
+        }
+        let ecn = marks && scenario.flows.iter().all(|flows| flows.ecn != Ecn::NotEct);
+        let capacity = link.rate.0 / (8.0 * link.packet);
+        let model = Model { classes, capacity, buffer: link.buffer_packets, ecn, windows };
+        Ok(Self { scenario, link, choice, share, model, groups })
+    }
+
+    fn scheme(&self) -> Result<AnyAqm, Problems> {
+        match self.scenario.build_scheme(self.link, self.choice)? {
+            AnyScheme::Fifo(scheme) => Ok(scheme),
+            _ => Err(Problems::one("aqm", format!("\"{}\" has several queues; the model has one", self.choice.name))),
+        }
+    }
+
+    fn run(&self, options: &Options) -> Result<Trajectory, Problems> {
+        let size = self.link.packet.round() as u32;
+        let host = Host::new(self.scheme()?, self.share, self.link.empty_queue(), size, self.model.ecn);
+        crate::run(&self.model, host, options).map_err(|why| Problems::one("step", why.to_string()))
+    }
+
+    fn told(&self, options: &Options, trajectory: Trajectory, error: Option<Difference>) -> Solution {
+        let told = |(group, class): (&&str, &Class)| ClassOf {
+            group: group.to_string(),
+            count: class.count,
+            rtt: class.rtt,
+            start: class.start,
+            stop: class.stop.is_finite().then_some(class.stop),
+        };
+        Solution {
+            schema: 1,
+            scenario: self.scenario.name.clone(),
+            link: self.link.name.clone(),
+            aqm: self.choice.name.clone(),
+            windows: self.model.windows.name(),
+            duration: options.duration,
+            from: options.from,
+            step: trajectory.step,
+            ecn: self.model.ecn,
+            capacity: self.model.capacity,
+            buffer: self.model.buffer,
+            buffer_bytes: self.link.buffer_bytes(),
+            target: self.link.target,
+            classes: self.groups.iter().zip(&self.model.classes).map(told).collect(),
+            summary: trajectory.summary(&self.model),
+            error,
+            trajectory,
+        }
+    }
+}
+
+/// Refuses what the model has no place for.
+fn check_fits(world: &Scenario) -> Result<(), Problems> {
+    let mut problems = Vec::new();
+    let mut refuse = |path: String, reason: &str| problems.push(Problem { path, reason: reason.to_string() });
+    if world.links.len() > 1 {
+        refuse("links".into(), "the fluid model has one queue; take a scenario with one link");
+    }
+    let link = &world.links[0];
+    if link.changes != RateChanges::None {
+        refuse(
+            format!("links.{}.rate", link.name),
+            "the fluid model has a constant rate; write one such as \"45 Mbit/s\"",
+        );
+    }
+    let marked = world.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
+    for flows in &world.flows {
+        let path = |key: &str| format!("flows.{}.{key}", flows.name);
+        if !matches!(flows.traffic, Traffic::Ftp) {
+            let reason = format!("\"{}\" has no place in the fluid model; it knows \"ftp\"", flows.traffic.kind());
+            refuse(path("kind"), &reason);
+        }
+        if !flows.ack_path.is_empty() {
+            refuse(path("ack_path"), "ACKs that queue have no place in the fluid model; leave it out");
+        }
+        if flows.tcp.delayed_ack {
+            refuse(path("tcp.delayed_ack"), "the fluid model has an ACK for each segment; write false");
+        }
+        if (flows.ecn != Ecn::NotEct) != marked {
+            refuse(path("ecn"), "the fluid model has all flows marked or none; write the same for every group");
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+}
+
+/// One flow as it is drawn: round trip, start and stop, s.
+type Drawn = [f64; 3];
+
+/// Flows of a group that are alike. Random round trips and times are those that a run with seed 1 draws; where that makes
+/// more than 16 kinds of flows, they are put in order, by round trip or else by start, and divided into 16 classes with
+/// the means of their flows.
+fn classes_of(flows: &FlowSpec, link: &LinkSpec) -> Vec<Class> {
+    let mut drawn = draw(flows, link);
+    drawn.sort_by(|a, b| a.partial_cmp(b).expect("times are numbers"));
+    let mut kinds = drawn.clone();
+    kinds.dedup();
+    let parts: Vec<&[Drawn]> = match kinds.len() {
+        0..=MOST_CLASSES => drawn.chunk_by(|a, b| a == b).collect(),
+        _ => (0..MOST_CLASSES)
+            .map(|i| &drawn[drawn.len() * i / MOST_CLASSES..drawn.len() * (i + 1) / MOST_CLASSES])
+            .collect(),
+    };
+    let size = f64::from(flows.wire_size()) / link.packet;
+    let class = |part: &[Drawn]| {
+        let mean = |what: usize| part.iter().map(|flow| flow[what]).sum::<f64>() / part.len() as f64;
+        let (count, window) = (part.len() as f64, flows.tcp.window.0);
+        Class { count, rtt: mean(0), size, window, start: mean(1), stop: mean(2) }
+    };
+    parts.into_iter().map(class).collect()
+}
+
+fn draw(flows: &FlowSpec, link: &LinkSpec) -> Vec<Drawn> {
+    let stream = |what: &str, i: usize| Stream::new(1, &format!("flows.{}.{what}", flows.name), i as u64);
+    // A packet is under way while it is sent, too.
+    let bits = 8.0 * f64::from(flows.wire_size());
+    let sending = bits / link.rate.0 + flows.access_rate.map_or(0.0, |rate| bits / rate.0);
+    let batches = flows.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
+    batches
+        .enumerate()
+        .map(|(i, batch)| {
+            let rtt = flows.rtt.draw(i, &mut stream("rtt", i)).seconds() + sending;
+            let start = batch.start.draw(i, &mut stream("start", i)).seconds();
+            let stop = batch.stop.as_ref().map(|law| law.draw(i, &mut stream("stop", i)).seconds());
+            [rtt, start, stop.unwrap_or(f64::INFINITY)]
+        })
+        .collect()
+}

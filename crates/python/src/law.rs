@@ -1,0 +1,181 @@
+//! The linear law of a scheme, as functions of NumPy arrays.
+
+use crate::refused;
+use aqmlab_aqm::linear::{self, Complex64};
+use aqmlab_aqm::{Entry, entries, entry};
+use aqmlab_core::params::Typed;
+use aqmlab_core::problem::unknown;
+use aqmlab_core::{ParamSpec, Value};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+
+/// A link in numbers, from any object with these attributes.
+#[derive(FromPyObject)]
+pub struct Network {
+    rate: f64,
+    packet: f64,
+    target: f64,
+    buffer: f64,
+    ecn: bool,
+}
+
+impl Network {
+    fn plain(&self) -> linear::Network {
+        let Network { rate, packet, target, buffer, ecn } = *self;
+        linear::Network { rate, packet, target, buffer, ecn }
+    }
+}
+
+/// An operating point, from any object with these attributes.
+#[derive(FromPyObject)]
+pub struct Point {
+    network: Network,
+    p: f64,
+    queue: f64,
+}
+
+/// The linear law of a scheme with its parameters.
+#[pyclass(frozen)]
+pub struct Law {
+    entry: Entry,
+    law: Box<dyn aqmlab_aqm::Law>,
+    params: Typed,
+}
+
+impl Law {
+    /// Of a scheme of the catalogue with these parameters.
+    pub fn of(entry: Entry, pairs: &[(&str, &str)]) -> PyResult<Self> {
+        let name = entry.info.name;
+        match entry.law(name, pairs).map_err(refused)? {
+            Some((law, params)) => Ok(Self { entry, law, params }),
+            None => {
+                let mut known: Vec<&str> =
+                    entries().iter().filter(|entry| has_law(entry)).map(|e| e.info.name).collect();
+                known.sort_unstable();
+                let known = known.join(", ");
+                Err(refused(format!("aqm: \"{name}\" has no linear model; those that have one: {known}")))
+            }
+        }
+    }
+
+    fn spec(&self, name: &str) -> PyResult<ParamSpec> {
+        let specs = (self.entry.params)();
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
+        let found = specs.iter().find(|spec| spec.name == name).copied();
+        found.ok_or_else(|| refused(format!("{}: {}", self.entry.info.name, unknown("parameter", name, &names))))
+    }
+}
+
+/// Whether a scheme has a linear law.
+pub fn has_law(entry: &Entry) -> bool {
+    entry.law(entry.info.name, &[]).is_ok_and(|law| law.is_some())
+}
+
+/// A parameter's value as Python has it.
+pub fn set_value(dict: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult<()> {
+    match value {
+        Value::Number(number) => dict.set_item(name, number),
+        Value::Switch(switch) => dict.set_item(name, switch),
+        Value::Word(word) => dict.set_item(name, word),
+    }
+}
+
+#[pymethods]
+impl Law {
+    /// The law of a scheme: its name and what is set on it, as texts.
+    #[new]
+    #[pyo3(signature = (name, parameters=BTreeMap::new()))]
+    fn new(name: &str, parameters: BTreeMap<String, String>) -> PyResult<Self> {
+        let pairs: Vec<(&str, &str)> = parameters.iter().map(|(name, text)| (&**name, &**text)).collect();
+        Self::of(entry(name).map_err(|why| refused(format!("aqm: {why}")))?, &pairs)
+    }
+
+    /// Name of the scheme.
+    #[getter]
+    fn name(&self) -> &str {
+        self.entry.info.name
+    }
+
+    /// Every parameter: a number in s, bit/s, B, packets, Hz or as it is; a bool; or a word.
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let params = PyDict::new(py);
+        self.params.iter().try_for_each(|(name, value)| set_value(&params, name, *value))?;
+        Ok(params)
+    }
+
+    /// The law with other numbers for some parameters, in base units.
+    fn vary(&self, numbers: BTreeMap<String, f64>) -> PyResult<Self> {
+        let mut texts: Vec<(&str, String)> = Vec::new();
+        for spec in (self.entry.params)() {
+            let present = self.params.iter().find(|(name, _)| *name == spec.name).map(|(_, value)| *value);
+            let text = match present.expect("every parameter has a value") {
+                Value::Number(number) => spec.text(number),
+                Value::Switch(switch) => switch.to_string(),
+                Value::Word(word) => word.to_string(),
+            };
+            texts.push((spec.name, text));
+        }
+        for (name, number) in &numbers {
+            let spec = self.spec(name)?;
+            texts.push((spec.name, spec.text(*number)));
+        }
+        let pairs: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        Self::of(self.entry, &pairs)
+    }
+
+    /// Mean gap between signals times the p that the scheme shows; 1 where signals are independent.
+    #[getter]
+    fn spacing(&self) -> f64 {
+        self.law.spacing()
+    }
+
+    /// Where it rests while it signals the share `p`, packets; infinite where it never does.
+    fn queue(&self, p: f64, network: Network) -> f64 {
+        self.law.queue(p, &network.plain())
+    }
+
+    /// Parameters that may be "auto", with the numbers that they come to in a network.
+    fn auto<'py>(&self, py: Python<'py>, network: Network) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        self.law.auto(&network.plain()).into_iter().try_for_each(|(name, value)| found.set_item(name, value))?;
+        Ok(found)
+    }
+
+    /// The answer to small changes at an operating point.
+    fn at(&self, point: Point) -> PyResult<Linear> {
+        let Point { network, p, queue } = point;
+        self.law.at(&linear::Point { network: network.plain(), p, queue }).map(Linear).map_err(refused)
+    }
+}
+
+/// The answer to small changes: p = feed(s) q + inner(s) p.
+#[pyclass(frozen)]
+pub struct Linear(linear::Linear);
+
+impl Linear {
+    fn map<'py>(answer: &linear::Answer, s: &PyReadonlyArray1<'py, Complex64>) -> Bound<'py, PyArray1<Complex64>> {
+        PyArray1::from_iter(s.py(), s.as_array().iter().map(|s| answer(*s)))
+    }
+}
+
+#[pymethods]
+impl Linear {
+    /// To a change of the queue, 1/packet.
+    fn feed<'py>(&self, s: PyReadonlyArray1<'py, Complex64>) -> Bound<'py, PyArray1<Complex64>> {
+        Self::map(&self.0.feed, &s)
+    }
+
+    /// To a change of its own signals.
+    fn inner<'py>(&self, s: PyReadonlyArray1<'py, Complex64>) -> Bound<'py, PyArray1<Complex64>> {
+        Self::map(&self.0.inner, &s)
+    }
+
+    /// Poles at s = 0.
+    #[getter]
+    fn integrators(&self) -> u32 {
+        self.0.integrators
+    }
+}

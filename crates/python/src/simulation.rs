@@ -1,0 +1,234 @@
+//! A simulation that Python steps, probes, changes and copies.
+
+use crate::{Run, Scenario, Watch, failed, is_own, link, parse_choice, refused};
+use aqmlab_core::problem::unknown;
+use aqmlab_core::{Span, Time};
+use aqmlab_sim::{GroupProbe, LinkProbe, Options};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyDict;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A scenario at one instant.
+#[pyclass(frozen)]
+pub struct Simulation {
+    /// `None` once it is finished.
+    engine: Mutex<Option<aqmlab_sim::Simulation>>,
+    /// A scheme is written in Python: the interpreter stays with the simulation.
+    is_own: AtomicBool,
+}
+
+impl Simulation {
+    /// Lets the simulation act; other threads of the interpreter go on meanwhile, unless a scheme is written in Python.
+    fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Option<aqmlab_sim::Simulation>) -> T + Send) -> T {
+        if self.is_own.load(Ordering::Relaxed) {
+            return act(&mut self.lock(py));
+        }
+        py.detach(|| act(&mut self.engine.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Lets go of the interpreter while another thread has the simulation.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Option<aqmlab_sim::Simulation>> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(engine: aqmlab_sim::Simulation) -> Self {
+        let is_own = AtomicBool::new(is_own(engine.schemes()));
+        Self { engine: Mutex::new(Some(engine)), is_own }
+    }
+
+    /// The same, of a simulation that is not finished; short enough to hold the interpreter.
+    fn at_once<T>(&self, py: Python<'_>, act: impl FnOnce(&mut aqmlab_sim::Simulation) -> T) -> PyResult<T> {
+        self.lock(py).as_mut().map(act).ok_or_else(finished)
+    }
+}
+
+fn finished() -> PyErr {
+    PyRuntimeError::new_err("the simulation is finished; make another, or clone it before")
+}
+
+#[pymethods]
+impl Simulation {
+    /// A scenario before anything has happened.
+    #[new]
+    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, causal=false, trace=None, watch=None))]
+    fn new(
+        scenario: &Scenario,
+        aqm: Option<&str>,
+        seed: u64,
+        series: bool,
+        causal: bool,
+        trace: Option<&str>,
+        watch: Option<&Watch>,
+    ) -> PyResult<Self> {
+        let aqm = parse_choice(aqm)?;
+        let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
+        let options = Options { aqm, seed, series, causal, trace, watch: watch.map(|watch| watch.0.clone()) };
+        let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
+        Ok(Self::of(engine))
+    }
+
+    /// The present, s.
+    #[getter]
+    fn now(&self, py: Python<'_>) -> PyResult<f64> {
+        self.at_once(py, |engine| engine.now().seconds())
+    }
+
+    /// When the scenario ends, s.
+    #[getter]
+    fn end(&self, py: Python<'_>) -> PyResult<f64> {
+        self.at_once(py, |engine| engine.end().seconds())
+    }
+
+    /// Lets everything happen up to and including `seconds`.
+    fn step_until(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        if !(seconds >= 0.0) {
+            return Err(refused(format!("step_until: {seconds} is not a time; expected seconds from 0 on")));
+        }
+        let time = Time::ZERO + Span::from_seconds(seconds);
+        self.with(py, |engine| engine.as_mut().map(|engine| engine.step_until(time)))
+            .ok_or_else(finished)?
+            .map_err(failed)
+    }
+
+    /// What has happened since the last probe, and what is now.
+    fn probe(&self, py: Python<'_>) -> PyResult<Probe> {
+        self.at_once(py, |engine| Probe { names: engine.scenario().clone(), probe: engine.probe() })
+    }
+
+    /// Changes what `path` names to `value`, now; both are written as in `[[changes]]`.
+    fn set(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<()> {
+        let set = |engine: &mut aqmlab_sim::Simulation| {
+            let done = engine.set(path, value);
+            self.is_own.store(is_own(engine.schemes()), Ordering::Relaxed);
+            done
+        };
+        self.with(py, |engine| engine.as_mut().map(set)).ok_or_else(finished)?.map_err(failed)
+    }
+
+    /// A copy that goes its own way from now on.
+    fn clone(&self, py: Python<'_>) -> PyResult<Self> {
+        let engine = self.at_once(py, |engine| engine.fork())?.map_err(failed)?;
+        Ok(Self::of(engine))
+    }
+
+    /// The scenario with everything that was changed by hand, as TOML.
+    fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
+        self.at_once(py, |engine| engine.to_toml())
+    }
+
+    /// Packets that wait at a link, by the name of the group of their flow.
+    fn content<'py>(&self, py: Python<'py>, link: &str) -> PyResult<Bound<'py, PyDict>> {
+        let content = self.at_once(py, |engine| {
+            let scenario = engine.scenario().clone();
+            let index = crate::link(&scenario, link)?;
+            Ok::<_, PyErr>(
+                scenario.flows.iter().map(|spec| spec.name.clone()).zip(engine.content(index)).collect::<Vec<_>>(),
+            )
+        })??;
+        content.into_iter().collect::<std::collections::BTreeMap<_, _>>().into_pyobject(py)
+    }
+
+    /// Goes on to the end; returns the run as if it had never been stopped.
+    fn finish(&self, py: Python<'_>) -> PyResult<Run> {
+        let done = self.with(py, |engine| engine.take().map(aqmlab_sim::Simulation::finish));
+        done.ok_or_else(finished)?.map(Run::of).map_err(failed)
+    }
+
+    /// The sender of the `i`-th flow of a group: `cwnd`, `srtt`, `retransmits`, `timeouts`.
+    #[pyo3(signature = (group, i=0))]
+    fn flow<'py>(&self, py: Python<'py>, group: &str, i: usize) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.at_once(py, |engine| {
+            let names: Vec<&str> = engine.scenario().flows.iter().map(|spec| spec.name.as_str()).collect();
+            let index = names.iter().position(|name| *name == group);
+            let index = index.ok_or_else(|| refused(format!("flow: {}", unknown("group of flows", group, &names))))?;
+            engine.flow_state(index, i).ok_or_else(|| {
+                refused(format!(
+                    "flow: {group} has no TCP flow {i}: flows count from 0; clients and UDP have no window"
+                ))
+            })
+        })??;
+        let dict = PyDict::new(py);
+        dict.set_item("cwnd", state.cwnd)?;
+        dict.set_item("srtt", state.srtt)?;
+        dict.set_item("retransmits", state.retransmits)?;
+        dict.set_item("timeouts", state.timeouts)?;
+        Ok(dict)
+    }
+}
+
+/// What a simulation shows at one instant. Numbers are read from it by name.
+#[pyclass(frozen)]
+pub struct Probe {
+    names: Arc<aqmlab_sim::Scenario>,
+    probe: aqmlab_sim::Probe,
+}
+
+#[pymethods]
+impl Probe {
+    /// When it was taken, s.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.probe.now
+    }
+
+    /// Time since the probe before, s.
+    #[getter]
+    fn span(&self) -> f64 {
+        self.probe.span
+    }
+
+    /// Each link by name.
+    #[getter]
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (spec, link) in self.names.links.iter().zip(&self.probe.links) {
+            dict.set_item(&spec.name, link_dict(py, link)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// Each group of flows by name.
+    #[getter]
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (spec, group) in self.names.flows.iter().zip(&self.probe.flows) {
+            dict.set_item(&spec.name, group_dict(py, group)?)?;
+        }
+        Ok(dict)
+    }
+}
+
+fn link_dict<'py>(py: Python<'py>, link: &LinkProbe) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, count) in [
+        ("arrived", link.arrived),
+        ("departed", link.departed),
+        ("dropped", link.dropped),
+        ("marked", link.marked),
+        ("bytes", link.bytes),
+        ("queue", link.queue.into()),
+    ] {
+        dict.set_item(name, count)?;
+    }
+    dict.set_item("queue_delay_mean", link.queue_delay_mean)?;
+    dict.set_item("queue_delay_max", link.queue_delay_max)?;
+    dict.set_item("utilisation", link.utilisation)?;
+    let observables = PyDict::new(py);
+    link.observables.iter().try_for_each(|(name, value)| observables.set_item(name, value))?;
+    dict.set_item("observables", observables)?;
+    Ok(dict)
+}
+
+fn group_dict<'py>(py: Python<'py>, group: &GroupProbe) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("received", group.received)?;
+    dict.set_item("marked", group.marked)?;
+    dict.set_item("goodput", group.goodput)?;
+    dict.set_item("packet_delay_mean", group.packet_delay_mean)?;
+    dict.set_item("packet_delay_max", group.packet_delay_max)?;
+    dict.set_item("transfers", group.transfers)?;
+    Ok(dict)
+}

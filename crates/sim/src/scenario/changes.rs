@@ -1,0 +1,226 @@
+//! Changes of a running simulation: what `[[changes]]` and [`Simulation::set`](crate::Simulation::set) may say.
+
+use super::law::Law;
+use super::links::{Crossing, limit, target};
+use super::reader::{Found, Reader, scalar};
+use super::{AqmChoice, LinkSpec, Scenario};
+use aqmlab_aqm::Limit;
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Problem, Quantity, Rate, Span};
+use toml::{Table, Value};
+
+/// A change at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// When, from the start of the run on.
+    pub at: Span,
+    /// What, as in `links.bottleneck.rate`.
+    pub path: String,
+    /// What it becomes.
+    pub value: Value,
+}
+
+/// What a change does, where links and groups go by their index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Rate of a link. A packet in transmission is not affected.
+    Rate(usize, Rate),
+    /// Delay of a link, for packets whose transmission starts from then on.
+    Delay(usize, Span),
+    /// How much may wait, and the same in packets. What waits already stays.
+    Buffer(usize, Limit, f64),
+    /// Reference queue, packets.
+    Target(usize, f64),
+    /// Another scheme, which takes over the packets that wait.
+    Scheme(usize, AqmChoice),
+    /// A parameter of the scheme that is there, and its value.
+    Parameter(usize, String, String),
+    /// Flows of a group that are not stopped: more of them start at once, or those added last stop.
+    Count(usize, u32),
+    /// Round-trip propagation of a group's flows.
+    Rtt(usize, Law<Span>),
+    /// When all flows of a group stop, from the start of the run on.
+    Stop(usize, Span),
+}
+
+/// Keys of a link that can be changed.
+const OF_LINK: [&str; 5] = ["rate", "delay", "buffer", "target", "aqm"];
+/// Keys of a group of flows that can be changed.
+const OF_FLOWS: [&str; 3] = ["count", "rtt", "stop"];
+const FORM: &str = "write e.g. links.bottleneck.rate, links.bottleneck.aqm.target or flows.ftp.count";
+/// Most flows of a group.
+const MOST_FLOWS: u32 = 1_000_000;
+
+impl Change {
+    /// A change whose value is written as in TOML; what is not TOML is text.
+    pub fn new(at: Span, path: &str, value: &str) -> Self {
+        let read = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+        Self { at, path: path.to_string(), value: read.unwrap_or_else(|| Value::String(value.to_string())) }
+    }
+
+    /// What it does to a scenario whose links are now like `links`.
+    ///
+    /// # Errors
+    /// What is wrong with path or value.
+    pub fn action(&self, scenario: &Scenario, links: &[LinkSpec]) -> Result<Action, Problem> {
+        let refused = |reason| Problem { path: clip(&self.path), reason };
+        let keys: Vec<&str> = self.path.split('.').collect();
+        match keys[..] {
+            ["links", name, ref keys @ ..] if !keys.is_empty() => {
+                let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+                let link = names.iter().position(|known| *known == name);
+                let link = link.ok_or_else(|| refused(unknown("link", name, &names)))?;
+                self.of_link(scenario, links, link, keys)
+            }
+            ["flows", name, key] => {
+                let names: Vec<&str> = scenario.flows.iter().map(|flows| flows.name.as_str()).collect();
+                let group = names.iter().position(|known| *known == name);
+                let group = group.ok_or_else(|| refused(unknown("group of flows", name, &names)))?;
+                self.of_flows(scenario, links, group, key)
+            }
+            _ => Err(format!("is not a path to what can be changed; {FORM}")),
+        }
+        .map_err(refused)
+    }
+
+    fn of_link(&self, scenario: &Scenario, links: &[LinkSpec], link: usize, keys: &[&str]) -> Result<Action, String> {
+        let (spec, text) = (&links[link], self.text()?);
+        let crossing = Crossing::of(link, &scenario.flows);
+        match keys {
+            ["rate"] => within(&text, "1 bit/s", "10 Tbit/s").map(|rate| Action::Rate(link, rate)),
+            ["delay"] => {
+                let delay: Span = within(&text, "0 s", "1000 s")?;
+                Ok(Action::Delay(link, delay))
+            }
+            ["buffer"] => {
+                let buffer = limit(&text, Some(spec.rate), crossing)?;
+                Ok(Action::Buffer(link, buffer, crossing.packets(buffer)))
+            }
+            ["target"] => {
+                let packets = target(&text, spec.rate, spec.buffer_packets, crossing)?;
+                Ok(Action::Target(link, packets))
+            }
+            ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),
+            ["aqm", name] => Ok(Action::Parameter(link, name.to_string(), text)),
+            [key, ..] => Err(unknown("key that can be changed", key, &OF_LINK)),
+            [] => Err(format!("names no key; {FORM}")),
+        }
+    }
+
+    fn of_flows(&self, scenario: &Scenario, links: &[LinkSpec], group: usize, key: &str) -> Result<Action, String> {
+        match key {
+            "count" => match u32::parse(&self.text()?)? {
+                count if count <= MOST_FLOWS => Ok(Action::Count(group, count)),
+                count => Err(format!("\"{count}\" is out of range: must lie in 0 ..= {MOST_FLOWS}")),
+            },
+            "rtt" => {
+                let law = Law::<Span>::read(&self.value)?;
+                let own = scenario.flows[group].own_delay(|link| links[link].delay);
+                match law.least() < own && !law.is_drawn_from_zero() {
+                    true => Err(format!(
+                        "\"{}\" is shorter than the path's own delay, there and back: {}",
+                        law.least().text(),
+                        own.text()
+                    )),
+                    false => Ok(Action::Rtt(group, law)),
+                }
+            }
+            "stop" => match Span::parse(&self.text()?)? {
+                stop if stop >= self.at => Ok(Action::Stop(group, stop)),
+                stop => Err(format!("\"{}\" is before the change itself ({})", stop.text(), self.at.text())),
+            },
+            _ => Err(unknown("key that can be changed", key, &OF_FLOWS)),
+        }
+    }
+
+    fn text(&self) -> Result<String, String> {
+        scalar(&self.value).ok_or_else(|| format!("expected a quantity, found {}", super::reader::kind(&self.value)))
+    }
+
+    /// As a table of `[[changes]]`.
+    pub fn table(&self) -> Table {
+        let pairs = [("at", exact(self.at).into()), ("path", self.path.clone().into()), ("value", self.value.clone())];
+        pairs.into_iter().map(|(key, value): (_, Value)| (key.to_string(), value)).collect()
+    }
+}
+
+/// A time as text from which the same picoseconds are read.
+fn exact(time: Span) -> String {
+    match Span::parse(&time.text()) {
+        Ok(read) if read == time => time.text(),
+        _ => format!("{} ps", time.0),
+    }
+}
+
+fn within<Q: Quantity>(text: &str, least: &str, greatest: &str) -> Result<Q, String> {
+    let value = Q::parse(text)?;
+    let bound = |text| Q::parse(text).expect("bounds in this module parse");
+    match value >= bound(least) && value <= bound(greatest) {
+        true => Ok(value),
+        false => Err(format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(text))),
+    }
+}
+
+impl Action {
+    /// The links whose departures must not be computed ahead: what the action changes lies before or behind them.
+    pub fn needs_causality(&self, scenario: &Scenario) -> Vec<usize> {
+        match self {
+            Action::Rate(link, _) | Action::Delay(link, _) => scenario.together_with(*link),
+            Action::Scheme(link, _) => vec![*link],
+            Action::Rtt(group, _) => scenario.flows[*group].path.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a link is after it.
+    pub fn update(&self, links: &mut [LinkSpec]) {
+        match self {
+            Action::Rate(link, rate) => links[*link].rate = *rate,
+            Action::Delay(link, delay) => links[*link].delay = *delay,
+            Action::Buffer(link, buffer, packets) => {
+                (links[*link].buffer, links[*link].buffer_packets) = (*buffer, *packets);
+            }
+            Action::Target(link, target) => links[*link].target = *target,
+            Action::Scheme(link, scheme) => links[*link].aqm = scheme.clone(),
+            Action::Parameter(..) | Action::Count(..) | Action::Rtt(..) | Action::Stop(..) => {}
+        }
+    }
+}
+
+/// `[[changes]]`, in order of time.
+pub fn read_changes(tables: &[&Table], scenario: &Scenario, found: &mut Found) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (i, table) in tables.iter().enumerate() {
+        let mut reader = Reader::new(table, format!("changes.{i}"), found);
+        let at: Option<Span> = reader.required("at", "\"30 s\"");
+        let path = reader.text("path");
+        let value = reader.raw("value");
+        if path.is_none() {
+            reader.refuse("path", format!("missing; {FORM}"));
+        }
+        if value.is_none() {
+            reader.refuse("value", "missing; write e.g. value = \"100 packets\"");
+        }
+        if at.is_some_and(|at| at > scenario.duration) {
+            reader.refuse("at", format!("is after the end of the run ({})", scenario.duration.text()));
+        }
+        reader.finish();
+        if let (Some(at), Some(path), Some(value)) = (at, path, value) {
+            changes.push((i, Change { at, path: path.to_string(), value: value.clone() }));
+        }
+    }
+    changes.sort_by_key(|(_, change)| change.at);
+    if !found.is_empty() {
+        return Vec::new(); // links or groups may be missing
+    }
+    let mut links = scenario.links.clone();
+    for (i, change) in &changes {
+        match change.action(scenario, &links) {
+            Ok(action) => action.update(&mut links),
+            Err(problem) => {
+                found.push(Problem { path: format!("changes.{i}.{}", problem.path), reason: problem.reason })
+            }
+        }
+    }
+    changes.into_iter().map(|(_, change)| change).collect()
+}

@@ -1,0 +1,233 @@
+//! A simulation of a scenario that can be stopped at any time, looked at and continued.
+//!
+//! [`run`] goes from start to end at once; stopping in between changes no byte of the result.
+
+mod change;
+mod events;
+mod output;
+mod probe;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
+
+use crate::calendar::Calendar;
+use crate::client::Client;
+use crate::event::Event;
+use crate::flow::{Connection, Flow, Group};
+use crate::link::Link;
+use crate::meter::{BusyMark, GroupMeter};
+use crate::result::{Output, Series, TransferTable};
+use crate::route::Routes;
+use crate::scenario::{AqmChoice, Change, Law, LinkSpec, Scenario};
+use crate::udp::UdpSource;
+use crate::watch::Watch;
+use aqmlab_aqm::{Discipline, Failure, Observable};
+use aqmlab_core::{Problems, Span, Time};
+use change::Goal;
+use probe::Probed;
+use setup::Member;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How a scenario is simulated.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Scheme for all links that do not fix theirs; the scenario's own if `None`.
+    pub aqm: Option<AqmChoice>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Record time series.
+    pub series: bool,
+    /// Record what happens to each packet at the link with this index.
+    pub trace: Option<usize>,
+    /// Departures from the links are not computed ahead, so that links can be changed during the simulation. The results
+    /// are the same (`engine.events` is greater); the simulation takes longer.
+    pub causal: bool,
+    /// Shows another thread how far the simulation has come, and lets it stop the simulation.
+    pub watch: Option<Arc<Watch>>,
+}
+
+/// The run was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// Why there is no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scheme does not fit the scenario.
+    #[error(transparent)]
+    Input(#[from] Problems),
+    /// The run was told to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// A scheme broke down during the run.
+    #[error("{name} {failure}")]
+    Scheme {
+        /// Name of the scheme.
+        name: String,
+        /// When and why.
+        failure: Failure,
+    },
+}
+
+/// Events between looks at the watch and the schemes: about ten milliseconds.
+const EVENTS_PER_LOOK: u64 = 1 << 16;
+
+/// Runs a scenario from start to end.
+///
+/// # Errors
+/// If the scheme does not fit the scenario or breaks down, or if the watch says stop.
+#[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
+pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
+    let started = std::time::Instant::now();
+    let mut simulation = Simulation::new(scenario, options)?;
+    simulation.stop_probing();
+    let mut output = simulation.finish()?;
+    output.result.engine.wall = started.elapsed().as_secs_f64();
+    Ok(output)
+}
+
+/// Links, flows and pending events of a scenario at one instant.
+#[derive(Clone)]
+pub struct Simulation {
+    scenario: Arc<Scenario>,
+    options: Options,
+    /// The links as they are now.
+    specs: Vec<LinkSpec>,
+    /// The scheme of each link.
+    schemes: Vec<AqmChoice>,
+    /// What the scheme of each link shows.
+    shown: Vec<&'static [Observable]>,
+    calendar: Calendar<Event>,
+    now: Time,
+    end: Time,
+    warmup: Time,
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    /// What a scenario counts in each group: flows, sources or clients.
+    members: Vec<Vec<Member>>,
+    sources: Vec<UdpSource>,
+    clients: Vec<Client>,
+    connections: Vec<Connection>,
+    routes: Routes,
+    groups: Vec<Group>,
+    group_meters: Vec<GroupMeter>,
+    probed: Probed,
+    series: Vec<Series>,
+    /// For each link, the places among what its scheme shows of the columns of its time series.
+    plotted: Vec<Vec<Option<usize>>>,
+    /// For each link, the last point of its time series.
+    sampled: Vec<BusyMark>,
+    transfer_table: Option<TransferTable>,
+    /// Changes of the scenario still to come.
+    pending: VecDeque<Change>,
+    applied: Vec<Change>,
+    /// For each link, where its queue is to be.
+    goals: Vec<Vec<Goal>>,
+    /// For each group, what its round trips are drawn from.
+    rtts: Vec<Law<Span>>,
+    events: u64,
+}
+
+impl Simulation {
+    /// The present: everything up to and including this instant has happened, but for transmissions that end now.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the simulation ends.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// What is simulated.
+    pub fn scenario(&self) -> &Arc<Scenario> {
+        &self.scenario
+    }
+
+    /// The scheme of each link, now.
+    pub fn schemes(&self) -> &[AqmChoice] {
+        &self.schemes
+    }
+
+    /// Lets everything happen up to and including `time`, at most until the end of the scenario. A time before the
+    /// present changes nothing.
+    ///
+    /// # Errors
+    /// If a scheme breaks down, or the watch says stop. The simulation is then of no further use.
+    pub fn step_until(&mut self, time: Time) -> Result<(), RunError> {
+        let until = time.min(self.end);
+        while let Some(change) = self.pending.pop_front_if(|change| Time::ZERO + change.at <= until) {
+            self.advance(Time::ZERO + change.at)?;
+            self.apply(change)?;
+        }
+        self.advance(until)
+    }
+
+    /// Handles the events up to and including `until`.
+    fn advance(&mut self, until: Time) -> Result<(), RunError> {
+        while let Some((time, event)) = self.calendar.pop(until) {
+            self.now = time;
+            self.events += 1;
+            match *event {
+                Event::Arrive(packet) => self.arrive(packet),
+                Event::Sent { link } => self.sent(link),
+                Event::Timer { flow } => self.timer(flow),
+                Event::AckDue { flow } => self.delayed_ack(flow, time),
+                Event::Open { flow } => self.open(flow),
+                Event::Close { flow } => self.flows[flow as usize].sender.close(),
+                Event::Emit { source } => self.emit(source),
+                Event::Request { client } => self.request(client),
+                Event::RateChange { link } => self.change_rate(link),
+                Event::Tick { link, period, series } => self.tick(link, period, series),
+                Event::Sample => self.sample(),
+                Event::WarmedUp => self.restart_meters(),
+            }
+            if self.events.is_multiple_of(EVENTS_PER_LOOK) {
+                self.look()?;
+            }
+        }
+        self.now = self.now.max(until);
+        self.look_at_schemes()
+    }
+
+    /// Goes on to the end of the scenario; returns what was measured, as if the simulation had never been stopped.
+    ///
+    /// # Errors
+    /// As [`Simulation::step_until`].
+    pub fn finish(mut self) -> Result<Output, RunError> {
+        self.step_until(self.end)?;
+        for link in &mut self.links {
+            link.pass_time(self.end);
+            debug_assert!(link.queue.accounts_balance());
+        }
+        self.look_at_schemes()?;
+        Ok(self.output())
+    }
+
+    /// Looks whether the run should end before its time.
+    fn look(&mut self) -> Result<(), RunError> {
+        for receipts in self.group_meters.iter_mut().filter_map(|meter| meter.receipts.as_mut()) {
+            receipts.tidy(self.now);
+        }
+        if let Some(watch) = &self.options.watch {
+            watch.note(self.now);
+            if watch.is_cancelled() {
+                return Err(Interrupted.into());
+            }
+        }
+        self.look_at_schemes()
+    }
+
+    fn look_at_schemes(&self) -> Result<(), RunError> {
+        for (scheme, link) in self.schemes.iter().zip(&self.links) {
+            if let Some(failure) = link.queue.failure() {
+                return Err(RunError::Scheme { name: scheme.name.clone(), failure: failure.clone() });
+            }
+        }
+        Ok(())
+    }
+}

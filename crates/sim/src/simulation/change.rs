@@ -1,0 +1,231 @@
+//! Changing a simulation from outside, and copying it.
+
+use super::setup::{Sends, observables, stream_of};
+use super::{RunError, Simulation};
+use crate::calendar::Lane;
+use crate::event::{Event, Packet};
+use crate::link::Departures;
+use crate::scenario::{Action, AqmChoice, Change, Law, Scenario};
+use aqmlab_aqm::{AnyQueue, Discipline};
+use aqmlab_core::{Problem, Problems, Span, Time};
+use toml::{Table, Value};
+
+/// Most flows in a simulation.
+const MOST_FLOWS: usize = 1_000_000;
+
+/// Where the queue of a link is to be, from a time on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub from: Span,
+    /// Packets.
+    pub target: f64,
+    /// Packets.
+    pub buffer: f64,
+}
+
+impl Simulation {
+    /// Changes what `path` names to `value`, now, after everything else of this instant; both are written as in
+    /// `[[changes]]`, which repeats it. It can be
+    ///
+    /// - `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.aqm` (another scheme, which takes over the packets that
+    ///   wait), `.aqm.PARAMETER` (of the scheme that is there);
+    /// - `flows.NAME.count` (more flows start now, or those added last stop), `.rtt`, `.stop` (a time).
+    ///
+    /// # Errors
+    /// If there is no such thing or the value is not legal, and then nothing has changed. A link's rate, delay and scheme
+    /// and a group's `rtt` need [`Options::causal`](super::Options::causal), unless `[[changes]]` changes such a thing on the
+    /// same path.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), RunError> {
+        self.step_until(self.now)?;
+        Ok(self.apply(Change::new(Span(self.now.0), path, value))?)
+    }
+
+    /// What has been changed, and what is still to be by the scenario, in order of time.
+    pub fn changes(&self) -> Vec<Change> {
+        self.applied.iter().chain(&self.pending).cloned().collect()
+    }
+
+    /// The scenario with everything that has been changed as `[[changes]]`: run under the same scheme and seed it gives the
+    /// same result.
+    pub fn to_toml(&self) -> String {
+        let mut source = self.scenario.source.clone();
+        let tables: Vec<Value> = self.changes().iter().map(|change| Value::Table(change.table())).collect();
+        source.remove("changes");
+        let mut text = source.to_string();
+        for table in tables {
+            text += &Table::from_iter([("changes".to_string(), Value::Array(vec![table]))]).to_string();
+        }
+        text
+    }
+
+    /// A copy that goes its own way from now on.
+    ///
+    /// # Errors
+    /// If a scheme cannot be copied; it says why.
+    pub fn fork(&self) -> Result<Self, RunError> {
+        let copy = self.clone();
+        copy.look_at_schemes()?;
+        Ok(copy)
+    }
+
+    /// Makes a change now.
+    pub(super) fn apply(&mut self, change: Change) -> Result<(), Problems> {
+        let refused = |reason: String| Problems::one(&change.path, reason);
+        let action = change.action(&self.scenario, &self.specs).map_err(|problem| Problems(vec![problem]))?;
+        let is_foreseen = |link: &usize| self.links[*link].departures == Departures::Foreseen;
+        if action.needs_causality(&self.scenario).iter().any(is_foreseen) {
+            return Err(refused("this simulation computes departures ahead; make it causal to change this".into()));
+        }
+        match action.clone() {
+            Action::Rate(link, rate) => {
+                self.links[link].set_rate(rate);
+                self.routes.set_rate(&self.scenario, link, rate);
+            }
+            Action::Delay(link, delay) => self.routes.set_delay(&self.scenario, link, delay),
+            Action::Buffer(link, buffer, packets) => self.at_link(link, |queue| queue.set_limit(buffer, packets)),
+            Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
+            Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
+            Action::Parameter(link, name, value) => self.set_parameter(link, &name, &value).map_err(refused)?,
+            Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
+            Action::Rtt(group, law) => self.set_rtt(group, law),
+            Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
+        }
+        action.update(&mut self.specs);
+        self.note_goals(&action);
+        self.applied.push(change);
+        Ok(())
+    }
+
+    fn at_link<T>(&mut self, link: usize, act: impl FnOnce(&mut dyn Discipline<Packet>) -> T) -> T {
+        let link = &mut self.links[link];
+        link.catch_up(self.now);
+        act(&mut link.queue)
+    }
+
+    fn replace_scheme(&mut self, link: usize, choice: AqmChoice) -> Result<(), Problems> {
+        let spec = &self.specs[link];
+        let scheme = self.scenario.build_scheme(spec, &choice)?;
+        let marks = self.scenario.marks(spec, &choice)?;
+        self.links[link].replace_queue(spec, scheme, marks, self.now);
+        self.shown[link] = observables(&choice);
+        self.schemes[link] = choice;
+        self.follow_series(link);
+        self.restart_ticks(link, self.now);
+        Ok(())
+    }
+
+    fn set_parameter(&mut self, link: usize, name: &str, value: &str) -> Result<(), String> {
+        let before = self.links[link].queue.tick_every();
+        self.at_link(link, |queue| queue.set_param(name, value))?;
+        let after = self.links[link].queue.tick_every();
+        if let Some(period) = after.filter(|_| before != after) {
+            self.restart_ticks(link, self.now + period);
+        }
+        Ok(())
+    }
+
+    /// Updates that were to come are forgotten; the next is at `first`.
+    fn restart_ticks(&mut self, index: usize, first: Time) {
+        let link = &mut self.links[index];
+        link.ticks += 1;
+        if let Some(period) = link.queue.tick_every() {
+            let tick = Event::Tick { link: index as u32, period, series: link.ticks };
+            self.calendar.push(Lane::HEAP, first, tick);
+        }
+    }
+
+    fn set_count(&mut self, group: usize, count: usize) -> Result<(), String> {
+        let now = self.now;
+        let there: Vec<usize> = (0..self.members[group].len()).filter(|i| self.members[group][*i].stop > now).collect();
+        if count + self.members.iter().map(Vec::len).sum::<usize>() > MOST_FLOWS + there.len() {
+            return Err(format!("\"{count}\" makes more than {MOST_FLOWS} flows in all"));
+        }
+        for i in there.iter().skip(count).rev() {
+            self.stop_member(group, *i, now);
+        }
+        for _ in there.len()..count {
+            self.add_member(group, now, None);
+        }
+        Ok(())
+    }
+
+    fn stop_group(&mut self, group: usize, time: Time) {
+        for i in 0..self.members[group].len() {
+            if self.members[group][i].stop > time {
+                self.stop_member(group, i, time);
+            }
+        }
+    }
+
+    fn stop_member(&mut self, group: usize, i: usize, time: Time) {
+        let member = &mut self.members[group][i];
+        member.stop = time;
+        match member.sends {
+            Sends::Flow(flow) => {
+                let never_starts = member.start >= time;
+                self.flows[flow as usize].is_stopped |= never_starts;
+                self.calendar.push(Lane::HEAP, time, Event::Close { flow });
+            }
+            Sends::Source(source, _) => self.sources[source as usize].stop_at(time),
+            Sends::Client(client) => self.clients[client as usize].stop_at(time),
+        }
+    }
+
+    /// Each flow draws a round trip again, from the same stream.
+    fn set_rtt(&mut self, group: usize, law: Law<Span>) {
+        let scenario = self.scenario.clone();
+        for i in 0..self.members[group].len() {
+            let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
+            let route = self.routes.of(&scenario, group, rtt);
+            match self.members[group][i].sends {
+                Sends::Flow(flow) | Sends::Source(_, flow) => self.flows[flow as usize].route = route,
+                Sends::Client(client) => self.clients[client as usize].peer.route = route,
+            }
+        }
+        if scenario.flows[group].traffic.has_clients() {
+            for flow in self.flows.iter_mut().filter(|flow| flow.group as usize == group) {
+                let client = self.connections[flow.connection as usize].client;
+                flow.route = self.clients[client as usize].peer.route;
+            }
+        }
+        self.rtts[group] = law;
+    }
+
+    fn note_goals(&mut self, action: &Action) {
+        if let Action::Buffer(link, ..) | Action::Target(link, _) = action {
+            let spec = &self.specs[*link];
+            let goal = Goal { from: Span(self.now.0), target: spec.target, buffer: spec.buffer_packets };
+            self.goals[*link].push(goal);
+        }
+    }
+}
+
+/// Which links must not compute departures ahead, for something on a path through them changes: the rate of a link is part
+/// of the delay of ACKs that cross it without queueing.
+///
+/// # Errors
+/// If a change of the scenario does not fit the schemes that it meets.
+pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Result<Vec<bool>, Problems> {
+    let (mut specs, mut schemes) = (scenario.links.clone(), schemes.to_vec());
+    let rates = (0..specs.len()).filter(|link| specs[*link].changes != crate::scenario::RateChanges::None);
+    let mut changing: Vec<usize> = rates.flat_map(|link| scenario.together_with(link)).collect();
+    for (i, change) in scenario.changes.iter().enumerate() {
+        let refused = |problem: Problem| Problem { path: format!("changes.{i}.{}", problem.path), ..problem };
+        let action = change.action(scenario, &specs).map_err(|problem| Problems(vec![refused(problem)]))?;
+        if let Action::Scheme(link, choice) = &action {
+            schemes[*link] = choice.clone();
+        }
+        if let Action::Scheme(link, _) | Action::Parameter(link, ..) = &action {
+            let spec = &specs[*link];
+            let scheme = scenario.build_scheme(spec, &schemes[*link])?;
+            let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, spec.ecn, 0);
+            if let Action::Parameter(_, name, value) = &action {
+                let set = queue.set_param(name, value);
+                set.map_err(|reason| Problems(vec![refused(Problem { path: change.path.clone(), reason })]))?;
+            }
+        }
+        action.update(&mut specs);
+        changing.extend(action.needs_causality(scenario));
+    }
+    Ok((0..specs.len()).map(|link| changing.contains(&link)).collect())
+}

@@ -1,0 +1,179 @@
+//! What can be seen of a simulation from outside, up to the present and no further.
+
+use super::Simulation;
+use super::setup::Sends;
+use crate::meter::BusyMark;
+use crate::scenario::Scenario;
+use aqmlab_aqm::{Accounts, Discipline};
+use aqmlab_core::Time;
+
+/// What has happened since the last probe, or since the start, and what is now. SI units (s, bit/s), or packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// The present, s.
+    pub now: f64,
+    /// Time since the last probe, s.
+    pub span: f64,
+    /// In the order of the scenario.
+    pub links: Vec<LinkProbe>,
+    /// In the order of the scenario.
+    pub flows: Vec<GroupProbe>,
+}
+
+/// A link since the last probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkProbe {
+    /// Packets offered.
+    pub arrived: u64,
+    /// Packets taken into service.
+    pub departed: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Bytes of the packets taken into service.
+    pub bytes: u64,
+    /// Packets that wait now, without the one in transmission.
+    pub queue: u32,
+    /// Mean sojourn time of the packets taken into service, s; `None` if there were none.
+    pub queue_delay_mean: Option<f64>,
+    /// The longest of them, s.
+    pub queue_delay_max: Option<f64>,
+    /// Share of the time in which the transmitter was busy.
+    pub utilisation: f64,
+    /// What the scheme shows now, by name.
+    pub observables: Vec<(&'static str, f64)>,
+}
+
+/// A group of flows since the last probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupProbe {
+    /// Packets received, whatever their order.
+    pub received: u64,
+    /// Those of them with a congestion mark.
+    pub marked: u64,
+    /// Payload received (over TCP: in order), bit/s over all flows.
+    pub goodput: f64,
+    /// Mean delay of the packets received, source to destination, s; `None` if there were none.
+    pub packet_delay_mean: Option<f64>,
+    /// The longest of them, s.
+    pub packet_delay_max: Option<f64>,
+    /// Transfers completed.
+    pub transfers: u64,
+}
+
+/// The sender of a flow, now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowState {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Smoothed round-trip time, s; `None` before the first sample.
+    pub srtt: Option<f64>,
+    /// Segments sent again so far.
+    pub retransmits: u32,
+    /// Retransmission timeouts so far.
+    pub timeouts: u32,
+}
+
+/// What the last probe saw.
+#[derive(Clone, Debug)]
+pub(super) struct Probed {
+    at: Time,
+    pub links: Vec<LinkSeen>,
+    /// Transfers of each group.
+    transfers: Vec<u64>,
+}
+
+/// The accounts of a link at the last probe. They begin again after the warm-up, so these may be negative.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkSeen {
+    arrived: i64,
+    dropped: i64,
+    marked: i64,
+    busy: BusyMark,
+}
+
+impl LinkSeen {
+    /// The accounts begin again from zero.
+    pub fn before_restart(&mut self, accounts: &Accounts) {
+        self.arrived -= accounts.arrived as i64;
+        self.dropped -= accounts.dropped as i64;
+        self.marked -= accounts.marked as i64;
+    }
+}
+
+impl Probed {
+    pub fn new(scenario: &Scenario) -> Self {
+        Self {
+            at: Time::ZERO,
+            links: vec![LinkSeen::default(); scenario.links.len()],
+            transfers: vec![0; scenario.flows.len()],
+        }
+    }
+}
+
+impl Simulation {
+    /// What has happened since the last probe, and what is now. Probing changes no result.
+    pub fn probe(&mut self) -> Probe {
+        let span = self.now.since(self.probed.at).seconds();
+        let links = (0..self.links.len()).map(|link| self.probe_link(link)).collect();
+        let flows = (0..self.groups.len()).map(|group| self.probe_group(group, span)).collect();
+        self.probed.at = self.now;
+        Probe { now: self.now.seconds(), span, links, flows }
+    }
+
+    fn probe_link(&mut self, index: usize) -> LinkProbe {
+        let (link, seen) = (&mut self.links[index], &mut self.probed.links[index]);
+        link.catch_up(self.now);
+        let since = |seen: &mut i64, now: u64| (now as i64 - std::mem::replace(seen, now as i64)) as u64;
+        let (accounts, served) = (link.queue.accounts(), link.meter.take_served());
+        let sojourn = served.sojourn();
+        LinkProbe {
+            arrived: since(&mut seen.arrived, accounts.arrived),
+            departed: served.packets,
+            dropped: since(&mut seen.dropped, accounts.dropped),
+            marked: since(&mut seen.marked, accounts.marked),
+            bytes: served.bytes,
+            queue: link.queue.len(),
+            queue_delay_mean: sojourn.map(|(mean, _)| mean),
+            queue_delay_max: sojourn.map(|(_, max)| max),
+            utilisation: link.meter.utilisation_since(&mut seen.busy, self.now),
+            observables: self.shown[index].iter().enumerate().map(|(i, o)| (o.name, link.queue.observe(i))).collect(),
+        }
+    }
+
+    fn probe_group(&mut self, group: usize, span: f64) -> GroupProbe {
+        let (meter, spec) = (&mut self.group_meters[group], &self.scenario.flows[group]);
+        let received = meter.receipts.as_mut().map(|receipts| receipts.take(self.now)).unwrap_or_default();
+        let bits = 8.0 * f64::from(spec.payload) * received.delivered as f64;
+        let (completed, delay) = (meter.ever_completed, received.delay());
+        GroupProbe {
+            received: received.packets,
+            marked: received.marked,
+            goodput: if span > 0.0 { bits / span } else { 0.0 },
+            packet_delay_mean: delay.map(|(mean, _)| mean),
+            packet_delay_max: delay.map(|(_, max)| max),
+            transfers: completed - std::mem::replace(&mut self.probed.transfers[group], completed),
+        }
+    }
+
+    /// Packets that wait at a link now, ACKs included, by the group of their flow.
+    pub fn content(&mut self, link: usize) -> Vec<u32> {
+        let (mut content, link) = (vec![0; self.groups.len()], &mut self.links[link]);
+        link.catch_up(self.now);
+        link.queue.for_each(&mut |packet| content[self.flows[packet.flow as usize].group as usize] += 1);
+        content
+    }
+
+    /// The sender of the `i`-th flow of a group; `None` if there is no such flow, or it belongs to a client or is UDP.
+    pub fn flow_state(&self, group: usize, i: usize) -> Option<FlowState> {
+        let Sends::Flow(flow) = self.members.get(group)?.get(i)?.sends else { return None };
+        let sender = &self.flows[flow as usize].sender;
+        Some(FlowState {
+            cwnd: sender.cwnd(),
+            srtt: sender.srtt().map(|srtt| srtt.seconds()),
+            retransmits: sender.retransmits(),
+            timeouts: sender.timeouts(),
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Sets up a simulation: links, flows and clients, and the first event of each.
+
+use super::change::{Goal, changing_links};
+use super::probe::Probed;
+use super::{Options, Simulation};
+use crate::calendar::{Calendar, Lane};
+use crate::client::{Client, Peer};
+use crate::event::Event;
+use crate::flow::{Flow, Group};
+use crate::link::Link;
+use crate::meter::{BusyMark, GroupMeter, Receipts};
+use crate::result::{Series, TransferTable};
+use crate::route::Routes;
+use crate::scenario::{AqmChoice, Batch, FlowSpec, LinkSpec, Scenario};
+use crate::udp::UdpSource;
+use aqmlab_aqm::{Discipline, Observable};
+use aqmlab_core::{Problems, Span, Stream, Time};
+use std::sync::Arc;
+
+/// One flow, source or client of a group.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub sends: Sends,
+    pub start: Time,
+    /// [`Time::NEVER`] if it does not stop.
+    pub stop: Time,
+}
+
+/// What sends, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sends {
+    /// A flow with unlimited data.
+    Flow(u32),
+    /// A source of datagrams, and its flow.
+    Source(u32, u32),
+    Client(u32),
+}
+
+/// A member as it is set up.
+struct Draft<'a> {
+    spec: &'a FlowSpec,
+    group: usize,
+    /// Its place in the group.
+    i: usize,
+    /// Stands for its addresses and ports.
+    tuple: u32,
+    route: u32,
+    /// Boot time of its sender within a clock tick.
+    phase: Span,
+    start: Time,
+    stop: Option<Time>,
+    seed: u64,
+}
+
+impl Draft<'_> {
+    /// Its random stream for a purpose.
+    fn stream(&self, what: &str) -> Stream {
+        stream_of(self.seed, self.spec, what, self.i)
+    }
+
+    /// The end that sends.
+    fn peer(&self) -> Peer {
+        Peer { group: self.group as u32, route: self.route, tuple: self.tuple, phase: self.phase }
+    }
+}
+
+/// The random stream of the `i`-th member of a group for a purpose.
+pub(super) fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
+    Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64)
+}
+
+impl Simulation {
+    /// A scenario before anything has happened.
+    ///
+    /// # Errors
+    /// If the scheme does not fit the scenario.
+    pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
+        let scenario: Arc<Scenario> = scenario.into();
+        let mut simulation = Simulation {
+            specs: scenario.links.clone(),
+            schemes: Vec::new(),
+            plotted: Vec::new(),
+            pending: scenario.changes.clone().into(),
+            applied: Vec::new(),
+            goals: scenario.links.iter().map(|spec| vec![goal(spec)]).collect(),
+            rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
+            shown: Vec::new(),
+            probed: Probed::new(&scenario),
+            sampled: vec![BusyMark::default(); scenario.links.len()],
+            calendar: Calendar::new(),
+            now: Time::ZERO,
+            end: Time::ZERO + scenario.duration,
+            warmup: Time::ZERO + scenario.warmup,
+            links: Vec::new(),
+            flows: Vec::new(),
+            members: vec![Vec::new(); scenario.flows.len()],
+            sources: Vec::new(),
+            clients: Vec::new(),
+            connections: Vec::new(),
+            routes: Routes::new(&scenario.links),
+            groups: scenario.flows.iter().map(Group::new).collect(),
+            group_meters: vec![
+                GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
+                scenario.flows.len()
+            ],
+            series: Vec::new(),
+            transfer_table: options.series.then(TransferTable::default),
+            events: 0,
+            scenario: scenario.clone(),
+            options,
+        };
+        simulation.add_links()?;
+        if scenario.warmup > Span::ZERO {
+            simulation.calendar.push(Lane::HEAP, simulation.warmup, Event::WarmedUp);
+        }
+        for group in 0..scenario.flows.len() {
+            simulation.add_group(group);
+        }
+        simulation.routes.assign_lanes(&mut simulation.calendar);
+        if simulation.options.series {
+            simulation.start_series();
+        }
+        Ok(simulation)
+    }
+
+    /// Nobody will ask what was received since the last probe.
+    pub(super) fn stop_probing(&mut self) {
+        self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
+    }
+
+    fn add_links(&mut self) -> Result<(), Problems> {
+        let (scenario, seed) = (self.scenario.clone(), self.options.seed);
+        let choice = |spec| scenario.scheme_of(spec, self.options.aqm.as_ref()).clone();
+        self.schemes = scenario.links.iter().map(choice).collect();
+        let changing = changing_links(&scenario, &self.schemes)?;
+        for (i, spec) in scenario.links.iter().enumerate() {
+            let choice = &self.schemes[i];
+            let plan = scenario.build_scheme(spec, choice)?;
+            let marks = scenario.marks(spec, choice)?;
+            self.shown.push(observables(choice));
+            let mut link = Link::new(spec, plan, marks, self.options.causal || changing[i], seed, &mut self.calendar);
+            if let Some(period) = link.queue.tick_every() {
+                self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
+            }
+            if let Some(time) = link.rate_changes_at() {
+                self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
+            }
+            if self.options.trace == Some(i) {
+                link = link.traced();
+            }
+            self.links.push(link);
+        }
+        Ok(())
+    }
+
+    fn add_group(&mut self, group: usize) {
+        let scenario = self.scenario.clone();
+        let (spec, seed) = (&scenario.flows[group], self.options.seed);
+        let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
+        for (i, batch) in batches.into_iter().enumerate() {
+            let start = Time::ZERO + batch.start.draw(i, &mut stream_of(seed, spec, "start", i));
+            let stop = batch.stop.as_ref();
+            let stop = stop.map(|law| Time::ZERO + law.draw(i, &mut stream_of(seed, spec, "stop", i)));
+            self.add_member(group, start, stop);
+        }
+    }
+
+    /// One more member of a group.
+    pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>) {
+        let scenario = self.scenario.clone();
+        let (spec, seed, i) = (&scenario.flows[group], self.options.seed, self.members[group].len());
+        let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
+        let route = self.routes.of(&scenario, group, rtt);
+        let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
+        // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
+        let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
+        let host = i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
+        let tuple = tuple(host) & !Peer::PORTS | tuple(i) & Peer::PORTS;
+        let sends = self.add_sender(&Draft { spec, group, i, tuple, route, phase, start, stop, seed });
+        self.members[group].push(Member { sends, start, stop: stop.unwrap_or(Time::NEVER) });
+    }
+
+    fn add_sender(&mut self, draft: &Draft) -> Sends {
+        let Draft { spec, i, start, stop, .. } = *draft;
+        let (peer, stops_at) = (draft.peer(), stop.unwrap_or(Time::NEVER));
+        let active = start < stops_at;
+        if let Some(mut client) = Client::new(spec, i, peer, stops_at, self.warmup, draft.stream("client")) {
+            let first = client.first(start).filter(|_| active);
+            self.clients.push(client);
+            let client = self.clients.len() as u32 - 1;
+            self.schedule_request(client, first);
+            return Sends::Client(client);
+        }
+        let flow = self.add_flow(peer, Flow::NO_CONNECTION);
+        let stream = draft.stream("source");
+        if let Some(source) = UdpSource::new(&spec.traffic, flow, spec.wire_size(), stops_at, stream) {
+            return Sends::Source(self.add_source(source, start, active), flow);
+        }
+        if active {
+            self.calendar.push(Lane::HEAP, start, Event::Open { flow });
+        }
+        if let Some(stop) = stop {
+            self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
+        }
+        Sends::Flow(flow)
+    }
+
+    pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
+        let Peer { group, route, tuple, phase } = peer;
+        let of = &self.groups[group as usize];
+        // Fewer groups than 65536: a scenario's text is not long enough for more.
+        self.flows.push(Flow::new(of.sender(phase), of.receiver(), route, group as u16, connection, tuple));
+        self.flows.len() as u32 - 1
+    }
+
+    fn add_source(&mut self, mut source: UdpSource, start: Time, active: bool) -> u32 {
+        if let Some(first) = source.first(start).filter(|_| active) {
+            let event = Event::Emit { source: self.sources.len() as u32 };
+            self.calendar.push(Lane::HEAP, first, event);
+        }
+        self.sources.push(source);
+        self.sources.len() as u32 - 1
+    }
+
+    fn start_series(&mut self) {
+        for (spec, shown) in self.scenario.links.iter().zip(&self.shown) {
+            let names = ["time", "queue", "utilisation"].into_iter().chain(shown.iter().map(|o| o.name));
+            let columns = names.map(|name| (name.to_string(), Vec::new())).collect();
+            self.series.push(Series { link: spec.name.clone(), columns });
+        }
+        self.plotted = self.shown.iter().map(|shown| (0..shown.len()).map(Some).collect()).collect();
+        self.calendar.push(Lane::HEAP, Time::ZERO + self.scenario.sample, Event::Sample);
+    }
+
+    /// The columns of a link's time series keep their names when its scheme is replaced; those that the new one does not
+    /// show are NaN.
+    pub(super) fn follow_series(&mut self, link: usize) {
+        if let Some(series) = self.series.get(link) {
+            let place = |name: &str| self.shown[link].iter().position(|shown| shown.name == name);
+            self.plotted[link] = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
+        }
+    }
+}
+
+fn goal(spec: &LinkSpec) -> Goal {
+    Goal { from: Span::ZERO, target: spec.target, buffer: spec.buffer_packets }
+}
+
+/// What a scheme shows.
+pub(super) fn observables(scheme: &AqmChoice) -> &'static [Observable] {
+    aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default()
+}

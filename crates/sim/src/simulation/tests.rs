@@ -1,0 +1,374 @@
+use super::*;
+use crate::event::{Label, Packet};
+use crate::scenario;
+use crate::trace::{Columns, Record, Trace};
+use aqmlab_aqm::Happening;
+use aqmlab_aqm::disciplines::TraceEvent;
+use aqmlab_core::Span;
+use std::collections::BTreeMap;
+
+const TWO_LINKS: &str = r#"
+schema = 1
+duration = "4 s"
+warmup = "1 s"
+
+[[links]]
+name = "first"
+rate = "5 Mbit/s"
+delay = "3 ms"
+buffer = "60 packets"
+
+[[links]]
+name = "second"
+rate = "4 Mbit/s"
+delay = "4 ms"
+buffer = "40 packets"
+
+[[flows]]
+name = "long"
+count = 12
+rtt = { uniform = ["20 ms", "90 ms"] }
+start = { uniform = ["0 s", "1 s"] }
+
+[[flows]]
+name = "cross"
+count = 4
+path = ["second"]
+rtt = { uniform = ["10 ms", "40 ms"] }
+access_rate = "20 Mbit/s"
+ecn = true
+tcp = { profile = "ns2", delayed_ack = true }
+
+[[flows]]
+name = "back"
+count = 3
+path = ["second", "first"]
+ack_path = ["second"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+tcp = "sack"
+
+[[flows]]
+name = "pages"
+kind = "http"
+count = 5
+path = ["first"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+think_time = { exponential = "200 ms" }
+size = { pareto = { mean = "12 packets", shape = 1.2 } }
+
+[[flows]]
+name = "voice"
+kind = "udp-onoff"
+count = 5
+path = ["second"]
+rtt = { uniform = ["20 ms", "90 ms"] }
+rate_on = "64 kbit/s"
+on = { exponential = "500 ms" }
+off = { exponential = "500 ms" }
+"#;
+
+fn two_links() -> Arc<Scenario> {
+    Arc::new(scenario::parse(TWO_LINKS, "two-links", &[]).unwrap())
+}
+
+fn options(name: &str, causal: bool) -> Options {
+    Options { aqm: Some(AqmChoice::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
+}
+
+fn text(output: Output) -> String {
+    let mut result = output.result;
+    (result.engine.events, result.engine.wall) = (0, 0.0);
+    result.json()
+}
+
+#[test]
+fn departures_foreseen_and_computed_at_service_give_the_same_run() {
+    for entry in aqmlab_aqm::entries() {
+        let foreseen = text(run(two_links(), options(entry.info.name, false)).unwrap());
+        assert!(foreseen.contains("\"dropped\""));
+        assert_eq!(foreseen, text(run(two_links(), options(entry.info.name, true)).unwrap()), "{}", entry.info.name);
+    }
+}
+
+/// Zero delays: what one link sends reaches the next at the instant at which a transmission there ends.
+#[test]
+fn so_they_do_where_arrivals_and_departures_coincide() {
+    let no_delay = TWO_LINKS.replace("delay = \"4 ms\"", "").replace("delay = \"3 ms\"", "");
+    let scenario = Arc::new(scenario::parse(&no_delay, "no-delay", &[]).unwrap());
+    for aqm in ["droptail", "red", "ared", "pd-red", "pi", "fq-red"] {
+        let [foreseen, at_service] =
+            [false, true].map(|causal| text(run(scenario.clone(), options(aqm, causal)).unwrap()));
+        assert_eq!(foreseen, at_service, "{aqm}");
+    }
+}
+
+#[test]
+fn a_cancelled_run_yields_nothing() {
+    let scenario = scenario::parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
+    let watch = Arc::new(Watch::default());
+    watch.cancel();
+    let outcome = run(scenario, Options { watch: Some(watch.clone()), ..Options::default() });
+    assert!(watch.now() > Time::ZERO);
+    assert!(matches!(outcome, Err(RunError::Interrupted(Interrupted))));
+}
+
+/// The flows of a group take its hosts in turn, each with ports of its own, whatever other groups there are.
+#[test]
+fn addresses_and_ports_depend_on_the_group_alone() {
+    let links = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n";
+    let tuples = |groups: &[(&str, &str)]| {
+        let group = |(name, more): &(&str, &str)| format!("[[flows]]\nname = \"{name}\"\nrtt = \"9 ms\"\n{more}");
+        let text = links.to_string() + &groups.iter().map(group).collect::<String>();
+        let scenario = scenario::parse(&text, "tuples", &[]).unwrap();
+        let simulation = Simulation::new(scenario, Options::default()).unwrap();
+        simulation.flows.iter().map(|flow| flow.label(0, &simulation.groups[0]).tuple).collect::<Vec<_>>()
+    };
+    let (many, few) = (("many", "count = 100\n"), ("few", "count = 4\nhosts = 2\n"));
+    let (one_way, other_way) = (tuples(&[many, few]), tuples(&[few, many]));
+    assert_eq!((&one_way[..100], &one_way[100..]), (&other_way[4..], &other_way[..4]));
+    let hosts = |tuples: &[u32]| tuples.iter().map(|tuple| tuple >> 12).collect::<Vec<_>>();
+    let few = hosts(&one_way[100..]);
+    assert!(few[0] == few[2] && few[1] == few[3] && few[0] != few[1], "{few:?}");
+    let mut all = one_way;
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 104);
+}
+
+fn at(seconds: f64) -> Time {
+    Time::ZERO + Span::from_seconds(seconds)
+}
+
+/// Probes of a simulation at these times.
+fn probes(causal: bool, times: &[f64]) -> (Vec<Probe>, Output) {
+    let mut simulation = Simulation::new(two_links(), options("pi", causal)).unwrap();
+    let probes = times.iter().map(|time| {
+        simulation.step_until(at(*time)).unwrap();
+        simulation.probe()
+    });
+    let probes = probes.collect();
+    (probes, simulation.finish().unwrap())
+}
+
+#[test]
+fn probes_add_up_to_the_result() {
+    // The warm-up ends at 1 s.
+    let (probes, output) = probes(false, &[1.0, 1.5, 1.51, 3.7, 4.0]);
+    for (i, (name, link)) in output.result.links.iter().enumerate() {
+        let sum = |count: fn(&LinkProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.links[i])).sum::<u64>();
+        assert_eq!(
+            [sum(|p| p.arrived), sum(|p| p.departed), sum(|p| p.dropped), sum(|p| p.marked)],
+            [link.arrived, link.departed, link.dropped, link.marked],
+            "{name}"
+        );
+        let busy: f64 = probes[1..].iter().map(|probe| probe.links[i].utilisation * probe.span).sum();
+        assert!((busy / 3.0 - link.utilisation).abs() < 1e-9, "{name}");
+        let delays = probes[1..].iter().filter_map(|p| Some(p.links[i].queue_delay_mean? * p.links[i].departed as f64));
+        let mean = delays.sum::<f64>() / link.departed as f64;
+        assert!((mean - link.queue_delay_mean.unwrap()).abs() < 1e-12, "{name}");
+        assert_eq!(probes[0].links[i].observables[0].0, "p");
+    }
+    for (i, (name, flows)) in output.result.flows.iter().enumerate() {
+        let sum = |count: fn(&GroupProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.flows[i])).sum::<u64>();
+        assert_eq!([sum(|p| p.received), sum(|p| p.marked)], [flows.received, flows.marked], "{name}");
+        let bits: f64 = probes[1..].iter().map(|probe| probe.flows[i].goodput * probe.span).sum();
+        assert!((bits / 3.0 - flows.goodput).abs() < 1e-6 * flows.goodput, "{name}");
+    }
+}
+
+#[test]
+fn a_probe_sees_the_same_whatever_is_computed_ahead() {
+    let times = [0.0, 0.05, 0.3, 0.30001, 1.0, 2.2, 3.999, 4.0];
+    assert_eq!(probes(false, &times).0, probes(true, &times).0);
+}
+
+#[test]
+fn probes_show_the_flows_windows() {
+    let mut simulation = Simulation::new(two_links(), options("droptail", false)).unwrap();
+    assert_eq!(simulation.flow_state(0, 3).unwrap().srtt, None);
+    simulation.step_until(at(2.0)).unwrap();
+    let state = simulation.flow_state(0, 3).unwrap();
+    assert!(state.cwnd >= 1.0 && (0.02..1.0).contains(&state.srtt.unwrap()), "{state:?}");
+    assert_eq!([simulation.flow_state(0, 12), simulation.flow_state(3, 0), simulation.flow_state(9, 0)], [None; 3]);
+}
+
+/// What was done by hand, at these times.
+fn changed(aqm: &str, causal: bool, changes: &[(f64, &str, &str)]) -> Result<Simulation, RunError> {
+    let mut simulation = Simulation::new(two_links(), options(aqm, causal)).unwrap();
+    for (time, path, value) in changes {
+        simulation.step_until(at(*time))?;
+        simulation.set(path, value)?;
+    }
+    Ok(simulation)
+}
+
+/// One of everything that can be changed.
+const ALL_CHANGES: [(f64, &str, &str); 14] = [
+    (0.0, "flows.long.count", "9"),
+    (0.7, "links.second.rate", "3 Mbit/s"),
+    (1.3, "links.first.target", "5 packets"),
+    (1.3, "flows.cross.count", "7"),
+    (1.71, "links.first.delay", "9 ms"),
+    (1.9, "links.second.buffer", "20 packets"),
+    (2.2, "links.first.aqm", "pi"),
+    (2.3, "links.first.aqm.a", "3e-5"),
+    (2.5, "flows.back.rtt", "{ uniform = ['70 ms', '80 ms'] }"),
+    (2.6, "links.second.aqm", "codel"),
+    (2.8, "flows.pages.count", "1"),
+    (3.0, "flows.voice.stop", "3.4 s"),
+    (3.1, "links.second.aqm", "fq-red"),
+    (3.3, "flows.pages.rtt", "200 ms"),
+];
+
+#[test]
+fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
+    for aqm in ["droptail", "red", "pie", "codel", "choke", "sfb", "fq-codel", "cake", "dualpi2"] {
+        let simulation = changed(aqm, true, &ALL_CHANGES).unwrap_or_else(|error| panic!("{aqm}: {error}"));
+        let source = simulation.to_toml();
+        let by_hand = text(simulation.finish().unwrap());
+        let repeated = scenario::parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}"));
+        assert_eq!(repeated.changes.len(), ALL_CHANGES.len());
+        for causal in [false, true] {
+            assert_eq!(by_hand, text(run(repeated.clone(), options(aqm, causal)).unwrap()), "{aqm}");
+        }
+        assert_ne!(by_hand, text(run(two_links(), options(aqm, true)).unwrap()), "{aqm}");
+    }
+}
+
+#[test]
+fn a_fork_goes_its_own_way_and_the_original_does_not_notice() {
+    for aqm in ["droptail", "ared", "fq-codel", "cake", "dualpi2"] {
+        let plain = text(run(two_links(), options(aqm, true)).unwrap());
+        let mut original = Simulation::new(two_links(), options(aqm, true)).unwrap();
+        original.step_until(at(1.234)).unwrap();
+        let same = original.fork().unwrap();
+        let mut other = original.fork().unwrap();
+        other.set("links.first.rate", "1 Mbit/s").unwrap();
+        assert_ne!(text(other.finish().unwrap()), plain, "{aqm}");
+        assert_eq!(text(original.finish().unwrap()), plain, "{aqm}");
+        assert_eq!(text(same.finish().unwrap()), plain, "{aqm}");
+    }
+}
+
+/// What a probe shows at the end of a simulation that is changed at 2 s and probed from 3 s on.
+fn after(path: &str, value: &str) -> Probe {
+    let mut simulation = changed("droptail", true, &[(2.0, path, value)]).unwrap();
+    simulation.step_until(at(3.0)).unwrap();
+    simulation.probe();
+    simulation.step_until(at(4.0)).unwrap();
+    simulation.probe()
+}
+
+#[test]
+fn changes_do_what_they_say() {
+    let sent = |probe: &Probe| 8.0 * probe.links[1].bytes as f64;
+    assert!((3.9e6..=4.0e6).contains(&sent(&after("links.second.rate", "4 Mbit/s"))));
+    assert!((0.95e6..=1.02e6).contains(&sent(&after("links.second.rate", "1 Mbit/s"))));
+    assert!(after("links.second.buffer", "7 packets").links[1].queue <= 7);
+    // A stopped flow still sends again what was lost.
+    assert!(after("flows.long.count", "0").flows[0].received < 20);
+    assert_eq!(after("flows.voice.count", "0").flows[4].received, 0);
+    assert!(after("flows.voice.count", "500").flows[4].received > 200);
+    // Transfers that time out may end later.
+    let transfers = |count: &str| after("flows.pages.count", count).flows[3].transfers;
+    assert!(transfers("0") < 5 && transfers("5") > 10);
+    // Half of the 900 ms is the way to the receiver.
+    assert!(after("flows.long.rtt", "900 ms").flows[0].packet_delay_max.unwrap() > 0.45);
+    assert!(after("links.second.delay", "300 ms").flows[1].packet_delay_mean.unwrap() > 0.3);
+    let pi = after("links.second.aqm", "pi:w=1000Hz");
+    assert_eq!(pi.links[1].observables[0].0, "p");
+    assert!(pi.links[1].observables[0].1 > 0.0, "{pi:?}");
+}
+
+#[test]
+fn a_change_that_would_come_too_late_is_refused() {
+    let refusal = |causal, path: &str, value: &str| match changed("droptail", causal, &[(1.0, path, value)]) {
+        Ok(_) => "nothing".to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(refusal(false, "links.first.rate", "1 Mbit/s").contains("make it causal"));
+    assert!(refusal(false, "flows.long.rtt", "50 ms").contains("make it causal"));
+    assert_eq!(refusal(false, "links.first.buffer", "9 packets"), "nothing");
+    assert_eq!(refusal(false, "flows.long.count", "3"), "nothing");
+    assert!(refusal(true, "links.frist.rate", "1 Mbit/s").contains("did you mean \"first\"?"));
+    assert!(refusal(true, "links.first.rtae", "1 Mbit/s").contains("did you mean \"rate\"?"));
+    assert!(refusal(true, "links.first.aqm.max_p", "0.1").contains("links.first.aqm.max_p"));
+    assert!(refusal(true, "links.first.rate", "1 s").contains("is not a rate"));
+    assert!(refusal(true, "flows.long.stop", "0.5 s").contains("is before the change itself"));
+    assert!(refusal(true, "duration", "9 s").contains("is not a path to what can be changed"));
+}
+
+#[test]
+fn a_queue_s_content_is_told_by_group() {
+    let mut simulation = Simulation::new(two_links(), options("droptail", false)).unwrap();
+    simulation.step_until(at(3.0)).unwrap();
+    let content = simulation.content(1);
+    assert_eq!(content.iter().sum::<u32>(), simulation.probe().links[1].queue);
+    assert!(content[1] > 0 && content[3] == 0, "{content:?}: pages do not cross this link");
+}
+
+/// A simulation can go to another thread.
+const _: fn() = || {
+    fn is_send<T: Send + Clone>() {}
+    is_send::<Simulation>();
+};
+
+/// How often an event has happened; for each reason.
+fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
+    let mut reasons = BTreeMap::new();
+    let rows = (0..trace.event.len()).filter(|i| Columns::EVENTS[trace.event[*i] as usize] == event);
+    let rows: Vec<usize> = rows.collect();
+    for row in rows.iter().filter(|row| trace.reason[**row] >= 0) {
+        *reasons.entry(trace.reasons[trace.reason[*row] as usize]).or_default() += 1;
+    }
+    (rows.len() as u64, reasons)
+}
+
+/// Two packets join, the first is dropped at the head, the second leaves, a third is refused.
+#[test]
+fn a_trace_by_hand() {
+    let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
+    let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
+    let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
+    let events = [
+        (Happening::Enqueued, 0, 1.0, 1.0),
+        (Happening::Marked("early"), 1, 2.0, 2.0),
+        (Happening::Enqueued, 1, 2.0, 2.0),
+        (Happening::Dropped("delay"), 0, 1.0, 4.0),
+        (Happening::Dequeued, 1, 2.0, 4.0),
+        (Happening::Refused("overflow"), 2, 5.0, 5.0),
+    ];
+    let events = events.map(|(happening, number, since, time)| TraceEvent {
+        happening,
+        packet: packet(number),
+        since: at(since),
+        time: at(time),
+    });
+    let trace = Trace::new(&scenario, 1, Record::of(events.into()), vec![0, 1, 2]).columns();
+    assert_eq!(trace.time, [1.0, 2.0, 2.0, 4.0, 4.0, 5.0]);
+    assert_eq!(trace.event, [0, 3, 0, 2, 1, 2]);
+    assert_eq!(trace.queue, [1, 1, 2, 1, 0, 0]);
+    assert_eq!(trace.sojourn[..5], [0.0, 0.0, 0.0, 3.0, 2.0]);
+    assert!(trace.sojourn[5].is_nan());
+    assert_eq!((trace.reason, trace.reasons), (vec![-1, 0, -1, 1, -1, 2], vec!["early", "delay", "overflow"]));
+    assert_eq!((trace.flow, trace.group), (vec![0, 1, 1, 0, 1, 2], vec![0, 1, 1, 0, 1, 2]));
+}
+
+#[test]
+fn a_trace_tells_of_every_packet_and_changes_nothing() {
+    let scenario = Arc::new(scenario::parse(&TWO_LINKS.replace("warmup = \"1 s\"", ""), "two-links", &[]).unwrap());
+    for name in aqmlab_aqm::entries().iter().map(|entry| entry.info.name).chain(["fq-droptail", "fq-red"]) {
+        let options = Options { trace: Some(1), ..options(name, false) };
+        let output = run(scenario.clone(), options.clone()).unwrap();
+        let (link, trace) = (&output.result.links[1].1, output.trace.unwrap().columns());
+        let (dropped, drops) = count(&trace, "drop");
+        assert_eq!((dropped, &drops), (link.dropped, &link.drops), "{name}");
+        assert_eq!((count(&trace, "mark").0, count(&trace, "dequeue").0), (link.marked, link.departed), "{name}");
+        let refused = trace.sojourn.iter().filter(|sojourn| sojourn.is_nan()).count() as u64;
+        assert_eq!(count(&trace, "enqueue").0 + refused, link.arrived, "{name}");
+        assert!(trace.time.is_sorted(), "{name}");
+        let mut plain = run(scenario.clone(), Options { trace: None, ..options }).unwrap().result;
+        plain.engine.wall = output.result.engine.wall;
+        assert_eq!(plain.json(), output.result.json(), "{name}");
+    }
+}

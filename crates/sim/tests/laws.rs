@@ -1,0 +1,196 @@
+//! Laws of congestion control from elsewhere: each is declared here and registered with one line. They ask for all that a
+//! law can ask for.
+
+use aqmlab_core::{Frequency, ParamSet, params};
+use aqmlab_sim::scenario::parse;
+use aqmlab_sim::{FlowResult, LinkResult, Options, run};
+use aqmlab_tcp::cc::{self, Event, Facts, Info, Needs, Window};
+use aqmlab_tcp::{CongestionControl, EcnFeedback, Law};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, Once};
+
+params! {
+    /// The window falls by the share of segments that were marked (RFC 8257, section 3.3).
+    pub struct ScalableParams {
+        /// Weight of the last window of data.
+        g: f64 = "0.0625" in "0.001" ..= "1";
+    }
+}
+
+/// The same law over either feedback: what it believes must not depend on how it is told.
+#[derive(Clone, Debug)]
+struct Scalable<const COUNTS: bool> {
+    g: f64,
+    /// Share of marked segments, smoothed over windows of data.
+    alpha: f64,
+    acked: u32,
+    marked: u32,
+    /// Segments of this window of data still to be acknowledged.
+    left: u32,
+}
+
+/// Marks that senders were told of, by kind of feedback.
+static MARKS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+impl<const COUNTS: bool> Law for Scalable<COUNTS> {
+    const INFO: Info = Info {
+        name: if COUNTS { "test-scalable-counted" } else { "test-scalable" },
+        title: "Scalable",
+        year: 2026,
+        source: "this test",
+    };
+    const NEEDS: Needs = Needs {
+        feedback: if COUNTS { EcnFeedback::Counter } else { EcnFeedback::PerPacket },
+        every_ack: true,
+        ..Needs::NONE
+    };
+    type Params = ScalableParams;
+
+    fn new(params: ScalableParams) -> Self {
+        Self { g: params.g, alpha: 1.0, acked: 0, marked: 0, left: 0 }
+    }
+}
+
+impl<const COUNTS: bool> CongestionControl for Scalable<COUNTS> {
+    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+        MARKS[usize::from(COUNTS)].fetch_add(ack.marked.into(), Relaxed);
+        self.acked += ack.acked;
+        self.marked += ack.marked;
+        self.left = self.left.saturating_sub(ack.acked);
+        if self.left == 0 && self.acked > 0 {
+            let share = f64::from(self.marked) / f64::from(self.acked);
+            self.alpha += self.g * (share.min(1.0) - self.alpha);
+            (self.acked, self.marked, self.left) = (0, 0, ack.flight - ack.acked);
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, _: &Facts) {
+        window.cwnd += if window.cwnd < window.ssthresh { 1.0 } else { 1.0 / window.cwnd };
+    }
+
+    fn kept(&self, event: Event) -> f64 {
+        if event == Event::Echo { 1.0 - self.alpha / 2.0 } else { 0.5 }
+    }
+}
+
+params! {
+    /// Sends at a fixed rate, whatever happens.
+    pub struct PacedParams {
+        /// Segments per second.
+        rate: Frequency = "100 Hz" in "1 Hz" ..= "100 kHz";
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Paced {
+    rate: f64,
+}
+
+/// The samples of the delivery rate that a paced sender has seen, and what it was told was lost.
+static RATES: Mutex<Vec<f64>> = Mutex::new(Vec::new());
+static LOST: AtomicU32 = AtomicU32::new(0);
+
+impl Law for Paced {
+    const INFO: Info = Info { name: "test-paced", title: "Paced", year: 2026, source: "this test" };
+    const NEEDS: Needs = Needs { rate_samples: true, pacing: true, ..Needs::NONE };
+    type Params = PacedParams;
+
+    fn new(params: PacedParams) -> Self {
+        Self { rate: params.rate.0 }
+    }
+}
+
+impl CongestionControl for Paced {
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        window.cwnd = 1000.0;
+        RATES.lock().unwrap().extend(ack.sample.map(|sample| sample.rate));
+        LOST.fetch_add(ack.lost, Relaxed);
+    }
+
+    fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+
+    fn kept(&self, _: Event) -> f64 {
+        1.0
+    }
+
+    fn on_recovered(&mut self, _: &mut Window) {}
+
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.rate)
+    }
+}
+
+fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        cc::register::<Scalable<false>>().unwrap();
+        cc::register::<Scalable<true>>().unwrap();
+        cc::register::<Paced>().unwrap();
+    });
+}
+
+/// Flows with this TCP over 20 ms and 12 Mbit/s, 1500 segments of 1000 B a second, for 60 s after 20 s.
+fn measure(aqm: &str, buffer: u32, flows: &str) -> (LinkResult, FlowResult) {
+    register();
+    let text = format!(
+        "schema = 1\nduration = \"80 s\"\nwarmup = \"20 s\"\n[[links]]\nrate = \"12 Mbit/s\"\nbuffer = \"{buffer} packets\"\n\
+         aqm = \"{aqm}\"\necn = true\n[[flows]]\nrtt = \"20 ms\"\npacket = \"960 B\"\n{flows}"
+    );
+    let scenario = parse(&text, "laws", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+    (result.links[0].1.clone(), result.flows[0].1.clone())
+}
+
+#[test]
+fn a_law_from_elsewhere_is_chosen_like_any_other() {
+    register();
+    assert!(cc::register::<Paced>().unwrap_err().contains("already"));
+    let text = |tcp: &str| {
+        format!(
+            "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n[[flows]]\n\
+             rtt = \"9 ms\"\ntcp = \"{tcp}\"\n"
+        )
+    };
+    let control = |tcp| parse(&text(tcp), "own", &[]).map(|scenario| scenario.flows[0].control.text());
+    assert_eq!(control("test-paced").unwrap(), "test-paced:rate=100 Hz");
+    assert_eq!(control("test-paced:rate=2 kHz").unwrap(), "test-paced:rate=2 kHz");
+    assert!(control("test-pacd").unwrap_err().to_string().contains("did you mean \"test-paced\"?"));
+    assert!(PacedParams::specs().iter().any(|spec| spec.name == "rate"));
+}
+
+#[test]
+fn every_mark_reaches_a_sender_that_asks_for_it() {
+    // A scalable flow sees about two marks in a round trip (RFC 9332, appendix A: with a step, 2/W of its segments).
+    for (tcp, counts) in [("test-scalable", 0), ("test-scalable-counted", 1)] {
+        for delayed in [false, true] {
+            let tcp = format!("ecn = true\ntcp = {{ congestion_control = \"{tcp}\", delayed_ack = {delayed} }}\n");
+            let told = MARKS[counts].load(Relaxed);
+            let (link, flows) = measure("dctcp-step:k=30 packets", 400, &tcp);
+            let told = MARKS[counts].load(Relaxed) - told;
+            assert_eq!(flows.retransmits, 0, "{tcp}: a lost segment or mark would not be counted twice");
+            // What was received in the 20 s before the measurement, and what is on its way, is not in `marked`.
+            let share = told as f64 / flows.marked as f64;
+            assert!((1.0..1.6).contains(&share), "{tcp}: told of {told}, {} were received", flows.marked);
+            assert!(link.utilisation > 0.97, "{tcp}: {}", link.utilisation);
+            assert!((20.0..32.0).contains(&link.queue_mean), "{tcp}: {}, marked from 30 on", link.queue_mean);
+        }
+    }
+}
+
+#[test]
+fn a_paced_law_sends_at_its_rate_and_sees_it_delivered() {
+    let (link, flows) = measure("droptail", 400, "tcp = \"test-paced:rate=750 Hz\"\n");
+    // 750 segments of 960 B a second: 5.76 Mbit/s, half of the link, one packet at a time.
+    assert!((flows.goodput / 5.76e6 - 1.0).abs() < 1e-3, "{}", flows.goodput);
+    assert_eq!((link.queue_p95, flows.retransmits), (0, 0));
+    let rates = std::mem::take(&mut *RATES.lock().unwrap());
+    let settled = &rates[100..];
+    assert!(settled.iter().all(|rate| (rate / 750.0 - 1.0).abs() < 0.08), "one more or less of 15 in a round trip");
+    let mean = settled.iter().sum::<f64>() / settled.len() as f64;
+    assert!((mean / 750.0 - 1.0).abs() < 0.01, "{mean}");
+    assert_eq!(LOST.load(Relaxed), 0);
+    // 1600 a second do not fit into 1500: what recovery sends again is told.
+    let (link, flows) = measure("droptail", 20, "tcp = \"test-paced:rate=1600 Hz\"\n");
+    assert!(flows.retransmits > 0 && link.dropped > 0);
+    assert!(f64::from(LOST.load(Relaxed)) > flows.retransmits as f64, "the 20 s before count too");
+}

@@ -1,0 +1,197 @@
+//! What is known of each law, and how one is chosen.
+
+use super::{AnyLaw, Engaged, Info, Law, Needs};
+use aqmlab_core::params::{Values, split_choice};
+use aqmlab_core::problem::unknown;
+use aqmlab_core::{ParamSet, ParamSpec, Problems};
+use std::sync::{PoisonError, RwLock};
+
+/// Declares the laws of this crate: a new one is its file and one line here. Reno's comes first.
+macro_rules! laws {
+    ($($module:ident::$law:ident)*) => {
+        $(#[allow(missing_docs)] // the page is the doc comment of the parameters
+        pub mod $module;)*
+
+        /// Every law of this crate.
+        static BUILT_IN: &[Entry] = &[$(Entry::of::<$module::$law>()),*];
+    };
+}
+pub(super) use laws;
+
+/// A law as the catalogue knows it.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Name, year, source.
+    pub info: &'static Info,
+    /// The page: idea, equations, readings, departures (Markdown).
+    pub page: &'static str,
+    /// What it asks for.
+    pub needs: Needs,
+    /// Constants of TCP that it sets, over the profile.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Its parameters.
+    pub params: fn() -> Vec<ParamSpec>,
+    build: Build,
+}
+
+/// Reads parameters, named and as text, and builds a law; the errors carry the path.
+type Build = fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>;
+
+impl Entry {
+    pub(super) const fn of<L: Law>() -> Self {
+        Self {
+            info: const { &L::INFO },
+            page: L::Params::DOC,
+            needs: L::NEEDS,
+            settings: L::SETTINGS,
+            params: L::Params::specs,
+            build: build::<L>,
+        }
+    }
+}
+
+fn build<L: Law>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> {
+    let (mut params, mut problems) = (L::Params::defaults(), Vec::new());
+    params.read(path, pairs.iter().copied(), &mut problems);
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    Ok((params.values(), AnyLaw::Other(Box::new(Engaged::new(Box::new(L::new(params)), L::NEEDS)))))
+}
+
+/// Laws from elsewhere.
+static REGISTERED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
+
+/// Every law; those from elsewhere come last.
+pub fn entries() -> Vec<Entry> {
+    let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    [super::BUILT_IN, &elsewhere[..]].concat()
+}
+
+/// The law called `name`.
+///
+/// # Errors
+/// If there is none; the message names the nearest.
+pub fn entry(name: &str) -> Result<Entry, String> {
+    let all = entries();
+    let found = all.iter().find(|entry| entry.info.name == name).copied();
+    found.ok_or_else(|| unknown("choice", name, &all.iter().map(|entry| entry.info.name).collect::<Vec<_>>()))
+}
+
+/// Adds a law from elsewhere to the catalogue of this process.
+///
+/// # Errors
+/// If there is a law of that name.
+pub fn register<L: Law>() -> Result<(), String> {
+    if entry(L::INFO.name).is_ok() {
+        return Err(format!("there is a congestion-control law called \"{}\" already", L::INFO.name));
+    }
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(Entry::of::<L>());
+    Ok(())
+}
+
+/// A law with its parameters, as chosen for a group of senders: each begins with a copy.
+#[derive(Clone, Debug)]
+pub struct Control {
+    name: &'static str,
+    values: Values,
+    needs: Needs,
+    settings: &'static [(&'static str, &'static str)],
+    law: AnyLaw,
+}
+
+impl Default for Control {
+    /// Reno's.
+    fn default() -> Self {
+        Self {
+            name: super::Reno::INFO.name,
+            values: Values::new(),
+            needs: Needs::NONE,
+            settings: &[],
+            law: AnyLaw::Reno(super::Reno),
+        }
+    }
+}
+
+impl Control {
+    /// Reads `NAME[:k=v,...]`.
+    ///
+    /// # Errors
+    /// If there is no such law or it refuses a parameter; the errors carry `path`.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Problems> {
+        let (name, pairs) = split_choice(text).map_err(|why| Problems::one(path, why))?;
+        let entry = entry(name).map_err(|why| Problems::one(path, why))?;
+        let (values, law) = (entry.build)(path, &pairs)?;
+        let chosen = Self { name: entry.info.name, values, needs: entry.needs, settings: entry.settings, law };
+        Ok(if chosen.is_reno() { Self::default() } else { chosen })
+    }
+
+    /// Its name in the catalogue.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// It is Reno's, the only one that the profile `ns2` has.
+    pub fn is_reno(&self) -> bool {
+        self.name == super::Reno::INFO.name
+    }
+
+    /// What it asks for.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Constants of TCP that it sets, over the profile.
+    pub fn settings(&self) -> &'static [(&'static str, &'static str)] {
+        self.settings
+    }
+
+    /// With every parameter, as [`Control::parse`] reads it.
+    pub fn text(&self) -> String {
+        let pairs: Vec<String> = self.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if pairs.is_empty() { self.name.into() } else { format!("{}:{}", self.name, pairs.join(",")) }
+    }
+
+    pub(crate) fn law(&self) -> AnyLaw {
+        self.law.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_written_as_it_is_read() {
+        for (text, full) in [
+            ("reno", "reno"),
+            ("cubic", "cubic:c=0.4,beta=0.7,fast_convergence=true"),
+            ("ledbat: gain=2, target=5ms", "ledbat:target=5 ms,gain=2"),
+        ] {
+            let control = Control::parse("tcp", text).unwrap();
+            assert_eq!(control.text(), full);
+            assert_eq!(Control::parse("tcp", full).unwrap().text(), full);
+        }
+    }
+
+    #[test]
+    fn a_wrong_choice_is_refused_with_its_path() {
+        let why = |text: &str| Control::parse("tcp", text).unwrap_err().to_string();
+        assert_eq!(why("cubik"), "tcp: unknown choice \"cubik\"; did you mean \"cubic\"? known: reno, cubic, ledbat");
+        assert_eq!(why("cubic:beta=2"), "tcp.beta: \"2\" is out of range: must lie in 0.1 ..= 0.95");
+        assert_eq!(why("reno:beta=2"), "tcp.beta: unknown parameter \"beta\"; known: none");
+    }
+
+    #[test]
+    fn every_law_declares_legal_defaults_and_settings() {
+        for entry in entries() {
+            let specs = (entry.params)();
+            let defaults: Vec<_> = specs.iter().map(|spec| (spec.name, spec.default)).collect();
+            assert!((entry.build)("law", &defaults).is_ok(), "{}", entry.info.name);
+            let (mut params, mut problems) = (crate::TcpParams::defaults(), Vec::new());
+            params.read("tcp", entry.settings.iter().copied(), &mut problems);
+            assert_eq!(problems, [], "{}", entry.info.name);
+            assert!(entry.page.contains("## Idea") && entry.page.contains("## Equations"), "{}", entry.info.name);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What a sender keeps for a law other than Reno's: the marks it knows of, samples of the delivery rate, and a pace.
+
+use super::rate::RateSampler;
+use super::{CongestionControl, Facts, Needs, Window};
+use crate::ack::Ack;
+use crate::ecn::EcnFeedback;
+use aqmlab_core::{Span, Time};
+
+/// A law, and what the sender does on its behalf.
+#[derive(Clone, Debug)]
+pub(crate) struct Engaged {
+    pub law: Box<dyn CongestionControl>,
+    needs: Needs,
+    /// What the last ACK told, of laws that are told of every ACK.
+    heard: Facts,
+    /// Marks that the receiver had counted at the last ACK.
+    marks: u32,
+    /// Segments sent again until the last ACK.
+    resent: u32,
+    sampler: Option<RateSampler>,
+    /// When the next segment may be sent.
+    next_send: Time,
+    /// When a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
+    pub due: Time,
+}
+
+/// What the sender is at when an ACK comes.
+pub(crate) struct Heard {
+    pub facts: Facts,
+    /// First segment not acknowledged before this ACK.
+    pub hole: u32,
+    /// One past the highest segment sent.
+    pub sent: u32,
+    /// Segments sent again so far.
+    pub resent: u32,
+}
+
+impl Engaged {
+    pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
+        let sampler = needs.rate_samples.then(RateSampler::default);
+        let (next_send, due) = (Time::ZERO, Time::NEVER);
+        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, due }
+    }
+
+    pub fn hears_acks(&self) -> bool {
+        self.needs.hears_acks()
+    }
+
+    /// An ACK of new data may open the window.
+    #[inline(never)] // Reno's way stays short
+    pub fn on_ack(&mut self, window: &mut Window, facts: Facts) {
+        let Facts { marked, lost, sample, .. } = self.heard;
+        self.law.on_ack(window, &Facts { marked, lost, sample, ..facts });
+    }
+
+    /// Any ACK comes: tells the law of it. True if it tells of a new mark.
+    pub fn hear(&mut self, window: &mut Window, ack: &Ack, heard: Heard) -> bool {
+        let Heard { facts, hole, sent, resent } = heard;
+        let (marked, is_echo) = self.marks(ack, &facts, hole);
+        let lost = resent - std::mem::replace(&mut self.resent, resent);
+        let sample = self.sampler.as_mut().and_then(|sampler| sampler.on_ack(ack, hole, sent, facts.now));
+        let left = facts.flight.saturating_sub(facts.acked);
+        if facts.is_app_limited && f64::from(left) < window.cwnd {
+            self.note_app_limited(left);
+        }
+        self.heard = Facts { marked, lost, sample, ..facts };
+        if self.needs.every_ack || self.needs.rate_samples {
+            self.law.on_feedback(window, &self.heard);
+        }
+        is_echo
+    }
+
+    /// Marks that an ACK tells of, and whether it is an echo.
+    fn marks(&mut self, ack: &Ack, facts: &Facts, hole: u32) -> (u32, bool) {
+        match self.needs.feedback {
+            EcnFeedback::Classic => (0, ack.ece),
+            EcnFeedback::PerPacket => {
+                let is_old = ack.next < hole;
+                let marked = if ack.ece && !is_old { facts.acked.max(1) } else { 0 };
+                (marked, marked > 0)
+            }
+            EcnFeedback::Counter => {
+                let more = ack.ce.wrapping_sub(self.marks) & Ack::CE_MASK;
+                let is_old = more > Ack::CE_MASK / 2; // overtaken by a later ACK
+                let marked = if is_old { 0 } else { more };
+                self.marks = self.marks.wrapping_add(marked) & Ack::CE_MASK;
+                (marked, marked > 0)
+            }
+        }
+    }
+
+    /// The application has nothing more to send while `flight` segments are outstanding.
+    pub fn note_app_limited(&mut self, flight: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.note_app_limited(flight);
+        }
+    }
+
+    /// Whether the pace allows a segment now; if not, it is due when the pace allows it.
+    pub fn may_send(&mut self, now: Time) -> bool {
+        let waits = self.needs.pacing && now < self.next_send;
+        self.due = if waits { self.next_send } else { Time::NEVER };
+        !waits
+    }
+
+    /// A segment has been sent. `hole`: the first one not acknowledged; `is_first`: none was outstanding.
+    pub fn on_sent(&mut self, seq: u32, hole: u32, is_first: bool, now: Time) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(seq, hole, is_first, now);
+        }
+        if self.needs.pacing
+            && let Some(rate) = self.law.pacing_rate()
+        {
+            self.next_send = now.max(self.next_send) + Span::from_seconds(1.0 / rate);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Reno;
+
+    /// Marks and echo that an ACK tells of, which acknowledges `acked` segments from 10 on.
+    fn marks(engaged: &mut Engaged, next: u32, acked: u32, ece: bool, ce: u32) -> (u32, bool) {
+        let facts = Facts { acked, ..Facts::default() };
+        engaged.marks(&Ack { next, ece, ce, ..Ack::default() }, &facts, 10)
+    }
+
+    fn with(feedback: EcnFeedback) -> Engaged {
+        Engaged::new(Box::new(Reno), Needs { feedback, ..Needs::NONE })
+    }
+
+    #[test]
+    fn an_echo_per_packet_tells_of_what_it_acknowledges() {
+        let mut engaged = with(EcnFeedback::PerPacket);
+        assert_eq!(marks(&mut engaged, 12, 2, true, 0), (2, true));
+        assert_eq!(marks(&mut engaged, 10, 0, true, 0), (1, true), "a duplicate: of the segment that caused it");
+        assert_eq!(marks(&mut engaged, 12, 2, false, 0), (0, false));
+        assert_eq!(marks(&mut engaged, 9, 0, true, 0), (0, false), "an old one");
+    }
+
+    #[test]
+    fn a_counter_tells_of_marks_whose_acks_were_lost_and_wraps() {
+        let mut engaged = with(EcnFeedback::Counter);
+        assert_eq!(marks(&mut engaged, 11, 1, false, 3), (3, true));
+        assert_eq!(marks(&mut engaged, 12, 1, false, 3), (0, false));
+        assert_eq!(marks(&mut engaged, 9, 0, false, 2), (0, false), "overtaken");
+        engaged.marks = Ack::CE_MASK;
+        assert_eq!(marks(&mut engaged, 12, 1, false, 1), (2, true));
+    }
+
+    #[test]
+    fn classic_feedback_counts_nothing() {
+        assert_eq!(marks(&mut with(EcnFeedback::Classic), 11, 1, true, 0), (0, true));
+    }
+
+    #[test]
+    fn a_pace_lets_a_segment_go_when_its_time_has_come() {
+        #[derive(Clone, Debug)]
+        struct Hundred;
+        impl CongestionControl for Hundred {
+            fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+            fn pacing_rate(&self) -> Option<f64> {
+                Some(100.0)
+            }
+        }
+        let mut engaged = Engaged::new(Box::new(Hundred), Needs { pacing: true, ..Needs::NONE });
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        assert!(engaged.may_send(at(5)));
+        engaged.on_sent(0, 0, true, at(5));
+        assert!(!engaged.may_send(at(14)));
+        assert_eq!(engaged.due, at(15));
+        assert!(engaged.may_send(at(18)));
+        assert_eq!(engaged.due, Time::NEVER);
+        engaged.on_sent(1, 0, false, at(18));
+        engaged.on_sent(2, 0, false, at(18)); // one that did not ask: the next waits for both
+        assert!(!engaged.may_send(at(37)) && engaged.may_send(at(38)));
+    }
+}

@@ -1,0 +1,62 @@
+use super::{CongestionControl, Facts, Info, Law, Window};
+use aqmlab_core::params;
+
+params! {
+    /// Reno: the window grows by a segment in a round trip and is halved at a congestion event.
+    ///
+    /// ## Idea
+    /// Additive increase, multiplicative decrease: flows that share a queue come to equal windows.
+    ///
+    /// ## Equations
+    /// At an ACK of new data outside fast recovery:
+    ///
+    /// ```text
+    /// cwnd += 1        while cwnd < ssthresh   (slow start)
+    /// cwnd += 1/cwnd   from there on           (congestion avoidance)
+    /// ```
+    ///
+    /// At a loss or the echo of a mark: `ssthresh = max(flight/2, 2)`, `cwnd = ssthresh`; at a timeout `cwnd = 1`.
+    ///
+    /// ## What to expect
+    /// A long flow that loses a share p of its segments has a mean window of about sqrt(1.5/p).
+    ///
+    /// ## Departures
+    /// An ACK counts once, however many segments it acknowledges (RFC 5681, section 3.1, allows that): with delayed ACKs the
+    /// window grows half as fast. The profile `ns2` halves the window instead of the flight.
+    pub struct RenoParams {}
+}
+
+/// See [`RenoParams`].
+#[derive(Clone, Copy, Debug)]
+pub struct Reno;
+
+impl Law for Reno {
+    const INFO: Info =
+        Info { name: "reno", title: "Reno", year: 1990, source: "Jacobson, SIGCOMM 1988; RFC 5681, section 3.1" };
+    type Params = RenoParams;
+
+    fn new(_: RenoParams) -> Self {
+        Reno
+    }
+}
+
+impl CongestionControl for Reno {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, _: &Facts) {
+        window.cwnd += if window.cwnd < window.ssthresh { 1.0 } else { 1.0 / window.cwnd };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_adds_one_and_avoidance_one_per_window() {
+        let mut window = Window { cwnd: 3.0, ssthresh: 4.0 };
+        Reno.on_ack(&mut window, &Facts::default());
+        assert_eq!(window.cwnd, 4.0);
+        Reno.on_ack(&mut window, &Facts::default());
+        assert_eq!(window.cwnd, 4.25);
+    }
+}

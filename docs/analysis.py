@@ -18,7 +18,10 @@ import aqmlab
 from aqmlab._core import Law, Scenario
 from aqmlab.analysis.loop import close
 from aqmlab.analysis.network import network
-from aqmlab.present import plots
+from aqmlab.present.figures.runs import queue_frame, queue_panel
+from aqmlab.present.plots import style
+from aqmlab.present.plots.data import OverTime
+from aqmlab.present.plots.files import draw, encode
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Task
@@ -166,8 +169,8 @@ def table(grids: dict[str, list[Dot]]) -> str:
 
 def picture(case: Case, dots: Sequence[Dot]) -> Figure:
     """Draw the simulated dots over the predicted line, a panel for each number of flows."""
-    with mpl.rc_context(plots.STYLE):
-        figure = Figure(figsize=(plots.WIDTH, 4.4), layout="constrained")
+    with mpl.rc_context(style.STYLE):
+        figure = Figure(figsize=(style.WIDTH, 4.4), layout="constrained")
         panels = figure.subplots(2, 3, sharex=True, sharey=True)
         for axes, flows in zip(panels.flat, case.flows, strict=False):
             panel(axes, case, flows, [dot for dot in dots if dot.flows == flows])
@@ -188,13 +191,13 @@ def panel(axes: Any, case: Case, flows: int, dots: Sequence[Dot]) -> None:
     edge = [boundary(world(case, flows, round(rtt))) for rtt in rtts]
     axes.plot(rtts, edge, color="black", linewidth=1.2, label="predicted boundary")
     axes.fill_between(rtts, 0.8 * np.array(edge), 1.2 * np.array(edge), color="#dddddd", label="within 20 %")
-    for name, moves, style in (
-        ("simulated: at rest", False, {"marker": "o", "markerfacecolor": "none", "color": plots.LINE}),
-        ("simulated: oscillating", True, {"marker": "x", "color": plots.TARGET}),
+    for name, moves, look in (
+        ("simulated: at rest", False, {"marker": "o", "markerfacecolor": "none", "color": style.LINE}),
+        ("simulated: oscillating", True, {"marker": "x", "color": style.TARGET}),
     ):
         chosen = [dot for dot in dots if (dot.at_zero > AT_ZERO) == moves]
         places = [dot.rtt for dot in chosen], [dot.gain for dot in chosen]
-        axes.plot(*places, linestyle="none", markersize=4, label=name, **style)
+        axes.plot(*places, linestyle="none", markersize=4, label=name, **look)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.minorticks_off()
@@ -205,9 +208,9 @@ def gains() -> Figure:
     """Draw the queue of Xiong et al.'s link under the gains that they call stable and unstable, and under ours."""
     scenario = aqmlab.load("xiong2010/table-4")
     runs = [(name, aqmlab.run(scenario, spec, series=True)) for name, spec in GAINS.items()]
-    panels = [plots.queue_panel(name, {name: run}, scenario, "bottleneck") for name, run in runs]
-    frame = plots.queue_frame(panels, [(scenario, "bottleneck")])
-    return plots.small_multiples(plots.Multiples(panels, frame))
+    panels = [queue_panel(name, {name: run}, scenario, "bottleneck") for name, run in runs]
+    frame = queue_frame(panels, [(scenario, "bottleneck")])
+    return draw(OverTime(panels, scenario.duration, [frame]))
 
 
 def main() -> None:
@@ -216,8 +219,8 @@ def main() -> None:
     page = PAGE.read_text(encoding="utf-8")
     before, after = re.split(r"<!-- grid -->.*?<!-- end -->", page, flags=re.DOTALL)
     PAGE.write_text(f"{before}<!-- grid -->\n\n{table(grids)}\n\n<!-- end -->{after}", encoding="utf-8")
-    PAGE.with_name("xiong2010-gains.png").write_bytes(plots.encode(gains(), "png"))
-    PAGE.with_name("analysis-map.png").write_bytes(plots.encode(picture(CASES[0], grids["marks"]), "png"))
+    PAGE.with_name("xiong2010-gains.png").write_bytes(encode(gains(), "png"))
+    PAGE.with_name("analysis-map.png").write_bytes(encode(picture(CASES[0], grids["marks"]), "png"))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 
 import aqmlab
 from aqmlab import catalogue
-from aqmlab.present import plots
+from aqmlab.present.plots import style
+from aqmlab.present.plots.files import encode
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import summarise
@@ -249,8 +250,8 @@ def picture() -> Figure:
         ("deployed/bulk", "ftp", 25.0, "Ten transfers, 100 Mbit/s, RTT 50 ms"),
         ("deployed/sparse", "voice", 10.0, "A call beside ten transfers, 10 Mbit/s"),
     )
-    with mpl.rc_context(plots.STYLE):
-        figure = Figure(figsize=(plots.WIDTH, 2.9), layout="constrained")
+    with mpl.rc_context(style.STYLE):
+        figure = Figure(figsize=(style.WIDTH, 2.9), layout="constrained")
         for axes, (scenario, name, propagation, title) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
             draw(axes, scenario, name, propagation)
             axes.set_title(title, loc="left", fontweight="bold", pad=3)
@@ -268,8 +269,8 @@ def draw(axes: Any, scenario: str, name: str, propagation: float) -> None:
     runs = [outcomes[i : i + len(SEEDS)] for i in range(0, len(outcomes), len(SEEDS))]
     values = [[fmean(map(column.value, of_scheme)) for of_scheme in runs] for column in columns]
     places = range(len(BULK))
-    axes.hlines(places, values[0], values[2], color=plots.PALE, linewidth=3)
-    for value, column, colour, marker in zip(values, columns, plots.COLOURS, "os^", strict=False):
+    axes.hlines(places, values[0], values[2], color=style.PALE, linewidth=3)
+    for value, column, colour, marker in zip(values, columns, style.PALETTE, "os^", strict=False):
         axes.plot(value, places, linestyle="none", marker=marker, markersize=4, color=colour, label=column.head)
     axes.set_yticks(places, [catalogue.title(spec) for spec in BULK])
     axes.set_xscale("log")
@@ -284,7 +285,7 @@ def main() -> None:
         before, after = re.split(rf"<!-- {table.name} -->.*?<!-- end -->", page, flags=re.DOTALL)
         page = before + written + after
     PAGE.write_text(page, encoding="utf-8")
-    PAGE.with_suffix(".png").write_bytes(plots.encode(picture(), "png"))
+    PAGE.with_suffix(".png").write_bytes(encode(picture(), "png"))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 import aqmlab
 from aqmlab import catalogue
 from aqmlab.catalogue import Scheme
-from aqmlab.present import plots
+from aqmlab.present.plots import style
+from aqmlab.present.plots.data import envelope
+from aqmlab.present.plots.paper import DASHED
 
 FOLDER = Path(__file__).parent / "schemes" / "pictures"
 SCENARIO, LINK, SEED = "catalogue/load-step", "bottleneck", 1
@@ -23,11 +25,11 @@ def picture(scheme: Scheme) -> Figure:
     """Queue over time and, where the scheme shows any state, the first of it."""
     run = aqmlab.run(SCENARIO, aqm=scheme.name, seed=SEED, series=True)
     series = run.series[LINK]
-    with mpl.rc_context(plots.STYLE):
-        figure = Figure(figsize=(plots.WIDTH, 1.7), layout="constrained")
+    with mpl.rc_context(style.STYLE):
+        figure = Figure(figsize=(style.WIDTH, 1.7), layout="constrained")
         panels = figure.subplots(1, 1 + bool(scheme.observables), squeeze=False)[0]
         draw(panels[0], series["time"], series["queue"], "Queue (packets)", 300)
-        panels[0].axhline(100, color=plots.TARGET, linewidth=1.0, linestyle=(0, (4, 2)))
+        panels[0].axhline(100, linewidth=1.0, **DASHED)
         if scheme.observables:
             [state, *_] = scheme.observables
             unit = "" if state.unit in ("1", "ratio") else f" ({state.unit})"
@@ -37,7 +39,7 @@ def picture(scheme: Scheme) -> Figure:
 
 def draw(axes: Any, time: Any, values: Any, label: str, top: float | None) -> None:
     """One curve over time; the axis begins at 0 and ends at `top`, if that is given."""
-    axes.plot(*plots.envelope(time, values), color=plots.LINE, linewidth=0.7)
+    axes.plot(*envelope(time, values), color=style.LINE, linewidth=0.7)
     axes.set_xlabel("Time (s)")
     axes.set_ylabel(label)
     axes.set_xlim(0, 60)

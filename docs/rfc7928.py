@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from aqmlab import catalogue
-from aqmlab.present import plots
-from aqmlab.present.suite import report as suite_report
-from aqmlab.present.suite.text import mark, sentence, totals
+from aqmlab.present.figures.suite import trade_off
+from aqmlab.present.plots.files import draw, encode
+from aqmlab.present.suite_words import mark, sentence, totals
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, compare_suite
 
 PAGE = Path(__file__).parent / "rfc7928.md"
@@ -39,8 +39,7 @@ def main() -> None:
     """Write the table into the page, and the picture beside it."""
     result = compare_suite("rfc7928", SCHEMES, rate="20 Mbit/s", rtt="50 ms", flows=10, seeds=5)
     shown = [trial for trial in result.trials if trial.experiment.scenario.partition("/")[2] in SHOWN]
-    picture = suite_report.trade_off(result, shown).figure()
-    PAGE.with_suffix(".png").write_bytes(plots.encode(picture, "png"))
+    PAGE.with_suffix(".png").write_bytes(encode(draw(trade_off(result, shown)), "png"))
     text = PAGE.read_text(encoding="utf-8")
     table = f"<!-- matrix -->\n{matrix(result)}\n<!-- end -->"
     PAGE.write_text(re.sub(r"<!-- matrix -->.*?<!-- end -->", lambda _: table, text, flags=re.DOTALL), encoding="utf-8")

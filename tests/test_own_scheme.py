@@ -143,12 +143,13 @@ def test_runs_repeat_whatever_ran_before_and_beside(small: str) -> None:
 
 
 def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path) -> None:
-    from aqmlab.present.report import comparison_files, run_files
+    from aqmlab.present.html import comparison
+    from aqmlab.present.run_files import run_files
 
     compared = lab.compare(small, ["pi", OwnPi, OwnPi(w="100 Hz")])
     assert list(compared.table().index) == ["pi", "own-pi", "own-pi:w=100 Hz"]
     assert json.loads(compared.json())["aqms"][2] == "own-pi:w=100 Hz"
-    page = comparison_files(compared, "command")["report.html"]
+    page = comparison.files(compared, "command")["report.html"]
     assert "OwnPi (w=100 Hz)" in str(page)
     assert "w = 100 Hz" in str(page)
     run = lab.run(small, DrawingPi, series=True)

@@ -1,8 +1,10 @@
-"""What the figures do to the numbers before drawing them."""
+"""What pictures do to the numbers before drawing them, and that nothing of them is lost."""
 
 import numpy as np
+import pytest
 
-from aqmlab.present.plots import envelope, seconds_mean
+from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel, envelope, extent, seconds_mean
+from aqmlab.present.plots.files import draw
 
 
 def test_envelope_keeps_the_extremes_in_order() -> None:
@@ -33,3 +35,39 @@ def test_mean_over_a_second() -> None:
     assert mean.tolist() == [2, 4, 5, 7, 8]
     assert at.tolist() == [0.75, 1.0, 1.25, 1.5, 1.75]
     assert len(seconds_mean(time[:3], values[:3])[1]) == 0
+
+
+def test_an_axis_is_at_least_so_wide() -> None:
+    values = np.array([10.0, 11.0])
+    assert extent([values], margin=0.1, least=0.0) == pytest.approx((9.9, 11.1))
+    assert extent([values], margin=0.0, least=0.5) == pytest.approx((10.5 - 2.75, 10.5 + 2.75))
+    assert extent([], 0.1, 0.1) is None
+
+
+def test_more_curves_than_colours_are_all_drawn_and_differ() -> None:
+    """Nine schemes in one panel: a line each beside the target, and none looks like another."""
+    time = np.arange(0, 3, 0.5)
+    curves = [Curve(f"scheme {i}", time, np.full(6, float(i))) for i in range(9)]
+    picture = OverTime([Panel("all", "", curves, "mean", target=4.5)], 3.0, [Frame("Queue (packets)", 9.0)])
+    [axes] = draw(picture).axes
+    *lines, target = axes.lines
+    assert len(lines) == 9
+    assert len({(line.get_color(), str(line.get_linestyle())) for line in [*lines, target]}) == 10
+
+
+def test_a_scheme_keeps_its_look_in_all_panels() -> None:
+    time = np.arange(0, 3, 0.5)
+    first, second = (Curve(name, time, time) for name in ("pi", "red"))
+    frame = Frame("Queue (packets)", 3.0)
+    left, right = draw(OverTime([Panel("a", "", [first, second]), Panel("b", "", [second])], 3.0, [frame])).axes
+    assert left.lines[1].get_color() == right.lines[0].get_color() != left.lines[0].get_color()
+
+
+def test_what_stands_behind_is_pale_and_sampled_values_are_kept() -> None:
+    time = np.arange(1, 9) * 0.25
+    values = np.array([0, 4, 0, 4, 8, 8, 8, 8.0])
+    behind, mean = Panel("p", "", [Curve("pi", time, values)], "both").strokes(800)
+    assert behind.pale
+    assert behind.values.tolist() == values.tolist()
+    assert not mean.pale
+    assert mean.values.tolist() == [2, 4, 5, 7, 8]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import aqmlab as package
-from aqmlab.present.suite.plots import ellipse
-from aqmlab.present.suite.report import trade_off
+from aqmlab.present.figures.ellipses import of_spread
+from aqmlab.present.figures.suite import trade_off
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.table import Table
@@ -198,13 +198,16 @@ def test_how_losses_fall() -> None:
 
 
 def test_the_ellipse_of_a_known_covariance() -> None:
-    (x, y), long, short, angle = ellipse(np.array([[-1, 5], [1, 5], [0, 4.5], [0, 5.5]]))
-    assert (x, y) == (0, 5)
-    assert long == pytest.approx(2 * (2 / 4) ** 0.5), "maximum likelihood: over n, not n - 1"
-    assert short == pytest.approx(2 * (0.5 / 4) ** 0.5)
-    assert angle % 180 == pytest.approx(0)
-    _, long, short, angle = ellipse(np.array([[-1, -1], [1, 1], [0, 0]]))
-    assert (long, short, angle % 180) == (pytest.approx(2 * (4 / 3) ** 0.5), pytest.approx(0), pytest.approx(45))
+    """Maximum likelihood: the variances are 2/4 and 0.5/4, over n and not n - 1."""
+    line = of_spread(np.array([[-1, 5], [1, 5], [0, 4.5], [0, 5.5]]))
+    assert line is not None
+    assert line.max(axis=0) == pytest.approx([(2 / 4) ** 0.5, 5 + (0.5 / 4) ** 0.5])
+    assert line.min(axis=0) == pytest.approx([-((2 / 4) ** 0.5), 5 - (0.5 / 4) ** 0.5])
+    flat = of_spread(np.array([[-1, -1], [1, 1], [0, 0.0]]))
+    assert flat is not None
+    assert flat[:, 0] == pytest.approx(flat[:, 1]), "on the diagonal"
+    assert flat.max() == pytest.approx((2 / 3) ** 0.5)
+    assert of_spread(np.array([[-1, -1], [1, 1.0]])) is None
 
 
 def test_the_queueing_delay_is_what_exceeds_each_group_s_propagation(two_rtts: RunResult) -> None:
@@ -295,7 +298,7 @@ def test_a_class_has_a_panel_of_its_own(droptail: SuiteResult) -> None:
     alone, down, up = trade_off(some, some.trials).panels
     assert alone.title == "5.1.1 one NewReno flow"
     assert [panel.title.splitlines()[1] for panel in (down, up)] == ["download", "upload"]
-    [(delay, goodput)] = alone.points["DropTail"]
+    [(delay, goodput)] = alone.clouds["DropTail"].points
     run = some.trials[0].comparison.runs["droptail", 1]
     assert run.total.packet_delay_mean
     assert delay == pytest.approx(1e3 * (run.total.packet_delay_mean - 0.05)), "half of 100 ms is propagation"

@@ -15,11 +15,14 @@ import pandas as pd
 import pytest
 
 import aqmlab as lab
-from aqmlab.present import plots
-from aqmlab.present.sweep import figures as sweep_figures
-from aqmlab.present.sweep import plots as sweep_plots
-from aqmlab.present.sweep import report as sweep_report
-from aqmlab.present.sweep import tables as sweep_tables
+from aqmlab.present import tables as sweep_tables
+from aqmlab.present.figures import ellipses
+from aqmlab.present.figures import sweep as sweep_figures
+from aqmlab.present.figures.stored import DELAYS, SERIES, stored
+from aqmlab.present.html import sweep as sweep_report
+from aqmlab.present.plots.data import CriticalDifference
+from aqmlab.present.plots.files import draw, encode
+from aqmlab.present.plots.style import look
 from aqmlab.runs import findings
 from aqmlab.runs import sweep as sweeps
 from aqmlab.runs.statistics import Ranking, paired
@@ -81,7 +84,7 @@ WIDTH = 0.127062  # of two values 0.02 apart: t(0.975, 1) = 12.7062 times 0.01
 
 def test_an_ellipse_of_a_known_covariance() -> None:
     """Covariance diag(8/3, 2/3); F(2, 2) is 19 at 95 %, so r² = 2·3 / (4·2) · 19 = 14.25: half-axes √38 and √9.5."""
-    line = sweep_figures.ellipse(np.array([(7, 5), (3, 5), (5, 6), (5, 4.0)]))
+    line = ellipses.of_mean(np.array([(7, 5), (3, 5), (5, 6), (5, 4.0)]))
     assert line is not None
     assert line.max(axis=0) == pytest.approx([5 + sqrt(38), 5 + sqrt(9.5)])
     assert line.min(axis=0) == pytest.approx([5 - sqrt(38), 5 - sqrt(9.5)])
@@ -91,17 +94,17 @@ def test_an_ellipse_of_a_known_covariance() -> None:
 def test_an_ellipse_turns_with_its_points() -> None:
     """The same points turned by 45 degrees: the long half-axis lies on the diagonal."""
     turn = np.array([(1, -1), (1, 1)]) / sqrt(2)
-    line = sweep_figures.ellipse(np.array([(2, 0), (-2, 0), (0, 1), (0, -1.0)]) @ turn.T)
+    line = ellipses.of_mean(np.array([(2, 0), (-2, 0), (0, 1), (0, -1.0)]) @ turn.T)
     assert line is not None
     assert np.abs(line @ [1, 1] / sqrt(2)).max() == pytest.approx(sqrt(38))
     assert np.abs(line @ [1, -1] / sqrt(2)).max() == pytest.approx(sqrt(9.5))
 
 
 def test_an_ellipse_without_extent_and_one_of_too_few_runs() -> None:
-    flat = sweep_figures.ellipse(np.array([(1, 3), (2, 3), (3, 3), (4, 3.0)]))
+    flat = ellipses.of_mean(np.array([(1, 3), (2, 3), (3, 3), (4, 3.0)]))
     assert flat is not None
     assert flat[:, 1] == pytest.approx(np.full(len(flat), 3.0))
-    assert sweep_figures.ellipse(np.array([(1, 3), (2, 4), (3, 1.0)])) is None
+    assert ellipses.of_mean(np.array([(1, 3), (2, 4), (3, 1.0)])) is None
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_an_ellipse_without_extent_and_one_of_too_few_runs() -> None:
 )
 def test_groups_of_a_critical_difference_diagram(critical: float, groups: list[list[str]]) -> None:
     ranks = {"d": 4.2, "b": 1.8, "a": 1.0, "c": 2.9}
-    assert sweep_figures.cliques(Ranking(ranks, 10, 0.01, critical)) == groups
+    assert CriticalDifference(Ranking(ranks, 10, 0.01, critical), {}).cliques == groups
 
 
 def test_differences_that_are_equal_but_for_rounding_have_no_test() -> None:
@@ -198,23 +201,25 @@ def test_a_measure_against_what_was_varied(swept: Path) -> None:
     found = findings.findings(swept)
     frame = lab.load_experiment(swept)
     drawn = sweep_figures.lines(found, "link.queue_mean", "set.links.bottleneck.rate")
-    assert drawn.label == "links.bottleneck.rate (Mbit/s)"
-    assert list(drawn.panels) == ["small"]
-    assert list(drawn.panels["small"]) == ["DropTail", "PI (w=85 Hz)", "PI (w=170 Hz)"]
-    for rate, summary in drawn.panels["small"]["DropTail"].items():
+    assert drawn.x == "links.bottleneck.rate (Mbit/s)"
+    [panel] = drawn.panels
+    assert panel.title == "small"
+    assert list(panel.lines) == ["DropTail", "PI (w=85 Hz)", "PI (w=170 Hz)"]
+    for rate, summary in panel.lines["DropTail"].items():
         rows = frame[(frame["set.links.bottleneck.rate"] == f"{rate:g} Mbit/s") & (frame["aqm"] == "droptail")]
         assert summary.mean == pytest.approx(rows["links.bottleneck.queue_mean"].mean())
         assert summary.n == 4
     by_parameter = sweep_figures.lines(found, "total.goodput", "pi.w")
-    assert by_parameter.label == "pi.w (Hz)"
-    assert {name: {line: list(xs) for line, xs in panel.items()} for name, panel in by_parameter.panels.items()} == {
+    assert by_parameter.x == "pi.w (Hz)"
+    panels = {panel.title: panel.lines for panel in by_parameter.panels}
+    assert {name: {line: list(xs) for line, xs in panel.items()} for name, panel in panels.items()} == {
         "small, links.bottleneck.rate=5 Mbit/s": {"PI": [85.0, 170.0]},
         "small, links.bottleneck.rate=10 Mbit/s": {"PI": [85.0, 170.0]},
     }
 
 
 def test_every_scheme_has_a_look_of_its_own() -> None:
-    assert len({sweep_plots.look(i)[:2] for i in range(56)}) == 56
+    assert len({look(i)[:2] for i in range(56)}) == 56
 
 
 def store_series(folder: Path) -> None:
@@ -244,11 +249,11 @@ def with_series(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_stored_series_are_those_of_the_lowest_seed_at_the_first_link(with_series: Path) -> None:
     found = findings.findings(with_series)
     case = found.cases["small, links.bottleneck.rate=5 Mbit/s"]
-    [(at, run)] = sweep_figures.stored(found, *sweep_plots.SERIES, list(found.cases.values())).items()
+    [(at, run)] = stored(found, *SERIES, list(found.cases.values())).items()
     assert (at, run.seed, set(run.columns["queue"])) == ((case, "droptail"), 2, {20.0})
-    [delays] = sweep_figures.stored(found, *sweep_plots.DELAYS, [case]).values()
-    assert [list(map(float, part)) for part in sweep_plots.steps(delays)] == [[20.0, 20.0, 100.0], [0.0, 0.25, 1.0]]
-    panels = sweep_plots.queue(found, case, {at: run}).panels
+    [drawn] = sweep_figures.cdf(found, case, stored(found, *DELAYS, [case])).panels
+    assert [list(map(float, part)) for part in drawn.curves["DropTail"]] == [[20.0, 20.0, 100.0], [0.0, 0.25, 1.0]]
+    panels = sweep_figures.queue(found, case, {at: run}).panels
     assert [(panel.title, panel.target) for panel in panels] == [("DropTail", 30.0)]
 
 
@@ -293,7 +298,7 @@ def test_figures(aqmlab: Aqmlab, with_series: Path, tmp_path: Path, figure: str,
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_a_figure_drawn_again_is_the_same_to_the_byte(kind: str) -> None:
     ranks = Ranking({"pi": 1.2, "red": 2.1, "droptail": 2.7}, 10, 0.01, 1.05)
-    first, second = (plots.encode(sweep_plots.ranking(ranks), kind) for _ in range(2))
+    first, second = (encode(draw(sweep_figures.ranking(ranks)), kind) for _ in range(2))
     assert first == second
 
 
@@ -319,7 +324,7 @@ def test_without_a_file_it_lists_what_can_be_drawn(aqmlab: Aqmlab, swept: Path) 
 )
 def test_what_cannot_be_drawn_is_refused(swept: Path, wanted: tuple[str | None, ...], said: str) -> None:
     with pytest.raises(lab.InputError, match=re.escape(said)):
-        sweep_plots.draw(findings.findings(swept), sweep_plots.Wanted(*wanted))  # type: ignore[arg-type]
+        sweep_figures.figure(findings.findings(swept), sweep_figures.Wanted(*wanted))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -380,7 +385,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(with_series: Path) -> str:
-    return sweep_report.page(findings.findings(with_series))
+    return sweep_report.report(findings.findings(with_series))
 
 
 def test_the_page_loads_nothing(page: str) -> None:
@@ -442,13 +447,13 @@ def test_the_page_says_what_was_done_and_how_to_repeat_it(page: str, with_series
     assert "<dt>Set for all</dt><dd>duration = 1 s</dd>" in page
     assert "w = 85 Hz" in page
     assert "--series first" not in page
-    assert "--resume --series first" in sweep_report.page(findings.findings(swept))
+    assert "--resume --series first" in sweep_report.report(findings.findings(swept))
 
 
 def test_a_sweep_under_way_is_told_as_far_as_it_is() -> None:
     found = by_hand({"x": THREE})
     half = findings.Findings(found.folder, found.rows[:3], 6)
-    page = sweep_report.page(half)
+    page = sweep_report.report(half)
     assert "3 of 6 runs are done: 1 scenario, 2 schemes, up to 2 seeds; none failed." in page
     assert "None: a ranking needs three schemes, two scenarios" in page
 
@@ -459,7 +464,7 @@ def test_failed_runs_are_named_and_counted(tmp_path: Path) -> None:
         *found.rows[:5],
         {**found.rows[5], "state": "failed", "error": "the worker <died>", "links.a.drop_ratio": None},
     ]
-    page = sweep_report.page(findings.Findings(tmp_path, rows, 6))
+    page = sweep_report.report(findings.Findings(tmp_path, rows, 6))
     assert "1 failed." in page
     assert "x, red, seed 2: the worker &lt;died&gt;" in page
     assert "4.00" in page  # the other seed of red

@@ -33,9 +33,9 @@ def progress(title: str) -> AbstractContextManager[Progress | None]:
     """A bar for people who watch; nothing is shown, and nothing loaded, where stderr is no terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import progress
 
-    return terminal.progress(title)
+    return progress.progress(title)
 
 
 def command(*arguments: str) -> str:

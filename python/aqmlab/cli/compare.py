@@ -76,7 +76,7 @@ class Wanted:
 
 
 def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list[Failure]:
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import runs as tables
 
     with progress(f"Comparing in {scenario}") as told:
         compared = experiments.compare(
@@ -85,17 +85,17 @@ def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list
     if wanted.as_json:
         print(compared.json())
     else:
-        terminal.comparison(compared)
+        tables.comparison(compared)
     if wanted.out:
-        from aqmlab.present import report
+        from aqmlab.present.html import comparison as page
 
         options = [part for setting in settings for part in ("--set", setting)]
-        leave(wanted.out, report.comparison_files(compared, wanted.command(scenario, *options)))
+        leave(wanted.out, page.files(compared, wanted.command(scenario, *options)))
     return compared.failures
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
-    from aqmlab.present.suite import terminal as suite_terminal
+    from aqmlab.present.terminal import suite as tables
     from aqmlab.study import suite_result
 
     with progress(f"Comparing in {name}") as told:
@@ -105,10 +105,10 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
     if wanted.as_json:
         print_json(compared.document())
     else:
-        suite_terminal.show(compared)
+        tables.suite(compared)
     if wanted.out:
-        from aqmlab.present.suite import report as suite_report
+        from aqmlab.present.html import suite as page
 
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
-        leave(wanted.out, suite_report.files_of(compared, wanted.command("--study", name, *options)))
+        leave(wanted.out, page.files(compared, wanted.command("--study", name, *options)))
     return compared.failures

@@ -31,17 +31,18 @@ def list_(
         found = {each.value: _entries(each) for each in kinds}
         print_json(found[kind.value] if kind else found)
         return
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import catalogue as pages
+    from aqmlab.present.terminal.console import console
 
     for each in kinds:
         if each is Kind.aqms:
-            shown = terminal.schemes(catalogue.schemes())
+            shown = pages.schemes(catalogue.schemes())
         elif each is Kind.tcps:
-            shown = terminal.names("Tcps", [(law.name, f"{law.summary} ({law.source})") for law in catalogue.laws()])
+            shown = pages.names("Tcps", [(law.name, f"{law.summary} ({law.source})") for law in catalogue.laws()])
         else:
             rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
-            shown = terminal.names(each.value.capitalize(), rows)
-        terminal.console().print(shown)
+            shown = pages.names(each.value.capitalize(), rows)
+        console().print(shown)
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:

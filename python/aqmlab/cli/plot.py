@@ -34,21 +34,21 @@ def plot(
 
     Without FIGURE or --out it lists what can be drawn.
     """
-    from aqmlab.present.sweep import plots as sweep_plots
+    from aqmlab.present.figures import sweep as figures
     from aqmlab.runs import findings
 
     found = findings.findings(folder)
-    if figure is not None and figure not in sweep_plots.FIGURES:
-        raise unknown("figure", "no figure", figure, sweep_plots.FIGURES)
+    if figure is not None and figure not in figures.FIGURES:
+        raise unknown("figure", "no figure", figure, figures.FIGURES)
     if figure is None or out is None:
-        from aqmlab.present import terminal
+        from aqmlab.present.terminal import sweep as tables
 
-        terminal.what_to_draw(found, sweep_plots.FIGURES)
+        tables.what_to_draw(found, figures.FIGURES)
         return
     if out.suffix not in KINDS:
         raise InputError(f"out: {out}: expected a name that ends in {', '.join(KINDS)}")
     files.check_file("out", out)
-    from aqmlab.present import plots
+    from aqmlab.present.plots.files import draw, encode
 
-    drawn = sweep_plots.draw(found, sweep_plots.Wanted(figure, scenario, measure, against))
-    leave_file(out, plots.encode(drawn, out.suffix.removeprefix(".")))
+    drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against))
+    leave_file(out, encode(draw(drawn), out.suffix.removeprefix(".")))

@@ -36,7 +36,7 @@ def report(
 
     The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
     """
-    from aqmlab.present.sweep import tables as sweep_tables
+    from aqmlab.present import tables
     from aqmlab.runs import findings
 
     path = out or (folder / "report.html" if kind is Format.html else None)
@@ -44,11 +44,11 @@ def report(
     if path:
         files.check_file("out", path)
     if kind is Format.html:
-        from aqmlab.present.sweep import report as sweep_report
+        from aqmlab.present.html import sweep as page
 
-        text = sweep_report.page(found, measures)
+        text = page.report(found, measures)
     else:
-        text = sweep_tables.TEXTS[kind.value](found, findings.chosen(found, measures))
+        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures))
     if path:
         leave_file(path, text.encode())
     else:

@@ -44,19 +44,19 @@ def reproduce(
             several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=told, **numbers)]
     _tell(several, every, as_json)
     if out:
-        from aqmlab.present import report
+        from aqmlab.present.html import reproduction as page
 
-        left = report.all_files(several, again) if every else report.reproduction_files(several[0], again)
+        left = page.files_of_all(several, again) if every else page.files(several[0], again)
         leave(out, left)
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 
 def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import reproduction as tables
 
     if as_json:
         print(reproduction.all_json(several) if every else several[0].json())
     elif every:
-        terminal.reproductions(several)
+        tables.reproductions(several)
     else:
-        terminal.reproduction(several[0])
+        tables.reproduction(several[0])

@@ -46,12 +46,12 @@ def run(
     if as_json:
         print(result.json())
     else:
-        from aqmlab.present import terminal
+        from aqmlab.present.terminal import runs
 
-        terminal.run(result, loaded)
+        runs.run(result, loaded)
     if out:
-        from aqmlab.present import report
+        from aqmlab.present import run_files
 
-        leave(out, report.run_files(result, loaded))
+        leave(out, run_files.run_files(result, loaded))
     for path in wanted.write(result.trace):
         print(f"Left: {path}", file=sys.stderr)

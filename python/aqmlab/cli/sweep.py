@@ -46,7 +46,8 @@ def sweep(
 
     Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
     """
-    from aqmlab.present import terminal
+    from aqmlab.present.terminal import sweep as tables
+    from aqmlab.present.terminal.progress import pace
     from aqmlab.runs import plan
     from aqmlab.runs import sweep as sweeps
 
@@ -57,12 +58,12 @@ def sweep(
         if as_json:
             print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
         else:
-            terminal.experiment(asked, done)
+            tables.experiment(asked, done)
         return
     if out is None:
         raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
     print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
-    with terminal.pace("Sweeping") as progress:
+    with pace("Sweeping") as progress:
         swept = sweeps.sweep(
             asked,
             out,
@@ -76,6 +77,6 @@ def sweep(
     if as_json:
         print_json(swept.document())
     else:
-        terminal.sweep(swept)
+        tables.sweep(swept)
     print(f"Left in {out}: runs.parquet", file=sys.stderr)
     exit_if_failed(swept.failures)

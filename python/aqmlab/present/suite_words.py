@@ -1,6 +1,7 @@
-"""What a suite says in words and cells, for the terminal and the report alike."""
+"""What a suite says in words and cells, in the terminal and in the report."""
 
 from aqmlab import catalogue
+from aqmlab.present.text import ranking_sentence
 from aqmlab.runs.metrics import Shown
 from aqmlab.runs.statistics import Ranking
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
@@ -16,11 +17,6 @@ def link(result: SuiteResult) -> str:
     given = result.link
     flows = f"{given.flows} long flows" if given.flows else "the RFC's numbers of flows"
     return f"{given.rate / 1e6:g} Mbit/s, {given.rtt * 1e3:g} ms, buffer {given.buffer()} packets, {flows}"
-
-
-def seeds(result: SuiteResult) -> str:
-    """Return how many seeds, and what ± then is."""
-    return "seed 1" if result.seeds == 1 else f"seeds 1 to {result.seeds}, mean ± half-width of the 95 % interval"
 
 
 def rows(trial: Trial) -> dict[str, list[str]]:
@@ -72,14 +68,4 @@ def sentence(measure: str, ranking: Ranking | None) -> str:
     """Return what the ranks by a measure say together."""
     if ranking is None:
         return f"{measure}: ranks need three schemes."
-    best = min(ranking.ranks, key=ranking.ranks.__getitem__)
-    near = [
-        catalogue.title(spec)
-        for spec, place in ranking.ranks.items()
-        if spec != best and place - ranking.ranks[best] <= ranking.critical
-    ]
-    told = f"; not told apart from {', '.join(near)}" if near else "; told apart from all others"
-    return (
-        f"{measure}: mean ranks over {ranking.blocks} experiments, Friedman p = {ranking.p:.2g}, critical difference "
-        f"{ranking.critical:.2f}. First is {catalogue.title(best)}{told}."
-    )
+    return ranking_sentence(measure, ranking, f"{ranking.blocks} experiments", catalogue.title)

@@ -1,23 +1,23 @@
-"""The report of a sweep: one self-contained page with what was done, the ranking, and each case on demand."""
+"""The report on a sweep: one page with what was done, the ranking, and each case on demand."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from aqmlab import _core
 from aqmlab._core import InputError
-from aqmlab.present import pages, plots
-from aqmlab.present.sweep import figures as sweep_figures
-from aqmlab.present.sweep import interactive
-from aqmlab.present.sweep import plots as sweep_plots
-from aqmlab.present.sweep import tables as sweep_tables
-from aqmlab.present.sweep.figures import DELAY, GOODPUT, JAIN, SETTLING, Stored
-from aqmlab.present.sweep.tables import Entry
+from aqmlab.present import tables, text
+from aqmlab.present.figures import sweep as figures_of_sweep
+from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
+from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
+from aqmlab.present.figures.sweep import DELAY, GOODPUT, JAIN, SETTLING
+from aqmlab.present.html import page
+from aqmlab.present.html.page import Item, Table
+from aqmlab.present.plots import browser, files
 from aqmlab.runs.findings import MEASURES, Case, Findings, chosen, label, ranked
-from aqmlab.runs.metrics import definitions
+from aqmlab.runs.metrics import Metric, definitions
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import TIMING
 
@@ -29,15 +29,13 @@ MOST_FAILURES = 20
 CAPTIONS = {
     "delay-throughput": "Goodput against mean queue delay (RFC 7928, section 2.7): small marks are runs, large ones "
     "means. The ellipse is the 95 % confidence region of the mean (Hotelling's T²), drawn from "
-    f"{sweep_figures.FEWEST} seeds on. Up and to the left is better.",
+    f"{FEWEST_FOR_MEAN} seeds on. Up and to the left is better.",
     P99: "99 % of the packets wait at most this long: seeds, and mean with its 95 % interval.",
     JAIN: "Jain's index of the flows' goodput, 1 if all have the same: seeds, and mean with its 95 % interval.",
     SETTLING: "Settling time of the runs that settle; the table says how many do.",
     "queue": "Packets waiting against time, one run a scheme; the dashed line is the target.",
     "cdf": "Share of the packets that waited at most so long, one run a scheme.",
 }
-
-Runs = Mapping[tuple[Case, str], Stored]
 
 
 @dataclass(frozen=True)
@@ -51,27 +49,18 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """What the page shows of one case."""
+    """What the page shows of one case: means, differences from the first scheme, figures, parameters."""
 
     case: Case
     title: str
-    rows: Mapping[str, Sequence[Entry]]
+    means: Table
     notes: Sequence[str]
-    differences: Mapping[str, Sequence[Paired | None]]
+    differences: Table
     plots: Sequence[Plot]
     parameters: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """The ranking by one measure, and its critical-difference diagram as SVG."""
-
-    measure: str
-    ranking: Ranking
-    diagram: str
-
-
-def page(found: Findings, measures: Sequence[str] | None = None) -> str:
+def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     """Return the report of a sweep as one HTML page that loads nothing.
 
     `measures` are those of the tables and rankings, by default the usual ones. InputError for an unknown one.
@@ -79,76 +68,122 @@ def page(found: Findings, measures: Sequence[str] | None = None) -> str:
     shown = chosen(found, measures)
     rankings = ranked(found, shown, every=measures is not None)
     cases = list(found.cases.values())
-    series, delays = (sweep_figures.stored(found, *what, cases) for what in (sweep_plots.SERIES, sweep_plots.DELAYS))
-    return pages.template("sweep.html").render(
+    series, delays = (stored(found, *what, cases) for what in (SERIES, DELAYS))
+    return page.render(
+        "sweep.html",
         title=found.title,
         summary=_summary(found, rankings),
         facts=_facts(found),
         failures=found.failures[:MOST_FAILURES],
         failed=len(found.failures),
-        schemes={scheme: label(scheme) for scheme in found.schemes},
-        ranked=[Ranked(name, ranking, _diagram(ranking)) for name, ranking in rankings.items()],
-        metrics={measure: MEASURES[measure] for measure in MEASURES},
-        measures=shown,
+        ranks=_ranks(found, rankings),
+        diagrams={MEASURES[name].title: _diagram(ranking) for name, ranking in rankings.items()},
+        first=label(found.schemes[0]),
         definitions=definitions([MEASURES[measure] for measure in shown]),
         several=len(found.seeds) > 1,
         sections=[_section(found, case, shown, series, delays) for case in cases],
-        missing="" if series and delays else sweep_plots.how_to_store(found),
-        library=interactive.library(),
+        missing="" if series and delays else how_to_store(found),
+        library=browser.library(),
     )
+
+
+def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
+    """Return the mean ranks with what they rest on, the best of each measure in bold."""
+    if not rankings:
+        return None
+    each = rankings.values()
+    best = [min(ranking.ranks.values()) for ranking in each]
+    rows = {
+        label(scheme): [
+            Item(f"{rank:.2f}", value=rank, bold=rank == least)
+            for rank, least in zip((ranking.ranks[scheme] for ranking in each), best, strict=True)
+        ]
+        for scheme in found.schemes
+    }
+    foot = {
+        "Critical difference": [Item(f"{ranking.critical:.2f}") for ranking in each],
+        "p (Friedman)": [Item(f"{ranking.p:.2g}") for ranking in each],
+        "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
+    }
+    return Table("Scheme", [MEASURES[name].title for name in rankings], rows, foot=foot, sortable=True)
 
 
 def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> Section:
     world = found.world(case)
+    heads = [MEASURES[measure].heading for measure in measures]
+    means = {
+        label(scheme): [
+            Item(entry.text, value=entry.summary.mean if entry.summary else None, bold=entry.best, small=entry.some)
+            for entry in row
+        ]
+        for scheme, row in tables.entries(found, case, measures).items()
+    }
+    differences = {
+        label(scheme): [_difference(MEASURES[measure], found.difference(case, scheme, measure)) for measure in measures]
+        for scheme in found.schemes[1:]
+    }
     return Section(
         case,
         world.title if world else "",
-        sweep_tables.entries(found, case, measures),
-        sweep_tables.notes(found, case),
-        {scheme: [found.difference(case, scheme, measure) for measure in measures] for scheme in found.schemes[1:]},
+        Table("Scheme", heads, means, sortable=True),
+        tables.notes(found, case),
+        Table("Scheme", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
         {label(scheme): _parameters(world, scheme) for scheme in found.schemes},
     )
 
 
+def _difference(metric: Metric, pair: Paired | None) -> Item:
+    """Return a paired difference, bold where its interval does not contain 0."""
+    if pair is None:
+        return Item("–")
+    mean, width = pair.difference.mean, pair.difference.half_width
+    hint = "" if pair.p is None or pair.effect is None else f"p = {pair.p:.2g}, effect {pair.effect:.2g}"
+    return Item(metric.show(mean, width), value=mean, bold=width is not None and abs(mean) > width, hint=hint)
+
+
 def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot]:
     """The figures of a case, without those of which nothing was measured."""
     drawn = {}
-    cloud = sweep_figures.scatter(found, case, DELAY, GOODPUT)
-    if cloud.clouds:
-        drawn["delay-throughput"] = interactive.scatter(found, cloud)
+    cloud = figures_of_sweep.scatter(found, case, DELAY, GOODPUT)
+    if cloud.panels[0].clouds:
+        drawn["delay-throughput"] = browser.scatter(cloud)
     for measure in (P99, JAIN, SETTLING):
-        dots = sweep_figures.dots(found, case, measure)
+        dots = figures_of_sweep.dots(found, case, measure)
         if dots.values:
-            drawn[measure] = interactive.dots(found, dots)
+            drawn[measure] = browser.dots(dots)
     if any(at == case for at, _ in delays):
-        drawn["cdf"] = interactive.cdf(found, case, delays)
+        drawn["cdf"] = browser.distributions(figures_of_sweep.cdf(found, case, delays))
     if any(at == case for at, _ in series):
-        drawn["queue"] = interactive.queue(sweep_plots.queue(found, case, series))
+        drawn["queue"] = browser.over_time(figures_of_sweep.queue(found, case, series))
     return [Plot(CAPTIONS[name], figure, name not in (P99, JAIN, SETTLING)) for name, figure in drawn.items()]
 
 
 def _parameters(world: _core.Scenario | None, scheme: str) -> str:
-    """The parameters of a scheme as they were used; of one's own only what it was given."""
+    """The parameters of a scheme as they were used; for a scheme of the user only what it was given."""
     if world:
         with suppress(InputError):
-            return pages.parameters(world, scheme)
+            return page.parameters(world, scheme)
     given = scheme.partition(":")[2] or "none given"
-    return f"{given}; the others are known to its own code or version only"
+    return f"{given}; the others are known only to its own code or version"
 
 
 def _diagram(ranking: Ranking) -> str:
-    return plots.inline(plots.encode(sweep_plots.ranking(ranking), "svg"))
+    return files.inline(files.encode(files.draw(figures_of_sweep.ranking(ranking)), "svg"))
 
 
 def _summary(found: Findings, rankings: Mapping[str, Ranking]) -> list[str]:
     """What was done and what came out of it, in sentences."""
     failed = f"{len(found.failures):,} failed" if found.failures else "none failed"
-    return [f"{_runs(found)}; {failed}.", *(_best(found, *pair) for pair in rankings.items())]
+    ranks = [
+        text.ranking_sentence(MEASURES[measure].title, each, f"{each.blocks} of {len(found.cases)} scenarios", label)
+        for measure, each in rankings.items()
+    ]
+    return [f"{_runs(found)}; {failed}.", *ranks]
 
 
 def _runs(found: Findings) -> str:
-    """How many runs there are of what; a sweep under way, or one that added seeds, is no full grid."""
+    """How many runs there are of what; a sweep under way, or one that added seeds, is not a full grid."""
     counts = {"scenario": len(found.cases), "scheme": len(found.schemes), "seed": len(found.seeds)}
     scenarios, schemes, seeds = (f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items())
     if len(found.rows) == found.asked == prod(counts.values()):
@@ -156,31 +191,8 @@ def _runs(found: Findings) -> str:
     return f"{len(found.rows):,} of {found.asked:,} runs are done: {scenarios}, {schemes}, up to {seeds}"
 
 
-def _best(found: Findings, measure: str, ranking: Ranking) -> str:
-    """What a ranking says, in a sentence."""
-    [first, *others] = sorted(ranking.ranks, key=ranking.ranks.__getitem__)
-    near = [name for name in others if ranking.ranks[name] - ranking.ranks[first] <= ranking.critical]
-    alike = f"not told apart from {_names(near)}" if near else "told apart from all others"
-    p = "p < 0.001" if ranking.p < 0.001 else f"p = {ranking.p:.2g}"
-    over = f"{ranking.blocks} of {len(found.cases)} scenarios"
-    difference = (
-        f"{label(first)} ranks best, with mean rank {ranking.ranks[first]:.2f} over {over}; "
-        f"by the Nemenyi test it is {alike}"
-        if ranking.p < 0.05
-        else "the schemes are not told apart"
-    )
-    return f"{MEASURES[measure].title}: {difference} (Friedman {p})."
-
-
-def _names(names: Sequence[str]) -> str:
-    titles = [label(name) for name in names[:3]]
-    more = [f"{len(names) - 3} more"] if len(names) > 3 else []
-    *first, last = [*titles, *more]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _facts(found: Findings) -> dict[str, Any]:
-    """What one needs to repeat the work, and where it was done."""
+def _facts(found: Findings) -> dict[str, str]:
+    """What is needed to repeat the work, and where it was done."""
     sessions = found.sessions
     facts = {
         "Command": shlex.join(["aqmlab", "sweep", str(found.folder / "experiment.toml"), "--out", "again"]),
@@ -212,5 +224,5 @@ def _seconds(found: Findings) -> float:
     return 0.0
 
 
-def _distinct(texts: Any) -> str:
+def _distinct(texts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(texts))

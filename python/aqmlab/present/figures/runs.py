@@ -1,0 +1,96 @@
+"""A link over time: packets waiting, drop probability and utilisation of runs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aqmlab._core import Scenario
+from aqmlab.catalogue import title
+from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel
+from aqmlab.present.plots.style import THIRDS
+from aqmlab.runs.results import RunResult
+
+FEW = 12
+"""Panels up to which two in a row are wide enough to read and high enough for a page."""
+
+
+def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dict[str, OverTime]:
+    """Return the figures of one link: "queue", and "p" for the schemes that expose a drop probability.
+
+    `runs` are runs with series by scheme; each gives one panel. Without runs there are no figures.
+    """
+    shown = {
+        "queue": [queue_panel(title(spec), {title(spec): run}, scenario, link) for spec, run in runs.items()],
+        "p": [p_panel(title(spec), {title(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
+    }
+    frames = {"queue": queue_frame(shown["queue"], [(scenario, link)]), "p": p_frame(shown["p"])}
+    columns = 2 if len(runs) <= FEW else 3
+    return {
+        name: OverTime(panels, scenario.duration, [frames[name]], columns) for name, panels in shown.items() if panels
+    }
+
+
+def queue_panel(name: str, runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> Panel:
+    """Return a panel of the packets waiting in `runs` (by scheme), with the target."""
+    results = [run.links[link] for run in runs.values()]
+    remark = f"mean {results[0].queue_mean:.0f}, std {results[0].queue_std:.0f}" if len(results) == 1 else ""
+    shown = "sampled" if len(results) == 1 else "mean"
+    return Panel(name, remark, _curves(runs, link, "queue"), shown, target(scenario, link))  # type: ignore[arg-type]
+
+
+def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
+    """Return a panel of the drop probability in `runs`, by scheme."""
+    ratios = [100 * run.links[link].drop_ratio for run in runs.values()]
+    remark = f"drop ratio {ratios[0]:.1f} %" if len(ratios) == 1 else ""
+    return Panel(name, remark, _curves(runs, link, "p"), "both" if len(ratios) == 1 else "mean")
+
+
+def utilisation_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
+    """Return a panel of the share of the time in which a link is busy in `runs`, by scheme."""
+    shares = [100 * run.links[link].utilisation for run in runs.values()]
+    remark = f"mean {shares[0]:.1f} %" if len(shares) == 1 else ""
+    return Panel(name, remark, _curves(runs, link, "utilisation"), "both" if len(shares) == 1 else "mean")
+
+
+def queue_frame(panels: Sequence[Panel], places: Sequence[tuple[Scenario, str]]) -> Frame:
+    """Return an axis for the packets waiting at links: up to the largest buffer, unless most of it is never used."""
+    buffers = [_packets(_link(scenario, link)["buffer"]) for scenario, link in places]
+    buffer, highest = max((buffer for buffer in buffers if buffer), default=0.0), _highest(panels)
+    return Frame("Queue (packets)", buffer if highest > buffer / 3 else highest, THIRDS)
+
+
+def p_frame(panels: Sequence[Panel]) -> Frame:
+    """Return an axis for the drop probability: up to the highest."""
+    return Frame("Drop probability", _highest(panels))
+
+
+def utilisation_frame() -> Frame:
+    """Return an axis for the utilisation: up to 1."""
+    return Frame("Utilisation", 1.0)
+
+
+def target(scenario: Scenario, link: str) -> float | None:
+    """Return the target of a link in packets, None if it is a delay."""
+    return _packets(_link(scenario, link)["target"])
+
+
+def _highest(panels: Sequence[Panel]) -> float:
+    return max((float(curve.values.max()) for panel in panels for curve in panel.curves), default=0) or 1.0
+
+
+def _curves(runs: Mapping[str, RunResult], link: str, column: str) -> list[Curve]:
+    return [
+        Curve(name, run.series[link]["time"], run.series[link][column])
+        for name, run in runs.items()
+        if column in run.series[link]
+    ]
+
+
+def _link(scenario: Scenario, link: str) -> Any:
+    return next(entry for entry in json.loads(scenario.resolved_json())["links"] if entry["name"] == link)
+
+
+def _packets(quantity: str) -> float | None:
+    """Return the number of a quantity in packets, None if it is in another unit."""
+    number, unit = quantity.split()
+    return float(number) if unit == "packets" else None

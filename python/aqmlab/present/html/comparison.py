@@ -1,0 +1,77 @@
+"""The report on a comparison: a table and the figures of each link."""
+
+from collections.abc import Iterable, Sequence
+
+from aqmlab import _core, catalogue
+from aqmlab.present import text
+from aqmlab.present.figures import runs as figures_of_runs
+from aqmlab.present.html import page
+from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.metrics import definitions
+
+CAPTIONS = {
+    "queue": "Packets waiting against time, seed 1. The dashed line is the target.",
+    "p": "Drop probability against time, seed 1: pale as sampled, dark the mean over 1 s.",
+}
+"""By the kind of figure."""
+
+
+def files(comparison: Comparison, command: str) -> Files:
+    """Return what a comparison leaves: report.html, results.json and the figures."""
+    drawings: Drawings = {}
+    sections = [_section(comparison, link, drawings) for link in comparison.scenario.links]
+    name = comparison.scenario.name
+    part = Part(name, comparison.scenario.title, f"Scenario {name}", sections)
+    facts = provenance([comparison], comparison.seeds, command)
+    return {"results.json": comparison.json() + "\n", **page.report(part.title, [part], drawings, facts)}
+
+
+def _section(comparison: Comparison, link: str, drawings: Drawings) -> Section:
+    metrics = comparison.metrics(link)
+    rows = {
+        catalogue.title(spec): [Item(comparison.text(spec, link, metric)) for metric in metrics]
+        for spec in comparison.schemes
+    }
+    prefix = f"{link}-" if len(comparison.scenario.links) > 1 else ""
+    return Section(
+        title=f"Link {link}",
+        subtitle=text.seeds(comparison.seeds),
+        table=Table("Scheme", [metric.heading for metric in metrics], rows),
+        definition=definitions(metrics),
+        warnings=comparison.warnings(link),
+        figures=figures(comparison, comparison.schemes, link, prefix, drawings),
+        parameters=parameters(comparison, comparison.schemes),
+    )
+
+
+def figures(comparison: Comparison, specs: Sequence[str], link: str, prefix: str, drawings: Drawings) -> dict[str, str]:
+    """Add a link's figures of these schemes to `drawings`, return their names by caption."""
+    runs = {spec: comparison.runs[spec, 1] for spec in specs if (spec, 1) in comparison.runs}
+    drawn = figures_of_runs.figures(runs, comparison.scenario, link)
+    drawings.update({f"{prefix}{name}": drawing for name, drawing in drawn.items()})
+    return {CAPTIONS[name]: f"{prefix}{name}" for name in drawn}
+
+
+def parameters(comparison: Comparison, specs: Iterable[str]) -> dict[str, str]:
+    """Return the parameters of schemes as they were used, with their units."""
+    return {catalogue.title(spec): page.parameters(comparison.scenario, spec) for spec in specs}
+
+
+def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:
+    """Return what one needs to repeat the work, and what it cost."""
+    batches = list({id(comparison): comparison for comparison in comparisons}.values())
+    runs = [run for comparison in batches for run in comparison.runs.values()]
+    failures = [failure for comparison in batches for failure in comparison.failures]
+    facts = {"Command": command, "Version": f"aqmlab {_core.version()}", "Seeds": text.seeds(seeds)}
+    if runs:
+        busy = sum(run.engine.wall for run in runs)
+        departed = sum(link.departed for run in runs for link in run.links.values())
+        wall = sum({batch.wall for batch in batches})  # all scenarios of a study share theirs
+        facts["Cost"] = (
+            f"{len(runs)} runs in {wall:.2f} s of wall time; {departed:,} packets sent, "
+            f"{departed / max(busy, 1e-9) / 1e6:.1f} million a second and core"
+        )
+    if failures:
+        facts["Failed runs"] = "; ".join(map(str, failures))
+    return facts

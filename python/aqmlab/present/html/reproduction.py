@@ -1,0 +1,108 @@
+"""The report on papers: every number beside the published one with a verdict, figures, claims, coverage."""
+
+from collections.abc import Sequence
+
+from aqmlab.present.figures import study as figures_of_study
+from aqmlab.present.html import page
+from aqmlab.present.html.comparison import CAPTIONS, figures, parameters, provenance
+from aqmlab.present.html.page import Drawings, Files, Item, Part, Section
+from aqmlab.present.html.page import Table as Cells
+from aqmlab.runs.metrics import definitions
+from aqmlab.study.cells import Cell
+from aqmlab.study.paper import Figure, Table
+from aqmlab.study.reproduction import Reproduction, all_json
+
+FIGURE_CAPTIONS = CAPTIONS | {
+    "utilisation": "Share of the time in which the link is busy, seed 1: pale as sampled, dark the mean over 1 s.",
+    "sweep": "Means over the seeds with their 95 % intervals, none for a single seed.",
+    "bars": "Means over scenarios and seeds with their 95 % intervals, none for a single seed.",
+    "sensitivity": "Each parameter alone, multiplied by the value on the abscissa; means over the seeds.",
+    "range": "From the stability analysis, without simulation.",
+}
+"""By the kind of figure."""
+
+
+def files(reproduction: Reproduction, command: str) -> Files:
+    """Return what a reproduction leaves: report.html, results.json and the figures."""
+    drawings: Drawings = {}
+    part = _part(reproduction, "", drawings)
+    facts = provenance(reproduction.comparisons.values(), reproduction.seeds, command)
+    return {"results.json": reproduction.json() + "\n", **page.report(part.title, [part], drawings, facts)}
+
+
+def files_of_all(reproductions: Sequence[Reproduction], command: str) -> Files:
+    """Return what the reproduction of several studies leaves: one report.html, results.json and the figures."""
+    drawings: Drawings = {}
+    parts = [_part(reproduction, f"{reproduction.study.name}-", drawings) for reproduction in reproductions]
+    comparisons = [comparison for again in reproductions for comparison in again.comparisons.values()]
+    facts = provenance(comparisons, reproductions[0].seeds, command)
+    title = f"{len(parts)} papers reproduced"
+    return {"results.json": all_json(reproductions) + "\n", **page.report(title, parts, drawings, facts)}
+
+
+def _part(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
+    study = reproduction.study
+    tables = [_table_section(reproduction, table, prefix, drawings) for table in reproduction.tables]
+    figures = [_figure_section(reproduction, figure, prefix, drawings) for figure in reproduction.figures]
+    unbuilt = reproduction.unbuilt
+    return Part(
+        name=study.name,
+        title=study.title,
+        source=study.source,
+        sections=[*tables, *figures],
+        coverage=reproduction.coverage,
+        claims=reproduction.claims,
+        remark=f"Not built yet: {', '.join(unbuilt)}. Their numbers and curves are left out." if unbuilt else "",
+    )
+
+
+def _table_section(reproduction: Reproduction, table: Table, prefix: str, drawings: Drawings) -> Section:
+    rows = reproduction.rows(table.number)
+    cells = [cell for row in rows.values() for cell in row.values()]
+    notes = list(dict.fromkeys(cell.why for cell in cells if cell.why))
+    metrics = list({cell.metric.metric.name: cell.metric.metric for cell in cells}.values())
+    comparison = reproduction.comparisons[table.scenarios[0]] if len(table.scenarios) == 1 else None
+    specs = [spec for spec in dict.fromkeys(cell.scheme for cell in cells) if comparison and spec in comparison.schemes]
+    heads = reproduction.columns(table.number)
+    ours = {name: [item for column in heads for item in _pair(row.get(column), notes)] for name, row in rows.items()}
+    return Section(
+        title=f"Table {table.number}" + (f" and Figure {table.figure}" if table.figure else ""),
+        subtitle=table.title,
+        table=Cells("Scheme", list(heads.values()), ours, ("paper", "ours")),
+        definition=definitions(metrics),
+        notes=notes,
+        warnings=comparison.warnings(table.link) if comparison else (),
+        figures=figures(comparison, specs, table.link, f"{prefix}table-{table.number}-", drawings)
+        if comparison and table.figure
+        else {},
+        parameters=parameters(comparison, specs) if comparison else {},
+    )
+
+
+def _figure_section(reproduction: Reproduction, figure: Figure, prefix: str, drawings: Drawings) -> Section:
+    title, absent = f"Figure {figure.number}", reproduction.absent(figure)
+    missing = [f"{', '.join(absent)}: not built yet."] if absent else []
+    if not reproduction.drawn(figure):
+        return Section(title, figure.title, warnings=[f"Not drawn. {missing[0]}"])
+    chart = reproduction.charts.get(figure.number)
+    stem = f"{prefix}figure-{figure.number}"
+    drawings[stem] = figures_of_study.figure(reproduction, figure)
+    shown = {FIGURE_CAPTIONS[figure.kind]: stem}
+    if chart is None:
+        return Section(title, figure.title, warnings=missing, figures=shown)
+    rows = {name: [Item(number) for number in numbers] for name, numbers in chart.rows.items()}
+    metrics = {panel.metric.metric.name: panel.metric.metric for panel in chart.panels}
+    return Section(
+        title,
+        figure.title,
+        Cells(figure.x_label, chart.heads, rows),
+        definition=definitions(metrics.values()),
+        warnings=missing,
+        figures=shown,
+    )
+
+
+def _pair(cell: Cell | None, notes: Sequence[str]) -> tuple[Item, Item]:
+    if cell is None:
+        return Item(""), Item("")
+    return Item(cell.printed), Item(cell.measured, cell.verdict, notes.index(cell.why) + 1 if cell.why else None)

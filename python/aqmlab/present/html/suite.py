@@ -1,0 +1,133 @@
+"""The report on a suite: which scheme for the link, trade-offs, distributions, every experiment with its numbers."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from aqmlab import catalogue
+from aqmlab.present.figures.suite import Traces, distributions, trade_off
+from aqmlab.present.html import page
+from aqmlab.present.html.comparison import provenance
+from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
+from aqmlab.present.suite_words import LEGEND, link, mark, rows, sentence, totals
+from aqmlab.present.text import seeds
+from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
+from aqmlab.study.suite_trace import EVENT, WINDOW, K, Traced, is_small, traces
+
+
+def files(result: SuiteResult, command: str) -> Files:
+    """Return what a suite leaves: report.html, results.json and the figures. Traces a run of each experiment."""
+    traced = traces(result)
+    drawings: Drawings = {
+        "trade-off": trade_off(result, result.trials),
+        "delay": distributions(result, traced, "delay"),
+        "goodput": distributions(result, traced, "goodput"),
+    }
+    sections = [
+        _matrix(result),
+        *_figures(result),
+        _losses(result, traced),
+        _phases(result, traced),
+        *map(_experiment, result.trials),
+    ]
+    title = f"{result.suite.name}: which scheme for {link(result)}?"
+    facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
+    document = json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"
+    part = Part(result.suite.name, title, result.suite.source, sections)
+    return {"results.json": document, **page.report(title, [part], drawings, facts)}
+
+
+def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:
+    """Return a table with a column for each scheme."""
+    cells = {name: [Item(text) for text in texts] for name, texts in rows.items()}
+    return Table(corner, [catalogue.title(spec) for spec in schemes], cells)
+
+
+def _matrix(result: SuiteResult) -> Section:
+    marks = {trial.experiment.name: [mark(trial, spec) for spec in result.schemes] for trial in result.trials}
+    return Section(
+        title="Which one",
+        subtitle=f"{LEGEND}; {seeds(result.seeds)}.",
+        table=_table("Experiment", result.schemes, marks | totals(result)),
+        definition=" ".join(sentence(measure, result.ranking(measure)) for measure in (DELAY, GOODPUT)),
+        warnings=result.caveats,
+    )
+
+
+def _figures(result: SuiteResult) -> list[Section]:
+    left_out = [trial.experiment.name for trial in result.trials if not is_small(trial)]
+    skipped = [f"Too many packets to trace each: {', '.join(left_out)}."] if left_out else []
+    clouds = (
+        "Goodput against the mean packet delay in excess of the propagation, a point for each run; up and to the left "
+        "is better. From three seeds on, the large open mark is the median and the ellipse the 1-sigma contour of the "
+        "Gaussian of maximum likelihood. Where an experiment has classes of flows, each has a panel."
+    )
+    window = f"Seed 1, {WINDOW} s after the warm-up"
+    return [
+        Section("Trade-off", "Delay and goodput together, RFC 7928, section 2.7.", figures={clouds: "trade-off"}),
+        Section(
+            "Distributions",
+            "Of the queueing delay and of the goodput at the first link, RFC 7928, section 2.",
+            warnings=skipped,
+            figures={
+                f"Queueing delay of the packets. {window}.": "delay",
+                f"Goodput in each {K} round-trip times. {window}.": "goodput",
+            },
+        ),
+    ]
+
+
+def _losses(result: SuiteResult, traced: Traces) -> Section:
+    rows = {trial.experiment.name: _each(trial, result, traced, _loss) for trial in result.trials}
+    return Section(
+        title="Losses",
+        subtitle="How they fall at the first link, RFC 7928, sections 2.3 and 2.4; seed 1.",
+        table=_table("Experiment", result.schemes, rows),
+        definition="Mean time between losses (ms) / loss synchronisation: the mean share of the flows seen that lose "
+        f"packets in the same event, which lasts {EVENT} round-trip times of the link from its first loss.",
+    )
+
+
+def _each(trial: Trial, result: SuiteResult, traced: Traces, text: Callable[[Traced], str]) -> list[str]:
+    """Return what is said of the traced run of each scheme, a dash where there is none."""
+    found = [traced.get((trial.experiment.scenario, spec)) for spec in result.schemes]
+    return ["–" if each is None else text(each) for each in found]
+
+
+def _loss(traced: Traced) -> str:
+    if traced.losses.gap is None:
+        return "–"
+    shared = traced.losses.synchronisation
+    return f"{1000 * traced.losses.gap:.0f} / " + ("–" if shared is None else f"{shared:.2f}")
+
+
+def _phases(result: SuiteResult, traced: Traces) -> Section:
+    rows = {}
+    for trial in result.trials:
+        for i, name in enumerate(trial.experiment.phases.names if trial.experiment.phases else ()):
+            rows[f"{trial.experiment.name}: {name}"] = _each(trial, result, traced, partial(_phase, i))
+    return Section(
+        title="Phases",
+        subtitle="What each has at the first link, RFC 7928, sections 8.2.5 and 8.2.6; seed 1.",
+        table=_table("Experiment and phase", result.schemes, rows),
+        definition="Goodput (Mbit/s) / mean queueing delay (ms), over all rounds, with the start of each phase.",
+    )
+
+
+def _phase(i: int, traced: Traced) -> str:
+    phase = traced.phases[i]
+    delay = "–" if phase.delay is None else f"{1e3 * phase.delay:.1f}"
+    return f"{1e-6 * phase.goodput:.2f} / {delay}"
+
+
+def _experiment(trial: Trial) -> Section:
+    return Section(
+        title=trial.experiment.name,
+        subtitle=f"{trial.world.title}. Built in at its base case as {trial.experiment.scenario}.",
+        table=_table("Measure", trial.comparison.schemes, rows(trial)),
+        definition=f"Best, or as good: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
+    )
+
+
+def _titles(trial: Trial, measure: str) -> str:
+    return ", ".join(catalogue.title(spec) for spec in trial.best[measure]) or "–"

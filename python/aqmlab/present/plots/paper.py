@@ -1,0 +1,156 @@
+"""Pictures as journals print them, by matplotlib: one function for each kind."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from aqmlab.present.plots.data import Bars, Distributions, Dots, Lines, OverTime, Scatter
+from aqmlab.present.plots.style import (
+    DARK,
+    LINE,
+    PALE,
+    TARGET,
+    Look,
+    entry,
+    heading,
+    label,
+    legend,
+    looks,
+    page,
+)
+
+DASHED: Any = {"color": TARGET, "linestyle": (0, (4, 2))}
+"""The look of a target, an operating point or a limit."""
+
+GUIDE: Any = DASHED | {"color": DARK}
+"""The same where vermilion is the colour of a scheme."""
+
+BINS = 800
+"""Stretches of a curve over time of which the lowest and the highest value are drawn."""
+
+
+def over_time(drawn: OverTime) -> Figure:
+    """Draw panels over time, all on the same axes; a single one as wide as the page."""
+    of = looks(curve.name for panel in drawn.panels for curve in panel.curves if not curve.pale)
+    alike = {"sharex": True, "sharey": len(drawn.frames) == 1}
+    with page(len(drawn.panels), drawn.columns, 1.3, names=drawn.names, **alike) as (figure, grid):
+        found: dict[str, Any] = {}
+        dashed = GUIDE if drawn.names and len(of) > 1 else DASHED
+        for i, (axes, panel) in enumerate(zip(grid.flat, drawn.panels, strict=False)):
+            strokes = panel.strokes(BINS)
+            for stroke in strokes:
+                bold = 1.0 if drawn.names or len(strokes) > 1 else 0.6
+                line = of[stroke.name].line if drawn.names and not stroke.pale else {"color": LINE}
+                if stroke.pale:
+                    bold, line = 0.6, {"color": PALE}
+                [found[stroke.name]] = axes.plot(stroke.time, stroke.values, linewidth=bold, **line)
+            if panel.target is not None:
+                found[drawn.line] = axes.axhline(panel.target, linewidth=1.0, **dashed)
+            heading(axes, panel.title, panel.remark)
+            axes.set_xlim(0, drawn.end)
+            axes.set_ylim(*drawn.frame(i).range)
+            axes.yaxis.set_major_locator(MaxNLocator(4, steps=drawn.frame(i).steps))
+        label(grid, "Time (s)", [drawn.frame(i).label for i in range(len(drawn.panels))])
+        legend(figure, found if drawn.names else {})
+    return figure
+
+
+def scatter(drawn: Scatter) -> Figure:
+    """Draw runs as small marks, their centres as large open ones, and the ellipses."""
+    of = looks(drawn.names)
+    with page(len(drawn.panels), drawn.columns, 1.6 if drawn.columns > 1 else 3.2, names=drawn.names) as (figure, grid):
+        for axes, panel in zip(grid.flat, drawn.panels, strict=False):
+            for name, cloud in panel.clouds.items():
+                colour, marker, _ = of[name]
+                size, alpha = (9, 0.5) if cloud.centre is not None else (14, 1.0)  # without a centre runs stand alone
+                axes.scatter(*cloud.points.T, s=size, color=colour, marker=marker, alpha=alpha, linewidths=0)
+                if cloud.centre is not None:
+                    axes.scatter(*cloud.centre, s=28, facecolors="none", edgecolors=colour, marker=marker, linewidths=1)
+                if cloud.ellipse is not None:
+                    axes.plot(*cloud.ellipse.T, **of[name].line, linewidth=0.9, zorder=3)
+            _own_axes(axes, panel.title, panel.x_range, panel.y_range)
+        label(grid, drawn.x, [drawn.y] * len(drawn.panels))
+        legend(figure, {name: entry(of[name], marker=True, line=False) for name in drawn.names})
+    return figure
+
+
+def distributions(drawn: Distributions) -> Figure:
+    """Draw cumulative distributions, a line for each scheme."""
+    of = looks(drawn.names)
+    with page(len(drawn.panels), drawn.columns, 1.6 if drawn.columns > 1 else 3.2, names=drawn.names) as (figure, grid):
+        for axes, panel in zip(grid.flat, drawn.panels, strict=False):
+            for name, (values, shares) in panel.curves.items():
+                axes.plot(values, shares, linewidth=1.1, **of[name].line)
+            _own_axes(axes, panel.title, panel.x_range, (0, 1.02))
+        label(grid, drawn.x, [drawn.y] * len(drawn.panels))
+        legend(figure, {name: entry(of[name], marker=False, line=True) for name in drawn.names})
+    return figure
+
+
+def dots(drawn: Dots) -> Figure:
+    """Draw a measure: the seeds as small marks, beside them the mean and its 95 % interval."""
+    of = looks(drawn.names)
+    with page(1, 1, 2.6) as (figure, [[axes]]):
+        for i, (name, values) in enumerate(drawn.values.items()):
+            colour, marker, _ = of[name]
+            axes.scatter([i - 0.12] * len(values), values.values(), s=9, color=colour, marker=marker, alpha=0.5, lw=0)
+            _intervals(axes, [i + 0.12], [drawn.summaries[name]], of[name], markersize=5)
+        _name(axes, list(drawn.values))
+        axes.set_ylabel(drawn.label)
+    return figure
+
+
+def lines(drawn: Lines) -> Figure:
+    """Draw a measure against what is varied: means with their 95 % intervals."""
+    of = looks([*drawn.names, ""])
+    alike = {"sharex": True, "sharey": len({panel.label for panel in drawn.panels}) == 1}
+    with page(len(drawn.panels), drawn.columns, 2.0, names=drawn.names, **alike) as (figure, grid):
+        for axes, panel in zip(grid.flat, drawn.panels, strict=False):
+            for name, line in panel.lines.items():
+                xs = sorted(line)
+                _intervals(axes, xs, [line[x] for x in xs], of[name], linestyle=of[name].dashes)
+            if drawn.logarithmic:
+                axes.set_xscale("log")
+            heading(axes, panel.title)
+        label(grid, drawn.x, [panel.label for panel in drawn.panels])
+        legend(figure, {name: entry(of[name], marker=True, line=True) for name in drawn.names})
+    return figure
+
+
+def bars(drawn: Bars) -> Figure:
+    """Draw one bar a scheme, with its 95 % interval."""
+    with page(len(drawn.panels), drawn.columns, 2.0) as (figure, grid):
+        for axes, panel in zip(grid.flat, drawn.panels, strict=False):
+            summaries = panel.bars.values()
+            widths = [summary.half_width or 0 for summary in summaries]
+            axes.bar(range(len(panel.bars)), [each.mean for each in summaries], yerr=widths, color=LINE, width=0.6)
+            _name(axes, list(panel.bars), figure.get_figwidth() / grid.shape[1])
+            heading(axes, panel.title)
+            axes.set_ylabel(panel.label)
+    return figure
+
+
+def _intervals(axes: Any, xs: Any, summaries: Any, look: Look, **more: Any) -> None:
+    """Draw means, with their intervals where there are several seeds."""
+    widths = [summary.half_width for summary in summaries]
+    axes.errorbar(
+        xs,
+        [summary.mean for summary in summaries],
+        None if None in widths else widths,
+        **{"color": look.colour, "marker": look.marker, "markersize": 3.5, "linewidth": 1.0, "capsize": 2, **more},
+    )
+
+
+def _name(axes: Any, names: list[str], inches: float = 7.2) -> None:
+    """Write the names of schemes under their marks, turned where they need more than the width."""
+    turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(", ".join(names)) > 11 * inches else {}
+    axes.set_xticks(range(len(names)), names, **turned)
+
+
+def _own_axes(axes: Any, title: str, x: Any, y: Any) -> None:
+    """Give a panel its title and axes of its own."""
+    heading(axes, title)
+    axes.set(**{name: limits for name, limits in (("xlim", x), ("ylim", y)) if limits is not None})
+    if axes.get_subplotspec().get_gridspec().ncols > 1:
+        axes.locator_params(nbins=4)

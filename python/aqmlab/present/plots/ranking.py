@@ -1,0 +1,73 @@
+"""The critical-difference diagram: mean ranks on an axis, and which differences are significant (Demšar 2006)."""
+
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from aqmlab.present.plots.data import CriticalDifference
+from aqmlab.present.plots.style import LETTER, STYLE, WIDTH
+
+ROW, BAR = 0.19, 0.11
+"""Inches from a name to the next, and from a bar to the next."""
+
+ABOVE = 0.62
+"""Inches above the axis."""
+
+
+def critical_difference(drawn: CriticalDifference) -> Figure:
+    """Draw a critical-difference diagram; the best rank is on the right.
+
+    Names hang from an axis of mean ranks. A bar joins schemes whose difference is not significant (Nemenyi test, 5 %).
+    """
+    order, ranks = drawn.order, drawn.ranking.ranks
+    below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name
+    height = 0.75 + below + ROW * ((len(order) + 1) // 2)
+    margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, height))
+        axes = figure.add_axes((margin / WIDTH, 0, 1 - 2 * margin / WIDTH, 1 - ABOVE / height))
+        axes.set_xlim(len(order), 1)
+        axes.set_ylim(ABOVE - height, 0)  # inches
+        axes.set_axis_off()
+        _scale(axes, len(order), drawn.ranking.critical)
+        for i, clique in enumerate(drawn.cliques):
+            ends = [ranks[clique[0]] - 0.04, ranks[clique[-1]] + 0.04]
+            axes.plot(ends, [-0.12 - BAR * i] * 2, color="black", linewidth=2.6, solid_capstyle="butt")
+        _names(axes, drawn, below)
+    return figure
+
+
+def _names(axes: Any, drawn: CriticalDifference, below: float) -> None:
+    """Hang the names under the axis, the better half on the right."""
+    order = drawn.order
+    half = (len(order) + 1) // 2
+    for i, scheme in enumerate(order):
+        best = i < half
+        y = -below - ROW * ((i if best else len(order) - 1 - i) + 0.5)
+        edge, side = (1, "left") if best else (len(order), "right")
+        x = drawn.ranking.ranks[scheme]
+        axes.plot([x, x, edge], [0, y, y], color="black", linewidth=0.6, clip_on=False)
+        _write(axes, drawn.names[scheme], (edge, y), (5 if best else -5, 0), ha=side, va="center", fontsize=7.5)
+
+
+def _scale(axes: Any, last: int, critical: float) -> None:
+    """Draw the axis of mean ranks, and the critical difference above it."""
+    axes.plot([1, last], [0, 0], color="black", linewidth=0.8, clip_on=False)
+    every = -(-last // 20)
+    for rank in range(1, last + 1):
+        axes.plot([rank, rank], [0, 0.06], color="black", linewidth=0.8, clip_on=False)
+        if (rank - 1) % every == 0:
+            _write(axes, f"{rank}", (rank, 0.06), (0, 2), ha="center")
+    width = min(critical, last - 1)
+    y = 0.33
+    axes.plot([last, last - width], [y, y], color="black", linewidth=1.4, clip_on=False)
+    for x in (last, last - width):
+        axes.plot([x, x], [y - 0.04, y + 0.04], color="black", linewidth=1.0, clip_on=False)
+    beyond = "" if critical < last - 1 else ", more than all ranks"
+    _write(axes, f"critical difference {critical:.2f}{beyond}", (last, y), (0, 5))
+
+
+def _write(axes: Any, text: str, at: tuple[float, float], points: tuple[float, float], **more: Any) -> None:
+    """Write a text so many points from a place, also outside the axes."""
+    axes.annotate(text, at, points, textcoords="offset points", annotation_clip=False, **more)

@@ -1,0 +1,154 @@
+"""How every picture looks: palette, letters, sizes, axes, legend."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+
+WIDTH = 7.2
+"""Inches; two columns of a journal page."""
+
+LETTER = 0.062
+"""Inches that a letter of a name takes, about."""
+
+LINE, PALE, TARGET = "#0072B2", "#A9D3EC", "#D55E00"
+"""Blue and vermilion of the Okabe-Ito palette, which colour-blind readers can tell apart; in grey, dashes differ."""
+
+GREY, DARK = "#888888", "#444444"
+"""Lines that only guide the eye, and remarks."""
+
+PALETTE = (LINE, TARGET, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7f7f7f")
+"""The Okabe-Ito palette and grey: as many colours as the larger papers compare schemes."""
+
+DASHES: Any = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+MARKERS = "os^Dv<P"
+"""Dashes and markers tell lines apart in grey."""
+
+THIRDS, QUARTERS = (1, 2, 3, 5, 10), (1, 2.5, 5, 10)
+"""Possible steps of an axis, times a power of ten."""
+
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.4,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "lines.solid_joinstyle": "round",
+    "svg.hashsalt": "aqmlab",
+    "svg.fonttype": "path",
+}
+
+
+class Look(NamedTuple):
+    """How one scheme is drawn in all panels of a picture."""
+
+    colour: str
+    marker: str
+    dashes: Any
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Colour and dashes, as arguments of `Axes.plot`."""
+        return {"color": self.colour, "linestyle": self.dashes}
+
+
+def look(i: int) -> Look:
+    """Return the look of the i-th scheme: 56 different pairs of colour and marker."""
+    turn = i // len(PALETTE)
+    return Look(PALETTE[i % len(PALETTE)], MARKERS[(i + turn) % len(MARKERS)], DASHES[(i + turn) % len(DASHES)])
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return the look of each scheme."""
+    return {name: look(i) for i, name in enumerate(dict.fromkeys(names))}
+
+
+@contextmanager
+def page(
+    count: int,
+    columns: int,
+    height: float,
+    *,
+    names: Sequence[str] = (),
+    width: float = WIDTH,
+    sharex: bool = False,
+    sharey: bool = False,
+) -> Iterator[tuple[Figure, Any]]:
+    """Give a figure with `count` panels, `columns` in a row of `height` inches, and the grid of its axes.
+
+    Panels that stand alone in a row are higher. `names` are those of the legend, which gets room of its own. The
+    figure is laid out once, at the end, so that every file format shows the same.
+    """
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    if columns == 1:
+        height = max(height, 2.6 if rows == 1 else 1.9)
+    with mpl.rc_context(STYLE):
+        layout = ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.04)
+        figure = Figure(figsize=(width, 0.45 + height * rows + 0.15 * _legend_rows(names)), layout=layout)
+        grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+        for axes in grid.flat[count:]:
+            axes.set_visible(False)
+        if columns > 2:
+            for axes in grid.flat:
+                axes.tick_params(labelsize=6.5)
+        yield figure, grid
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+
+
+def heading(axes: Any, title: str, remark: str = "") -> None:
+    """Write the title of a panel on the left, and a remark on the right."""
+    size = 7 if axes.get_subplotspec().get_gridspec().ncols > 2 else None
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=size, pad=3)
+    axes.set_title(remark, loc="right", fontsize=7, color=DARK, pad=3)
+
+
+def label(grid: Any, x: str, ys: Sequence[str]) -> None:
+    """Label the axes: x under the last panel of each column; y at the first of each row, or at all if they differ."""
+    columns = grid.shape[1]
+    for column in range(min(columns, len(ys))):
+        last = grid[(len(ys) - 1 - column) // columns, column]
+        last.set_xlabel(x)
+        last.tick_params(labelbottom=True)
+    for i, (axes, y) in enumerate(zip(grid.flat, ys, strict=False)):
+        if i % columns == 0 or len(set(ys)) > 1:
+            axes.set_ylabel(y)
+
+
+def legend(figure: Figure, entries: dict[str, Artist]) -> None:
+    """Draw one legend for all panels, above them."""
+    if entries:
+        columns = _legend_columns(list(entries))
+        figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=columns)
+
+
+def entry(look: Look, *, marker: bool, line: bool) -> Line2D:
+    """Return what stands for a scheme in a legend."""
+    dashes: Any = look.dashes if line else ""
+    return Line2D([], [], color=look.colour, marker=look.marker if marker else "", linestyle=dashes, markersize=4)
+
+
+def _legend_columns(names: Sequence[str]) -> int:
+    return max(1, min(6, len(names), int(WIDTH / (0.5 + LETTER * max(map(len, names))))))
+
+
+def _legend_rows(names: Sequence[str]) -> int:
+    return -(-len(names) // _legend_columns(names)) if names else 0

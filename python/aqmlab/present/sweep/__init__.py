@@ -1,1 +1,0 @@
-"""What a sweep has found, as pictures, tables and a page."""

@@ -1,0 +1,110 @@
+"""What there is: lists of names, and the pages of schemes, TCP constants, scenarios, studies and suites."""
+
+import json
+from collections.abc import Sequence
+
+from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
+
+from aqmlab import catalogue
+from aqmlab._core import Scenario
+from aqmlab.catalogue import Law, Parameter, Scheme
+from aqmlab.present.terminal.console import console, table, title
+from aqmlab.present.text import some
+from aqmlab.study.paper import Study
+from aqmlab.study.suite import Suite
+
+
+def names(heading: str, rows: Sequence[tuple[str, str]]) -> Table:
+    """Return a list of names with one line about each."""
+    listed = table(heading, "Name", "What it is")
+    for row in rows:
+        listed.add_row(*row)
+    return listed
+
+
+def schemes(found: Sequence[Scheme]) -> Table:
+    """Return the catalogue: what each scheme is, and where it comes from."""
+    listed = table("Aqms", "Name", "Family", "Year", "What it is, and its source")
+    for scheme in found:
+        about = Text.assemble(scheme.summary, "\n", (scheme.source, "dim"))
+        listed.add_row(scheme.name, scheme.family, str(scheme.year), about)
+    return listed
+
+
+def scheme_page(scheme: Scheme) -> None:
+    """Print a scheme's page: idea, parameters, state shown, and the studies that measure it."""
+    out = console()
+    out.print(title(f"{scheme.title} ({scheme.name}), {scheme.family}, {scheme.year}"))
+    out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}\n"))
+    out.print(Markdown(scheme.page))
+    out.print(_parameters(scheme.parameters))
+    if scheme.observables:
+        out.print(names("State shown", [(item.name, f"{item.doc} ({item.unit})") for item in scheme.observables]))
+    out.print(names("Known of it", scheme.facts()))
+    out.print(f"Measured in: {', '.join(scheme.papers) or 'no study yet'}")
+
+
+def law_page(law: Law) -> None:
+    """Print the page of a congestion-control law: idea, equations and parameters."""
+    out = console()
+    out.print(title(f"{law.title} ({law.name}), {law.year}"))
+    out.print(Text(f"{law.summary}\nSource: {law.source}\n"))
+    out.print(Markdown(law.page))
+    out.print(_parameters(law.parameters))
+
+
+def _parameters(declared: Sequence[Parameter]) -> Table | str:
+    """Return the table of what a scheme or a law declares."""
+    if not declared:
+        return "No parameters."
+    listed = table("Parameters", "Name", "Default", "Unit", "Range", "Meaning", "Source")
+    for each in declared:
+        listed.add_row(each.name, each.default, each.unit, each.legal, each.doc, each.source)
+    return listed
+
+
+def tcp_page() -> None:
+    """Print the constants of TCP in both profiles."""
+    out = console()
+    out.print(Text('TCP constants, set under tcp of [[flows]]: tcp = { profile = "ns2", min_rto = "1 s" }'))
+    listed = table("Constants", "Name", "rfc", "ns2", "Unit", "Range", "Meaning", "Source")
+    for each in catalogue.tcp_constants():
+        listed.add_row(each.name, each.default, each.ns2, each.unit, each.legal, each.doc, each.source)
+    out.print(listed)
+
+
+def scenario_page(scenario: Scenario, text: str) -> None:
+    """Print a scenario: its file, and its values with every default filled in."""
+    out = console()
+    out.print(title(f"{scenario.title} ({scenario.name})"))
+    out.print(Text(f"\n{text.strip()}\n"))
+    out.print(title("With every default filled in (seconds, bit/s, packets):"))
+    out.print(Text(json.dumps(json.loads(scenario.resolved_json()), indent=2)))
+
+
+def study_page(study: Study) -> None:
+    """Print a study: the paper and its tables."""
+    out = console()
+    out.print(title(f"{study.title}\n{study.source}\n"))
+    out.print(f"{len(study.published)} published numbers; schemes: {', '.join(study.schemes)}")
+    listed = table("Tables and figures", "Table", "Figure", "What it shows", "Scenarios")
+    for item in study.tables:
+        listed.add_row(item.number, item.figure or "–", item.title, some(item.scenarios))
+    for figure in study.figures:
+        scenarios = dict.fromkeys(name for panel in figure.panels for name in panel.scenarios)
+        listed.add_row("–", figure.number, figure.title, some(list(scenarios)) or "the stability analysis")
+    out.print(listed)
+
+
+def suite_page(suite: Suite) -> None:
+    """Print a suite: its source and its experiments."""
+    out = console()
+    out.print(title(f"{suite.title}\n{suite.source}\n"))
+    base = suite.base
+    out.print(f"Base case: {base['rate']}, {base['rtt']}. Run it with: aqmlab compare --study {suite.name}")
+    listed = table("Experiments", "Section", "What it is", "Scenario")
+    for experiment in suite.experiments:
+        listed.add_row(experiment.section, experiment.title, experiment.scenario)
+    out.print(listed)

@@ -1,0 +1,96 @@
+"""Papers: published numbers beside ours, claims, and coverage."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from aqmlab.present.terminal.console import COLOURS, aside, console, note, table, title
+from aqmlab.study import claims
+from aqmlab.study.cells import VERDICTS, Cell
+from aqmlab.study.paper import Figure
+from aqmlab.study.paper import Table as StudyTable
+from aqmlab.study.reproduction import Reproduction, coverage
+
+
+def reproduction(reproduced: Reproduction) -> None:
+    """Print each table, ours beside published with marks, the charts' numbers, the claims, then the coverage."""
+    out = console()
+    for wanted in reproduced.tables:
+        _reproduced_table(out, reproduced, wanted)
+    for figure in reproduced.figures:
+        _reproduced_figure(out, reproduced, figure)
+    if reproduced.claims:
+        out.print(_claims(reproduced))
+    if reproduced.unbuilt:
+        out.print(aside(f"Not built yet, so left out: {', '.join(reproduced.unbuilt)}"))
+    _coverage(out, reproduced.coverage)
+
+
+def reproductions(several: Sequence[Reproduction]) -> None:
+    """Print several studies, and a line about each at the end."""
+    for reproduced in several:
+        console().print(title(f"{reproduced.study.title}\n{reproduced.study.source}"))
+        reproduction(reproduced)
+    out = console()
+    studies = table("All studies", "Study", numbers=("numbers", *VERDICTS, "claims", "hold"))
+    for reproduced in several:
+        hold = sum(checked.verdict == "holds" for checked in reproduced.claims)
+        counts = [*reproduced.coverage.values(), len(reproduced.claims), hold]
+        studies.add_row(reproduced.study.name, *map(str, counts))
+    out.print(studies)
+    _coverage(out, coverage(cell for reproduced in several for cell in reproduced.cells))
+
+
+def _reproduced_table(out: Console, reproduced: Reproduction, wanted: StudyTable) -> None:
+    heads = reproduced.columns(wanted.number)
+    shown = table(f"Table {wanted.number}. {wanted.title}: published → ours", "Scheme", numbers=heads.values())
+    for name, row in reproduced.rows(wanted.number).items():
+        shown.add_row(name, *(_cell(row[column]) if column in row else "" for column in heads))
+    out.print(shown)
+    if len(wanted.scenarios) == 1:
+        for warning in reproduced.comparisons[wanted.scenarios[0]].warnings(wanted.link):
+            out.print(note(warning))
+
+
+def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -> None:
+    chart = reproduced.charts.get(figure.number)
+    absent = reproduced.absent(figure)
+    left_out = f" ({', '.join(absent)}: not built yet)" if absent else ""
+    if not reproduced.drawn(figure):
+        out.print(aside(f"Figure {figure.number}. {figure.title}: not drawn{left_out}"))
+    elif chart is None:
+        out.print(f"Figure {figure.number}. {figure.title}: drawn with --out{left_out}")
+    else:
+        shown = table(f"Figure {figure.number}. {figure.title}{left_out}", figure.x_label, numbers=chart.heads)
+        for name, numbers in chart.rows.items():
+            shown.add_row(name, *numbers)
+        out.print(shown)
+
+
+def _claims(reproduced: Reproduction) -> Table:
+    shown = table("What the paper says", "Section", "Claim", "Verdict", "Measured, and why")
+    for checked in reproduced.claims:
+        shown.add_row(
+            checked.claim.section,
+            checked.claim.text,
+            Text(f"{claims.VERDICTS[checked.verdict]} {checked.verdict}", style=COLOURS[checked.verdict]),
+            ". ".join(part for part in (checked.measured, checked.why) if part),
+        )
+    return shown
+
+
+def _coverage(out: Console, counts: Mapping[str, int]) -> None:
+    if not counts["cells"]:
+        return
+    out.print(title(f"{counts['match']} of {counts['cells']} published numbers match"))
+    for name, verdict in VERDICTS.items():
+        if counts[name]:
+            out.print(Text(f"{verdict.mark} {counts[name]} {name}: {verdict.meaning}", style=COLOURS[name]))
+
+
+def _cell(cell: Cell) -> Text:
+    text = Text(f"{cell.printed} → ")
+    text.append(f"{cell.measured} {VERDICTS[cell.verdict].mark}", style=COLOURS[cell.verdict])
+    return text

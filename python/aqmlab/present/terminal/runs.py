@@ -1,0 +1,68 @@
+"""Runs: one with its links and flows, or schemes side by side."""
+
+from collections.abc import Callable
+
+from rich.table import Table
+
+from aqmlab import catalogue
+from aqmlab._core import Scenario
+from aqmlab.present.terminal.console import aside, console, note, table, title
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.metrics import definitions
+from aqmlab.runs.results import FlowResult, RunResult, columns
+
+
+def run(result: RunResult, scenario: Scenario) -> None:
+    """Print one run: each link's metrics and each flow group's."""
+    out = console()
+    out.print(title(f"{scenario.title}\n{catalogue.title(result.aqm)}, seed {result.seed}"))
+    metrics = columns(result.links.values())
+    links = table("", "Link", numbers=[metric.heading for metric in metrics])
+    for name, link in result.links.items():
+        links.add_row(name, *(metric.show(getattr(link, metric.name)) for metric in metrics))
+    out.print(links)
+    out.print(_flows(result))
+    out.print(aside(f"{result.engine.events:,} events in {result.engine.wall:.3f} s"))
+
+
+def comparison(compared: Comparison) -> None:
+    """Print the schemes side by side, one table a link, with the definitions below."""
+    out = console()
+    out.print(title(compared.scenario.title))
+    for link in compared.scenario.links:
+        metrics = compared.metrics(link)
+        shown = table(f"Link {link}", "Scheme", numbers=[metric.heading for metric in metrics])
+        for spec in compared.schemes:
+            shown.add_row(catalogue.title(spec), *(compared.text(spec, link, metric) for metric in metrics))
+        out.print(shown, *map(note, compared.warnings(link)), aside(definitions(metrics)), sep="\n")
+
+
+def _flows(result: RunResult) -> Table:
+    """Return the table of the flow groups; marks and completion times only where there are any."""
+    groups = dict(result.flows) if len(result.flows) == 1 else {**result.flows, "all": result.total}
+    shown: dict[str, Callable[[FlowResult], str]] = {
+        "Count": lambda group: str(group.count),
+        "Goodput (Mbit/s)": lambda group: f"{group.goodput / 1e6:.2f}",
+        "Jain": lambda group: "–" if group.jain is None else f"{group.jain:.3f}",
+        "Packet delay (ms)": lambda group: _milliseconds(group.packet_delay_mean),
+        "Delay p99 (ms)": lambda group: _milliseconds(group.packet_delay_p99),
+        "Retransmits": lambda group: f"{group.retransmits:,}",
+        "Timeouts": lambda group: f"{group.timeouts:,}",
+    }
+    if result.total.marked:
+        shown["Marked"] = lambda group: f"{group.marked:,}"
+    if result.total.transfers:
+        shown["Transfers"] = lambda group: f"{group.transfers:,}"
+        shown["FCT p50 (ms)"] = lambda group: _milliseconds(group.fct_p50)
+        shown["FCT p95 (ms)"] = lambda group: _milliseconds(group.fct_p95)
+    if any(group.video for group in groups.values()):
+        shown["Bitrate (Mbit/s)"] = lambda group: "–" if group.video is None else group.video.bitrate_text
+        shown["Stalled (s)"] = lambda group: "–" if group.video is None else f"{group.video.stall_time:.1f}"
+    flows = table("", "Flows", numbers=shown)
+    for name, group in groups.items():
+        flows.add_row(name, *(show(group) for show in shown.values()))
+    return flows
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{1000 * seconds:.1f}"

@@ -1,0 +1,82 @@
+"""A sweep: what it is to run, its means and ranking, and what can be drawn of it."""
+
+from collections.abc import Mapping
+
+from rich.console import Console
+
+from aqmlab.present.terminal.catalogue import names
+from aqmlab.present.terminal.console import console, note, table, title
+from aqmlab.present.text import some
+from aqmlab.runs import findings
+from aqmlab.runs.findings import Findings
+from aqmlab.runs.plan import Experiment
+from aqmlab.runs.sweep import BETTER, MEASURES, Sweep
+
+MOST_ROWS = 60
+"""Rows of a sweep's summary that are still read in a terminal."""
+
+
+def experiment(asked: Experiment, done: int) -> None:
+    """Print what an experiment asks for, and how much of it is done."""
+    out = console()
+    out.print(title(asked.title))
+    dimensions = [
+        ("scenarios", [world.name for world in asked.worlds]),
+        ("schemes", [arm.aqm for arm in asked.arms]),
+        *asked.overrides.items(),
+        ("seeds", [str(seed) for seed in asked.seeds]),
+    ]
+    shown = table("", "Dimension", "Values", "Which")
+    for name, values in dimensions:
+        shown.add_row(name, str(len(values)), some(list(values)))
+    out.print(shown)
+    out.print(f"{len(asked.runs()):,} runs, {done:,} of them done")
+
+
+def sweep(swept: Sweep) -> None:
+    """Print means and intervals of each scenario and scheme, then the ranking of the schemes."""
+    out = console()
+    heads = [metric.heading for metric in MEASURES.values()]
+    means = table(swept.experiment.title, "Scenario", "Scheme", numbers=heads)
+    for cell in swept.experiment.cells[:MOST_ROWS]:
+        found = ((metric, swept.summary(cell, measure)) for measure, metric in MEASURES.items())
+        shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
+        varied = (
+            f"{path} = {value}" for path, value in cell.overrides if len(swept.experiment.overrides.get(path, ())) != 1
+        )
+        where = "\n".join([cell.world.name, *varied])
+        means.add_row(where, cell.arm.aqm, *shown)
+    out.print(means)
+    if len(swept.experiment.cells) > MOST_ROWS:
+        out.print(
+            f"The first {MOST_ROWS} of {len(swept.experiment.cells):,} rows; all of them: --json, or runs.parquet"
+        )
+    for text in swept.notes:
+        out.print(note(text))
+    _ranking(out, swept)
+    out.print(f"{len(swept.rows):,} runs, {swept.done_now:,} of them done now; {len(swept.failures):,} failed")
+
+
+def _ranking(out: Console, swept: Sweep) -> None:
+    """Print the mean ranks, if there are schemes and scenarios enough for them."""
+    found = {measure: ranking for measure in BETTER if (ranking := swept.ranking(measure))}
+    if not found:
+        return
+    heads = [MEASURES[measure].title for measure in found]
+    ranks = table("Mean rank over the scenarios, 1 the best", "Scheme", numbers=heads)
+    for arm in swept.experiment.arms:
+        ranks.add_row(arm.aqm, *(f"{ranking.ranks[arm.aqm]:.2f}" for ranking in found.values()))
+    ranks.add_section()
+    ranks.add_row("critical difference", *(f"{ranking.critical:.2f}" for ranking in found.values()))
+    ranks.add_row("p (Friedman)", *(f"{ranking.p:.2g}" for ranking in found.values()))
+    out.print(ranks)
+
+
+def what_to_draw(found: Findings, figures: Mapping[str, str]) -> None:
+    """Print the figures, scenarios, measures and varied values of a stored sweep."""
+    out = console()
+    out.print(names("Figures", list(figures.items())))
+    out.print(names("Scenarios", [(name, f"link {case.link}") for name, case in found.cases.items()]))
+    out.print(names("Measures", [(name, findings.MEASURES[name].definition) for name in found.measures]))
+    if found.varied:
+        out.print(names("Varied values", [(name, ", ".join(values)) for name, values in found.varied.items()]))

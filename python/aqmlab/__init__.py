@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.runs.columns import StoreError
     from aqmlab.runs.experiments import compare, run
+    from aqmlab.runs.simulation import Simulation
     from aqmlab.runs.store import load_delays, load_experiment, load_series
     from aqmlab.runs.sweep import sweep
     from aqmlab.runs.task import RunError
@@ -43,6 +44,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "SchemeError",
+    "Simulation",
     "StoreError",
     "Verdict",
     "__version__",
@@ -75,6 +77,7 @@ _HOME = {
     "RunError": "runs.task",
     "Scenario": "_core",
     "SchemeError": "_core",
+    "Simulation": "runs.simulation",
     "StoreError": "runs.columns",
     "Verdict": "_core",
     "analyse": "analysis",

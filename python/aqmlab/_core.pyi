@@ -1,6 +1,6 @@
 """The Rust half: schemes, TCP and the simulator behind a small door."""
 
-from typing import Any, ClassVar, Literal, Protocol, final
+from typing import Any, ClassVar, Literal, Protocol, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,6 +243,73 @@ class Run:
     def flow_table(self) -> dict[str, NDArray[np.float64]]: ...
     def transfer_table(self) -> dict[str, NDArray[np.float64]]: ...
     def trace(self) -> Trace | None: ...
+
+class LinkProbe(TypedDict):
+    """A link since the last probe: counts of packets, bytes sent; packets waiting now; sojourn times in s."""
+
+    arrived: int
+    departed: int
+    dropped: int
+    marked: int
+    bytes: int
+    queue: int
+    queue_delay_mean: float | None
+    queue_delay_max: float | None
+    utilisation: float
+    observables: dict[str, float]
+
+class GroupProbe(TypedDict):
+    """A group of flows since the last probe: packets received, goodput in bit/s, packet delay in s."""
+
+    received: int
+    marked: int
+    goodput: float
+    packet_delay_mean: float | None
+    packet_delay_max: float | None
+    transfers: int
+
+@final
+class Probe:
+    """What a simulation shows at one instant, and what has happened since the last probe."""
+    @property
+    def now(self) -> float:
+        """When it was taken, s."""
+    @property
+    def span(self) -> float:
+        """Time since the probe before, s."""
+    @property
+    def links(self) -> dict[str, LinkProbe]:
+        """Each link by name."""
+    @property
+    def flows(self) -> dict[str, GroupProbe]:
+        """Each group of flows by name."""
+
+@final
+class Simulation:
+    """A scenario at one instant; see `aqmlab.Simulation`."""
+    def __init__(
+        self,
+        scenario: Scenario,
+        aqm: str | None = None,
+        seed: int = 1,
+        *,
+        series: bool = False,
+        causal: bool = False,
+        trace: str | None = None,
+        watch: Watch | None = None,
+    ) -> None: ...
+    @property
+    def now(self) -> float: ...
+    @property
+    def end(self) -> float: ...
+    def step_until(self, seconds: float) -> None: ...
+    def probe(self) -> Probe: ...
+    def set(self, path: str, value: str) -> None: ...
+    def flow(self, group: str, i: int = 0) -> dict[str, Any]: ...
+    def content(self, link: str) -> dict[str, int]: ...
+    def clone(self) -> Simulation: ...
+    def to_toml(self) -> str: ...
+    def finish(self) -> Run: ...
 
 @final
 class Trace:

@@ -42,7 +42,10 @@ pub struct Entry {
 }
 
 /// Reads parameters and makes the linear law of a scheme, with them in base units; the errors carry the path.
-pub(crate) type MakeLaw = dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Option<(Box<dyn Law>, Typed)> + Sync;
+pub(crate) type MakeLaw = dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Option<LawAndValues> + Sync;
+
+/// A scheme's linear law, and the values of its parameters.
+pub type LawAndValues = (Box<dyn Law>, Typed);
 
 /// Reads parameters and builds a scheme; the errors carry the path.
 pub(crate) type Build = dyn Fn(&str, Pairs, &QueueView) -> Result<AnyScheme, Problems> + Sync;
@@ -62,7 +65,7 @@ impl Entry {
 
     /// The linear law, if the scheme has one, and its parameters in base units, when `pairs` are set; the errors carry
     /// `path`.
-    pub fn law(&self, path: &str, pairs: Pairs) -> Result<Option<(Box<dyn Law>, Typed)>, Problems> {
+    pub fn law(&self, path: &str, pairs: Pairs) -> Result<Option<LawAndValues>, Problems> {
         let mut problems = Vec::new();
         let found = (self.law)(path, pairs, &mut problems);
         if !problems.is_empty() {

@@ -84,7 +84,7 @@ impl Simulation {
 
     /// Lets everything happen up to and including `seconds`.
     fn step_until(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-        if !(seconds >= 0.0) {
+        if seconds.is_nan() || seconds < 0.0 {
             return Err(refused(format!("step_until: {seconds} is not a time; expected seconds from 0 on")));
         }
         let time = Time::ZERO + Span::from_seconds(seconds);

@@ -160,9 +160,9 @@ impl Simulation {
     /// If a scheme breaks down, or the watch says stop. The simulation is then of no further use.
     pub fn step_until(&mut self, time: Time) -> Result<(), RunError> {
         let until = time.min(self.end);
-        while let Some(change) = self.pending.pop_front_if(|change| Time::ZERO + change.at <= until) {
-            self.advance(Time::ZERO + change.at)?;
-            self.apply(change)?;
+        while let Some(at) = self.pending.front().map(|change| Time::ZERO + change.at).filter(|at| *at <= until) {
+            self.advance(at)?;
+            self.pending.pop_front().map_or(Ok(()), |change| self.apply(change))?;
         }
         self.advance(until)
     }

@@ -12,17 +12,17 @@ mod tests;
 
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 
-use crate::calendar::Calendar;
-use crate::client::Client;
-use crate::event::Event;
-use crate::flow::{Connection, Flow, Group};
-use crate::link::Link;
-use crate::meter::{BusyMark, GroupMeter};
-use crate::result::{Output, Series, TransferTable};
-use crate::route::Routes;
+use crate::engine::calendar::Calendar;
+use crate::engine::event::Event;
+use crate::engine::watch::Watch;
+use crate::measure::meter::{BusyMark, GroupMeter};
+use crate::measure::result::{Output, Series, TransferTable};
+use crate::net::flow::{Connection, Flow, Group};
+use crate::net::link::Link;
+use crate::net::route::Routes;
 use crate::scenario::{AqmChoice, Change, Law, LinkSpec, Scenario};
-use crate::udp::UdpSource;
-use crate::watch::Watch;
+use crate::traffic::client::Client;
+use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
 use change::Goal;

@@ -1,7 +1,7 @@
 //! Clients: they ask for objects, and each object is a transfer: web sessions, short transfers, players of video.
 
 use crate::scenario::{FlowSpec, Law, Pages, Traffic};
-use crate::video::Player;
+use crate::traffic::video::Player;
 use aqmlab_core::{Span, Stream, Time};
 
 /// The sender at the other end of a flow's path.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::event::{Label, Packet};
+use crate::engine::event::{Label, Packet};
+use crate::measure::trace::{Columns, Record, Trace};
 use crate::scenario;
-use crate::trace::{Columns, Record, Trace};
 use aqmlab_aqm::Happening;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_core::Span;

@@ -1,9 +1,9 @@
 //! A flow in a running world: sender, receiver, and the access links between them and the path.
 
-use crate::calendar::{Calendar, Lane};
-use crate::event::{Announced, Data, Event, Label, Packet};
-use crate::meter::GroupMeter;
-use crate::route::Route;
+use crate::engine::calendar::{Calendar, Lane};
+use crate::engine::event::{Announced, Data, Event, Label, Packet};
+use crate::measure::meter::GroupMeter;
+use crate::net::route::Route;
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
@@ -300,7 +300,7 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::route::Routes::new(&scenario.links);
+            let mut routes = crate::net::route::Routes::new(&scenario.links);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
             let mut flow = Flow::new(group.sender(Span::ZERO), group.receiver(), route, 0, Flow::NO_CONNECTION, 0);
             let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);

@@ -1,7 +1,7 @@
 //! A flow's path compiled to delays and queues: only queues make events, everything between is one delay.
 
-use crate::calendar::{Calendar, Lane};
-use crate::event::AT_SENDER;
+use crate::engine::calendar::{Calendar, Lane};
+use crate::engine::event::AT_SENDER;
 use crate::scenario::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::{Rate, Span};
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! What happens at each event.
 
 use super::Simulation;
-use crate::calendar::Lane;
-use crate::client::Peer;
-use crate::event::{AT_SENDER, Event, Packet};
-use crate::flow::{Access, Connection, Flow, Path};
-use crate::link::{Departures, Offered};
+use crate::engine::calendar::Lane;
+use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::net::flow::{Access, Connection, Flow, Path};
+use crate::net::link::{Departures, Offered};
+use crate::traffic::client::Peer;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Sender, TcpParams};

@@ -1,6 +1,6 @@
 //! What a run yields: metrics as JSON, time series as columns.
 
-use crate::trace::Trace;
+use crate::measure::trace::Trace;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

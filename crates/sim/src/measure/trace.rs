@@ -1,7 +1,7 @@
 //! What happened to each packet at one link, on request. Nothing is recorded otherwise.
 
-use crate::event::Packet;
-use crate::pcap::{self, Shape};
+use crate::engine::event::Packet;
+use crate::measure::pcap::{self, Shape};
 use crate::scenario::Scenario;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, Happening};
@@ -179,7 +179,7 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Label;
+    use crate::engine::event::Label;
     use aqmlab_tcp::Ack;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::setup::Sends;
-use crate::meter::BusyMark;
+use crate::measure::meter::BusyMark;
 use crate::scenario::Scenario;
 use aqmlab_aqm::{Accounts, Discipline};
 use aqmlab_core::Time;

@@ -3,9 +3,9 @@
 //! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768. Its
 //! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
 
-use crate::event::{Kind, Packet};
+use crate::engine::event::{Kind, Packet};
+use crate::measure::trace::{Trace, Transfers};
 use crate::scenario::FlowSpec;
-use crate::trace::{Trace, Transfers};
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
 use std::io::{self, Write};
@@ -291,9 +291,9 @@ fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Data, Label};
+    use crate::engine::event::{Data, Label};
+    use crate::measure::trace::Record;
     use crate::scenario;
-    use crate::trace::Record;
     use aqmlab_core::Span;
     use aqmlab_tcp::Ack;
 

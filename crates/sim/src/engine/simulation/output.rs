@@ -2,14 +2,14 @@
 
 use super::Simulation;
 use super::setup::{Member, Sends};
-use crate::client::Client;
-use crate::flow::Flow;
-use crate::link::Link;
-use crate::meter::{Counters, GroupMeter, Stage};
-use crate::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
+use crate::measure::meter::{Counters, GroupMeter, Stage};
+use crate::measure::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
+use crate::measure::trace::{Record, Trace};
+use crate::net::flow::Flow;
+use crate::net::link::Link;
 use crate::scenario::LinkSpec;
-use crate::trace::{Record, Trace};
-use crate::video::Seen;
+use crate::traffic::client::Client;
+use crate::traffic::video::Seen;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
 

@@ -1,6 +1,6 @@
 //! What is measured at a link and at a group of flows (definitions: docs/metrics.md).
 
-use crate::histogram::Histogram;
+use crate::measure::histogram::Histogram;
 use aqmlab_aqm::Limit;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Sender;

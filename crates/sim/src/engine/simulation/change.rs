@@ -2,9 +2,9 @@
 
 use super::setup::{Sends, observables, stream_of};
 use super::{RunError, Simulation};
-use crate::calendar::Lane;
-use crate::event::{Event, Packet};
-use crate::link::Departures;
+use crate::engine::calendar::Lane;
+use crate::engine::event::{Event, Packet};
+use crate::net::link::Departures;
 use crate::scenario::{Action, AqmChoice, Change, Law, Scenario};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::{Problem, Problems, Span, Time};

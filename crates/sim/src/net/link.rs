@@ -1,8 +1,8 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::calendar::{Calendar, Lane, Order};
-use crate::event::{Event, Packet};
-use crate::meter::LinkMeter;
+use crate::engine::calendar::{Calendar, Lane, Order};
+use crate::engine::event::{Event, Packet};
+use crate::measure::meter::LinkMeter;
 use crate::scenario::{Law, LinkSpec, RateChanges};
 use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};

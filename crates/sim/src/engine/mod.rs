@@ -1,0 +1,6 @@
+//! The engine: what is pending, what can happen, and a simulation that handles it.
+
+pub mod calendar;
+pub mod event;
+pub mod simulation;
+pub mod watch;

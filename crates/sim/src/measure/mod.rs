@@ -1,0 +1,7 @@
+//! What is measured, and what a run yields.
+
+pub mod histogram;
+pub mod meter;
+pub mod pcap;
+pub mod result;
+pub mod trace;

@@ -1,0 +1,5 @@
+//! What packets cross: links, routes compiled to delays, and the access links at both ends of a flow.
+
+pub mod flow;
+pub mod link;
+pub mod route;

@@ -35,7 +35,6 @@ test-rust:
 
 nightly: build  ## Run the property tests over thousands of random scenarios; hold all results to those stored
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
-	AQMLAB_TEMPLATE_PROFILE=release $(BIN)/python -m pytest -q tests/test_own_scheme_rust.py
 	$(BIN)/python validation/frozen.py
 
 lint: build lint-rust  ## Check formatting, lints and types

@@ -17,15 +17,9 @@ PAGE = (ROOT / "docs" / "own-scheme-rust.md").read_text(encoding="utf-8")
 LOCKED = re.compile(r'^name = "(.*)"\nversion = "(.*)"', re.MULTILINE)
 
 
-PROFILE = os.environ.get("AQMLAB_TEMPLATE_PROFILE", "test")
-"""That of the tests is compiled for the most part; `make nightly` takes the page's own."""
-
-
 def commands() -> str:
     """What the page tells to type, but for the first block: that is the copy, which is made here."""
-    typed = "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1:])
-    assert "develop --release" in typed
-    return typed.replace("--release", f"--profile {PROFILE}")
+    return "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1:])
 
 
 @pytest.fixture

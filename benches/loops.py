@@ -1,4 +1,4 @@
-"""Measure the fluid model and the linear analysis, in this process: their time is no process's start."""
+"""Measure the fluid model and the linear analysis, in this process: their time is without the start of a process."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -225,7 +225,7 @@ def test_what_reset_finds_wrong_is_bad_input(small: str) -> None:
     lab.run(small, Choosy)
     for scheme, word in [
         (Choosy(least="101 packets"), "choosy: least lies above the buffer"),
-        (Late, "late: tick: None is no period"),
+        (Late, "late: tick: None is not a period"),
         (Unshown, "unshown: average raised AttributeError"),
         (Impatient, "impatient: reset raised RuntimeError: random numbers"),
     ]:
@@ -247,7 +247,7 @@ def test_a_name_stands_for_the_last_class_that_took_it(small: str) -> None:
     assert lab.run(small, second).links["bottleneck"].queue_mean > mean
     with pytest.raises(lab.InputError, match="a later class has taken the name 'redefined'"):
         lab.run(small, first)
-    with pytest.raises(lab.InputError, match="is no scheme"):
+    with pytest.raises(lab.InputError, match="is not a scheme"):
         lab.run(small, int)  # type: ignore[arg-type]
 
 
@@ -275,11 +275,11 @@ class Fails(lab.Aqm):
     ("way", "words"),
     [
         ("raise", ["fails at 0.5 s: on_tick raised ZeroDivisionError: two (line "]),
-        ("p", ["fails at 0.5 s: on_tick raised ValueError: p = 1.5 is no probability: must lie in 0 ..= 1"]),
-        ("nan", ["fails at 0.5 s", "p = NaN is no probability"]),
+        ("p", ["fails at 0.5 s: on_tick raised ValueError: p = 1.5 is not a probability: must lie in 0 ..= 1"]),
+        ("nan", ["fails at 0.5 s", "p = NaN is not a probability"]),
         ("tick", ["fails at 0.5 s: tick changed from '100 ms' to '50 ms' during the run"]),
-        ("answer", ["fails at 0.5", " s: on_dequeue returned 'drop', which is no verdict"]),
-        ("number", ["on_dequeue returned 1, which is no verdict"]),
+        ("answer", ["fails at 0.5", " s: on_dequeue returned 'drop', which is not a verdict"]),
+        ("number", ["on_dequeue returned 1, which is not a verdict"]),
         ("exit", ["fails at 0.5 s: on_tick raised SystemExit: 3"]),
     ],
 )

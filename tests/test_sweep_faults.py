@@ -85,7 +85,7 @@ def test_a_file_of_another_kind_among_the_results(aqmlab: Aqmlab, folder: Path) 
     (folder / "out" / "parts" / "notes.txt").write_text("No part.")
     answer = aqmlab("sweep", "e.toml", "--out", "out", "--resume")
     assert answer.returncode == 1
-    assert "mine.parquet: is no file of a sweep" in answer.stderr
+    assert "mine.parquet: is not a file of a sweep" in answer.stderr
     assert "Traceback" not in answer.stderr
     foreign.unlink()
     assert sweep(folder, resume=True).done_now == 0

@@ -315,7 +315,7 @@ def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRo
         "",
         "Three rows of RED and ARED with ECN were stored without `use_mark_p_`, by which ns-2 drops what it would mark",
         "with a probability above 0.1. We set it afterwards: for the two of ARED after notes of the runs (off: 149",
-        "drops, on: 169543), for the one of RED after its outcome, so that row is no independent test of it.",
+        "drops, on: 169543), for the one of RED after its outcome, so that row is not an independent test of it.",
         "",
         f"**{len(agreeing)} of {len(checked)} rows agree ({len(agreeing) / len(checked):.1%}).**",
         "",

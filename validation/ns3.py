@@ -45,7 +45,7 @@ NOTES = (
     "DropTail locks out (RFC 7567, section 2): the more one flow holds, the more is lost, and the seed decides how "
     "much that is. In ns-3 0.70 % where the greatest flow has 4.0 Mbit/s and 0.83 % where it has 6.8; over 40 seeds "
     "here from 0.63 % (4.0) to 0.80 % (7.2).",
-    "TCP: ns-3 computes the timeout anew at each ACK of new data; ours stays backed off until a segment sent once is "
+    "TCP: ns-3 computes the timeout again at each ACK of new data; ours stays backed off until a segment sent once is "
     "acknowledged (RFC 6298, section 5). A flow that lost hundreds of segments in its first slow start may go back "
     "over them for the whole run. That accounts for half of PIE's difference: with `window` at 300 packets, which "
     "prevents it, its signals here are 0.74 %.",

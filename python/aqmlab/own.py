@@ -85,7 +85,7 @@ class Aqm(_core.Scheme):
 
     def __init__(self, **parameters: str | float | bool) -> None:
         if type(self) is Aqm:
-            raise TypeError("aqmlab.Aqm is no scheme itself; write a subclass")
+            raise TypeError("aqmlab.Aqm is not a scheme itself; write a subclass")
         self._given = {name: _text(value) for name, value in parameters.items()}
         self.__dict__.update(self._parameters.read(list(self._given.items())))
 
@@ -174,7 +174,9 @@ def spec(aqm: Scheme) -> str:
         return _spec_in(file, rest) if file.endswith(".py") else aqm
     found = aqm if isinstance(aqm, type) else type(aqm)
     if not issubclass(found, Aqm) or found is Aqm:
-        raise InputError(f"aqm: {aqm!r} is no scheme; expected a name, a subclass of aqmlab.Aqm or an instance of one")
+        raise InputError(
+            f"aqm: {aqm!r} is not a scheme; expected a name, a subclass of aqmlab.Aqm or an instance of one"
+        )
     if _CLASSES[found.name] is not found:
         raise InputError(f"aqm: {aqm!r}: a later class has taken the name {found.name!r}; use that one")
     return found.name if isinstance(aqm, type) else str(aqm)

@@ -94,7 +94,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def read_file(path: Path, kind: str = "scenario") -> str:
-    """Return the text of a TOML file; InputError, which calls it a `kind`, if it is no such file."""
+    """Return the text of a TOML file; InputError, which calls it a `kind`, if it is not such a file."""
     expected = f"expected a TOML file with the {kind}, UTF-8 text of at most 1 MB"
     if path.is_dir():
         raise InputError(f"{kind}: {path}: is a directory; {expected}")

@@ -116,7 +116,7 @@ impl QueueView {
     }
 }
 
-/// The world as a scheme meets it at one instant.
+/// What a scheme meets at one instant beside its queue.
 pub struct Ctx<'a> {
     /// The present.
     pub now: Time,

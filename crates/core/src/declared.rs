@@ -74,7 +74,7 @@ fn kind(spec: &ParamSpec) -> Result<(&'static str, Read), String> {
     kind.ok_or_else(|| match found {
         Some((unit, _)) => format!("unit: \"{}\" is not that of the default, {unit}; leave it out", clip(spec.unit)),
         None => format!(
-            "default: \"{}\" is no quantity; write e.g. \"80 ms\", \"45 Mbit/s\", \"1000 B\", \"300 packets\", \
+            "default: \"{}\" is not a quantity; write e.g. \"80 ms\", \"45 Mbit/s\", \"1000 B\", \"300 packets\", \
              \"170 Hz\", \"5 %\", \"0.1\" or \"true\"",
             clip(spec.default)
         ),
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn contradictory_declarations_are_refused() {
         let why = |spec| Declared::new(spec).unwrap_err();
-        assert!(why(spec("ten", None)).contains("default: \"ten\" is no quantity"));
+        assert!(why(spec("ten", None)).contains("default: \"ten\" is not a quantity"));
         assert!(why(spec("2 s", Some(("1 ms", "1 s")))).contains("default: \"2 s\" is out of range"));
         assert!(why(spec("2 s", Some(("1", "3")))).contains("range: \"1\" has no unit"));
         assert!(why(spec("2 s", Some(("3 s", "1 s")))).contains("least value lies above"));

@@ -195,21 +195,21 @@ impl<'a> Case<'a> {
 }
 
 /// Refuses what the model has no place for.
-fn check_fits(world: &Scenario) -> Result<(), Problems> {
+fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     let mut problems = Vec::new();
     let mut refuse = |path: String, reason: &str| problems.push(Problem { path, reason: reason.to_string() });
-    if world.links.len() > 1 {
+    if scenario.links.len() > 1 {
         refuse("links".into(), "the fluid model has one queue; take a scenario with one link");
     }
-    let link = &world.links[0];
+    let link = &scenario.links[0];
     if link.changes != RateChanges::None {
         refuse(
             format!("links.{}.rate", link.name),
             "the fluid model has a constant rate; write one such as \"45 Mbit/s\"",
         );
     }
-    let marked = world.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
-    for flows in &world.flows {
+    let marked = scenario.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
+    for flows in &scenario.flows {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);
         if !matches!(flows.traffic, Traffic::Ftp) {
             let reason = format!("\"{}\" has no place in the fluid model; it knows \"ftp\"", flows.traffic.kind());

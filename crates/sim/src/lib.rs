@@ -13,7 +13,8 @@
 //!               client       web sessions, short transfers, players: who asks for what, and when
 //!               video        a player of adaptive video: which bitrate, and what its viewer sees
 //!   measure/    histogram    percentiles at a nanosecond a sample
-//!               meter        what is measured at a link and at a group of flows
+//!               meter        what is measured at a link
+//!               group        what is measured at a group of flows
 //!               result       metrics and time series of a run
 //!               trace        what happened to each packet at a link
 //!               pcap         the packets that left it, as a capture file

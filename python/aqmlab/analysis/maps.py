@@ -84,7 +84,7 @@ def _present(name: str, network: Network, rule: Law) -> float:
 def _number(name: str, text: str) -> float:
     value = number(text)
     if isinstance(value, str):
-        raise InputError(f"map: {name}: {text!r} is no quantity; write numbers with their unit, such as 20 ms")
+        raise InputError(f"map: {name}: {text!r} is not a quantity; write numbers with their unit, such as 20 ms")
     return value
 
 

@@ -119,7 +119,9 @@ def network(source: str | Scenario) -> Network:
 def _check(group: dict[str, Any]) -> None:
     where = f"flows.{group['name']}"
     if group["kind"] != "ftp":
-        raise InputError(f'{where}.kind: "{group["kind"]}" is no long-lived TCP flow; the model has only these ("ftp")')
+        raise InputError(
+            f'{where}.kind: "{group["kind"]}" is not a long-lived TCP flow; the model has only these ("ftp")'
+        )
     if group["ack_path"]:
         raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
     if group["tcp"]["delayed_ack"] == "true":

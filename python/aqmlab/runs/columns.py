@@ -80,8 +80,8 @@ def encode(columns: "pa.Table") -> bytes:
 def decode(path: Path, wanted: Sequence[str], again: str = "--resume") -> "pa.Table":
     """Return the table of a file of ours, which has the columns `wanted`.
 
-    Raises StoreError, which says that the option `again` makes the file anew, for any other file, and FileNotFoundError
-    where there is none.
+    Raises StoreError, which says that the option `again` makes the file again, for any other file, and
+    FileNotFoundError where there is none.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -97,5 +97,5 @@ def decode(path: Path, wanted: Sequence[str], again: str = "--resume") -> "pa.Ta
             f"{path}: cannot be read ({why}); delete it and go on with {again}: only its runs are done again"
         ) from error
     if missing := [name for name in wanted if name not in found.column_names]:
-        raise StoreError(f"{path}: is no file of a sweep (it has no column {missing[0]}); move it elsewhere")
+        raise StoreError(f"{path}: is not a file of a sweep (it has no column {missing[0]}); move it elsewhere")
     return found

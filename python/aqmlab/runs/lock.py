@@ -40,7 +40,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def _write(file: int, holder: object) -> None:
-    """Say who holds the lock; a full disk is no reason not to hold it."""
+    """Say who holds the lock; a full disk is not a reason not to hold it."""
     os.ftruncate(file, 0)
     if holder:
         with suppress(OSError):

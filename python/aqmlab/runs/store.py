@@ -252,7 +252,7 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
 
 
 def _columns(row: Row) -> dict[str, Any]:
-    """What a run yielded, by column; its time is no result."""
+    """What a run yielded, by column; its time is not a result."""
     found = {"state": row.state, "error": row.error}
     if row.result:
         run = json.loads(row.result)

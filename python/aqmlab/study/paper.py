@@ -202,7 +202,7 @@ class Study:
     published: Sequence[Published]
 
     def spec(self, name: str) -> str:
-        """Return our scheme for the paper's name of it; what is no such name is ours already."""
+        """Return our scheme for the paper's name of it; a name that the paper does not have is ours already."""
         return self.schemes.get(name, name)
 
     def select(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> tuple[list[Table], list[Figure]]:

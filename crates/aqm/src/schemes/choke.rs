@@ -23,7 +23,7 @@ params! {
     /// ```
     ///
     /// ## Readings
-    /// RED is that of 1993: no gentle line, gaps between drops uniform on [1, 1/p_b]. A match is no early drop and leaves
+    /// RED is that of 1993: no gentle line, gaps between drops uniform on [1, 1/p_b]. A match is not an early drop and leaves
     /// RED's count as it is. Linux draws up to three times because its ring of packets has holes; ours has none.
     ///
     /// ## Departures

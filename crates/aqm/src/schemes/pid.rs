@@ -63,7 +63,7 @@ impl Scheme for Pid {
         family: "control theory",
         year: 2003,
         source: "Fan, Ren & Lin, Design a PID controller for active queue management, ISCC 2003",
-        confidence: "reconstruction: the paper's text was not at hand; gains designed anew",
+        confidence: "reconstruction: the paper's text was not at hand; gains designed again",
         papers: &["boudi"],
     };
     const OBSERVABLES: &'static [Observable] = &[

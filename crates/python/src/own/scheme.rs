@@ -179,7 +179,7 @@ impl OwnAqm {
             let Some(answer) = self.call(py, hook, args, cx) else { return Verdict::Pass };
             verdict(&answer).unwrap_or_else(|| {
                 self.fail(format!(
-                    "{} returned {}, which is no verdict; return None, True, False or aqmlab.PASS, SIGNAL, MARK or DROP",
+                    "{} returned {}, which is not a verdict; return None, True, False or aqmlab.PASS, SIGNAL, MARK or DROP",
                     HOOKS[hook as usize],
                     shown(&answer)
                 ));
@@ -235,7 +235,7 @@ fn period(tick: &Bound<'_, PyAny>) -> Result<Span, String> {
         let time = Span::parse(&text).map(Span::seconds);
         time.or_else(|why| Frequency::parse(&text).map(|frequency| 1.0 / frequency.0).map_err(|_| why))?
     } else {
-        tick.extract().map_err(|_| format!("{} is no period; {wanted}", shown(tick)))?
+        tick.extract().map_err(|_| format!("{} is not a period; {wanted}", shown(tick)))?
     };
     if !PERIODS.contains(&seconds) {
         return Err(format!("{} is out of range: must lie in 1 us ..= 1 h; {wanted}", shown(tick)));

@@ -160,7 +160,7 @@ impl Scheme {
     #[setter]
     fn set_p(&mut self, p: f64) -> PyResult<()> {
         if !(0.0..=1.0).contains(&p) {
-            return Err(PyValueError::new_err(format!("p = {p} is no probability: must lie in 0 ..= 1")));
+            return Err(PyValueError::new_err(format!("p = {p} is not a probability: must lie in 0 ..= 1")));
         }
         self.p = p;
         Ok(())

@@ -15,7 +15,8 @@ pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 use crate::engine::calendar::Calendar;
 use crate::engine::event::Event;
 use crate::engine::watch::Watch;
-use crate::measure::meter::{BusyMark, GroupMeter};
+use crate::measure::group::GroupMeter;
+use crate::measure::meter::BusyMark;
 use crate::measure::result::{Output, Series, TransferTable};
 use crate::net::flow::{Connection, Flow, Group};
 use crate::net::link::Link;
@@ -54,7 +55,7 @@ pub struct Options {
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Why there is no result.
+/// Why there is not a result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
     /// The scheme does not fit the scenario.

@@ -1,9 +1,8 @@
-//! What is measured at a link and at a group of flows (definitions: docs/metrics.md).
+//! What is measured at a link (definitions: docs/metrics.md).
 
 use crate::measure::histogram::Histogram;
 use aqmlab_aqm::Limit;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::Sender;
 
 /// A sample of spans: mean, standard deviation, and percentiles to 0.1 %.
 #[derive(Clone, Debug, Default)]
@@ -273,134 +272,6 @@ pub struct Stage {
     pub tolerance: f64,
 }
 
-/// One packet at its receiver. Receivers act as soon as it is certain when a packet reaches them, so `at` may lie ahead.
-#[derive(Clone, Copy, Debug)]
-struct Receipt {
-    at: Time,
-    delay: Span,
-    /// Segments that it completes in order; 1 for a datagram.
-    delivered: u32,
-    is_marked: bool,
-}
-
-/// What a group of flows has received since it was last probed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Received {
-    /// Packets.
-    pub packets: u64,
-    /// Packets with a congestion mark.
-    pub marked: u64,
-    /// Segments received in order, or datagrams.
-    pub delivered: u64,
-    /// Sum of the packets' delays, ps.
-    delay_sum: f64,
-    /// The longest of them.
-    delay_max: Span,
-}
-
-impl Received {
-    fn add(&mut self, receipt: &Receipt) {
-        self.packets += 1;
-        self.marked += u64::from(receipt.is_marked);
-        self.delivered += u64::from(receipt.delivered);
-        self.delay_sum += receipt.delay.0 as f64;
-        self.delay_max = self.delay_max.max(receipt.delay);
-    }
-
-    /// Mean and greatest packet delay, s; `None` if no packet was received.
-    pub fn delay(&self) -> Option<(f64, f64)> {
-        (self.packets > 0).then(|| (self.delay_sum / self.packets as f64 * 1e-12, self.delay_max.seconds()))
-    }
-}
-
-/// Receipts since the last probe, of which those that lie ahead must not be seen yet.
-#[derive(Clone, Debug, Default)]
-pub struct Receipts {
-    ahead: Vec<Receipt>,
-    past: Received,
-}
-
-impl Receipts {
-    /// Receipts that may pile up before those of the past are counted.
-    const MOST: usize = 1 << 14;
-
-    /// What was received up to now since the last call.
-    pub fn take(&mut self, now: Time) -> Received {
-        self.count(now);
-        std::mem::take(&mut self.past)
-    }
-
-    /// Keeps the list short between probes.
-    pub fn tidy(&mut self, now: Time) {
-        if self.ahead.len() > Self::MOST {
-            self.count(now);
-        }
-    }
-
-    fn count(&mut self, now: Time) {
-        let past = &mut self.past;
-        self.ahead.retain(|receipt| {
-            let is_past = receipt.at <= now;
-            if is_past {
-                past.add(receipt);
-            }
-            !is_past
-        });
-    }
-}
-
-/// Measures one group of flows.
-#[derive(Clone, Debug, Default)]
-pub struct GroupMeter {
-    /// For probes, if there may be any.
-    pub receipts: Option<Receipts>,
-    /// Source to destination of one transmission.
-    pub packet_delay: Spans,
-    /// Packets received with a congestion mark.
-    pub marked: u64,
-    /// From the request of a transfer to its last ACK.
-    pub completion: Spans,
-    /// Transfers completed, warm-up included.
-    pub ever_completed: u64,
-    /// Of senders whose transfer has ended.
-    pub ended: Counters,
-    /// Of all senders when measuring began.
-    pub before: Counters,
-}
-
-/// What senders count.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    pub retransmits: u64,
-    pub timeouts: u64,
-    pub ecn_reductions: u64,
-}
-
-impl Counters {
-    pub fn add(&mut self, sender: &Sender) {
-        self.retransmits += u64::from(sender.retransmits());
-        self.timeouts += u64::from(sender.timeouts());
-        self.ecn_reductions += u64::from(sender.ecn_reductions());
-    }
-}
-
-impl GroupMeter {
-    /// A packet reaches its receiver, perhaps ahead of the present.
-    #[inline]
-    pub fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
-        if let Some(receipts) = &mut self.receipts {
-            receipts.ahead.push(Receipt { at, delay, delivered, is_marked });
-        }
-    }
-
-    /// Takes in what was measured at another group.
-    pub fn merge(&mut self, other: &GroupMeter) {
-        self.packet_delay.merge(&other.packet_delay);
-        self.marked += other.marked;
-        self.completion.merge(&other.completion);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,20 +323,6 @@ mod tests {
         assert!((mean.unwrap() - 0.505).abs() < 1e-9);
         assert!((std.unwrap() - 0.28866).abs() < 1e-5);
         assert!((p99.unwrap() - 0.99).abs() < 0.001);
-    }
-
-    #[test]
-    fn a_probe_sees_no_receipt_that_lies_ahead() {
-        let mut meter = GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
-        for (at, delay, marked) in [(1.0, 0.1, false), (3.0, 0.3, true), (2.0, 0.2, false)] {
-            meter.note_receipt(s(at), Span::from_seconds(delay), 1, marked);
-        }
-        let mut take = |now| meter.receipts.as_mut().unwrap().take(s(now));
-        let first = take(2.0);
-        assert_eq!((first.packets, first.marked, first.delivered), (2, 0, 2));
-        let (mean, max) = first.delay().unwrap();
-        assert!((mean - 0.15).abs() < 1e-12 && max == 0.2);
-        assert_eq!((take(2.5).packets, take(3.0).marked, take(9.0).delay()), (0, 1, None));
     }
 
     #[test]

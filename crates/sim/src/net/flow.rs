@@ -1,8 +1,8 @@
-//! A flow in a running world: sender, receiver, and the access links between them and the path.
+//! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{Announced, Data, Event, Label, Packet};
-use crate::measure::meter::GroupMeter;
+use crate::measure::group::GroupMeter;
 use crate::net::route::Route;
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;

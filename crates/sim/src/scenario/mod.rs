@@ -20,7 +20,7 @@ use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Control, Profile, TcpParams, Variant};
 
-/// One world to simulate: links, flows and the times between which they are measured.
+/// What is simulated: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name that results carry.

@@ -60,7 +60,7 @@ impl Peer {
 }
 
 impl Client {
-    /// The `i`-th client of its group, at rest; `None` where its traffic is no transfers.
+    /// The `i`-th client of its group, at rest; `None` where its traffic is not transfers.
     pub fn new(spec: &FlowSpec, i: usize, peer: Peer, stop: Time, warmup: Time, rng: Stream) -> Option<Self> {
         let asks = match &spec.traffic {
             Traffic::Video(video) => Asks::Video(Player::new(video.clone(), spec.payload, stop, warmup)),

@@ -2,7 +2,8 @@
 
 use super::Simulation;
 use super::setup::{Member, Sends};
-use crate::measure::meter::{Counters, GroupMeter, Stage};
+use crate::measure::group::{Counters, GroupMeter};
+use crate::measure::meter::Stage;
 use crate::measure::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
 use crate::measure::trace::{Record, Trace};
 use crate::net::flow::Flow;

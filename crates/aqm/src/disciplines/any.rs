@@ -71,8 +71,13 @@ fn dequeue<P>(queue: &mut impl Discipline<P>, cx: &mut Ctx) -> Option<(P, Time)>
     queue.dequeue(cx)
 }
 
+#[inline(never)]
+fn len<P>(queue: &impl Discipline<P>) -> u32 {
+    queue.len()
+}
+
 impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> for Any<A, C, T, P> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         match self {
             Any::Fifo(queue) => queue.enqueue(packet, cx),
@@ -82,7 +87,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             Any::Traced(queue) => enqueue(&mut **queue, packet, cx),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         match self {
             Any::Fifo(queue) => queue.dequeue(cx),
@@ -96,9 +101,15 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     fn ready_at(&self) -> Option<Time> {
         any!(self, queue => queue.ready_at())
     }
-    #[inline]
+    #[inline(always)]
     fn len(&self) -> u32 {
-        any!(self, queue => queue.len())
+        match self {
+            Any::Fifo(queue) => queue.len(),
+            Any::Fair(queue) => len(&**queue),
+            Any::Dual(queue) => len(&**queue),
+            Any::Tins(queue) => len(&**queue),
+            Any::Traced(queue) => len(&**queue),
+        }
     }
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
         any!(self, queue => queue.for_each(act))

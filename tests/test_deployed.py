@@ -114,7 +114,7 @@ def test_tins_keep_voice_and_video_whole_and_do_not_starve_the_background() -> N
     sent = 3e6 * 1200 / 1228
     assert with_tins.flows["video"].goodput == pytest.approx(sent, rel=0.01)
     assert without.flows["video"].goodput < sent / 4
-    # A sixteenth is there for it; ten flows that share so little lose up to a third of it to timeouts.
+    # A sixteenth of the link is its due. Ten flows use 64 to 98 % of that over seeds 1 to 6; why not all is not traced.
     share = 9e6 / 16 * 1460 / 1500
     assert 0.6 * share < with_tins.flows["backup"].goodput < 1.05 * share
 

@@ -146,12 +146,11 @@ impl Sender {
 
     /// An ACK arrives.
     #[inline]
-    pub fn on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let mut heard = None;
+    pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
         if self.cc.engaged().is_some_and(|law| law.hears_acks()) {
-            heard = Some(self.hear(ack, now));
+            ack.ece = self.hear(&ack, now);
         }
-        let ack = heard.as_ref().unwrap_or(ack);
+        let ack = &ack;
         if ack.ece && self.ecn {
             self.on_ecn_echo(ack.next, params);
         }
@@ -372,17 +371,16 @@ impl Sender {
         }
     }
 
-    /// Tells a law that asks for it of an ACK. Returns the ACK as the rest of the sender is to see it: what `ece` means is
-    /// the feedback's.
+    /// Tells a law that asks for it of an ACK. True if it tells of a new mark.
     #[inline(never)] // Reno's way stays short
-    fn hear(&mut self, ack: &Ack, now: Time) -> Ack {
+    fn hear(&mut self, ack: &Ack, now: Time) -> bool {
         let (hole, sent, flight) = (self.hole, self.sent, self.flight());
         let acked = ack.next.saturating_sub(hole);
         let is_app_limited = self.next_seq >= self.end;
         let (delay, srtt) = (ack.delay, self.rtt.smoothed());
         let facts = Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() };
         let heard = Heard { facts, hole, sent, resent: self.retransmits };
-        Ack { ece: self.cc.hear(ack, heard), ..*ack }
+        self.cc.hear(ack, heard)
     }
 
     /// Whether the pace of the law, if it has one, allows a segment now.

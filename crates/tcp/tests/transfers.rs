@@ -109,7 +109,7 @@ impl Case {
                 receiver.on_segment(segment.seq, is_ce, segment.is_cwr, first, &params)
             } else if first == ack {
                 let (_, ack) = acks.pop_front().expect("just seen");
-                sender.on_ack(&ack, first, &params, &mut pipe);
+                sender.on_ack(ack, first, &params, &mut pipe);
                 watch(first, &sender);
                 None
             } else if first == receiver.ack_due() {

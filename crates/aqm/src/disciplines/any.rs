@@ -87,15 +87,19 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             Any::Traced(queue) => enqueue(&mut **queue, packet, cx),
         }
     }
-    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        match self {
-            Any::Fifo(queue) => queue.dequeue(cx),
+        self.dequeue_with(cx, |packet, since| (packet, since))
+    }
+    #[inline(always)]
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
+        let next = match self {
+            Any::Fifo(queue) => return queue.dequeue_with(cx, keep),
             Any::Fair(queue) => dequeue(&mut **queue, cx),
             Any::Dual(queue) => dequeue(&mut **queue, cx),
             Any::Tins(queue) => dequeue(&mut **queue, cx),
             Any::Traced(queue) => dequeue(&mut **queue, cx),
-        }
+        };
+        next.map(|(packet, since)| keep(packet, since))
     }
     #[inline]
     fn ready_at(&self) -> Option<Time> {

@@ -107,8 +107,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// What a queue may send in a turn, bytes: its host's active queues share one quantum, if hosts are isolated.
     fn quantum(&self, host: usize) -> i64 {
-        let sharing = if self.params.isolation == Isolation::Hosts { self.of_host[host].max(1) } else { 1 };
-        (self.params.quantum.0 as i64 / i64::from(sharing)).max(1)
+        let quantum = self.params.quantum.0 as i64;
+        match self.params.isolation {
+            Isolation::Hosts => (quantum / i64::from(self.of_host[host].max(1))).max(1),
+            Isolation::Flows => quantum.max(1),
+        }
     }
 
     /// Lets a queue act, and keeps the sums.
@@ -154,6 +157,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// The queue whose turn it is, and whether it is in the list of new ones.
+    #[inline]
     fn next(&mut self) -> Option<(u32, bool)> {
         loop {
             let is_new = !self.new.is_empty();
@@ -165,8 +169,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             }
             list.pop_front();
             self.old.push_back(index);
-            let quantum = self.quantum(queue.host);
-            self.with(index, |queue| queue.credits += quantum);
+            let credits = queue.credits + self.quantum(queue.host);
+            self.queues[index as usize].iter_mut().for_each(|queue| queue.credits = credits);
         }
     }
 
@@ -211,20 +215,20 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// A packet comes to the queue of its flow, which acts on it and gets a turn if it has packets then.
     fn join<T>(&mut self, packet: P, act: impl FnOnce(&mut Fifo<A, P>, P) -> T) -> T {
-        let (flow, host) = (packet.flow_hash(), self.hash(packet.host()) as usize % HOSTS);
+        let (flow, host) = (packet.flow_hash(), packet.host());
         let index = self.place(flow);
         let (done, begins) = self.with(index, |queue| {
             let done = act(&mut queue.fifo, packet);
             let begins = !queue.is_active && !queue.fifo.is_empty();
-            if begins {
-                (queue.is_active, queue.flow, queue.host) = (true, flow, host);
-            }
             (done, begins)
         });
         if begins {
+            let host = self.hash(host) as usize % HOSTS;
             self.of_host[host] += 1;
-            let quantum = self.quantum(host);
-            self.with(index, |queue| queue.credits = quantum);
+            let credits = self.quantum(host);
+            self.with(index, |queue| {
+                (queue.is_active, queue.flow, queue.host, queue.credits) = (true, flow, host, credits);
+            });
             self.new.push_back(index);
         }
         done

@@ -142,6 +142,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// Draws packets at random beside the arriving one; whether one was of its flow.
     ///
     /// Draws that miss every packet alike are not made one by one: how many come in a row is geometric.
+    #[inline(never)]
     fn draw(&mut self, shown: &PacketView, mut draws: u32, cx: &mut Ctx) -> bool {
         if self.flows.0.is_empty() {
             self.flows.start(self.waiting.iter().map(|waiting| waiting.packet.flow()));
@@ -221,8 +222,12 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         fate
     }
 
-    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        self.dequeue_with(cx, |packet, since| (packet, since))
+    }
+
+    #[inline(always)]
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         while let Some(Waiting { mut packet, since }) = self.waiting.pop_front() {
             self.view.packets -= 1;
             self.view.bytes -= u64::from(packet.size());
@@ -242,7 +247,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
                 }
             }
             self.accounts.departed += 1;
-            return Some((packet, since));
+            return Some(keep(packet, since));
         }
         self.scheme.on_empty(cx);
         None

@@ -202,6 +202,14 @@ pub trait Discipline<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate;
     /// Takes the next packet to send and the time since it joined; `None` if none may go: the link idles.
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)>;
+    /// As [`Discipline::dequeue`], for a host that needs no more of the packet than `keep` returns: it is not moved.
+    #[inline(always)]
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R>
+    where
+        Self: Sized,
+    {
+        self.dequeue(cx).map(|(packet, since)| keep(packet, since))
+    }
     /// When there will be a packet to send, where packets wait and none may go yet.
     fn ready_at(&self) -> Option<Time> {
         None

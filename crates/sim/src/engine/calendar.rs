@@ -1,15 +1,17 @@
 //! The event queue. Events come out by time and, at equal times, in the order in which they were pushed.
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
-//! queue at about a nanosecond each. What is out of order, and all timers, go to a 4-ary heap.
+//! queue at about a nanosecond each. What is out of order, and all timers, go to a timing wheel; what the wheel does not
+//! take, because it comes very soon or in more than a second, goes to a 4-ary heap.
 
+use super::wheel::Wheel;
 use aqmlab_core::Time;
 
 /// Time in the upper half; order of insertion, then the heap's slot, in the lower.
-type Key = u128;
+pub(super) type Key = u128;
+pub(super) const NO_EVENT: Key = Key::MAX;
 
 const SLOT_BITS: u32 = 26;
-const NO_EVENT: Key = Key::MAX;
 /// Order of insertion from which on an event is one of the last of its instant.
 const LAST: u64 = 1 << 37;
 /// Pushes for which a place in the order of insertion is kept (see [`Calendar::reserve`]).
@@ -21,13 +23,13 @@ const MAX_LANES: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order(u64);
 
-/// Where an event is pushed: a lane, or the heap.
+/// Where an event is pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane(u8);
 
 impl Lane {
     /// Events in any order.
-    pub const HEAP: Lane = Lane(0);
+    pub const ANY: Lane = Lane(0);
 }
 
 /// Pending events.
@@ -36,9 +38,10 @@ pub struct Calendar<E> {
     heap: Vec<Key>,
     slots: Vec<E>,
     free_slots: Vec<u32>,
-    /// The first stands for the heap and stays empty.
+    wheel: Wheel<E>,
+    /// The first stands for the wheel and the heap and stays empty.
     lanes: Vec<Ring<E>>,
-    /// Key of the first event of the heap and of each lane.
+    /// Key of the first event of wheel and heap together, and of each lane.
     heads: [Key; MAX_LANES],
     pushed: u64,
 }
@@ -49,16 +52,17 @@ impl<E: Copy + Default> Calendar<E> {
             heap: Vec::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
+            wheel: Wheel::new(),
             lanes: vec![Ring::new()],
             heads: [NO_EVENT; MAX_LANES],
             pushed: 0,
         }
     }
 
-    /// A lane for events that are mostly pushed in order of time; the heap when there are too many lanes.
+    /// A lane for events that are mostly pushed in order of time; any order when there are too many lanes.
     pub fn lane(&mut self) -> Lane {
         if self.lanes.len() == MAX_LANES {
-            return Lane::HEAP;
+            return Lane::ANY;
         }
         self.lanes.push(Ring::new());
         Lane(self.lanes.len() as u8 - 1)
@@ -92,34 +96,42 @@ impl<E: Copy + Default> Calendar<E> {
 
     #[inline(always)]
     fn push_key(&mut self, lane: Lane, key: Key, event: E) {
-        let ring = &mut self.lanes[usize::from(lane.0)];
-        if lane == Lane::HEAP || (ring.len > 0 && key < ring.last_key) {
-            return self.push_heap(key, event);
+        *self.place(lane, key) = event;
+    }
+
+    /// Where an event with this key is to be written.
+    #[inline(always)]
+    fn place(&mut self, lane: Lane, key: Key) -> &mut E {
+        let index = usize::from(lane.0);
+        if lane == Lane::ANY || !self.lanes[index].is_next(key) {
+            return self.place_in_any_order(key);
         }
+        let ring = &mut self.lanes[index];
         if ring.len == 0 {
-            self.heads[usize::from(lane.0) % MAX_LANES] = key;
+            self.heads[index % MAX_LANES] = key;
         }
-        ring.push(key, event);
+        ring.place(key)
     }
 
     /// The earliest event up to and including `until`, but none of the last of that instant ([`Calendar::push_last`]).
     /// It stays readable until the next push.
     #[inline(always)]
     pub fn pop(&mut self, until: Time) -> Option<(Time, &E)> {
-        let mut lane = 0;
-        for i in 1..self.lanes.len().min(MAX_LANES) {
-            if self.heads[i] < self.heads[lane] {
-                lane = i;
+        let (mut lane, mut first) = (0, self.heads[0]);
+        for i in 1..MAX_LANES {
+            if i >= self.lanes.len() {
+                break; // a loop of fixed length is unrolled
+            }
+            if self.heads[i] < first {
+                (lane, first) = (i, self.heads[i]);
             }
         }
-        let first = self.heads[lane];
         if first >= key(until, LAST) {
             return None;
         }
         let time = Time((first >> 64) as u64);
         if lane == 0 {
-            let slot = self.pop_heap();
-            return Some((time, &self.slots[slot]));
+            return Some((time, self.pop_any()));
         }
         let ring = &mut self.lanes[lane];
         let popped = ring.pop();
@@ -127,17 +139,30 @@ impl<E: Copy + Default> Calendar<E> {
         Some((time, &ring.items[popped].1))
     }
 
-    fn push_heap(&mut self, key: Key, event: E) {
-        let slot = match self.free_slots.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = event;
-                slot
-            }
-            None => {
-                self.slots.push(event);
-                self.slots.len() as u32 - 1
-            }
-        };
+    /// Where an event with this key is to be written, in the wheel or in the heap.
+    fn place_in_any_order(&mut self, key: Key) -> &mut E {
+        self.heads[0] = self.heads[0].min(key);
+        if self.wheel.takes(key) { self.wheel.place(key) } else { self.place_in_heap(key) }
+    }
+
+    /// The first event of wheel and heap together; there must be one.
+    #[inline]
+    fn pop_any(&mut self) -> &E {
+        let from_wheel = self.wheel.first_key() == self.heads[0];
+        let slot = if from_wheel { 0 } else { self.pop_heap() };
+        if from_wheel {
+            self.wheel.pop();
+        }
+        let heap_key = self.heap.first().copied().unwrap_or(NO_EVENT);
+        self.heads[0] = self.wheel.first_key().min(heap_key);
+        if from_wheel { self.wheel.popped() } else { &self.slots[slot] }
+    }
+
+    fn place_in_heap(&mut self, key: Key) -> &mut E {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.slots.push(E::default());
+            self.slots.len() as u32 - 1
+        });
         assert!(slot < 1 << SLOT_BITS, "more than 67 million events pending");
         let key = key | Key::from(slot);
         let mut hole = self.heap.len();
@@ -147,7 +172,7 @@ impl<E: Copy + Default> Calendar<E> {
             hole = (hole - 1) / 4;
         }
         self.heap[hole] = key;
-        self.heads[0] = self.heap[0];
+        &mut self.slots[slot as usize]
     }
 
     /// Slot of the first event of the heap.
@@ -158,7 +183,6 @@ impl<E: Copy + Default> Calendar<E> {
         if !self.heap.is_empty() {
             self.sift_down(last);
         }
-        self.heads[0] = self.heap.first().copied().unwrap_or(NO_EVENT);
         slot as usize
     }
 
@@ -213,14 +237,22 @@ impl<E: Copy + Default> Ring<E> {
     }
 
     #[inline(always)]
-    fn push(&mut self, key: Key, event: E) {
+    fn is_next(&self, key: Key) -> bool {
+        self.len == 0 || key >= self.last_key
+    }
+
+    /// Where the next event is to be written.
+    #[inline(always)]
+    fn place(&mut self, key: Key) -> &mut E {
         if self.len == self.items.len() {
             self.grow();
         }
         let end = (self.first + self.len) & (self.items.len() - 1);
-        self.items[end] = (key, event);
         self.len += 1;
         self.last_key = key;
+        let (of, event) = &mut self.items[end];
+        *of = key;
+        event
     }
 
     /// Place of the first event, which is overwritten by a later push; the ring must not be empty.
@@ -253,11 +285,14 @@ mod tests {
     proptest! {
         /// Whatever goes where, events come out by time, and in order of insertion at equal times.
         #[test]
-        fn sorts_by_time_then_insertion(pushes in prop::collection::vec((0u64..50, 0usize..4, 0usize..3), 0..300)) {
+        fn sorts_by_time_then_insertion(
+            pushes in prop::collection::vec((0u64..50, 0u32..42, 0usize..4, 0usize..3), 0..300),
+        ) {
             let mut calendar = Calendar::new();
-            let lanes = [calendar.lane(), calendar.lane(), Lane::HEAP, Lane::HEAP];
+            let lanes = [calendar.lane(), calendar.lane(), Lane::ANY, Lane::ANY];
             let (mut expected, mut popped, mut now) = (Vec::new(), Vec::new(), 0);
-            for (i, (ahead, lane, pops)) in pushes.into_iter().enumerate() {
+            for (i, (ahead, scale, lane, pops)) in pushes.into_iter().enumerate() {
+                let ahead = ahead << scale.saturating_sub(6); // from the same instant to far beyond the wheel
                 calendar.push(lanes[lane], Time(now + ahead), i);
                 expected.push((now + ahead, i));
                 for _ in 0..pops {
@@ -281,10 +316,10 @@ mod tests {
     #[test]
     fn the_last_of_an_instant_come_after_what_is_pushed_later() {
         let mut calendar = Calendar::new();
-        calendar.push_last(Lane::HEAP, Time(5), 3);
-        calendar.push_last(Lane::HEAP, Time(5), 4);
-        calendar.push(Lane::HEAP, Time(5), 2);
-        calendar.push(Lane::HEAP, Time(4), 1);
+        calendar.push_last(Lane::ANY, Time(5), 3);
+        calendar.push_last(Lane::ANY, Time(5), 4);
+        calendar.push(Lane::ANY, Time(5), 2);
+        calendar.push(Lane::ANY, Time(4), 1);
         assert_eq!(popped(&mut calendar, 5), [1, 2], "the end of the instant has not come");
         assert_eq!(popped(&mut calendar, 6), [3, 4]);
     }
@@ -298,7 +333,7 @@ mod tests {
         calendar.push(lane, Time(5), 4);
         let present = calendar.continue_at(kept);
         calendar.push(lane, Time(5), 2);
-        calendar.push(Lane::HEAP, Time(5), 3);
+        calendar.push(Lane::ANY, Time(5), 3);
         calendar.continue_at(present);
         calendar.push(lane, Time(5), 5);
         assert_eq!(popped(&mut calendar, 5), [1, 2, 3, 4, 5]);

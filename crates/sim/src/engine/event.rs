@@ -38,9 +38,8 @@ pub enum Event {
 /// The hop of an ACK that has passed all queues: it reaches its sender.
 pub const AT_SENDER: u8 = u8::MAX;
 
-/// A packet on its way: 32 bytes, copied as a whole. The fields say what both kinds have in common; `label` is the hash
-/// of the sending host's address (bits 0-19), the class (20-22) and the epoch (24-31). `body` holds the rest, as 128 bits
-/// counted from the lowest of the first word:
+/// A packet on its way: 32 bytes, copied as a whole. `body` holds what the kinds do not have in common, and what is seldom
+/// asked for, as 128 bits counted from the lowest of the first word:
 ///
 /// | bits     | data                         | ACK                                         |
 /// |----------|------------------------------|---------------------------------------------|
@@ -49,7 +48,9 @@ pub const AT_SENDER: u8 = u8::MAX;
 /// | 70-113   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
-/// | 116-127  | hash of the flow's ports     | hash of the flow's ports                    |
+/// | 116      |                              | there is a block, a delay or a count        |
+/// | 117-119  | class                        | class                                       |
+/// | 120-127  | epoch                        | epoch                                       |
 ///
 /// The offset of a block is its first segment's distance from the next one expected.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,8 @@ pub struct Packet {
     pub kind: Kind,
     /// Data: the segment; an ACK: the next one expected.
     number: u32,
-    label: u32,
+    /// Of its flow ([`Label::tuple`]).
+    tuple: u32,
     body: [u64; 2],
 }
 
@@ -113,16 +115,16 @@ pub struct Data {
 /// host that its data go to.
 const MAX_HOSTS: u32 = 1 << HOST_BITS;
 
-// Where things are in `label` and in the second word of `body`.
+// Where things are in `tuple` and in the second word of `body`.
 const HOST_BITS: u32 = 20;
 const PORT_BITS: u32 = u32::BITS - HOST_BITS;
-const CLASS: u32 = HOST_BITS;
-const EPOCH: u32 = 24;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
 const ECE: u32 = 50;
 const COUNTS: u32 = 51;
-const PORTS: u32 = 52;
+const MORE: u32 = 52;
+const CLASS: u32 = 53;
+const EPOCH: u32 = 56;
 // Where things are in an ACK's `body` as a whole.
 const OFFSET_BITS: u32 = 19;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
@@ -147,6 +149,7 @@ impl Packet {
                 let bits = u128::from(block.start - ack.next) | (block.len() as u128) << OFFSET_BITS;
                 packet.set_bits(packet.bits() | bits << (i * BLOCK_BITS));
             }
+            packet.body[1] |= 1 << MORE;
         }
         packet
     }
@@ -155,9 +158,8 @@ impl Packet {
     fn new(label: Label, size: u16, hop: u8, kind: Kind, number: u32, body: [u64; 2]) -> Self {
         let Label { flow, epoch, tuple, class } = label;
         let [first, second] = body;
-        let body = [first, second | u64::from(tuple) << PORTS];
-        let label = tuple >> PORT_BITS | u32::from(class & 7) << CLASS | u32::from(epoch) << EPOCH;
-        Self { flow, size, hop, kind, number, label, body }
+        let body = [first, second | u64::from(class & 7) << CLASS | u64::from(epoch) << EPOCH];
+        Self { flow, size, hop, kind, number, tuple, body }
     }
 
     fn bits(&self) -> u128 {
@@ -174,6 +176,7 @@ impl Packet {
         let others = self.bits() & !(u128::from(LONGEST) << DELAY);
         self.kind = Kind::TimedAck;
         self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
+        self.body[1] |= 1 << MORE;
     }
 
     /// An ACK takes a count of marks along, in the place of the third block, or of the second if it takes a delay.
@@ -181,7 +184,7 @@ impl Packet {
         let shift = self.count_place() as u32 * BLOCK_BITS;
         let others = self.bits() & !(u128::from(u32::MAX) << shift | 7 << (shift + u32::BITS));
         self.set_bits(others | u128::from(marks) << shift);
-        self.body[1] |= 1 << COUNTS;
+        self.body[1] |= 1 << COUNTS | 1 << MORE;
     }
 
     /// Which block a count of marks takes the place of.
@@ -192,7 +195,7 @@ impl Packet {
     /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
     #[inline]
     pub fn epoch(&self) -> u8 {
-        (self.label >> EPOCH) as u8
+        (self.body[1] >> EPOCH) as u8
     }
 
     /// What a packet of kind data carries.
@@ -211,8 +214,8 @@ impl Packet {
     #[inline]
     pub fn ack(&self) -> Ack {
         let mut ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
-        let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
-        if self.body[0] != 0 || is_timed || counts {
+        if self.body[1] >> MORE & 1 == 1 {
+            let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
             let bits = self.bits();
             let blocks = 3 - usize::from(is_timed) - usize::from(counts);
             for (i, shift) in [0, BLOCK_BITS, 2 * BLOCK_BITS].into_iter().enumerate().take(blocks) {
@@ -260,12 +263,11 @@ impl Carried for Packet {
     /// That of an ACK is the other direction's.
     #[inline]
     fn flow_hash(&self) -> u32 {
-        let tuple = (self.label & (MAX_HOSTS - 1)) << PORT_BITS | (self.body[1] >> PORTS) as u32;
-        if self.kind.is_data() { tuple } else { !tuple }
+        if self.kind.is_data() { self.tuple } else { !self.tuple }
     }
     #[inline]
     fn host(&self) -> u32 {
-        let sends_data = self.label & (MAX_HOSTS - 1);
+        let sends_data = self.tuple >> PORT_BITS;
         if self.kind.is_data() { sends_data } else { MAX_HOSTS + sends_data }
     }
     #[inline]
@@ -282,7 +284,7 @@ impl Carried for Packet {
     }
     #[inline]
     fn class(&self) -> u8 {
-        (self.label >> CLASS) as u8 & 7
+        (self.body[1] >> CLASS) as u8 & 7
     }
     #[inline]
     fn rtt(&self) -> Option<Span> {

@@ -4,3 +4,4 @@ pub mod calendar;
 pub mod event;
 pub mod simulation;
 pub mod watch;
+mod wheel;

@@ -114,10 +114,10 @@ pub struct LinkMeter {
     time_at: Vec<u64>,
     busy: Span,
     busy_until: Time,
-    /// Since the start of the run, warm-up included.
-    ever_busy: Span,
-    /// Since the last probe.
-    served: Served,
+    /// Busy time that does not count: that of the warm-up.
+    busy_before: Span,
+    /// Since the last probe; `None` if nobody will ask.
+    pub served: Option<Served>,
     /// Time from arrival to start of service.
     pub sojourn: Spans,
     bin_end: Time,
@@ -139,8 +139,8 @@ impl LinkMeter {
             time_at: vec![0; levels],
             busy: Span::ZERO,
             busy_until: Time::ZERO,
-            ever_busy: Span::ZERO,
-            served: Served::default(),
+            busy_before: Span::ZERO,
+            served: Some(Served::default()),
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
@@ -151,6 +151,9 @@ impl LinkMeter {
     /// `queue` packets wait from now on.
     #[inline]
     pub fn on_queue(&mut self, queue: u32, now: Time) {
+        if queue == self.queue {
+            return;
+        }
         self.pass_time(now);
         self.queue = queue;
         if queue as usize >= self.time_at.len() {
@@ -162,18 +165,22 @@ impl LinkMeter {
     #[inline]
     pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time, bytes: u16) {
         self.sojourn.add(sojourn);
-        self.served.add(sojourn, bytes);
+        if let Some(served) = &mut self.served {
+            served.add(sojourn, bytes);
+        }
         self.busy = self.busy + end.since(now);
-        self.ever_busy = self.ever_busy + end.since(now);
         self.busy_until = end;
     }
 
     /// Metrics count from now; the settling time keeps its history.
     pub fn restart(&mut self, queue: u32, now: Time) {
         self.on_queue(queue, now);
+        self.pass_time(now);
         self.since = now;
         self.time_at.fill(0);
-        self.busy = self.busy_until.since(now);
+        let busy = self.busy_until.since(now);
+        self.busy_before = Span(self.busy_before.0 + self.busy.0 - busy.0);
+        self.busy = busy;
         self.sojourn.reset();
     }
 
@@ -212,14 +219,14 @@ impl LinkMeter {
 
     /// Share of the time since `mark` in which the transmitter was busy; the mark moves on to now.
     pub fn utilisation_since(&self, mark: &mut BusyMark, now: Time) -> f64 {
-        let busy = Span(self.ever_busy.0 - self.busy_until.since(now).0);
+        let busy = Span(self.busy_before.0 + self.busy.0 - self.busy_until.since(now).0);
         let before = std::mem::replace(mark, BusyMark { since: now, busy });
         (busy.0 - before.busy.0) as f64 / now.since(before.since).0.max(1) as f64
     }
 
     /// What was served since the last call.
     pub fn take_served(&mut self) -> Served {
-        std::mem::take(&mut self.served)
+        self.served.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Time-weighted mean and standard deviation of the packets waiting.

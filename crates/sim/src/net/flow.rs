@@ -206,7 +206,7 @@ impl Flow {
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
-            None => path.calendar.push(Lane::HEAP, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
+            None => path.calendar.push(Lane::ANY, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
         }
     }
 
@@ -310,7 +310,7 @@ mod tests {
             for (next, seconds) in [(1, 0.08), (2, 0.16)] {
                 let now = Time::ZERO + Span::from_seconds(seconds);
                 let (sender, mut access) = flow.at_sender(0, &group, route, now, &mut calendar);
-                sender.on_ack(&Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
+                sender.on_ack(Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
             }
             assert_eq!(announced(&mut calendar).last(), Some(&expected));
         }

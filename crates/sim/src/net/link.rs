@@ -125,10 +125,10 @@ impl Link {
             departures,
             orders: VecDeque::new(),
             upcoming: changes.next(spec.rate, Time::ZERO),
-            lane: if departures == Departures::Foreseen { Lane::HEAP } else { calendar.lane() },
+            lane: if departures == Departures::Foreseen { Lane::ANY } else { calendar.lane() },
             tick_lane: match queue.tick_every() {
                 Some(period) if period < RARE_TICK => calendar.lane(),
-                _ => Lane::HEAP,
+                _ => Lane::ANY,
             },
             queue,
             meter: LinkMeter::new(spec.buffer),
@@ -154,11 +154,8 @@ impl Link {
     #[inline]
     pub fn offer(&mut self, packet: &mut Packet, now: Time) -> Offered {
         self.catch_up(now);
-        let waited = self.queue.len();
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
-        if self.queue.len() != waited {
-            self.meter.on_queue(self.queue.len(), now);
-        }
+        self.meter.on_queue(self.queue.len(), now);
         match fate {
             Fate::Kept => {}
             Fate::Marked(_) => packet.mark(),
@@ -183,18 +180,19 @@ impl Link {
     /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
-        let waited = self.queue.len();
-        let next = self.queue.dequeue(&mut Ctx { now, rng: &mut self.rng });
-        if self.queue.len() != waited {
-            self.meter.on_queue(self.queue.len(), now);
-        }
-        let Some((packet, since)) = next else { return self.ask_again(now) };
-        let end = now + self.transmission(packet.size);
-        self.meter.on_service(now, now.since(since), end, packet.size);
+        let cx = &mut Ctx { now, rng: &mut self.rng };
+        let next = match self.departures {
+            Departures::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size, since)),
+            _ => self.queue.dequeue_with(cx, |packet, since| {
+                self.sending = Some(packet);
+                (packet.size, since)
+            }),
+        };
+        self.meter.on_queue(self.queue.len(), now);
+        let Some((size, since)) = next else { return self.ask_again(now) };
+        let end = now + self.transmission(size);
+        self.meter.on_service(now, now.since(since), end, size);
         self.in_service = Some(end);
-        if self.departures != Departures::Foreseen {
-            self.sending = Some(packet);
-        }
         Some(end)
     }
 

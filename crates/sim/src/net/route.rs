@@ -54,7 +54,7 @@ impl Route {
     /// The route of a flow with this round-trip propagation. The links take their own delay; what is left is split
     /// evenly between the way there and the way back, and on each between the two access links.
     fn new(wires: &[Wire], spec: &FlowSpec, rtt: Span) -> Self {
-        let leg = |ps| Leg { delay: Span(ps), lane: Lane::HEAP };
+        let leg = |ps| Leg { delay: Span(ps), lane: Lane::ANY };
         let hop = |link: &usize| Hop { link: *link, onward: leg(wires[*link].delay.0) };
         let own = own_delay(wires, spec);
         let spare = rtt.0.saturating_sub(own.0); // a lognormal tail may fall below the path itself

@@ -49,6 +49,9 @@ impl Engaged {
     /// An ACK of new data may open the window.
     #[inline(never)] // Reno's way stays short
     pub fn on_ack(&mut self, window: &mut Window, facts: Facts) {
+        if !self.hears_acks() {
+            return self.law.on_ack(window, &facts);
+        }
         let Facts { marked, lost, sample, .. } = self.heard;
         self.law.on_ack(window, &Facts { marked, lost, sample, ..facts });
     }

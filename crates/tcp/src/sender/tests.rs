@@ -70,7 +70,7 @@ impl Bench {
     }
 
     fn on(&mut self, ack: Ack) -> Vec<u32> {
-        self.sender.on_ack(&ack, self.now, &self.params, &mut self.wire);
+        self.sender.on_ack(ack, self.now, &self.params, &mut self.wire);
         self.sent()
     }
 
@@ -113,7 +113,7 @@ fn a_syn_opens_and_its_ack_releases_the_initial_window() {
     assert_eq!(bench.wire.0, [Segment { is_syn: true, ..data(0) }]);
     assert_eq!(bench.sender.deadline(), ms(3000));
     bench.wire.0.clear();
-    bench.sender.on_ack(&Ack { next: 1, ..Ack::default() }, ms(80), &bench.params, &mut bench.wire);
+    bench.sender.on_ack(Ack { next: 1, ..Ack::default() }, ms(80), &bench.params, &mut bench.wire);
     assert_eq!(bench.wire.0, [data(1), data(2)]);
     assert_eq!(bench.sender.cwnd(), 2.0);
 }
@@ -501,7 +501,7 @@ fn without_a_syn_rfc_6582_repairs_a_lost_segment_0_without_a_timeout() {
     let mut bench = rfc(&[("syn", "false")]);
     bench.open();
     for _ in 0..3 {
-        bench.sender.on_ack(&Ack::default(), bench.now, &bench.params, &mut bench.wire);
+        bench.sender.on_ack(Ack::default(), bench.now, &bench.params, &mut bench.wire);
     }
     assert_eq!(bench.sent(), [10, 11, 0]);
 }

@@ -130,7 +130,7 @@ impl Simulation {
         link.ticks += 1;
         if let Some(period) = link.queue.tick_every() {
             let tick = Event::Tick { link: index as u32, period, series: link.ticks };
-            self.calendar.push(Lane::HEAP, first, tick);
+            self.calendar.push(Lane::ANY, first, tick);
         }
     }
 
@@ -164,7 +164,7 @@ impl Simulation {
             Sends::Flow(flow) => {
                 let never_starts = member.start >= time;
                 self.flows[flow as usize].is_stopped |= never_starts;
-                self.calendar.push(Lane::HEAP, time, Event::Close { flow });
+                self.calendar.push(Lane::ANY, time, Event::Close { flow });
             }
             Sends::Source(source, _) => self.sources[source as usize].stop_at(time),
             Sends::Client(client) => self.clients[client as usize].stop_at(time),

@@ -1,4 +1,6 @@
 //! What happens at each event.
+//!
+//! What is rare is not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
 use super::Simulation;
 use crate::engine::calendar::Lane;
@@ -44,6 +46,7 @@ impl Simulation {
     }
 
     /// What is taken into service goes on at `end`, as if that had been foreseen when it joined the queue.
+    #[inline(never)]
     fn send_at_service(&mut self, index: u32, end: Time) {
         let link = &mut self.links[index as usize];
         self.calendar.push_last(link.lane, end, Event::Sent { link: index });
@@ -82,6 +85,7 @@ impl Simulation {
     }
 
     /// A receiver's ACK may have waited long enough; if a segment has fetched it, none is due.
+    #[inline(never)]
     pub(super) fn delayed_ack(&mut self, index: u32, now: Time) {
         let flow = &mut self.flows[index as usize];
         let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
@@ -100,13 +104,14 @@ impl Simulation {
         if is_transfer && flow.sender.is_done() {
             return; // a late duplicate
         }
-        self.at_sender(packet.flow, |sender, now, tcp, net| sender.on_ack(&packet.ack(), now, tcp, net));
+        self.at_sender(packet.flow, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
         if is_transfer && self.flows[packet.flow as usize].sender.is_done() {
             self.end_transfer(packet.flow, connection);
         }
     }
 
     /// A UDP source sends a datagram and arranges for the next.
+    #[inline(never)]
     pub(super) fn emit(&mut self, index: u32) {
         let source = &mut self.sources[index as usize];
         if source.is_stopped(self.now) {
@@ -116,11 +121,12 @@ impl Simulation {
         let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
         flow.at_sender(source.flow, group, route, self.now, &mut self.calendar).1.send_datagram();
         if let Some(next) = source.after(self.now) {
-            self.calendar.push(Lane::HEAP, next, Event::Emit { source: index });
+            self.calendar.push(Lane::ANY, next, Event::Emit { source: index });
         }
     }
 
     /// A client asks for an object: a transfer begins on an idle connection, or on a new one.
+    #[inline(never)]
     pub(super) fn request(&mut self, index: u32) {
         let client = &mut self.clients[index as usize];
         if client.is_stopped(self.now) {
@@ -144,7 +150,7 @@ impl Simulation {
         let connection = &mut self.connections[self.flows[flow as usize].connection as usize];
         (connection.asked_at, connection.size) = (self.now, size);
         self.schedule_request(index, next);
-        self.calendar.push(Lane::HEAP, self.now + takes, Event::Open { flow });
+        self.calendar.push(Lane::ANY, self.now + takes, Event::Open { flow });
     }
 
     /// An idle connection is to carry another transfer: with a fresh sender, or with the same where it is kept.
@@ -160,6 +166,7 @@ impl Simulation {
     }
 
     /// A flow's application starts: with unlimited data, or with those of a transfer.
+    #[inline(never)]
     pub(super) fn open(&mut self, index: u32) {
         if self.flows[index as usize].is_stopped {
             return;
@@ -171,11 +178,12 @@ impl Simulation {
 
     pub(super) fn schedule_request(&mut self, client: u32, time: Option<Time>) {
         if let Some(time) = time {
-            self.calendar.push(Lane::HEAP, time, Event::Request { client });
+            self.calendar.push(Lane::ANY, time, Event::Request { client });
         }
     }
 
     /// The last ACK of a transfer has come.
+    #[inline(never)]
     fn end_transfer(&mut self, index: u32, connection: u32) {
         let flow = &self.flows[index as usize];
         let Connection { client, asked_at, size, ended_at } = &mut self.connections[connection as usize];
@@ -208,10 +216,11 @@ impl Simulation {
         self.routes.set_rate(&self.scenario, index as usize, link.rate());
         self.specs[index as usize].rate = link.rate();
         if let Some(time) = link.rate_changes_at() {
-            self.calendar.push(Lane::HEAP, time, Event::RateChange { link: index });
+            self.calendar.push(Lane::ANY, time, Event::RateChange { link: index });
         }
     }
 
+    #[inline(never)]
     pub(super) fn tick(&mut self, link: u32, period: Span, series: u32) {
         let of = &mut self.links[link as usize];
         if of.ticks != series {
@@ -238,10 +247,11 @@ impl Simulation {
         let deadline = flow.sender.deadline();
         if deadline < flow.timer_event {
             flow.timer_event = deadline;
-            self.calendar.push(Lane::HEAP, deadline, Event::Timer { flow: index });
+            self.calendar.push(Lane::ANY, deadline, Event::Timer { flow: index });
         }
     }
 
+    #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         if flow.timer_event != self.now {
@@ -272,6 +282,7 @@ impl Simulation {
         self.schedule_request(client, next);
     }
 
+    #[inline(never)]
     pub(super) fn sample(&mut self) {
         let columns = self.plotted.iter().zip(&mut self.sampled);
         for ((series, link), (plotted, mark)) in self.series.iter_mut().zip(&mut self.links).zip(columns) {
@@ -284,7 +295,7 @@ impl Simulation {
                 column.push(value);
             }
         }
-        self.calendar.push(Lane::HEAP, self.now + self.scenario.sample, Event::Sample);
+        self.calendar.push(Lane::ANY, self.now + self.scenario.sample, Event::Sample);
     }
 
     /// The warm-up is over.

@@ -112,7 +112,7 @@ impl Simulation {
         };
         simulation.add_links()?;
         if scenario.warmup > Span::ZERO {
-            simulation.calendar.push(Lane::HEAP, simulation.warmup, Event::WarmedUp);
+            simulation.calendar.push(Lane::ANY, simulation.warmup, Event::WarmedUp);
         }
         for group in 0..scenario.flows.len() {
             simulation.add_group(group);
@@ -124,8 +124,9 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Nobody will ask what was received since the last probe.
+    /// Nobody will ask what has happened since the last probe.
     pub(super) fn stop_probing(&mut self) {
+        self.links.iter_mut().for_each(|link| link.meter.served = None);
         self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
     }
 
@@ -144,7 +145,7 @@ impl Simulation {
                 self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
             }
             if let Some(time) = link.rate_changes_at() {
-                self.calendar.push(Lane::HEAP, time, Event::RateChange { link: i as u32 });
+                self.calendar.push(Lane::ANY, time, Event::RateChange { link: i as u32 });
             }
             if self.options.trace == Some(i) {
                 link = link.traced();
@@ -198,10 +199,10 @@ impl Simulation {
             return Sends::Source(self.add_source(source, start, active), flow);
         }
         if active {
-            self.calendar.push(Lane::HEAP, start, Event::Open { flow });
+            self.calendar.push(Lane::ANY, start, Event::Open { flow });
         }
         if let Some(stop) = stop {
-            self.calendar.push(Lane::HEAP, stop, Event::Close { flow });
+            self.calendar.push(Lane::ANY, stop, Event::Close { flow });
         }
         Sends::Flow(flow)
     }
@@ -217,7 +218,7 @@ impl Simulation {
     fn add_source(&mut self, mut source: UdpSource, start: Time, active: bool) -> u32 {
         if let Some(first) = source.first(start).filter(|_| active) {
             let event = Event::Emit { source: self.sources.len() as u32 };
-            self.calendar.push(Lane::HEAP, first, event);
+            self.calendar.push(Lane::ANY, first, event);
         }
         self.sources.push(source);
         self.sources.len() as u32 - 1
@@ -230,7 +231,7 @@ impl Simulation {
             self.series.push(Series { link: spec.name.clone(), columns });
         }
         self.plotted = self.shown.iter().map(|shown| (0..shown.len()).map(Some).collect()).collect();
-        self.calendar.push(Lane::HEAP, Time::ZERO + self.scenario.sample, Event::Sample);
+        self.calendar.push(Lane::ANY, Time::ZERO + self.scenario.sample, Event::Sample);
     }
 
     /// The columns of a link's time series keep their names when its scheme is replaced; those that the new one does not

@@ -24,7 +24,7 @@ impl Bench {
 
     /// As `echo`, with the flags of what it released.
     fn echo_segments(&mut self, ack: u32) -> Vec<Segment> {
-        self.sender.on_ack(&Ack { next: ack + 1, ece: true, ..Ack::default() }, self.now, &self.params, &mut self.wire);
+        self.sender.on_ack(Ack { next: ack + 1, ece: true, ..Ack::default() }, self.now, &self.params, &mut self.wire);
         self.wire.0.drain(..).collect()
     }
 }
@@ -37,7 +37,7 @@ fn ect(seq: u32) -> Segment {
 fn data_are_ecn_capable_and_the_syn_is_not() {
     let mut bench = ns2();
     bench.sender.open(None, bench.now, &bench.params, &mut bench.wire);
-    bench.sender.on_ack(&Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire);
+    bench.sender.on_ack(Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire);
     assert_eq!(bench.wire.0, [Segment { is_syn: true, ..data(0) }, ect(1), ect(2)]);
 }
 
@@ -157,7 +157,7 @@ fn an_echo_in_recovery_is_of_the_same_window() {
 fn only_ns2_sends_retransmissions_ecn_capable() {
     let mut bench = ecn(Variant::NewReno, Profile::Rfc, &[]).grown(0);
     (0..8).for_each(|_| {
-        bench.sender.on_ack(&Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire)
+        bench.sender.on_ack(Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire)
     });
     // cwnd 5 and 8 that have left, from 1 on: 13 is the first new segment after the reduction.
     let resent = Segment { is_retransmission: true, ..data(1) };

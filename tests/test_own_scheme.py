@@ -11,7 +11,7 @@ import pytest
 
 import aqmlab as lab
 from aqmlab import catalogue
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 from conftest import COMMAND, Aqmlab
 from test_interrupt import heed_interrupts, wait_until_simulating
 
@@ -109,8 +109,8 @@ def test_drop_mark_and_signal_do_what_they_say(small: str) -> None:
                 n = queue.arrived_packets  # 20, 30 and so on up to 1000: 99 packets
                 return answer if 10 < n <= 1000 and n % 10 == 0 else None
 
-        world = lab.load(small, {"flows.ftp.ecn": ecn, "duration": "60 s"})
-        link = lab.run(world, Answering).links["bottleneck"]
+        loaded = lab.load(small, {"flows.ftp.ecn": ecn, "duration": "60 s"})
+        link = lab.run(loaded, Answering).links["bottleneck"]
         return link.marked, link.drops.get("early", 0)
 
     assert every_tenth(lab.PASS, "true") == every_tenth(None, "true") == every_tenth(False, "true") == (0, 0)
@@ -380,9 +380,9 @@ def test_a_file_stands_for_its_scheme(file: str, small: str, aqmlab: Aqmlab, tmp
 def test_a_scenario_may_set_parameters_of_a_file_s_scheme(
     file: str, small: str, aqmlab: Aqmlab, tmp_path: Path
 ) -> None:
-    world = Path(small).read_text(encoding="utf-8") + '\n[schemes.short]\nmost = "5 packets"\n'
-    (tmp_path / "world.toml").write_text(world, encoding="utf-8")
-    done = aqmlab("run", "world.toml", "--aqm", f"{file}:Short", "--json")
+    text = Path(small).read_text(encoding="utf-8") + '\n[schemes.short]\nmost = "5 packets"\n'
+    (tmp_path / "scenario.toml").write_text(text, encoding="utf-8")
+    done = aqmlab("run", "scenario.toml", "--aqm", f"{file}:Short", "--json")
     assert json.loads(done.stdout)["links"]["bottleneck"]["queue_p95"] <= 5
 
 
@@ -443,7 +443,7 @@ def test_ctrl_c_stops_a_run_that_is_in_python(small: str, tmp_path: Path) -> Non
 
 
 def test_the_tables_of_experiments_take_a_class_alone(small: str) -> None:
-    assert experiments.compare(small, OwnPi).schemes == ("own-pi",)
+    assert simulate.compare(small, OwnPi).schemes == ("own-pi",)
 
 
 def test_every_built_in_scheme_keeps_the_contract_or_says_why_not() -> None:

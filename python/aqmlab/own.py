@@ -266,10 +266,10 @@ def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
         found.loader.exec_module(module)
     except Exception as error:
         raise InputError(f"aqm: {path.name}: {_cause(error)}") from error
-    own = {
+    defined = {
         name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
     }
-    return {name: item for name, item in own.items() if issubclass(item, Aqm)}
+    return {name: item for name, item in defined.items() if issubclass(item, Aqm)}
 
 
 def _cause(error: Exception) -> str:

@@ -89,11 +89,11 @@ def network(source: str | Scenario) -> Network:
     InputError where the model has no place for something: several queues in a path, traffic other than long-lived TCP,
     flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
     """
-    world = load(source)
-    groups = json.loads(world.resolved_json())["flows"]
-    link = world.link(world.links[0])
-    if len(world.links) > 1:
-        raise InputError(f"links: {len(world.links)} links; the model has one queue")
+    loaded = load(source)
+    groups = json.loads(loaded.resolved_json())["flows"]
+    link = loaded.link(loaded.links[0])
+    if len(loaded.links) > 1:
+        raise InputError(f"links: {len(loaded.links)} links; the model has one queue")
     if link.rate_changes:
         raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
     for group in groups:

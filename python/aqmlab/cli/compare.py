@@ -10,7 +10,7 @@ import typer
 from aqmlab import files
 from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, Seeds, Settings, command, exit_if_failed, leave, print_json, progress
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 from aqmlab.runs.task import Failure
 from aqmlab.scenario import assignments
 
@@ -79,7 +79,7 @@ def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list
     from aqmlab.present.terminal import runs as tables
 
     with progress(f"Comparing in {scenario}") as told:
-        compared = experiments.compare(
+        compared = simulate.compare(
             scenario, wanted.aqms, wanted.seeds, set=assignments(settings), jobs=wanted.jobs, progress=told
         )
     if wanted.as_json:

@@ -8,7 +8,7 @@ import typer
 
 from aqmlab import files, own, traces
 from aqmlab.cli.common import Json, Out, ScenarioName, Settings, leave, progress
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 from aqmlab.scenario import assignments, load
 
 
@@ -42,7 +42,7 @@ def run(
     wanted = traces.Files(pcap, trace)
     traced = wanted.link(loaded, link)
     with progress(f"Running {scenario}") as told:
-        result = experiments.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
+        result = simulate.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
     if as_json:
         print(result.json())
     else:

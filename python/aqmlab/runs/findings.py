@@ -10,14 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue
-from aqmlab import scenario as worlds
+from aqmlab import _core, catalogue, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.metrics import LINK_METRICS, find
-from aqmlab.runs.statistics import Paired, Ranking, Summary
+from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
-from aqmlab.runs.table import State, Table
+from aqmlab.runs.table import Case, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -61,19 +60,6 @@ UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
 
 
 @dataclass(frozen=True)
-class Case:
-    """What schemes are compared in: a scenario with the values that were set. `name` has only those that vary."""
-
-    scenario: str
-    link: str
-    overrides: tuple[tuple[str, str], ...]
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True)
 class Findings:
     """The finished runs of a sweep in `folder`; `asked` is how many there are to be."""
 
@@ -112,7 +98,7 @@ class Findings:
 
     @cached_property
     def cases(self) -> dict[str, Case]:
-        """The cases by name, in order."""
+        """The cases by name, in order; a name has only those values that vary."""
         return {case.name: case for case in self._cases}
 
     @cached_property
@@ -133,7 +119,7 @@ class Findings:
     def measures(self) -> list[str]:
         """The measures that some run has; the mark ratio only if something is marked."""
         found = {
-            measure: [value for cell in self.measured.runs for value in self.values(*cell, measure).values()]
+            measure: [value for key in self.measured.runs for value in self.measured.values(*key, measure).values()]
             for measure in MEASURES
         }
         return [measure for measure, values in found.items() if any(values) or (values and "mark" not in measure)]
@@ -141,18 +127,6 @@ class Findings:
     def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
         """Return the rows of a scheme in a case that are done, by seed."""
         return self.measured.runs.get((case, scheme), {})
-
-    def values(self, case: Case, scheme: str, measure: str) -> dict[int, float]:
-        """Return a measure by seed, where it has a value."""
-        return self.measured.values(case, scheme, measure)
-
-    def summary(self, case: Case, scheme: str, measure: str, state: State | None = None) -> Summary | None:
-        """Return mean and 95 % interval over the seeds (of a state), None if no seed has a value."""
-        return self.measured.summary(case, scheme, measure, state)
-
-    def branches(self, case: Case, scheme: str) -> tuple[State, State] | None:
-        """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return self.measured.states(case, scheme)
 
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
         """Return what a scheme has more than the first one under the seeds they share; None if there is none."""
@@ -163,11 +137,11 @@ class Findings:
         measures = dict.fromkeys(self.cases.values(), measure)
         return self.measured.ranking(self.schemes, measures, more_is_better=BETTER[measure])
 
-    def world(self, case: Case) -> _core.Scenario | None:
+    def scenario(self, case: Case) -> _core.Scenario | None:
         """Return the scenario of a case with its overrides, None if this version cannot read it."""
-        own = self.folder / "scenarios" / f"{case.scenario}.toml"
+        stored = self.folder / "scenarios" / f"{case.scenario}.toml"
         with suppress(InputError, OSError):
-            text = own.read_text(encoding="utf-8") if own.exists() else worlds.read(case.scenario)[1]
+            text = stored.read_text(encoding="utf-8") if stored.exists() else scenario.read(case.scenario)[1]
             return _core.Scenario.parse(text, case.scenario, list(case.overrides))
         return None
 
@@ -181,10 +155,10 @@ class Findings:
         """What the runs measured."""
         found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
         for case, row in zip(self._cases, self.rows, strict=True):
-            cell = found.setdefault((case, row["aqm"]), {})
+            rows = found.setdefault((case, row["aqm"]), {})
             if row["state"] == "done":
-                cell[row["seed"]] = row
-        runs = {cell: dict(sorted(rows.items())) for cell, rows in found.items()}
+                rows[row["seed"]] = row
+        runs = {key: dict(sorted(rows.items())) for key, rows in found.items()}
         return Table(runs, {case: case.link for case, _ in runs})
 
     def _case(self, row: Mapping[str, Any]) -> Case:

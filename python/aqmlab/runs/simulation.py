@@ -5,8 +5,8 @@ from typing import Any
 
 from aqmlab import _core, own
 from aqmlab._core import Probe
-from aqmlab.runs.experiments import Source
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulate import Source
 from aqmlab.scenario import load
 
 

@@ -9,8 +9,8 @@ from aqmlab._core import Scenario
 from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.experiments import compare_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.table import State, Table, Values
 from aqmlab.scenario import load, original
 from aqmlab.study.paper import TRANSIENT

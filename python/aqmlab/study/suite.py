@@ -13,10 +13,10 @@ from importlib.resources import files
 from math import ceil
 from typing import Any
 
-from aqmlab import scenario as worlds
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
 from aqmlab.quantities import quantity
+from aqmlab.scenario import load
 from aqmlab.study.paper import studies, suites
 
 if sys.version_info >= (3, 11):
@@ -122,21 +122,21 @@ class Experiment:
 
     def changes(self, link: Link) -> dict[str, str]:
         """Return what of the scenario is set for a link, with quantities as text."""
-        given = worlds.load(self.scenario)
+        given = load(self.scenario)
         usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in LINK_KEYS.items()}
         usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
         asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
         scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set)).items()}
         return scaled | {path: str(link.flows) for path in self.flows if link.flows}
 
-    def world(self, link: Link) -> Scenario:
+    def scenario_at(self, link: Link) -> Scenario:
         """Return the scenario at a link."""
-        return worlds.load(self.scenario, self.changes(link))
+        return load(self.scenario, self.changes(link))
 
-    def paths(self, world: Scenario) -> dict[str, str]:
+    def paths(self, scenario: Scenario) -> dict[str, str]:
         """Return where each measure is found in a result, by its title."""
         delay, goodput = _place(self.delay), _place(self.goodput)
-        found = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{world.links[0]}.drop_ratio"}
+        found = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{scenario.links[0]}.drop_ratio"}
         found |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
         found["Jitter"] = f"{delay}.packet_delay_std"
         for name, (queueing, received) in self.graphs.items():
@@ -225,7 +225,7 @@ def _given(field: str, text: str) -> float:
     """Return a quantity in SI units, as read by the engine."""
     place, roomy = PLACES[field], {"links.bottleneck.buffer": "9 packets", "links.bottleneck.target": "1 packets"}
     try:
-        found = worlds.load("rfc7928/5.1.1-newreno", {**roomy, place: text})
+        found = load("rfc7928/5.1.1-newreno", {**roomy, place: text})
     except InputError as error:
         raise InputError(str(error).replace(place, field)) from error
     link = found.link("bottleneck")

@@ -9,9 +9,9 @@ from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.experiments import compare_many
 from aqmlab.runs.metrics import PERCENT, Shown, find
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.statistics import Ranking, Summary, paired
 from aqmlab.runs.table import Table, Values
 from aqmlab.runs.task import Failure
@@ -33,7 +33,7 @@ class Trial:
     """One experiment at one's own link: its scenario, the measures by title, and the runs."""
 
     experiment: Experiment
-    world: Scenario
+    scenario: Scenario
     measures: Mapping[str, str]
     comparison: Comparison
 
@@ -44,7 +44,7 @@ class Trial:
         for (spec, seed), run in self.comparison.runs.items():
             derived = {title: self._value(run, path) for title, path in self.measures.items()}
             runs.setdefault((self.experiment.scenario, spec), {})[seed] = {**run.values, **derived}
-        return Table(runs, {self.experiment.scenario: self.world.links[0]})
+        return Table(runs, {self.experiment.scenario: self.scenario.links[0]})
 
     def values(self, spec: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, of the runs that have it."""
@@ -60,7 +60,7 @@ class Trial:
     @cached_property
     def _propagation(self) -> dict[str, float]:
         """The propagation one way of each group of flows (s): every flow of a group has the same."""
-        return {name: (self.world.group(name).rtt or 0.0) / 2 for name in self.world.flows}
+        return {name: (self.scenario.group(name).rtt or 0.0) / 2 for name in self.scenario.flows}
 
     def summary(self, spec: str, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no run has the measure."""
@@ -132,7 +132,7 @@ class SuiteResult:
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the experiments in which all have the measure; None for fewer than three schemes."""
         runs = {key: found for trial in self.trials for key, found in trial.measured.runs.items()}
-        links = {trial.experiment.scenario: trial.world.links[0] for trial in self.trials}
+        links = {trial.experiment.scenario: trial.scenario.links[0] for trial in self.trials}
         return Table(runs, links).ranking(
             self.schemes, dict.fromkeys(links, measure), more_is_better=measure == GOODPUT
         )
@@ -220,7 +220,7 @@ def compare_suite(
     """
     suite = load_suite(name)
     link, specs = suite.link(rate, rtt, flows), own.select(aqms)
-    placed = [(experiment, experiment.world(link)) for experiment in suite.experiments]
+    placed = [(experiment, experiment.scenario_at(link)) for experiment in suite.experiments]
     compared = compare_many([(at, specs) for _, at in placed], seeds, series=False, jobs=jobs, progress=progress)
     trials = [
         Trial(experiment, at, experiment.paths(at), comparison)

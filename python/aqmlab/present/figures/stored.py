@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.runs.columns import StoreError
-from aqmlab.runs.findings import Case, Findings
+from aqmlab.runs.findings import Findings
+from aqmlab.runs.table import Case
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,7 +30,7 @@ MINE = SUITE.link("20 Mbit/s", "60 ms", 10)
 
 
 def resolved(name: str, link: Link) -> Any:
-    return json.loads(BY_SCENARIO[name].scenario_at(link).resolved_json())
+    return BY_SCENARIO[name].scenario_at(link).resolved()
 
 
 def group(of: Any, name: str) -> Any:
@@ -55,8 +55,8 @@ def test_every_scenario_is_in_the_suite_but_the_one_it_names() -> None:
 
 @pytest.mark.parametrize("experiment", SUITE.experiments, ids=lambda experiment: experiment.scenario)
 def test_the_base_case_is_exactly_the_scenario(experiment: Experiment) -> None:
-    given = json.loads(package.load(experiment.scenario).resolved_json())
-    assert json.loads(experiment.scenario_at(SUITE.link()).resolved_json()) == given
+    given = package.load(experiment.scenario).resolved()
+    assert experiment.scenario_at(SUITE.link()).resolved() == given
 
 
 def test_a_title_names_its_section() -> None:
@@ -148,7 +148,7 @@ def test_a_target_never_exceeds_a_third_of_the_buffer() -> None:
 def test_every_scenario_has_a_place_on_every_link(rate: str, rtt: str) -> None:
     link = SUITE.link(rate, rtt)
     for experiment in SUITE.experiments:
-        for place in json.loads(experiment.scenario_at(link).resolved_json())["links"]:
+        for place in experiment.scenario_at(link).resolved()["links"]:
             packets = [float(place[key].split()[0]) for key in ("target", "buffer") if "packets" in place[key]]
             assert packets == sorted(packets), "the target is not above the buffer"
 

@@ -90,7 +90,7 @@ def network(source: str | Scenario) -> Network:
     flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
     """
     loaded = load(source)
-    groups = json.loads(loaded.resolved_json())["flows"]
+    groups = loaded.resolved()["flows"]
     link = loaded.link(loaded.links[0])
     if len(loaded.links) > 1:
         raise InputError(f"links: {len(loaded.links)} links; the model has one queue")

@@ -35,11 +35,22 @@ class Entry:
     best: bool
 
     @property
+    def means(self) -> list[str]:
+        """The mean as people read it, or those of both states."""
+        summaries = self.states if self.states and self.summary else [self.summary]
+        return [self.metric.show(summary.mean if summary else None) for summary in summaries]
+
+    @property
+    def half_width(self) -> str | None:
+        """The half-width of the interval as people read it, None where there is none."""
+        width = None if self.states or not self.summary else self.summary.half_width
+        return None if width is None else self.metric.show(width)
+
+    @property
     def text(self) -> str:
         """The number as people read it: mean ± half-width, or both states."""
-        if self.states and self.summary:
-            return " | ".join(self.metric.show(state.mean if state else None) for state in self.states)
-        return self.metric.show(self.summary.mean, self.summary.half_width) if self.summary else self.metric.show(None)
+        means = " | ".join(self.means)
+        return means if self.half_width is None else f"{means} ±\N{NO-BREAK SPACE}{self.half_width}"
 
     @property
     def some(self) -> str:
@@ -148,11 +159,10 @@ def _latex(found: Findings, case: Case, measures: Sequence[str]) -> str:
 
 def _cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
-    parts = [part.strip() for part in entry.text.replace("|", "/").split("±")]
-    numbers = [_escaped(part) if "–" in part else f"${part}$" for part in parts]
-    if entry.best:
-        numbers[0] = rf"\textbf{{{parts[0]}}}"
-    text = r" $\pm$ ".join(numbers)
+    means = " / ".join(entry.means)
+    text = rf"\textbf{{{means}}}" if entry.best else _escaped(means) if "–" in means else f"${means}$"
+    if entry.half_width is not None:
+        text += rf" $\pm$ ${entry.half_width}$"
     return f"{text} ({entry.some})" if entry.some else text
 
 

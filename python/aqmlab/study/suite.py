@@ -38,9 +38,6 @@ LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 
 MOST_FLOWS = 10_000
 
-EXCESS = " - propagation"
-"""At the end of a path to a mean packet delay: less the propagation one way, which is the queueing delay."""
-
 
 @dataclass(frozen=True)
 class Link:
@@ -96,6 +93,22 @@ class Phases:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What is read off a run: the value at `path`, perhaps divided by the one at `over`.
+
+    With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay.
+    """
+
+    path: str
+    over: str | None = None
+    queueing: bool = False
+
+    def __str__(self) -> str:
+        more = f" / {self.over}" if self.over else " - propagation" if self.queueing else ""
+        return self.path + more
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One experiment of a suite: its scenario, how that follows the link, and what is measured.
 
@@ -110,8 +123,8 @@ class Experiment:
     delay: str
     goodput: str
     classes: Sequence[str]
-    measures: Mapping[str, str]
-    """Paths into the result, or two of them divided, by title."""
+    measures: Mapping[str, Measure]
+    """What is measured beside delay, goodput and loss, by title."""
 
     phases: Phases | None
 
@@ -133,15 +146,16 @@ class Experiment:
         """Return the scenario at a link."""
         return load(self.scenario, self.changes(link))
 
-    def paths(self, scenario: Scenario) -> dict[str, str]:
-        """Return where each measure is found in a result, by its title."""
+    def measures_in(self, scenario: Scenario) -> dict[str, Measure]:
+        """Return everything that is measured, by title."""
         delay, goodput = _place(self.delay), _place(self.goodput)
-        found = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{scenario.links[0]}.drop_ratio"}
-        found |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
-        found["Jitter"] = f"{delay}.packet_delay_std"
+        paths = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{scenario.links[0]}.drop_ratio"}
+        paths |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
+        paths["Jitter"] = f"{delay}.packet_delay_std"
+        found = {title: Measure(path) for title, path in paths.items()}
         for name, (queueing, received) in self.graphs.items():
-            found[queueing] = f"{_place(name)}.packet_delay_mean{EXCESS}"
-            found[received] = f"{_place(name)}.goodput"
+            found[queueing] = Measure(f"{_place(name)}.packet_delay_mean", queueing=True)
+            found[received] = Measure(f"{_place(name)}.goodput")
         return found | dict(self.measures)
 
     @property
@@ -210,9 +224,14 @@ def _experiment(entry: Mapping[str, Any]) -> Experiment:
         delay=entry.get("delay", ""),
         goodput=entry.get("goodput", ""),
         classes=entry.get("classes", ()),
-        measures=entry.get("measures", {}),
+        measures={title: _measure(text) for title, text in entry.get("measures", {}).items()},
         phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
     )
+
+
+def _measure(text: str) -> Measure:
+    path, _, over = text.partition(" / ")
+    return Measure(path, over or None)
 
 
 BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}

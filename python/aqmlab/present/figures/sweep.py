@@ -7,7 +7,7 @@ import numpy as np
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.figures.ellipses import of_mean
-from aqmlab.present.figures.runs import queue_frame, target
+from aqmlab.present.figures.runs import queue_frame
 from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
 from aqmlab.present.plots.data import (
     Cloud,
@@ -115,7 +115,7 @@ def queue(found: Findings, case: Case, series: Runs) -> OverTime:
             row = found.runs(case, scheme)[run.seed]
             mean, std = (row[f"links.{case.link}.{name}"] for name in ("queue_mean", "queue_std"))
             curve = Curve(label(scheme), run.columns["time"], run.columns["queue"])
-            at = target(scenario, case.link) if scenario else None
+            at = scenario.link(case.link).target if scenario else None
             panels.append(Panel(label(scheme), f"mean {mean:.0f}, std {std:.0f}", [curve], target=at))
     if scenario:
         return OverTime(panels, scenario.duration, [queue_frame(panels, [(scenario, case.link)])])

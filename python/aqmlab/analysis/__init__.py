@@ -1,4 +1,4 @@
-"""The control loop behind the queue: operating point, linear models, margins, design, maps, and packets beside them.
+"""The control loop behind the queue: operating point, linear models, margins, design, maps, and packets to compare.
 
 ```text
   network   a link and its classes of flows, from a scenario
@@ -40,7 +40,7 @@ def analyse(
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
-    `aqm` is "pi", "pi:a=1e-5,b=9e-6" and the like. The network is that of `scenario`, with the values of `set`, or is
+    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar. The network is that of `scenario`, with the values of `set`, or is
     given by `rate`, `rtt` and `flows` (texts with units; buffer two bandwidth-delay products). `design` replaces the
     scheme's gains by those of its design rule, for which `rtt` and `flows` are the longest and the fewest. `map` names
     two parameters. `beside` runs the fluid model and the packets too, by default for a scenario.

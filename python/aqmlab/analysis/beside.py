@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Motion:
-    """A trajectory (s, packets, ratio) and what it comes to over the time that counts.
+    """A trajectory (s, packets, ratio) and its summary over the time that counts.
 
     Mean and standard deviation of the queue in packets, share of offered packets that were signalled, period of the
     queue's strongest oscillation in s.
@@ -87,7 +87,7 @@ class Beside:
 
 
 def beside(scenario: Scenario, aqm: str, loop: Loop, seed: int = 1) -> Beside:
-    """Simulate a scenario whose warm-up is set, and let the fluid model run, under the scheme of a loop."""
+    """Simulate a scenario whose warm-up is set, and solve its fluid model, under the scheme of a loop."""
     run = simulate.run(scenario, aqm, seed, series=True)
     [link] = run.links.values()
     [series] = run.series.values()

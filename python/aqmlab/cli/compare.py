@@ -21,7 +21,7 @@ def compare(
         typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.", show_default=False),
     ] = None,
     aqms: Annotated[
-        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for one's own")
+        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for your own")
     ] = "seed-papers",
     seeds: Seeds = 1,
     settings: Settings = None,
@@ -62,7 +62,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a comparison is asked for, beside where."""
+    """What a comparison is asked for, besides where."""
 
     aqms: str
     seeds: int

@@ -15,7 +15,7 @@ from aqmlab.scenario import assignments, load
 def run(
     scenario: ScenarioName,
     aqm: Annotated[
-        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use, or a Python file of one's own.")
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use, or a Python file with your own.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
     settings: Settings = None,

@@ -44,7 +44,7 @@ def sweep(
 ) -> None:
     """Run scenarios × schemes × values × seeds.
 
-    Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
+    Results are stored in DIR as they are done; a sweep that was stopped continues with --resume.
     """
     from aqmlab.present.terminal import sweep as tables
     from aqmlab.present.terminal.progress import pace

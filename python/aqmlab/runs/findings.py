@@ -34,10 +34,10 @@ MEASURES = {
         "total.fct_p99",
     )
 }
-"""What is tabled and drawn; link is the first link of a scenario."""
+"""What tables and figures show; link is the first link of a scenario."""
 
 BETTER = {name: metric.better == "more" for name, metric in MEASURES.items() if metric.better}
-"""Whether more is better, of the measures of which it can be said at all."""
+"""Whether more is better, for the measures where either is."""
 
 TABLED = (
     "link.utilisation",
@@ -53,15 +53,15 @@ TABLED = (
     "total.fct_p50",
     "total.fct_p99",
 )
-"""What a report shows unless it is told what to show."""
+"""What a report shows by default."""
 
 UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
-"""Beside another measure they add little, or few runs have them: ranked only when asked for."""
+"""They add little to other measures, or few runs have them: ranked only on request."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The finished runs of a sweep in `folder`; `asked` is how many there are to be."""
+    """The finished runs of a sweep in `folder`; `asked` is how many runs were asked for."""
 
     folder: Path
     rows: Sequence[Mapping[str, Any]]
@@ -83,7 +83,7 @@ class Findings:
 
     @cached_property
     def varied(self) -> dict[str, list[str]]:
-        """The columns that say what was varied beside scenario, scheme and seed, with their values in order."""
+        """The columns that say what was varied besides scenario, scheme and seed, with their values in order."""
         names = {scheme.partition(":")[0] for scheme in self.schemes}
         columns = dict.fromkeys(
             name for row in self.rows for name in row if _is_text(name) and name.partition(".")[0] in {"set", *names}
@@ -129,7 +129,7 @@ class Findings:
         return self.measured.runs.get((case, scheme), {})
 
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
-        """Return what a scheme has more than the first one under the seeds they share; None if there is none."""
+        """Return by how much a scheme exceeds the first one under the seeds they share; None if they share none."""
         return self.measured.difference(case, scheme, self.schemes[0], measure)
 
     def ranking(self, measure: str) -> Ranking | None:
@@ -207,12 +207,12 @@ def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str
 
 
 def label(scheme: str) -> str:
-    """Return the title of a scheme with its parameters, the name as it is for one that is not in the catalogue."""
+    """Return the title of a scheme with its parameters, or the name of one that is not in the catalogue."""
     with suppress(InputError):
         return catalogue.title(scheme)
     return scheme
 
 
 def _is_text(column: str) -> bool:
-    """Whether a column of what was asked for is as it was given; "pi.w (Hz)" has the number of "pi.w"."""
+    """Whether a column has values as they were given; "pi.w (Hz)" has the numbers of "pi.w"."""
     return not column.endswith(")")

@@ -14,7 +14,7 @@ from aqmlab.names import unknown
 
 @dataclass(frozen=True)
 class Shown:
-    """How people read a value: times `scale`, in `unit`, so many digits after the point, perhaps a power of ten."""
+    """How people read a value: times `scale`, in `unit`, with `digits` after the point, perhaps with an exponent."""
 
     scale: float
     unit: str
@@ -45,7 +45,7 @@ class Metric:
     definition: str
     shown: Shown
     better: Literal["more", "less"] | None = None
-    """Which value of two is the better one, where it can be said at all."""
+    """Which of two values is better, where either is."""
 
     @property
     def heading(self) -> str:
@@ -231,7 +231,7 @@ FIRST_LINK = "link."
 """What stands for `links.NAME.` of a scenario's first link."""
 
 DROPS = "drops."
-"""Before the reason of a drop, of which a scheme may have its own; a run without such drops does not list it."""
+"""The prefix of the reason of a drop; a scheme may have its own reasons; a run without such drops does not list it."""
 
 _OF_LINK = {metric.name: metric for metric in OF_LINK}
 _OF_FLOWS = {metric.name: metric for metric in OF_FLOWS}

@@ -259,7 +259,7 @@ def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[
 
 @cache
 def _engine() -> list[str]:
-    """What runs the experiment: the version, the Rust sources, and the file of an engine with schemes of one's own."""
+    """What does the runs: the version, the Rust sources, and the file of an engine with the user's schemes."""
     extended = _core.__name__ != "aqmlab._core"
     more = [hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()] if extended else []
     return [_core.version(), _core.source(), *more]

@@ -99,5 +99,5 @@ class RunResult:
         return {f"{place}.{name}": value for place, of in places.items() for name, value in _numbers(of)}
 
     def json(self) -> str:
-        """Return the result as JSON, the very text `aqmlab run --json` prints."""
+        """Return the result as JSON, the same text that `aqmlab run --json` prints."""
         return self.text

@@ -33,7 +33,7 @@ def run(
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
     says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
     traced, `progress` is called now and then with the part done, and 1. Raises InputError for bad input, SchemeError if
-    a scheme of one's own breaks down, and RunError if the run fails otherwise.
+    a user's scheme breaks down, and RunError if the run fails otherwise.
     """
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, set)
@@ -58,10 +58,10 @@ def compare(
 ) -> Comparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one a core. A run that fails
-    is listed in `failures` and loses no other. Raises InputError for bad input, before anything runs.
+    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one per core. A run that fails
+    is listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
-    specs = own.select(aqms)  # first, for a scenario may set parameters of one's own scheme
+    specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
     return compare_many([(load(scenario, set), specs)], seeds, jobs=jobs, progress=progress)[0]
 
 

@@ -105,7 +105,7 @@ class Table(Generic[C]):
         return low, high
 
     def difference(self, case: C, scheme: str, other: str, measure: str) -> Paired | None:
-        """Return what a scheme has more than another under the seeds they share; None if they share none."""
+        """Return by how much a scheme exceeds another under the seeds they share; None if they share none."""
         ours, theirs = self.values(case, scheme, measure), self.values(case, other, measure)
         seeds = [seed for seed in ours if seed in theirs]
         return paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]) if seeds else None

@@ -41,7 +41,7 @@ def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | Non
 
 
 def settled(asked: Plan, store: Store) -> Plan:
-    """Return the plan with its warm-ups if the pilot runs for them have been done, else as it is."""
+    """Return the plan with its warm-ups if their pilot runs have been done, else unchanged."""
     known = store.warmups()
     if asked.warmup != plan.MSER or any(run.key not in known for run in _pilots(asked)):
         return asked

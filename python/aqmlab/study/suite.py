@@ -1,4 +1,4 @@
-"""A suite: experiments scaled to one's own link, and which scheme does well there.
+"""A suite: experiments scaled to the user's link, and which scheme does well there.
 
 `suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT.
 docs/rfc7928.md describes the one there is.
@@ -41,7 +41,7 @@ MOST_FLOWS = 10_000
 
 @dataclass(frozen=True)
 class Link:
-    """One's own link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` instead of the RFC's bulk flows."""
+    """The user's link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` replaces the RFC's bulk flows."""
 
     rate: float
     rtt: float
@@ -110,7 +110,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of a suite: its scenario, how that follows the link, and what is measured.
+    """One experiment of a suite: its scenario, how the scenario follows the link, and what is measured.
 
     Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none.
     """
@@ -124,7 +124,7 @@ class Experiment:
     goodput: str
     classes: Sequence[str]
     measures: Mapping[str, Measure]
-    """What is measured beside delay, goodput and loss, by title."""
+    """What is measured besides delay, goodput and loss, by title."""
 
     phases: Phases | None
 
@@ -167,7 +167,7 @@ class Experiment:
 
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
-"""What each link of a scenario has from one's own link."""
+"""What each link of a scenario takes from the user's link."""
 
 
 def _place(group: str) -> str:

@@ -30,7 +30,7 @@ MARGIN = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """One experiment at one's own link: its scenario, the measures by title, and the runs."""
+    """One experiment at the user's link: its scenario, the measures by title, and the runs."""
 
     experiment: Experiment
     scenario: Scenario

@@ -96,7 +96,7 @@ class Dot:
         return self.holds and abs(self.factor - 1) > AWAY - 1e-9
 
 
-def world(case: Case, flows: int, rtt: int) -> Scenario:
+def built(case: Case, flows: int, rtt: int) -> Scenario:
     """Return a link with flows that start within ten seconds."""
     text = f"""
 schema = 1
@@ -135,7 +135,7 @@ def grid(case: Case, rtts: Sequence[int] = RTTS, factors: Sequence[float] = FACT
     tasks, places = [], []
     for flows in case.flows:
         for rtt in rtts:
-            scenario = world(case, flows, rtt)
+            scenario = built(case, flows, rtt)
             edge = boundary(scenario)
             holds = not close(network(scenario), pi(scenario)).point.doubts()
             for factor in factors:
@@ -188,7 +188,7 @@ def picture(case: Case, dots: Sequence[Dot]) -> Figure:
 def panel(axes: Any, case: Case, flows: int, dots: Sequence[Dot]) -> None:
     """Draw one number of flows."""
     rtts = np.geomspace(55, 350, 30)
-    edge = [boundary(world(case, flows, round(rtt))) for rtt in rtts]
+    edge = [boundary(built(case, flows, round(rtt))) for rtt in rtts]
     axes.plot(rtts, edge, color="black", linewidth=1.2, label="predicted boundary")
     axes.fill_between(rtts, 0.8 * np.array(edge), 1.2 * np.array(edge), color="#dddddd", label="within 20 %")
     for name, moves, look in (

@@ -79,9 +79,9 @@ class Table:
 
 def measure(tasks: Sequence[Task]) -> list[RunResult]:
     """Do the runs, each once."""
-    single = {(task.scenario.resolved_json(), task.aqm, task.seed): task for task in tasks}
+    single = {(str(task.scenario.resolved()), task.aqm, task.seed): task for task in tasks}
     results = dict(zip(single, run_many(list(single.values())), strict=True))
-    found = [results[task.scenario.resolved_json(), task.aqm, task.seed] for task in tasks]
+    found = [results[str(task.scenario.resolved()), task.aqm, task.seed] for task in tasks]
     good = [run for run in found if isinstance(run, RunResult)]
     if len(good) < len(found):
         raise RuntimeError("a run failed")

@@ -1,5 +1,6 @@
 """What the tests share: the installed command, and a scenario that takes no time."""
 
+import shutil
 import subprocess
 import sysconfig
 from collections.abc import Callable
@@ -52,3 +53,39 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "small.toml").write_text(SMALL.read_text())
     (tmp_path / "e.toml").write_text(BASIC)
     return tmp_path
+
+
+VARIED = """
+schema = 1
+title = "Small & <quick>"
+scenarios = ["small.toml"]
+aqms = ["droptail", { name = "pi", w = ["85 Hz", "170 Hz"] }]
+seeds = 4
+[set]
+links.bottleneck.rate = ["5 Mbit/s", "10 Mbit/s"]
+duration = "1 s"
+"""
+"""An experiment of 24 runs; the title is one that must be escaped on a page."""
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of 2 rates x 3 schemes x 4 seeds = 24 runs, without series."""
+    from aqmlab.runs import sweep as sweeps
+
+    folder = tmp_path_factory.mktemp("swept")
+    (folder / "small.toml").write_text(SMALL.read_text())
+    (folder / "e.toml").write_text(VARIED)
+    sweeps.sweep(folder / "e.toml", folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture(scope="session")
+def with_series(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same sweep with series of some runs."""
+    from sweeping import store_series
+
+    folder = tmp_path_factory.mktemp("series") / "out"
+    shutil.copytree(swept, folder)
+    store_series(folder)
+    return folder

@@ -1,14 +1,19 @@
-"""What the tests of sweeps share: a small experiment, and what its folder holds."""
+"""What the tests of sweeps share: sweeps that are run, and what was measured in one made up by hand."""
 
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from pyarrow import parquet
 
+import aqmlab
+from aqmlab.runs import findings
 from aqmlab.runs import sweep as sweeps
 from aqmlab.runs.store import Store
 from conftest import COMMAND
@@ -76,3 +81,48 @@ def wait_for_more(process: "subprocess.Popen[str]", out: Path, before: int) -> N
             return
         time.sleep(0.005)
     pytest.fail("no batch was stored within half a minute")
+
+
+Values = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def by_hand(values: Values, **more: object) -> findings.Findings:
+    """Findings with one measure, the drop ratio, by scenario, scheme and seed."""
+    rows: list[dict[str, Any]] = [
+        {
+            "key": f"{scenario}-{aqm}-{seed}",
+            "scenario": scenario,
+            "link": "a",
+            "aqm": aqm,
+            "seed": seed,
+            "state": "done",
+            "error": None,
+            "links.a.queue_mean": 100.0,
+            "links.a.drop_ratio": value,
+            **more,
+        }
+        for scenario, schemes in values.items()
+        for aqm, given in schemes.items()
+        for seed, value in enumerate(given, 1)
+    ]
+    return findings.Findings(Path("nowhere"), rows, len(rows))
+
+
+THREE = {"droptail": (0.10, 0.12), "pi": (0.01, 0.03), "red": (0.04, 0.06)}
+WIDTH = 0.127062  # of two values 0.02 apart: t(0.975, 1) = 12.7062 times 0.01
+
+
+def store_series(folder: Path) -> None:
+    """Write series and delays of two runs of droptail and one of a link that is not the first, as a sweep does."""
+    frame = aqmlab.load_experiment(folder)
+    rows = frame[(frame["aqm"] == "droptail") & (frame["set.links.bottleneck.rate"] == "5 Mbit/s")]
+    keys = dict(zip(rows["seed"], rows["key"], strict=True))
+    time = np.arange(100) / 100
+    parts = [(keys[3], "bottleneck", 30.0), (keys[2], "bottleneck", 20.0), (keys[1], "elsewhere", 10.0)]
+    for name in ("series", "delays"):
+        (folder / name).mkdir()
+    for i, (key, link, queue) in enumerate(parts):
+        series = pd.DataFrame({"key": key, "link": link, "time": time, "queue": queue, "utilisation": 1.0})
+        series.to_parquet(folder / "series" / f"{i}.parquet", index=False)
+        delays = pd.DataFrame({"key": key, "link": link, "queue_delay": [queue / 1e3, 0.1], "share": [0.25, 1.0]})
+        delays.to_parquet(folder / "delays" / f"{i}.parquet", index=False)

@@ -34,7 +34,7 @@ def made(name: str, params: Mapping[str, float | bool | str]) -> Law:
     return Law(name, texts).vary({key: value for key, value in params.items() if not isinstance(value, str | bool)})
 
 
-def world(
+def one_link(
     rtt: float,
     ecn: bool = False,
     flows: int = 60,
@@ -58,7 +58,7 @@ rtt = "{rtt:.9g} ms"
 ecn = {str(ecn).lower()}
 tcp = {{ variant = "sack" }}
 """
-    return Scenario.parse(text, "world", list((set or {}).items()))
+    return Scenario.parse(text, "one-link", list((set or {}).items()))
 
 
 def test_operating_point_of_pi_is_the_closed_form() -> None:
@@ -140,7 +140,7 @@ def test_two_lags_and_delay_have_the_gain_margin_of_the_formula() -> None:
 
 @pytest.mark.parametrize("name", with_law())
 def test_the_gain_margin_is_where_the_verdict_changes(name: str) -> None:
-    scenario = world(60)
+    scenario = one_link(60)
     rule, net = scenario.law(name), network(scenario)
     loop = close(net, rule)
     gain = loop.judge().gain
@@ -211,13 +211,13 @@ def test_the_fluid_model_oscillates_beyond_the_boundary_and_not_before(name: str
     """The boundary in the round-trip time, against the fluid under the scheme's own code."""
 
     def margin(rtt: float) -> float:
-        scenario = world(rtt, ecn)
+        scenario = one_link(rtt, ecn)
         verdict = close(network(scenario), scenario.law(name)).judge()
         return -1.0 if verdict.stable else 1.0
 
     edge = brentq(margin, 20, 600, xtol=0.2)
     for factor, moves in ((0.9, False), (1.12, True)):
-        summary = fluid(world(factor * edge, ecn), name).document()["summary"]
+        summary = fluid(one_link(factor * edge, ecn), name).document()["summary"]
         assert (summary["oscillation"]["amplitude"] > 30) == moves, (factor, summary)
 
 
@@ -287,7 +287,7 @@ def test_a_map_tells_where_the_model_holds() -> None:
 
 def test_a_map_over_a_gain_of_spi_red_changes_that_gain() -> None:
     """Its law is that of `pd` with the two gains in each other's place."""
-    scenario = world(50)
+    scenario = one_link(50)
     rule, gains = scenario.law("spi-red"), Axis("k_p", np.array([0.25, 0.5]), 0.5)
     found = stability_map(network(scenario), rule, gains, Axis("gain", np.array([1.0]), 1.0))
     single = [close(network(scenario), scenario.law(f"spi-red:k_p={k}")).judge().gain for k in gains.values]
@@ -313,7 +313,7 @@ def test_the_period_is_that_of_the_line_in_slow_noise() -> None:
 @pytest.mark.parametrize("ecn", [False, True])
 def test_packets_rest_at_the_operating_point(ecn: bool) -> None:
     """60 flows, 45 Mbit/s, 240 ms: p within 10 %, the queue within 5 %; refined windows, means over 3 seeds."""
-    scenario = world(240, ecn, duration=200)
+    scenario = one_link(240, ecn, duration=200)
     point = close(network(scenario), scenario.law("pi"), windows=REFINED).point
     runs = [aqmlab.run(scenario, "pi", seed, series=True).series["bottleneck"] for seed in (1, 2, 3)]
     late = runs[0]["time"] > 60
@@ -327,7 +327,7 @@ def test_packets_oscillate_beyond_the_boundary_and_rest_before(factor: float, ec
     """500 flows of PI; oscillating is p at 0 for more than 1.5 % of the time, as in docs/analysis.md."""
     changes = {"links.bottleneck.rate": "312 Mbit/s", "links.bottleneck.target": "1500 packets"}
     changes |= {"links.bottleneck.buffer": "15000 packets", "flows.ftp.start": '{ uniform = ["0 s", "10 s"] }'}
-    scenario = world(160, ecn, flows=500, duration=60, set=changes)
+    scenario = one_link(160, ecn, flows=500, duration=60, set=changes)
     gain = close(network(scenario), scenario.law("pi")).judge().gain
     assert gain is not None
     scaled = f"pi:a={factor * gain * 1.822e-5:.9g},b={factor * gain * 1.816e-5:.9g}"
@@ -349,10 +349,10 @@ def test_refined_windows_are_those_of_the_fluid_model() -> None:
 
 
 def test_outside_its_domain_the_model_says_why() -> None:
-    scenario = world(80, flows=500)
+    scenario = one_link(80, flows=500)
     [doubt] = close(network(scenario), scenario.law("pi")).point.doubts()
     assert "timeouts" in doubt
-    assert not close(network(world(240)), world(240).law("pi")).point.doubts()
+    assert not close(network(one_link(240)), one_link(240).law("pi")).point.doubts()
 
 
 @pytest.mark.parametrize(
@@ -377,20 +377,20 @@ def test_red_that_signals_too_little_has_no_operating_point() -> None:
 
 def test_a_scheme_without_model_is_refused_with_those_that_have_one() -> None:
     with pytest.raises(InputError, match=r"codel.*npd-red, pd, pd-red, pi"):
-        world(100).law("codel")
+        one_link(100).law("codel")
     with pytest.raises(InputError, match=r"pie.*pi, pi2, pid, red, rq-aqm"):
-        design(world(100).law("pie"), HOLLOT)
+        design(one_link(100).law("pie"), HOLLOT)
 
 
 def test_a_buffer_in_bytes_is_packets_of_the_size_on_the_wire_and_the_output_says_so() -> None:
     """1 MB of 1040 B are 961.5 packets; 1,000,000 would hold any queue."""
-    scenario = world(80, set={"links.bottleneck.buffer": "1 MB"})
+    scenario = one_link(80, set={"links.bottleneck.buffer": "1 MB"})
     found = network(scenario)
     assert (found.buffer, found.buffer_bytes) == (pytest.approx(1e6 / 1040), 1_000_000)
     link = scenario.link("bottleneck")
     assert (link.rate, link.delay, link.target, link.buffer) == (45e6, 0, 200, found.buffer)
     assert not link.rate_changes
-    assert network(world(80)).buffer_bytes is None
+    assert network(one_link(80)).buffer_bytes is None
     assert fluid(scenario, "pi", duration=1.0).document()["buffer_bytes"] == 1_000_000
     with pytest.raises(InputError, match='link: unknown link "botleneck"; did you mean "bottleneck"'):
         scenario.link("botleneck")
@@ -398,7 +398,7 @@ def test_a_buffer_in_bytes_is_packets_of_the_size_on_the_wire_and_the_output_say
 
 def test_a_map_varies_times_and_frequencies_within_their_limits() -> None:
     """The scheme's own reader has the last word on the ends."""
-    scenario = world(80)
+    scenario = one_link(80)
     rule = scenario.law("pid")
     x, _ = axes(["w", "gain"], scenario, "pid", network(scenario))
     assert (x.present, x.values[0]) == (160, pytest.approx(20))
@@ -410,7 +410,7 @@ def test_a_map_varies_times_and_frequencies_within_their_limits() -> None:
 
 
 def test_a_law_tells_its_parameters_in_base_units_and_what_auto_comes_to() -> None:
-    scenario = world(80)
+    scenario = one_link(80)
     rule = scenario.law("red:wait=false")
     assert rule.params == {
         "min_th": "auto", "max_th": "auto", "q_weight": 0.002, "max_p": 0.1, "gentle": True, "wait": False,

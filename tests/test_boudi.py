@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.runs.experiments import find_flows
+from aqmlab.runs.simulate import find_flows
 
 VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))
@@ -18,21 +18,21 @@ import boudi  # noqa: E402
 def test_the_search_finds_the_number_in_the_file(law: str, level: str) -> None:
     count = boudi.search(law, level, 10)
     text = (boudi.FOLDER / f"{law}{level}-10.toml").read_text(encoding="utf-8")
-    assert text == boudi.world(law, level, 10, count)
+    assert text == boudi.scenario(law, level, 10, count)
 
 
 def test_the_number_of_flows_loses_what_its_level_says_and_half_of_it_less() -> None:
-    world = {"duration": "200 s", "warmup": "100 s"}
-    found = aqmlab.run("boudi/medium-10", "droptail", set=world)
+    short = {"duration": "200 s", "warmup": "100 s"}
+    found = aqmlab.run("boudi/medium-10", "droptail", set=short)
     count = found.flows["ftp"].count
-    fewer = aqmlab.run("boudi/medium-10", "droptail", set={**world, "flows.ftp.count": str(count // 2)})
+    fewer = aqmlab.run("boudi/medium-10", "droptail", set={**short, "flows.ftp.count": str(count // 2)})
     assert found.links["bottleneck"].drop_ratio == pytest.approx(0.005, rel=0.2)
     assert fewer.links["bottleneck"].drop_ratio < 0.004
 
 
 def test_the_search_is_exact_for_small_numbers(tmp_path: Path) -> None:
     """One flow alone never overflows twice its bandwidth-delay product once it is out of slow start."""
-    world = tmp_path / "world.toml"
-    world.write_text(boudi.world("", "light", 10, 1), encoding="utf-8")
-    few = find_flows(world, 0.0001)
-    assert 1 <= few < find_flows(world, 0.01)
+    file = tmp_path / "scenario.toml"
+    file.write_text(boudi.scenario("", "light", 10, 1), encoding="utf-8")
+    few = find_flows(file, 0.0001)
+    assert 1 <= few < find_flows(file, 0.01)

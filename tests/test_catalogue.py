@@ -1,4 +1,4 @@
-"""Lists of schemes as users write them."""
+"""Lists of schemes as users write them, and what the catalogue says of each."""
 
 import pytest
 
@@ -45,3 +45,24 @@ def test_titles_carry_parameters() -> None:
     pi = catalogue.find("pi").title
     assert catalogue.title("pi") == pi
     assert catalogue.title("pi:a=1e-5,b=9e-6") == f"{pi} (a=1e-5,b=9e-6)"
+
+
+def test_every_built_in_scheme_keeps_the_contract_or_says_why_not() -> None:
+    for scheme in catalogue.schemes():
+        found = aqmlab.check_aqm(scheme.name, strict=True)
+        excepted = {clause.text: clause.excepted for clause in found if clause.excepted}
+        assert excepted == {each.clause: each.why for each in scheme.exceptions}
+    assert "not asked for: it marks" in str(aqmlab.check_aqm("l4s-step"))
+
+
+def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() -> None:
+    found = {scheme.name: scheme for scheme in catalogue.schemes()}
+    kinds = {name: scheme.tc.kind for name, scheme in found.items() if scheme.tc}
+    assert kinds == {
+        "droptail": "pfifo", "red": "red", "ared": "red", "gred": "gred", "choke": "choke", "sfb": "sfb",
+        "codel": "codel", "pie": "pie", "cake": "cake", "dualpi2": "dualpi2",
+        "fq-codel": "fq_codel", "fq-pie": "fq_pie",
+    }  # fmt: skip
+    assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)
+    assert dict(found["codel"].facts())["Fluid model"].startswith("no place in it: it decides at departures")
+    assert dict(found["pie"].facts())["Linux"] == "pie (alpha and beta in sixteenths of a hertz)"

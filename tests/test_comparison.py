@@ -26,8 +26,8 @@ def made_up(run: RunResult, **columns: Sequence[float | None]) -> Comparison:
     for i in range(seeds):
         link = replace(run.links["bottleneck"], **{name: values[i] for name, values in columns.items()})
         runs.append(replace(run, seed=i + 1, links={"bottleneck": link}))
-    world = aqmlab.load("li2014/table-1")
-    return Comparison(world, ("ared",), seeds, tuple(runs), 1.0)
+    loaded = aqmlab.load("li2014/table-1")
+    return Comparison(loaded, ("ared",), seeds, tuple(runs), 1.0)
 
 
 def test_one_state(run: RunResult) -> None:

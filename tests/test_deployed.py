@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 import aqmlab
-from aqmlab.runs.results import LinkResult, RunResult
+from aqmlab.runs.metrics import LinkResult
+from aqmlab.runs.results import RunResult
 
 RATE = "links.bottleneck.rate"
 

@@ -45,8 +45,8 @@ def at_once(**changes: str) -> Scenario:
     return scenario(flows__0__start="0 s", **changes)
 
 
-def told(world: Scenario, aqm: str | None = None, **options: Any) -> dict[str, Any]:
-    return fluid(world, aqm, **options).document()
+def told(loaded: Scenario, aqm: str | None = None, **options: Any) -> dict[str, Any]:
+    return fluid(loaded, aqm, **options).document()
 
 
 def test_the_operating_point_is_that_of_the_closed_form() -> None:
@@ -72,8 +72,8 @@ def test_the_operating_point_is_that_of_the_closed_form() -> None:
 def test_refined_windows_meet_the_packets_within_10_percent_in_p_and_5_in_queue(
     ecn: str, count: str, classic: float
 ) -> None:
-    world = scenario(flows__0__ecn=ecn, flows__0__count=count)
-    runs = [aqmlab.run(world, seed=seed).links["bottleneck"] for seed in (1, 2)]
+    loaded = scenario(flows__0__ecn=ecn, flows__0__count=count)
+    runs = [aqmlab.run(loaded, seed=seed).links["bottleneck"] for seed in (1, 2)]
     p = fmean(run.mark_ratio + run.drop_ratio for run in runs)
     queue = fmean(run.queue_mean for run in runs)
     alike = at_once(flows__0__ecn=ecn, flows__0__count=count)
@@ -85,9 +85,9 @@ def test_refined_windows_meet_the_packets_within_10_percent_in_p_and_5_in_queue(
 
 
 def test_series_have_a_row_for_each_class_and_come_when_asked_for() -> None:
-    world = at_once(duration="20 s", warmup="0 s", flows__0__rtt='{ values = ["100 ms", "300 ms"] }')
-    assert fluid(world).series() == {}
-    series = fluid(world, series=True).series()
+    loaded = at_once(duration="20 s", warmup="0 s", flows__0__rtt='{ values = ["100 ms", "300 ms"] }')
+    assert fluid(loaded).series() == {}
+    series = fluid(loaded, series=True).series()
     assert list(series) == ["time", "queue", "queue_delay", "p", "window", "rate"]
     assert series["time"].shape == series["p"].shape == (2001,)
     assert series["window"].shape == series["rate"].shape == (2, 2001)
@@ -96,23 +96,23 @@ def test_series_have_a_row_for_each_class_and_come_when_asked_for() -> None:
 
 
 def test_equal_inputs_give_equal_bytes() -> None:
-    world = scenario(duration="5 s", warmup="0 s")
-    first, second = (fluid(world, "npd-red", series=True) for _ in range(2))
+    loaded = scenario(duration="5 s", warmup="0 s")
+    first, second = (fluid(loaded, "npd-red", series=True) for _ in range(2))
     assert first.document() == second.document()
     assert all(np.array_equal(column, second.series()[name]) for name, column in first.series().items())
 
 
 def test_half_the_step_tells_the_error() -> None:
-    world = at_once(duration="50 s", warmup="0 s")
-    assert told(world)["error"] is None
-    error = told(world, check=True)["error"]
+    loaded = at_once(duration="50 s", warmup="0 s")
+    assert told(loaded)["error"] is None
+    error = told(loaded, check=True)["error"]
     assert error["queue"] < 0.05
     assert error["p_mean"] < 1e-4
 
 
 def test_random_round_trips_become_at_most_16_classes_that_keep_flows_and_mean() -> None:
-    world = at_once(duration="2 s", warmup="0 s", flows__0__rtt='{ uniform = ["20 ms", "140 ms"] }')
-    classes = told(world)["classes"]
+    loaded = at_once(duration="2 s", warmup="0 s", flows__0__rtt='{ uniform = ["20 ms", "140 ms"] }')
+    classes = told(loaded)["classes"]
     assert len(classes) == 16
     assert sum(kind["count"] for kind in classes) == 60
     rtts = [kind["rtt"] for kind in classes]
@@ -122,14 +122,14 @@ def test_random_round_trips_become_at_most_16_classes_that_keep_flows_and_mean()
 
 
 def test_groups_of_flows_are_classes() -> None:
-    world = Scenario.parse(
+    loaded = Scenario.parse(
         LONG_LIVED.replace("count = 60\n", 'groups = [{ count = 20 }, { count = 40, start = "1 s", stop = "5 s" }]\n')
         .replace('start = { uniform = ["0 s", "10 s"] }\n', "")
         .replace('"300 s"', '"10 s"')
         .replace('"150 s"', '"0 s"'),
         "groups",
     )
-    kinds = [(kind["count"], kind["start"], kind["stop"]) for kind in told(world)["classes"]]
+    kinds = [(kind["count"], kind["start"], kind["stop"]) for kind in told(loaded)["classes"]]
     assert kinds == [(20, 0, None), (40, 1, 5)]
 
 
@@ -142,11 +142,11 @@ def test_schemes_without_a_place_are_refused_with_the_reason(aqm: str) -> None:
 
 
 def test_every_other_scheme_of_the_list_runs() -> None:
-    world = at_once(duration="5 s", warmup="0 s")
+    loaded = at_once(duration="5 s", warmup="0 s")
     for scheme in schemes():
         if scheme.signal is None:
             continue
-        summary = told(world, scheme.name)["summary"]
+        summary = told(loaded, scheme.name)["summary"]
         assert 0 <= summary["p_mean"] <= 1
         assert 0 <= summary["queue_mean"] <= 900
 

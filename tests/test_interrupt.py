@@ -28,12 +28,12 @@ def heed_interrupts() -> None:
 
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
-    world = tmp_path / "long.toml"
-    world.write_text(
+    file = tmp_path / "long.toml"
+    file.write_text(
         SMALL.read_text().replace('"2 s"', '"100000 s"').replace("schema = 1", 'schema = 1\nsample = "10 s"')
     )
     process = subprocess.Popen(
-        [str(COMMAND), command, str(world), "--out", str(tmp_path / "out")],
+        [str(COMMAND), command, str(file), "--out", str(tmp_path / "out")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

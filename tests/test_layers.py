@@ -57,8 +57,8 @@ def test_arrows_point_one_way() -> None:
     known = modules()
     for module, path in known.items():
         for target in imports(path, set(known)):
-            own, other = folder(module), folder(target)
-            assert own == other or other in ARROWS[own], f"{module} imports {target}"
+            source, other = folder(module), folder(target)
+            assert source == other or other in ARROWS[source], f"{module} imports {target}"
 
 
 def test_files_import_each_other_in_no_circle() -> None:

@@ -1,8 +1,6 @@
 """A scheme written in Python: as good a citizen as a built-in one, and its mistakes are told, not suffered."""
 
 import json
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,10 +8,7 @@ from typing import Any
 import pytest
 
 import aqmlab as lab
-from aqmlab import catalogue
-from aqmlab.runs import experiments
-from conftest import COMMAND, Aqmlab
-from test_interrupt import heed_interrupts, wait_until_simulating
+from aqmlab.runs import simulate
 
 
 class OwnPi(lab.Aqm):
@@ -109,8 +104,8 @@ def test_drop_mark_and_signal_do_what_they_say(small: str) -> None:
                 n = queue.arrived_packets  # 20, 30 and so on up to 1000: 99 packets
                 return answer if 10 < n <= 1000 and n % 10 == 0 else None
 
-        world = lab.load(small, {"flows.ftp.ecn": ecn, "duration": "60 s"})
-        link = lab.run(world, Answering).links["bottleneck"]
+        loaded = lab.load(small, {"flows.ftp.ecn": ecn, "duration": "60 s"})
+        link = lab.run(loaded, Answering).links["bottleneck"]
         return link.marked, link.drops.get("early", 0)
 
     assert every_tenth(lab.PASS, "true") == every_tenth(None, "true") == every_tenth(False, "true") == (0, 0)
@@ -341,127 +336,5 @@ def test_broken_schemes_are_told_which_clause_they_break() -> None:
         lab.check_aqm(Eager, strict=True)
 
 
-FILE = '''
-import aqmlab
-
-
-class Short(aqmlab.Aqm):
-    """Drops above a limit."""
-
-    most = aqmlab.Param("20 packets", ("1 packet", "1000 packets"))
-
-    def on_enqueue(self, packet, queue):
-        return queue.packets >= self.most
-
-
-class Breaks(aqmlab.Aqm):
-    def on_enqueue(self, packet, queue):
-        return queue.nothing
-'''
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> str:
-    (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
-    return "mine.py"
-
-
-def test_a_file_stands_for_its_scheme(file: str, small: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
-    done = aqmlab("run", small, "--aqm", f"{file}:Short:most=10 packets", "--json", "--out", "left")
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["aqm"] == "short"
-    assert result["links"]["bottleneck"]["queue_p95"] <= 10
-    assert (tmp_path / "left" / "queue.svg").exists()
-    done = aqmlab("compare", small, "--aqms", f"pi,{file}:Short:most=10 packets,{file}:Short,red", "--json")
-    assert json.loads(done.stdout)["aqms"] == ["pi", "short:most=10 packets", "short", "red"]
-
-
-def test_a_scenario_may_set_parameters_of_a_file_s_scheme(
-    file: str, small: str, aqmlab: Aqmlab, tmp_path: Path
-) -> None:
-    world = Path(small).read_text(encoding="utf-8") + '\n[schemes.short]\nmost = "5 packets"\n'
-    (tmp_path / "world.toml").write_text(world, encoding="utf-8")
-    done = aqmlab("run", "world.toml", "--aqm", f"{file}:Short", "--json")
-    assert json.loads(done.stdout)["links"]["bottleneck"]["queue_p95"] <= 5
-
-
-def test_a_breakdown_exits_with_1_and_writes_nothing(file: str, small: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
-    done = aqmlab("run", small, "--aqm", f"{file}:Breaks", "--out", "left")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: breaks at ")
-    assert "on_enqueue raised AttributeError" in done.stderr
-    assert "(line 16)" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "left").exists()
-    done = aqmlab("compare", small, "--aqms", f"pi,{file}:Breaks", "--out", "report")
-    assert done.returncode == 1
-    assert "breaks at " in done.stderr
-    assert "breaks at " in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("spec", "content", "words"),
-    [
-        ("no.py", "", ["no.py: no such file"]),
-        ("bad.py", "x = 1\n", ["bad.py: no scheme in it"]),
-        ("bad.py", "x = = 1\n", ["bad.py: SyntaxError", "line 1"]),
-        ("bad.py", "x = 1\ny = z\n", ["bad.py: NameError", "line 2"]),
-        ("bad.py", FILE, ["which of its schemes", "bad.py:Short"]),
-        ("bad.py:Shrot", FILE, ['no scheme "Shrot"', 'did you mean "Short"']),
-        ("bad.py:Short:most=3", FILE, ["short.most", "has no unit"]),
-        ("bad.py", FILE.replace('"20 packets"', '"20 pakets"'), ["short.most.default", "pakets"]),
-    ],
-)
-def test_bad_files_are_refused(
-    spec: str, content: str, words: list[str], small: str, aqmlab: Aqmlab, tmp_path: Path
-) -> None:
-    (tmp_path / "bad.py").write_text(content, encoding="utf-8")
-    done = aqmlab("run", small, "--aqm", spec, "--out", "left")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr
-    assert not (tmp_path / "left").exists()
-
-
-def test_ctrl_c_stops_a_run_that_is_in_python(small: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
-    command = [str(COMMAND), "run", small, "--aqm", "mine.py:Short", "--set", "duration=100000s"]
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
-    )
-    wait_until_simulating(process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "Traceback" not in errors
-
-
 def test_the_tables_of_experiments_take_a_class_alone(small: str) -> None:
-    assert experiments.compare(small, OwnPi).schemes == ("own-pi",)
-
-
-def test_every_built_in_scheme_keeps_the_contract_or_says_why_not() -> None:
-    for scheme in catalogue.schemes():
-        found = lab.check_aqm(scheme.name, strict=True)
-        excepted = {clause.text: clause.excepted for clause in found if clause.excepted}
-        assert excepted == {each.clause: each.why for each in scheme.exceptions}
-    assert "not asked for: it marks" in str(lab.check_aqm("l4s-step"))
-
-
-def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() -> None:
-    found = {scheme.name: scheme for scheme in catalogue.schemes()}
-    kinds = {name: scheme.tc.kind for name, scheme in found.items() if scheme.tc}
-    assert kinds == {
-        "droptail": "pfifo", "red": "red", "ared": "red", "gred": "gred", "choke": "choke", "sfb": "sfb",
-        "codel": "codel", "pie": "pie", "cake": "cake", "dualpi2": "dualpi2",
-        "fq-codel": "fq_codel", "fq-pie": "fq_pie",
-    }  # fmt: skip
-    assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)
-    assert dict(found["codel"].facts())["Fluid model"].startswith("no place in it: it decides at departures")
-    assert dict(found["pie"].facts())["Linux"] == "pie (alpha and beta in sixteenths of a hertz)"
+    assert simulate.compare(small, OwnPi).schemes == ("own-pi",)

@@ -42,15 +42,15 @@ def test_series_agree_with_the_metrics(small: str) -> None:
 
 
 def test_a_path_a_scenario_and_values(small: str) -> None:
-    world = aqmlab.load(Path(small))
-    assert isinstance(world, Scenario)
-    assert (world.name, world.duration, world.links) == ("small", 2.0, ["bottleneck"])
+    loaded = aqmlab.load(Path(small))
+    assert isinstance(loaded, Scenario)
+    assert (loaded.name, loaded.duration, loaded.links) == ("small", 2.0, ["bottleneck"])
     shorter = aqmlab.load(small, {"duration": "1 s"})
     assert shorter.duration == 1.0
-    assert aqmlab.run(world, "pi").links == aqmlab.run(small, "pi").links
+    assert aqmlab.run(loaded, "pi").links == aqmlab.run(small, "pi").links
     assert aqmlab.run(small, "pi", set={"duration": "1 s"}).links == aqmlab.run(shorter, "pi").links
     with pytest.raises(aqmlab.InputError, match="set"):
-        aqmlab.load(world, {"duration": "1 s"})
+        aqmlab.load(loaded, {"duration": "1 s"})
 
 
 def test_every_built_in_scenario_can_be_read() -> None:
@@ -83,7 +83,7 @@ def test_progress_grows_to_the_number_of_runs(small: str) -> None:
 
 
 def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = aqmlab.load(small)
+    loaded = aqmlab.load(small)
     real = _core.run
 
     def broken(scenario: Scenario, aqm: str, seed: int, series: bool, watch: Watch, trace: str | None) -> Run:
@@ -92,7 +92,7 @@ def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyP
         return real(scenario, aqm, seed, series, watch, trace)
 
     monkeypatch.setattr(_core, "run", broken)
-    compared = aqmlab.compare(world, "pi,rem", seeds=3)
+    compared = aqmlab.compare(loaded, "pi,rem", seeds=3)
     assert sorted(compared.runs) == [("pi", 1), ("pi", 3), ("rem", 1), ("rem", 3)]
     assert [str(failure) for failure in compared.failures] == [
         "small, pi, seed 2: the queue is on fire",
@@ -100,7 +100,7 @@ def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyP
     ]
     assert compared.table().notna().loc["pi", ("queue_mean", "ci95")]
     with pytest.raises(aqmlab.RunError, match="on fire"):
-        aqmlab.run(world, "pi", seed=2)
+        aqmlab.run(loaded, "pi", seed=2)
 
 
 def test_outcomes_keep_the_order_of_the_tasks(small: str) -> None:
@@ -112,14 +112,14 @@ def test_outcomes_keep_the_order_of_the_tasks(small: str) -> None:
 
 
 def test_an_exception_while_waiting_stops_the_runs(small: str) -> None:
-    world = aqmlab.load(small, {"duration": "100000 s"})
+    loaded = aqmlab.load(small, {"duration": "100000 s"})
     quick = aqmlab.load(small)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_many([Task(quick, "pi", 1), Task(world, "pi", 1), Task(world, "pi", 2)], 2, interrupt)
+        run_many([Task(quick, "pi", 1), Task(loaded, "pi", 1), Task(loaded, "pi", 2)], 2, interrupt)
 
 
 def test_a_cancelled_run_says_so(small: str) -> None:

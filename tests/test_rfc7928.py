@@ -29,8 +29,8 @@ MINE = SUITE.link("20 Mbit/s", "60 ms", 10)
 """Bandwidth-delay product: 20e6 × 0.06 / (8 × 1500) = 100 packets."""
 
 
-def world(name: str, link: Link) -> Any:
-    return json.loads(BY_SCENARIO[name].world(link).resolved_json())
+def resolved(name: str, link: Link) -> Any:
+    return BY_SCENARIO[name].scenario_at(link).resolved()
 
 
 def group(of: Any, name: str) -> Any:
@@ -55,8 +55,8 @@ def test_every_scenario_is_in_the_suite_but_the_one_it_names() -> None:
 
 @pytest.mark.parametrize("experiment", SUITE.experiments, ids=lambda experiment: experiment.scenario)
 def test_the_base_case_is_exactly_the_scenario(experiment: Experiment) -> None:
-    given = json.loads(package.load(experiment.scenario).resolved_json())
-    assert json.loads(experiment.world(SUITE.link()).resolved_json()) == given
+    given = package.load(experiment.scenario).resolved()
+    assert experiment.scenario_at(SUITE.link()).resolved() == given
 
 
 def test_a_title_names_its_section() -> None:
@@ -81,7 +81,7 @@ def test_levels_of_congestion(link: Link, mild: int, medium: int, heavy: int) ->
 
 
 def test_a_scenario_follows_the_link() -> None:
-    first = world("5.1.1-newreno", MINE)
+    first = resolved("5.1.1-newreno", MINE)
     bottleneck = first["links"][0]
     assert (bottleneck["rate"], bottleneck["buffer"]) == ("20 Mbit/s", "100 packets")
     packets = float(bottleneck["target"].removesuffix(" packets"))
@@ -90,20 +90,20 @@ def test_a_scenario_follows_the_link() -> None:
 
 
 def test_what_scales_with_the_link() -> None:
-    assert group(world("5.3a-unresponsive", MINE), "udp")["rate"] == "24 Mbit/s"
-    assert group(world("5.3b-unresponsive-and-newreno", MINE), "udp")["rate"] == "15 Mbit/s"
-    near, far = world("6-rtt-5ms", MINE), world("6-rtt-560ms", MINE)
+    assert group(resolved("5.3a-unresponsive", MINE), "udp")["rate"] == "24 Mbit/s"
+    assert group(resolved("5.3b-unresponsive-and-newreno", MINE), "udp")["rate"] == "15 Mbit/s"
+    near, far = resolved("6-rtt-5ms", MINE), resolved("6-rtt-560ms", MINE)
     assert (group(near, "class-2")["rtt"], near["links"][0]["buffer"]) == ("3 ms", "100 packets")
     assert (group(far, "class-2")["rtt"], far["links"][0]["buffer"]) == ("336 ms", "560 packets")
-    capacity = world("8.2.6-capacity-1", MINE)["links"][0]
+    capacity = resolved("8.2.6-capacity-1", MINE)["links"][0]
     assert (capacity["rate"]["values"], capacity["buffer"]) == (["200 Mbit/s", "20 Mbit/s"], "1000 packets")
-    up = world("9.2-bidirectional", MINE)["links"][1]
+    up = resolved("9.2-bidirectional", MINE)["links"][1]
     assert (up["rate"], up["buffer"]) == ("2 Mbit/s", "15000 B")
 
 
 def test_flows_replace_the_rfc_s_few_flows_and_no_level_of_congestion() -> None:
     def counts(name: str) -> list[int]:
-        return [entry["count"] for flows in world(name, MINE)["flows"] for entry in flows["groups"]]
+        return [entry["count"] for flows in resolved(name, MINE)["flows"] for entry in flows["groups"]]
 
     assert counts("6-rtt-20ms") == [10, 10]
     assert counts("8.2.4-heavy") == [23]
@@ -115,30 +115,30 @@ def test_flows_replace_the_rfc_s_few_flows_and_no_level_of_congestion() -> None:
 def test_two_in_series_are_those_of_the_rfc_s_figure_3() -> None:
     """Senders A cross both queues, senders B the second alone; no others. The first has 0.4 of the rate."""
     for name in ("10.2-same", "10.2-schemes"):
-        first, second = world(name, MINE)["links"]
+        first, second = resolved(name, MINE)["links"]
         assert (first["rate"], first["buffer"]) == ("8 Mbit/s", "40 packets"), "20 Mbit/s and 100 packets, times 0.4"
         assert (second["rate"], second["buffer"]) == ("20 Mbit/s", "100 packets")
-        paths = {flows["name"]: flows["path"] for flows in world(name, MINE)["flows"]}
+        paths = {flows["name"]: flows["path"] for flows in resolved(name, MINE)["flows"]}
         assert paths == {"senders-a": [0, 1], "senders-b": [1]}
 
 
 def test_small_packets_have_500_bytes_and_ecn_is_on_where_the_rfc_says() -> None:
-    sizes = [int(flows["packet"].split()[0]) for flows in world("4.4-sizes", MINE)["flows"]]
+    sizes = [int(flows["packet"].split()[0]) for flows in resolved("4.4-sizes", MINE)["flows"]]
     assert [size + 40 for size in sizes] == [500, 1500]
-    assert [flows["ecn"] for flows in world("4.5-ecn-5ms", MINE)["flows"]] == [True, True]
-    assert (world("4.5-ecn-5ms", MINE)["links"], world("4.5-ecn-560ms", MINE)["links"]) == (
-        world("6-rtt-5ms", MINE)["links"],
-        world("6-rtt-560ms", MINE)["links"],
+    assert [flows["ecn"] for flows in resolved("4.5-ecn-5ms", MINE)["flows"]] == [True, True]
+    assert (resolved("4.5-ecn-5ms", MINE)["links"], resolved("4.5-ecn-560ms", MINE)["links"]) == (
+        resolved("6-rtt-5ms", MINE)["links"],
+        resolved("6-rtt-560ms", MINE)["links"],
     )
 
 
 def test_one_direction_keeps_droptail() -> None:
-    down, up = world("9.2-one-aqm", MINE)["links"]
+    down, up = resolved("9.2-one-aqm", MINE)["links"]
     assert (down["fixed"], up["fixed"], up["aqm"]) == (False, True, "droptail")
 
 
 def test_a_target_never_exceeds_a_third_of_the_buffer() -> None:
-    slow = world("5.1.1-newreno", SUITE.link("20 Mbit/s", "15 ms"))["links"][0]
+    slow = resolved("5.1.1-newreno", SUITE.link("20 Mbit/s", "15 ms"))["links"][0]
     assert slow["buffer"] == "25 packets"
     assert float(slow["target"].removesuffix(" packets")) == pytest.approx(25 / 3, rel=1e-3)
 
@@ -148,7 +148,7 @@ def test_a_target_never_exceeds_a_third_of_the_buffer() -> None:
 def test_every_scenario_has_a_place_on_every_link(rate: str, rtt: str) -> None:
     link = SUITE.link(rate, rtt)
     for experiment in SUITE.experiments:
-        for place in json.loads(experiment.world(link).resolved_json())["links"]:
+        for place in experiment.scenario_at(link).resolved()["links"]:
             packets = [float(place[key].split()[0]) for key in ("target", "buffer") if "packets" in place[key]]
             assert packets == sorted(packets), "the target is not above the buffer"
 

@@ -102,7 +102,7 @@ def test_no_two_things_have_the_same_name() -> None:
 
 def test_the_parameters_of_a_law_are_set_with_its_name(tmp_path: Path) -> None:
     done = run(tmp_path, 'tcp = "cubic:beta=0.5"\n')
-    resolved = json.loads(aqmlab.load(str(tmp_path / "link.toml")).resolved_json())["flows"][0]["tcp"]
+    resolved = aqmlab.load(str(tmp_path / "link.toml")).resolved()["flows"][0]["tcp"]
     assert done.returncode == 0
     assert resolved["congestion_control"] == "cubic:c=0.4,beta=0.5,fast_convergence=true"
     assert "target" not in resolved

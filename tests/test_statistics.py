@@ -172,3 +172,10 @@ def test_mser_finds_a_known_transient(a: float, bias: float) -> None:
             x = a * x + random.gauss(0, 1)
         found.append(mser(list(range(n)), values) or 0.0)
     assert passed / 2 <= median(found) <= 3 * passed
+
+
+def test_differences_that_are_equal_but_for_rounding_have_no_test() -> None:
+    """0.3 - 0.1 is not 0.2: a t-test of what rounding leaves would be sure of nothing."""
+    found = paired([0.3, 0.4, 0.5], [0.1, 0.2, 0.3])
+    assert found.difference.mean == pytest.approx(0.2)
+    assert (found.p, found.effect) == (None, None)

@@ -1,6 +1,5 @@
 """Studies: the published numbers are complete, and verdicts are as worked out by hand."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -58,20 +57,20 @@ def places(study: Study) -> Iterator[tuple[str, str, str]]:
     """Every scenario, link and scheme that a study names."""
     for table in study.tables:
         rows = {cell.scheme for cell in study.published if cell.table == table.number} & set(study.schemes)
-        yield from ((world, table.link, table.schemes[row]) for world in table.scenarios for row in rows)
+        yield from ((name, table.link, table.schemes[row]) for name in table.scenarios for row in rows)
     for figure in study.figures:
         for panel in figure.panels:
-            worlds = [world.format(x=f"{x:g}") for world in panel.scenarios for x in figure.x or (0,)]
-            yield from ((world, panel.link, study.spec(scheme)) for world in worlds for scheme in panel.schemes)
+            names = [name.format(x=f"{x:g}") for name in panel.scenarios for x in figure.x or (0,)]
+            yield from ((name, panel.link, study.spec(scheme)) for name in names for scheme in panel.schemes)
     for claim in study.claims:
         names = [*claim.schemes, *claim.below, *claim.above]
-        yield from ((world, claim.link, study.spec(scheme)) for world in claim.scenarios for scheme in names)
+        yield from ((name, claim.link, study.spec(scheme)) for name in claim.scenarios for scheme in names)
 
 
 @pytest.mark.parametrize("name", aqmlab.studies())
 def test_a_study_names_scenarios_links_and_schemes_that_exist(name: str) -> None:
-    for world, link, spec in set(places(load_study(name))):
-        scenario = aqmlab.load(world)
+    for where, link, spec in set(places(load_study(name))):
+        scenario = aqmlab.load(where)
         assert link in scenario.links
         if built(spec):
             scenario.parameters(spec)
@@ -106,9 +105,9 @@ def test_json_says_whether_a_number_is_a_limit() -> None:
 def test_another_name_of_a_world_gives_the_same_world() -> None:
     assert original("li2014/table-16") == "li2014/table-15"
     assert original("li2014/table-15") == "li2014/table-15"
-    worlds = [json.loads(aqmlab.load(name).resolved_json()) for name in ("sun2007/fig-11b", "li2014/table-15")]
-    assert [world.pop("name") for world in worlds] == ["sun2007/fig-11b", "li2014/table-15"]
-    assert worlds[0] == worlds[1]
+    both = [aqmlab.load(name).resolved() for name in ("sun2007/fig-11b", "li2014/table-15")]
+    assert [each.pop("name") for each in both] == ["sun2007/fig-11b", "li2014/table-15"]
+    assert both[0] == both[1]
     assert all(original(original(name)) == original(name) for name in aqmlab.scenarios())
 
 

@@ -18,7 +18,7 @@ from sweeping import sweep, table, write
 
 def test_every_combination_once(folder: Path) -> None:
     runs = plan.read(folder / "e.toml").runs()
-    assert [(run.cell.overrides[0][1], run.cell.arm.aqm, run.seed) for run in runs] == [
+    assert [(run.condition.case.overrides[0][1], run.condition.arm.aqm, run.seed) for run in runs] == [
         (rate, aqm, seed)
         for rate in ("5 Mbit/s", "10 Mbit/s")
         for aqm in ("droptail", "pi:w=85 Hz", "pi:w=170 Hz")
@@ -43,7 +43,7 @@ def test_ranges_and_lists(folder: Path, given: str, values: list[str]) -> None:
 
 def test_the_same_run_has_the_same_key_however_it_is_written(folder: Path) -> None:
     [first] = plan.read(write(folder, 'schema = 1\nscenarios = ["small.toml"]\naqms = ["pi:w=170Hz"]')).runs()
-    (folder / "other.toml").write_text("# The same world\n" + SMALL.read_text())
+    (folder / "other.toml").write_text("# The same scenario\n" + SMALL.read_text())
     text = 'schema = 1\nscenarios = ["other.toml"]\naqms = [{ name = "pi", w = "170 Hz" }]\nset.duration = "2000 ms"'
     [second] = plan.read(write(folder, text)).runs()
     assert first.key == second.key
@@ -53,7 +53,7 @@ def test_the_same_run_has_the_same_key_however_it_is_written(folder: Path) -> No
 
 def test_patterns_leave_out_other_names_of_the_same(folder: Path) -> None:
     write(folder, 'schema = 1\nscenarios = ["li2014/*"]\naqms = ["pi"]')
-    names = [world.name for world in plan.read(folder / "e.toml").worlds]
+    names = [file.name for file in plan.read(folder / "e.toml").scenarios]
     assert "li2014/table-1" in names
     assert "li2014/table-16" not in names  # its file says same_as
 
@@ -203,9 +203,9 @@ def test_the_command_tells_means_and_ranks(aqmlab: Aqmlab, folder: Path) -> None
 
 def test_a_difference_is_paired_by_seed(folder: Path) -> None:
     swept = sweep(folder)
-    droptail, pi, _ = swept.experiment.cells[:3]
-    ours, theirs = (list(swept.values(cell, "link.queue_mean").values()) for cell in (pi, droptail))
-    found = swept.difference(pi, droptail, "link.queue_mean")
+    case, (droptail, pi, _) = swept.cases[0], swept.schemes
+    ours, theirs = (list(swept.measured.values(case, aqm, "link.queue_mean").values()) for aqm in (pi, droptail))
+    found = swept.measured.difference(case, pi, droptail, "link.queue_mean")
     assert found is not None
     assert found.difference.mean == pytest.approx(((ours[0] - theirs[0]) + (ours[1] - theirs[1])) / 2)
 
@@ -214,8 +214,8 @@ def test_precision_adds_the_same_seeds_whatever_happened_before(folder: Path) ->
     write(folder, 'schema = 1\nscenarios = ["small.toml"]\naqms = ["pi", "droptail"]')
     precise = sweeps.precision("3%", 20)
     swept = sweep(folder, "whole", precise=precise)
-    for cell in swept.experiment.cells:
-        summary = swept.summary(cell, "link.queue_mean")
+    for aqm in swept.schemes:
+        summary = swept.measured.summary(swept.cases[0], aqm, "link.queue_mean")
         assert summary is not None
         assert summary.half_width is not None
         assert summary.n == 20 or summary.half_width <= 0.03 * summary.mean

@@ -122,7 +122,7 @@ def test_the_page_of_the_metrics_names_every_one() -> None:
 def test_a_scenario_travels_and_has_numbers(small: str) -> None:
     loaded = aqmlab.load(small, {"links.bottleneck.buffer": "90000 B"})
     again = pickle.loads(pickle.dumps(loaded))
-    assert again.resolved_json() == loaded.resolved_json()
+    assert again.resolved() == loaded.resolved()
     link, flows = again.link("bottleneck"), again.group("ftp")
     assert (link.rate, link.rates, link.rate_changes) == (10e6, [10e6], False)
     assert link.buffer == pytest.approx(90_000 / (flows.payload + flows.header))

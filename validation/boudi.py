@@ -1,7 +1,7 @@
 """Write the scenarios of Boudi & Loudini 2018: find how many flows make each level of congestion.
 
 The paper computes its levels (0.1, 0.5 and 1 % loss) as RFC 7928 describes but prints no number of flows. This program
-searches them, for each bandwidth and each law of the round trips, with `aqmlab.runs.experiments.find_flows`: the number
+searches them, for each bandwidth and each law of the round trips, with `aqmlab.runs.simulate.find_flows`: the number
 for which DropTail loses that share between 100 and 200 s, on average over three seeds. It takes ten minutes on two
 cores:
 
@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import aqmlab
-from aqmlab.runs.experiments import find_flows
+from aqmlab.runs.simulate import find_flows
 
 FOLDER = Path(aqmlab.__file__).parent / "scenarios" / "boudi"
 BANDWIDTHS = range(10, 101, 10)
@@ -75,7 +75,7 @@ def buffer(law: str, rate: int) -> int:
     return round(rate * 1e6 * TYPICAL[law] / 8 / MTU)
 
 
-def world(law: str, level: str, rate: int, count: int) -> str:
+def scenario(law: str, level: str, rate: int, count: int) -> str:
     """Return the text of one scenario."""
     spread = "of 40 to 640 ms" if law == "" else "drawn from a lognormal law"
     return WORLD.format(
@@ -114,7 +114,7 @@ def transient(counts: dict[str, int]) -> str:
 
 def search(law: str, level: str, rate: int) -> int:
     """Find the number of flows of one scenario."""
-    text = world(law, level, rate, 1)
+    text = scenario(law, level, rate, 1)
     for name, value in SEARCH.items():
         text = "\n".join(f'{name} = "{value}"' if line.startswith(f"{name} =") else line for line in text.split("\n"))
     with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +127,7 @@ def write(task: tuple[str, str, int]) -> int:
     """Search and write one scenario; return the number of flows."""
     law, level, rate = task
     count = search(law, level, rate)
-    (FOLDER / f"{law}{level}-{rate}.toml").write_text(world(law, level, rate, count), encoding="utf-8")
+    (FOLDER / f"{law}{level}-{rate}.toml").write_text(scenario(law, level, rate, count), encoding="utf-8")
     return count
 
 

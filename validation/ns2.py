@@ -100,30 +100,30 @@ access_rate = "100 Mbit/s"
 
 def scenario_of(row: Row) -> str:
     """The row's setting as a scenario; NotModelled if it needs what we do not have."""
-    world = row["scenario"]
+    scenario = row["scenario"]
     scheme = SCHEMES[row["scheme"]]
-    low, high = world["rtpt_ms"]
+    low, high = scenario["rtpt_ms"]
     rtt = f'"{low} ms"' if low == high else f'{{ uniform = ["{low} ms", "{high} ms"] }}'
-    packet, tcp = tcp_of(world)
+    packet, tcp = tcp_of(scenario)
     return f"""
 schema = 1
-duration = "{world["duration_s"]} s"
+duration = "{scenario["duration_s"]} s"
 
 [[links]]
-rate = "{world["capacity_mbps"]} Mbit/s"
-delay = "{world["bottleneck_delay_ms"]} ms"
-buffer = "{world["buffer"]} packets"
-target = "{world["target"]} packets"
+rate = "{scenario["capacity_mbps"]} Mbit/s"
+delay = "{scenario["bottleneck_delay_ms"]} ms"
+buffer = "{scenario["buffer"]} packets"
+target = "{scenario["target"]} packets"
 aqm = "{scheme}"
 
 [[flows]]
 rtt = {rtt}
 packet = "{packet} B"
-access_rate = "{world["access_mbps"]} Mbit/s"
-ecn = {toml_value(bool(world["ecn"]))}
+access_rate = "{scenario["access_mbps"]} Mbit/s"
+ecn = {toml_value(bool(scenario["ecn"]))}
 tcp = {{ {toml(tcp, ", ")} }}
-groups = [{", ".join(groups_of(world))}]
-{UDP.format(count=world["udp_flows"]) if world["udp_flows"] else ""}
+groups = [{", ".join(groups_of(scenario))}]
+{UDP.format(count=scenario["udp_flows"]) if scenario["udp_flows"] else ""}
 
 [schemes.{scheme}]
 {toml(parameters_of(row), chr(10))}
@@ -140,11 +140,11 @@ def toml(values: Mapping[str, Any], separator: str) -> str:
     return separator.join(f"{key} = {toml_value(value)}" for key, value in values.items())
 
 
-def tcp_of(world: Row) -> tuple[int, dict[str, Any]]:
+def tcp_of(scenario: Row) -> tuple[int, dict[str, Any]]:
     """Payload size and TCP table of a row."""
-    packet = world["packet_bytes"]
-    tcp: dict[str, Any] = {"variant": VARIANTS[world["tcp"]], "profile": "ns2", "window": "10000 packets"}
-    if override := world.get("tcp_overrides"):
+    packet = scenario["packet_bytes"]
+    tcp: dict[str, Any] = {"variant": VARIANTS[scenario["tcp"]], "profile": "ns2", "window": "10000 packets"}
+    if override := scenario.get("tcp_overrides"):
         name, value = override.split(",")
         if name == "packetSize_":
             packet = int(value)
@@ -156,9 +156,9 @@ def tcp_of(world: Row) -> tuple[int, dict[str, Any]]:
     return packet, tcp
 
 
-def groups_of(world: Row) -> list[str]:
+def groups_of(scenario: Row) -> list[str]:
     """When the row's flows start and stop, as groups of the scenario language."""
-    start, flows, duration = world["start"], world["flows"], world["duration_s"]
+    start, flows, duration = scenario["start"], scenario["flows"], scenario["duration_s"]
 
     def group(count: int, start: str = '"0 s"', stop: str | None = None) -> str:
         return f"{{ count = {count}, start = {start}" + (f", stop = {stop} }}" if stop else " }")
@@ -167,7 +167,7 @@ def groups_of(world: Row) -> list[str]:
         return f'{{ uniform = ["0 s", "{end} s"] }}'
 
     if start == "all at 0":
-        spread = world["start_spread_s"]
+        spread = scenario["start_spread_s"]
         return [group(flows, anywhen(spread) if spread else '"0 s"')]
     if start.startswith("500 at 0, +100"):
         return [group(500)] + [group(100, f'"{10 * step} s"') for step in range(1, 11)]
@@ -218,8 +218,8 @@ def settings_of_rows() -> tuple[dict[str, list[Row]], Counter[str]]:
 
 def check(settings: Mapping[str, list[Row]], seeds: int = SEEDS) -> list[Checked]:
     """Run every setting with the seeds 1 to `seeds` and hold its rows against the runs."""
-    worlds = [_core.Scenario.parse(text, "ns2") for text in settings]
-    outcomes = iter(run_many([Task(world, None, seed) for world in worlds for seed in range(1, seeds + 1)]))
+    scenarios = [_core.Scenario.parse(text, "ns2") for text in settings]
+    outcomes = iter(run_many([Task(scenario, None, seed) for scenario in scenarios for seed in range(1, seeds + 1)]))
     checked = []
     for rows_alike in settings.values():
         runs = [measured(next(outcomes)) for _ in range(seeds)]
@@ -265,30 +265,30 @@ def cause(checked: Checked) -> str:
     """Why a row does not agree: what is known of it, and the spread of our seeds as evidence."""
     known = "The cause is not known."
     if checked.row["scheme"] == "ARED":
-        world = checked.row["scenario"]
-        known = CAUSES.get((world.get("tcp_overrides"), world["tcp"]), MOVING)
+        scenario = checked.row["scenario"]
+        known = CAUSES.get((scenario.get("tcp_overrides"), scenario["tcp"]), MOVING)
     return f"{known} Mean queue under our seeds: {', '.join(f'{mean:.0f}' for mean in checked.seeds)}."
 
 
 def setting(row: Row) -> str:
     """One line that tells a row from others."""
-    world, given = row["scenario"], row["parameters"]
-    low, high = world["rtpt_ms"]
-    parts = [f"{world['flows']} flows", f"{world['capacity_mbps']} Mbit/s"]
+    scenario, given = row["scenario"], row["parameters"]
+    low, high = scenario["rtpt_ms"]
+    parts = [f"{scenario['flows']} flows", f"{scenario['capacity_mbps']} Mbit/s"]
     parts.append(f"RTT {low} ms" if low == high else f"RTT {low} to {high} ms")
-    parts.append(f"target {world['target']}, buffer {world['buffer']}, {world['duration_s']} s")
-    if world["start"] != "all at 0":
-        parts.append(world["start"])
-    if world["start_spread_s"]:
-        parts.append(f"starts over {world['start_spread_s']} s")
-    if world["tcp"] != "Reno":
-        parts.append({"Newreno": "NewReno", "Sack1": "SACK"}[world["tcp"]])
-    if world["ecn"]:
+    parts.append(f"target {scenario['target']}, buffer {scenario['buffer']}, {scenario['duration_s']} s")
+    if scenario["start"] != "all at 0":
+        parts.append(scenario["start"])
+    if scenario["start_spread_s"]:
+        parts.append(f"starts over {scenario['start_spread_s']} s")
+    if scenario["tcp"] != "Reno":
+        parts.append({"Newreno": "NewReno", "Sack1": "SACK"}[scenario["tcp"]])
+    if scenario["ecn"]:
         parts.append("ECN")
-    if world["udp_flows"]:
-        parts.append(f"{world['udp_flows']} UDP flows")
-    if world.get("tcp_overrides"):
-        parts.append(world["tcp_overrides"].replace(",", " = "))
+    if scenario["udp_flows"]:
+        parts.append(f"{scenario['udp_flows']} UDP flows")
+    if scenario.get("tcp_overrides"):
+        parts.append(scenario["tcp_overrides"].replace(",", " = "))
     if "thresh_" in given:
         plain = "" if given["gentle_"] in (True, "true") else ", not gentle"
         plain += "" if given["wait_"] in (True, "true") else ", no wait"

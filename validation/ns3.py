@@ -119,8 +119,10 @@ def buffer(row: Row) -> int:
 def check_ns3() -> list[Ns3Row]:
     """Run every stored setting here, with as many seeds."""
     rows: list[Row] = json.loads(STORED.read_text(encoding="utf-8"))
-    worlds = [load(SCENARIO, values_of(row)) for row in rows]
-    tasks = [Task(world, row["aqm"], seed) for row, world in zip(rows, worlds, strict=True) for seed in seeds(row)]
+    scenarios = [load(SCENARIO, values_of(row)) for row in rows]
+    tasks = [
+        Task(scenario, row["aqm"], seed) for row, scenario in zip(rows, scenarios, strict=True) for seed in seeds(row)
+    ]
     outcomes = iter(run_many(tasks))
     return [Ns3Row(row, tuple(measured(next(outcomes)) for _ in seeds(row))) for row in rows]
 

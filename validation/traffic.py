@@ -62,8 +62,8 @@ class TrafficRow:
 def check_traffic(seeds: int) -> list[TrafficRow]:
     """Run every setting with the seeds 1 to `seeds` and hold the rows against the means."""
     rows: list[Row] = json.loads((HERE / "traffic.json").read_text(encoding="utf-8"))
-    settings = {key(row): world_of(row) for row in rows}
-    tasks = [Task(world, aqm, seed) for (_, _, aqm), world in settings.items() for seed in range(1, seeds + 1)]
+    settings = {key(row): scenario_of(row) for row in rows}
+    tasks = [Task(scenario, aqm, seed) for (_, _, aqm), scenario in settings.items() for seed in range(1, seeds + 1)]
     outcomes = iter(run_many(tasks))
     runs = {setting: [next(outcomes) for _ in range(seeds)] for setting in settings}
     return [TrafficRow(row, measured(runs[key(row)], row["link"])) for row in rows]
@@ -74,10 +74,10 @@ def key(row: Row) -> tuple[str, str, str]:
     return row["scenario"], json.dumps(row["set"]), row["aqm"]
 
 
-def world_of(row: Row) -> Scenario:
+def scenario_of(row: Row) -> Scenario:
     """The row's scenario with its values set."""
-    own = HERE / "traffic" / f"{row['scenario']}.toml"
-    return load(own if own.exists() else row["scenario"], row["set"])
+    stored = HERE / "traffic" / f"{row['scenario']}.toml"
+    return load(stored if stored.exists() else row["scenario"], row["set"])
 
 
 def measured(runs: list[RunResult | Failure], link: str) -> Metrics:

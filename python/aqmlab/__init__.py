@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aqmlab.catalogue import schemes
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.runs.columns import StoreError
-    from aqmlab.runs.experiments import compare, run
+    from aqmlab.runs.simulate import compare, run
     from aqmlab.runs.simulation import Simulation
     from aqmlab.runs.store import load_delays, load_experiment, load_series
     from aqmlab.runs.sweep import sweep
@@ -82,14 +82,14 @@ _HOME = {
     "Verdict": "_core",
     "analyse": "analysis",
     "check_aqm": "own",
-    "compare": "runs.experiments",
+    "compare": "runs.simulate",
     "compare_suite": "study.suite_result",
     "load": "scenario",
     "load_delays": "runs.store",
     "load_experiment": "runs.store",
     "load_series": "runs.store",
     "reproduce": "study.reproduction",
-    "run": "runs.experiments",
+    "run": "runs.simulate",
     "scenarios": "scenario",
     "schemes": "catalogue",
     "studies": "study.paper",

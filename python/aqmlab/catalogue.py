@@ -45,7 +45,7 @@ class Observable:
 
 @dataclass(frozen=True)
 class Exempt:
-    """A clause of the contract that a scheme does not keep by its nature, and why."""
+    """A clause of the contract that a scheme by its nature does not satisfy, and why."""
 
     clause: str
     why: str
@@ -53,7 +53,7 @@ class Exempt:
 
 @dataclass(frozen=True)
 class Tc:
-    """The kind of Linux's queueing discipline that is such a scheme, and in what the two differ."""
+    """The Linux queueing discipline of the same kind as a scheme, and how the two differ."""
 
     kind: str
     note: str
@@ -74,8 +74,8 @@ SIGNALS = {
 class Scheme:
     """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it.
 
-    `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it has no place there,
-    `no_signal` says why. `has_law` tells whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
+    `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it is excluded there,
+    `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Scheme:
     tc: Tc | None
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what is known of it beside its law, in words: fluid model, linear law, contract, Linux."""
+        """Return what is known of the scheme besides its law, in words: fluid model, linear law, contract, Linux."""
         fluid = SIGNALS[self.signal] if self.signal else f"no place in it: it {self.no_signal}"
         law = f"aqmlab analyse {self.name}" if self.has_law else "none"
         known = [("Fluid model", fluid), ("Linear law", law), ("Linux", str(self.tc) if self.tc else "none")]
@@ -171,7 +171,7 @@ def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def split(text: str) -> list[str]:
-    """Split a list of schemes at its commas; `k=v` without a scheme goes on with the one before it."""
+    """Split a list of schemes at its commas; `k=v` without a scheme belongs to the scheme before it."""
     specs: list[str] = []
     for item in (part.strip() for part in text.split(",")):
         if "=" not in item or ":" in item.partition("=")[0]:

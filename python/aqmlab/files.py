@@ -1,4 +1,4 @@
-"""Files left behind: checked before work starts, whole or not there at all."""
+"""Files that a command writes: checked before work starts, and written whole or not at all."""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A scheme of one's own: a class in Python that goes wherever the name of a scheme goes."""
+"""A user's scheme: a class in Python that can be used wherever the name of a scheme can."""
 
 import inspect
 import re
@@ -15,11 +15,11 @@ from aqmlab._core import InputError, Packet, Parameters, Queue, Verdict
 from aqmlab.names import unknown
 
 PASS = Verdict.Pass
-"""Let the packet be."""
+"""Let the packet pass."""
 SIGNAL = Verdict.Signal
 """Mark the packet if it can carry a mark, else drop it."""
 MARK = Verdict.Mark
-"""Mark the packet if it can carry a mark, else let it be."""
+"""Mark the packet if it can carry a mark, else let it pass."""
 DROP = Verdict.Drop
 """Drop the packet."""
 
@@ -28,9 +28,9 @@ Answer = Verdict | bool | None
 
 HOOKS = ("on_enqueue", "on_dequeue", "on_tick", "on_empty", "on_overflow")
 RESERVED = {"__init__", "now", "p", "random"}
-"""What a class cannot define."""
+"""What a class must not define."""
 TAKEN = {"reset", "name", "title", "tick", "observables", *HOOKS}
-"""What parameters cannot be called either."""
+"""Names that parameters must not have either."""
 
 
 class Param:
@@ -58,7 +58,7 @@ class Param:
 
 
 class Aqm(_core.Scheme):
-    """A scheme of one's own. Declare parameters, override hooks; only hooks that are overridden are called.
+    """A user's scheme. Declare parameters, override hooks; only hooks that are overridden are called.
 
     A class has a `name` (by default its own, in small letters: MyAqm is "my-aqm"), a `title` for tables, a `tick` (the
     period of `on_tick`: "1 ms", "170 Hz" or seconds; `reset` may set it) and `observables`, the attributes that are
@@ -66,7 +66,7 @@ class Aqm(_core.Scheme):
 
     Without `on_enqueue`, each arriving packet is signalled with the probability `self.p`, at the speed of a built-in
     scheme. `self.now` is the simulated time in s, `self.random()` a random number in [0, 1). Views of packets and
-    queues hold for the call only. Each run has an instance of its own. InputError if the class cannot be used.
+    queues are valid during the call only. Each run has its own instance. InputError if the class cannot be used.
     """
 
     name: ClassVar[str]
@@ -76,7 +76,7 @@ class Aqm(_core.Scheme):
     _parameters: ClassVar[Parameters]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Add the class to the catalogue, in the place of an earlier one of its name."""
+        """Add the class to the catalogue, where it replaces an earlier class of the same name."""
         super().__init_subclass__(**kwargs)
         cls.name = str(cls.__dict__.get("name", _dashed(cls.__name__)))
         cls.title = str(cls.__dict__.get("title", cls.__name__))
@@ -138,13 +138,13 @@ class Clause:
 
 
 class Clauses(tuple[Clause, ...]):
-    """The clauses of the contract as a scheme has met them; prints one a line."""
+    """The clauses of the contract, and whether a scheme satisfies each; prints one per line."""
 
     __slots__ = ()
 
     @property
     def kept(self) -> bool:
-        """Whether the scheme keeps every clause that is asked of it."""
+        """Whether the scheme satisfies every clause that is asked of it."""
         return not any(clause.broken for clause in self)
 
     def __str__(self) -> str:
@@ -152,9 +152,9 @@ class Clauses(tuple[Clause, ...]):
 
 
 def check_aqm(aqm: Scheme, *, strict: bool = False) -> Clauses:
-    """Put a scheme to the contract that every built-in one keeps, and return clause by clause what was found.
+    """Check a scheme against the contract of the built-in schemes, and return what was found clause by clause.
 
-    A built-in scheme that cannot keep a clause says so, with the reason.
+    A built-in scheme that cannot satisfy a clause declares so, with the reason.
 
     `strict` raises SchemeError if a clause is broken. Raises InputError for a scheme that cannot be built.
     """
@@ -165,7 +165,7 @@ def check_aqm(aqm: Scheme, *, strict: bool = False) -> Clauses:
 
 
 def spec(aqm: Scheme) -> str:
-    """Return a scheme as text: "pi:w=85Hz" as it is, a class or an instance by name and parameters.
+    """Return a scheme as text: "pi:w=85Hz" unchanged, a class or an instance by name and parameters.
 
     A file, as in "my_scheme.py", "my_scheme.py:MyAqm" or "my_scheme.py:MyAqm:gain=2", is read first.
     """
@@ -215,7 +215,7 @@ def _declare(cls: type[Aqm]) -> Parameters:
 
 
 def _observables(cls: type[Aqm]) -> Mapping[str, str]:
-    """What the class shows; `p` where it is used and nothing is said."""
+    """The observables of the class; `p` where it is used and nothing is declared."""
     if cls.observables is Aqm.observables and cls.on_enqueue is not Aqm.on_enqueue:
         return {}
     return cls.observables
@@ -256,7 +256,7 @@ def _spec_in(file: str, rest: str) -> str:
 
 @cache
 def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
-    """The schemes that a file with its time of change defines, by the name of the class."""
+    """The schemes that a file defines, by the name of the class; a changed file has another time and is read again."""
     path = file[0]
     found = spec_from_file_location(str(path.with_suffix("")), path)
     if found is None or found.loader is None:
@@ -266,10 +266,10 @@ def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
         found.loader.exec_module(module)
     except Exception as error:
         raise InputError(f"aqm: {path.name}: {_cause(error)}") from error
-    own = {
+    defined = {
         name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
     }
-    return {name: item for name, item in own.items() if issubclass(item, Aqm)}
+    return {name: item for name, item in defined.items() if issubclass(item, Aqm)}
 
 
 def _cause(error: Exception) -> str:

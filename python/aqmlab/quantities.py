@@ -4,7 +4,7 @@ from aqmlab import _core
 
 
 def number(text: str) -> float | str:
-    """Return a quantity in its base unit; a text that is none (a law, "auto") as it is."""
+    """Return a quantity in its base unit; any other text (a law, "auto") unchanged."""
     found = _core.quantity(text)
     return found[0] if found else text
 

@@ -19,7 +19,7 @@ class Files:
     pcap: Path | None
     trace: Path | None
 
-    def link(self, world: Scenario, name: str | None) -> str | None:
+    def link(self, scenario: Scenario, name: str | None) -> str | None:
         """Return the link to trace, the first by default; None if no file is asked for. Raises InputError."""
         if not self.pcap and not self.trace:
             if name is not None:
@@ -30,9 +30,9 @@ class Files:
         for option, path in (("pcap", self.pcap), ("trace", self.trace)):
             if path:
                 files.check_file(option, path)
-        if name is not None and name not in world.links:
-            raise unknown("link", "no link", name, world.links)
-        return name or world.links[0]
+        if name is not None and name not in scenario.links:
+            raise unknown("link", "no link", name, scenario.links)
+        return name or scenario.links[0]
 
     def write(self, trace: Trace | None) -> list[Path]:
         """Write them, and return those that there are."""

@@ -1,4 +1,4 @@
-"""The control loop behind the queue: operating point, linear models, margins, design, maps, and packets beside them.
+"""The control loop behind the queue: operating point, linear models, margins, design, maps, and packets to compare.
 
 ```text
   network   a link and its classes of flows, from a scenario
@@ -40,7 +40,7 @@ def analyse(
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
-    `aqm` is "pi", "pi:a=1e-5,b=9e-6" and the like. The network is that of `scenario`, with the values of `set`, or is
+    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar. The network is that of `scenario`, with the values of `set`, or is
     given by `rate`, `rtt` and `flows` (texts with units; buffer two bandwidth-delay products). `design` replaces the
     scheme's gains by those of its design rule, for which `rtt` and `flows` are the longest and the fewest. `map` names
     two parameters. `beside` runs the fluid model and the packets too, by default for a scenario.
@@ -53,25 +53,25 @@ def analyse(
     from aqmlab.analysis.network import network
     from aqmlab.analysis.result import Analysis
 
-    world = _world(scenario, {"rate": rate, "rtt": rtt, "flows": flows}, packet, target, ecn, set or {})
-    found, rule = network(world), world.law(aqm)
+    loaded = _loaded(scenario, {"rate": rate, "rtt": rtt, "flows": flows}, packet, target, ecn, set or {})
+    found, rule = network(loaded), loaded.law(aqm)
     gains = designed(rule, found) if design else None
     if gains is not None:
         aqm = gains.spec
-        rule = world.law(aqm)
-    chosen = axes(map, world, aqm, found) if map else None
-    models = _models(world, aqm)
+        rule = loaded.law(aqm)
+    chosen = axes(map, loaded, aqm, found) if map else None
+    models = _models(loaded, aqm)
     return Analysis(
         aqm,
         found,
         models,
         gains,
         stability_map(found, rule, *chosen) if chosen else None,
-        _beside(world, aqm, models) if (scenario is not None if beside is None else beside) else None,
+        _beside(loaded, aqm, models) if (scenario is not None if beside is None else beside) else None,
     )
 
 
-def _world(
+def _loaded(
     scenario: str | os.PathLike[str] | None,
     given: Mapping[str, Any],
     packet: str,
@@ -92,17 +92,17 @@ def _world(
         return Scenario.parse(text, "network", list(set.items()))
     if len(missing) < len(given) or target or ecn:
         raise InputError("scenario: has its own link and flows; change them with set, such as flows.ftp.count=60")
-    world = load(scenario, set)
-    return world if world.warmup else load(scenario, {**set, "warmup": f"{world.duration / 2} s"})
+    loaded = load(scenario, set)
+    return loaded if loaded.warmup else load(scenario, {**set, "warmup": f"{loaded.duration / 2} s"})
 
 
-def _models(world: Scenario, aqm: str) -> "dict[str, Model]":
+def _models(scenario: Scenario, aqm: str) -> "dict[str, Model]":
     from aqmlab.analysis.loop import close
     from aqmlab.analysis.network import network
     from aqmlab.analysis.op import CLASSIC, REFINED
     from aqmlab.analysis.result import MODELS, Model
 
-    found, rule = network(world), world.law(aqm)
+    found, rule = network(scenario), scenario.law(aqm)
     loops = {
         name: close(found, rule, windows=REFINED if name == "refined" else CLASSIC, exact=name != "hollot")
         for name in MODELS
@@ -110,7 +110,7 @@ def _models(world: Scenario, aqm: str) -> "dict[str, Model]":
     return {name: Model(loop, loop.judge(), loop.margins()) for name, loop in loops.items()}
 
 
-def _beside(world: Scenario, aqm: str, models: "dict[str, Model]") -> "Beside":
+def _beside(scenario: Scenario, aqm: str, models: "dict[str, Model]") -> "Beside":
     from aqmlab.analysis.beside import beside
 
-    return beside(world, aqm, models["refined"].loop)
+    return beside(scenario, aqm, models["refined"].loop)

@@ -9,7 +9,7 @@ from aqmlab._core import Scenario, fluid
 from aqmlab.analysis.loop import Loop
 from aqmlab.analysis.op import Point
 from aqmlab.catalogue import title
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Motion:
-    """A trajectory (s, packets, ratio) and what it comes to over the time that counts.
+    """A trajectory (s, packets, ratio) and its summary over the time that counts.
 
     Mean and standard deviation of the queue in packets, share of offered packets that were signalled, period of the
     queue's strongest oscillation in s.
@@ -86,12 +86,12 @@ class Beside:
         }
 
 
-def beside(world: Scenario, aqm: str, loop: Loop, seed: int = 1) -> Beside:
-    """Simulate a scenario whose warm-up is set, and let the fluid model run, under the scheme of a loop."""
-    run = experiments.run(world, aqm, seed, series=True)
+def beside(scenario: Scenario, aqm: str, loop: Loop, seed: int = 1) -> Beside:
+    """Simulate a scenario whose warm-up is set, and solve its fluid model, under the scheme of a loop."""
+    run = simulate.run(scenario, aqm, seed, series=True)
     [link] = run.links.values()
     [series] = run.series.values()
-    since = world.warmup
+    since = scenario.warmup
     late = series["time"] >= since
     packets = Motion(
         series["time"],
@@ -100,13 +100,15 @@ def beside(world: Scenario, aqm: str, loop: Loop, seed: int = 1) -> Beside:
         link.queue_mean,
         link.queue_std,
         link.drop_ratio + link.mark_ratio,
-        period(series["queue"][late], world.sample),
+        period(series["queue"][late], scenario.sample),
     )
-    return Beside(title(aqm), loop.point, since, packets, _fluid(world, aqm, "refined"), _fluid(world, aqm, "classic"))
+    return Beside(
+        title(aqm), loop.point, since, packets, _fluid(scenario, aqm, "refined"), _fluid(scenario, aqm, "classic")
+    )
 
 
-def _fluid(world: Scenario, aqm: str, windows: str) -> Motion:
-    found = fluid(world, aqm, series=True, windows=windows)
+def _fluid(scenario: Scenario, aqm: str, windows: str) -> Motion:
+    found = fluid(scenario, aqm, series=True, windows=windows)
     summary, series = found.document()["summary"], found.series()
     moves = not summary["oscillation"]["settles"]
     return Motion(

@@ -12,7 +12,7 @@ from aqmlab._core import InputError, Law
 from aqmlab.analysis.network import Network
 
 GAIN_MARGIN = 3.0
-"""Of PID and RQ-AQM; the phase margin that belongs to it is 90 degrees (1 - 1/3) = 60 degrees."""
+"""Of PID and RQ-AQM; the corresponding phase margin is 90 degrees (1 - 1/3) = 60 degrees."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Design:
 
     @property
     def spec(self) -> str:
-        """What to paste behind `--aqm`."""
+        """What to paste after `--aqm`."""
         return f"{self.scheme}:" + ",".join(f"{key}={value}" for key, value in self.parameters.items())
 
 

@@ -55,7 +55,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Margins:
-    """What a loop bears: gain (ratio), phase (degrees), more delay (s), with the crossovers (rad/s); None if anything.
+    """What a loop tolerates: gain (ratio), phase (degrees), delay (s), with the crossovers (rad/s); None if anything.
 
     Of a stable loop the gain margin is the least factor above 1 that makes it unstable. Of an unstable one it is the
     factor below 1 that takes every crossing of the negative axis below 1; phase and delay margins it has none.
@@ -120,7 +120,7 @@ class Loop:
 
     @cached_property
     def frequencies(self) -> "Real":
-        """Frequencies at which the loop is looked at, rad/s."""
+        """Frequencies at which the loop is evaluated, rad/s."""
         longest, shortest = max(self.point.rtts), min(self.point.rtts)
         slow = np.geomspace(SLOWEST, 1, 250, endpoint=False) / longest
         middle = np.arange(1, RESOLVED * longest / shortest, STEP) / longest

@@ -28,7 +28,7 @@ SPAN = 8.0
 class Axis:
     """Values of a parameter in base units, evenly spaced in the logarithm; `present` is what it has now.
 
-    Beside the scheme's parameters "rate", "rtt", "flows", and "gain", a factor on the scheme's answer, may vary.
+    Besides the scheme's parameters "rate", "rtt", "flows", and "gain", a factor on the scheme's answer, may vary.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Axis:
 class Map:
     """Gain margins, rows by `y` and columns by `x`, below 1 where unstable; not a number without operating point.
 
-    `holds` tells where the model holds.
+    `holds` says where the model holds.
     """
 
     x: Axis

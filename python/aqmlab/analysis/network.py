@@ -1,4 +1,4 @@
-"""What the control loop is closed around: one link and the classes of long-lived TCP flows that share it."""
+"""What the control loop has besides the scheme: one link and the classes of long-lived TCP flows that share it."""
 
 import json
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ class Network:
     """A link and its flows; `packet` is the size on the wire (B), `window` the receivers' (packets).
 
     `target` and `buffer` are in packets. A buffer that the scenario has in bytes is that many packets of this size;
-    `buffer_bytes` tells its bytes.
+    `buffer_bytes` is its size in bytes.
     """
 
     rate: float
@@ -39,7 +39,7 @@ class Network:
 
     @property
     def capacity(self) -> float:
-        """Packets a second that the link sends."""
+        """Packets per second that the link sends."""
         return self.rate / (8 * self.packet)
 
     @property
@@ -89,11 +89,11 @@ def network(source: str | Scenario) -> Network:
     InputError where the model has no place for something: several queues in a path, traffic other than long-lived TCP,
     flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
     """
-    world = load(source)
-    groups = json.loads(world.resolved_json())["flows"]
-    link = world.link(world.links[0])
-    if len(world.links) > 1:
-        raise InputError(f"links: {len(world.links)} links; the model has one queue")
+    loaded = load(source)
+    groups = loaded.resolved()["flows"]
+    link = loaded.link(loaded.links[0])
+    if len(loaded.links) > 1:
+        raise InputError(f"links: {len(loaded.links)} links; the model has one queue")
     if link.rate_changes:
         raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
     for group in groups:

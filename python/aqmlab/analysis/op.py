@@ -1,4 +1,4 @@
-"""The operating point: the queue, the windows and the share of signalled packets at which everything rests.
+"""The operating point: the queue, the windows and the share of signalled packets in equilibrium.
 
 Misra, Gong & Towsley (SIGCOMM 2000): with share p of the packets signalled and each signal halving a window,
 
@@ -55,7 +55,7 @@ class Point:
 
     @property
     def offered(self) -> float:
-        """Packets a second that ask to join."""
+        """Packets per second that ask to join."""
         return self.network.capacity / (1 - self.lost)
 
     @property
@@ -87,7 +87,7 @@ def solve(network: Network, law: Law, windows: Windows = CLASSIC) -> Point:
     from scipy.optimize import brentq
 
     def arrivals(p: float) -> float:
-        """Packets a second that join."""
+        """Packets per second that join."""
         queue = law.queue(p, network)
         window = windows.at(p)
         rates = (each.flows * window / (each.rtt + queue / network.capacity) for each in network.classes)

@@ -50,7 +50,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A scheme in a network: linear models by name, and what was asked for beside them."""
+    """A scheme in a network: linear models by name, and what else was asked for."""
 
     scheme: str
     network: Network

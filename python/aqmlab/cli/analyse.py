@@ -42,7 +42,8 @@ def analyse(
 ) -> None:
     """Analyse the control loop: operating point, stability, margins.
 
-    With a scenario, fluid model and packets stand beside the prediction. --out leaves analysis.json and the figures.
+    With a scenario, the fluid model and the packets are shown beside the prediction. --out leaves analysis.json and
+    the figures.
     """
     from aqmlab import analysis
 

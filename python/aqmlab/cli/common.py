@@ -30,7 +30,7 @@ Settings = Annotated[
 
 
 def progress(title: str) -> AbstractContextManager[Progress | None]:
-    """A bar for people who watch; nothing is shown, and nothing loaded, where stderr is not a terminal."""
+    """A progress bar; where stderr is not a terminal nothing is shown and nothing loaded."""
     if not sys.stderr.isatty():
         return nullcontext()
     from aqmlab.present.terminal import progress

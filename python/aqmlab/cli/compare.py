@@ -10,7 +10,7 @@ import typer
 from aqmlab import files
 from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, Seeds, Settings, command, exit_if_failed, leave, print_json, progress
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 from aqmlab.runs.task import Failure
 from aqmlab.scenario import assignments
 
@@ -21,7 +21,7 @@ def compare(
         typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.", show_default=False),
     ] = None,
     aqms: Annotated[
-        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for one's own")
+        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for your own")
     ] = "seed-papers",
     seeds: Seeds = 1,
     settings: Settings = None,
@@ -62,7 +62,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a comparison is asked for, beside where."""
+    """What a comparison is asked for, besides where."""
 
     aqms: str
     seeds: int
@@ -79,7 +79,7 @@ def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list
     from aqmlab.present.terminal import runs as tables
 
     with progress(f"Comparing in {scenario}") as told:
-        compared = experiments.compare(
+        compared = simulate.compare(
             scenario, wanted.aqms, wanted.seeds, set=assignments(settings), jobs=wanted.jobs, progress=told
         )
     if wanted.as_json:

@@ -32,7 +32,7 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="Default: DIR/report.html; tables are printed.")
     ] = None,
 ) -> None:
-    """Tell what a sweep has found, also while it goes on.
+    """Report what a sweep has found, also while it is running.
 
     The page is one file that loads nothing: ranking, tables, interactive figures, parameters, provenance.
     """

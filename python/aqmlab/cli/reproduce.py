@@ -24,8 +24,8 @@ def reproduce(
 ) -> None:
     """Run a paper again and judge its numbers and claims.
 
-    Ours stands beside published, cell by cell, with a verdict. --out leaves report.html, results.json and
-    the figures.
+    Our numbers stand beside the published ones, cell by cell, with a verdict. --out leaves report.html, results.json
+    and the figures.
     """
     if every == (name is not None):
         raise InputError("study: give one study, or --all for every study; see: aqmlab list studies")

@@ -8,14 +8,14 @@ import typer
 
 from aqmlab import files, own, traces
 from aqmlab.cli.common import Json, Out, ScenarioName, Settings, leave, progress
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 from aqmlab.scenario import assignments, load
 
 
 def run(
     scenario: ScenarioName,
     aqm: Annotated[
-        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use, or a Python file of one's own.")
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme to use, or a Python file with your own.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the run.")] = 1,
     settings: Settings = None,
@@ -42,7 +42,7 @@ def run(
     wanted = traces.Files(pcap, trace)
     traced = wanted.link(loaded, link)
     with progress(f"Running {scenario}") as told:
-        result = experiments.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
+        result = simulate.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
     if as_json:
         print(result.json())
     else:

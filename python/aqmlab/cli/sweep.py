@@ -9,7 +9,7 @@ import typer
 
 from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, exit_if_failed, print_json
-from aqmlab.runs import experiments
+from aqmlab.runs import simulate
 
 
 class Recorded(str, Enum):
@@ -34,7 +34,7 @@ def sweep(
     ] = None,
     most_seeds: Annotated[
         int,
-        typer.Option(metavar="N", min=1, max=experiments.MOST_SEEDS, help="Most seeds that --precision adds up to."),
+        typer.Option(metavar="N", min=1, max=simulate.MOST_SEEDS, help="Most seeds that --precision adds up to."),
     ] = 100,
     series: Annotated[
         Recorded | None,
@@ -44,7 +44,7 @@ def sweep(
 ) -> None:
     """Run scenarios × schemes × values × seeds.
 
-    Results are stored in DIR as they are done; a sweep that was stopped goes on with --resume.
+    Results are stored in DIR as they are done; a sweep that was stopped continues with --resume.
     """
     from aqmlab.present.terminal import sweep as tables
     from aqmlab.present.terminal.progress import pace
@@ -58,7 +58,7 @@ def sweep(
         if as_json:
             print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
         else:
-            tables.experiment(asked, done)
+            tables.plan(asked, done)
         return
     if out is None:
         raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")

@@ -5,10 +5,10 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aqmlab.runs.findings import BETTER, MEASURES, Case, Findings, label
+from aqmlab.runs.findings import BETTER, MEASURES, Findings, label
 from aqmlab.runs.metrics import Metric
 from aqmlab.runs.statistics import Summary
-from aqmlab.runs.table import State
+from aqmlab.runs.table import Case, State, told_states
 
 ESCAPES = str.maketrans(
     {
@@ -35,11 +35,22 @@ class Entry:
     best: bool
 
     @property
+    def means(self) -> list[str]:
+        """The mean as people read it, or those of both states."""
+        summaries = self.states if self.states and self.summary else [self.summary]
+        return [self.metric.show(summary.mean if summary else None) for summary in summaries]
+
+    @property
+    def half_width(self) -> str | None:
+        """The half-width of the interval as people read it, None where there is none."""
+        width = None if self.states or not self.summary else self.summary.half_width
+        return None if width is None else self.metric.show(width)
+
+    @property
     def text(self) -> str:
         """The number as people read it: mean ± half-width, or both states."""
-        if self.states and self.summary:
-            return " | ".join(self.metric.show(state.mean if state else None) for state in self.states)
-        return self.metric.show(self.summary.mean, self.summary.half_width) if self.summary else self.metric.show(None)
+        means = " | ".join(self.means)
+        return means if self.half_width is None else f"{means} ±\N{NO-BREAK SPACE}{self.half_width}"
 
     @property
     def some(self) -> str:
@@ -55,7 +66,7 @@ def entries(found: Findings, case: Case, measures: Sequence[str]) -> dict[str, l
 
 def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
     metric = MEASURES[measure]
-    summaries = {scheme: found.summary(case, scheme, measure) for scheme in found.schemes}
+    summaries = {scheme: found.measured.summary(case, scheme, measure) for scheme in found.schemes}
     means = [summary.mean for summary in summaries.values() if summary]
     best = (max if BETTER[measure] else min)(means) if measure in BETTER and len(means) > 1 else None
     alike = len({metric.show(mean) for mean in means}) == 1
@@ -63,7 +74,7 @@ def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
         scheme: Entry(
             metric,
             summary,
-            [found.summary(case, scheme, measure, branch) for branch in _states(found, case, scheme)],
+            [found.measured.summary(case, scheme, measure, branch) for branch in _states(found, case, scheme)],
             len(found.runs(case, scheme)) - (summary.n if summary else 0),
             best is not None and not alike and summary is not None and metric.show(summary.mean) == metric.show(best),
         )
@@ -72,17 +83,12 @@ def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
 
 
 def _states(found: Findings, case: Case, scheme: str) -> Sequence[State]:
-    return found.branches(case, scheme) or ()
+    return found.measured.states(case, scheme) or ()
 
 
 def notes(found: Findings, case: Case) -> list[str]:
     """Return what must be read before the means of a case are trusted: which schemes have two states."""
-    return [
-        f"{label(scheme)} has two states: mean queue {two[0].mean:.0f} packets in {two[0].n} of "
-        f"{two[0].n + two[1].n} seeds, {two[1].mean:.0f} in the others. A mean over all seeds describes neither."
-        for scheme in found.schemes
-        if (two := found.branches(case, scheme))
-    ]
+    return [told_states(label(scheme), two) for scheme in found.schemes if (two := found.measured.states(case, scheme))]
 
 
 def as_csv(found: Findings, measures: Sequence[str]) -> str:
@@ -96,7 +102,7 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
         place = [case.scenario, *(given.get(name.removeprefix("set."), "") for name in varied)]
         for scheme in found.schemes:
             for measure in measures:
-                summary = found.summary(case, scheme, measure) or Summary(float("nan"), None, 0)
+                summary = found.measured.summary(case, scheme, measure) or Summary(float("nan"), None, 0)
                 mean = repr(float(summary.mean)) if summary.n else ""
                 width = "" if summary.half_width is None else repr(float(summary.half_width))
                 writer.writerow([*place, scheme, measure, MEASURES[measure].unit, mean, width, summary.n])
@@ -153,11 +159,10 @@ def _latex(found: Findings, case: Case, measures: Sequence[str]) -> str:
 
 def _cell(entry: Entry) -> str:
     """An entry of a LaTeX table, the best mean in bold."""
-    parts = [part.strip() for part in entry.text.replace("|", "/").split("±")]
-    numbers = [_escaped(part) if "–" in part else f"${part}$" for part in parts]
-    if entry.best:
-        numbers[0] = rf"\textbf{{{parts[0]}}}"
-    text = r" $\pm$ ".join(numbers)
+    means = " / ".join(entry.means)
+    text = rf"\textbf{{{means}}}" if entry.best else _escaped(means) if "–" in means else f"${means}$"
+    if entry.half_width is not None:
+        text += rf" $\pm$ ${entry.half_width}$"
     return f"{text} ({entry.some})" if entry.some else text
 
 

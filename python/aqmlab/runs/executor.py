@@ -1,4 +1,4 @@
-"""The one way to do a list of runs: ordered, interruptible, with progress, and no failure loses another run."""
+"""The one way to do a list of runs: ordered, interruptible, with progress, and no failure affects another run."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ Progress = Callable[[float, int], None]
 """Called now and then with the number of runs done, parts of runs included, and of all runs."""
 
 Take = Callable[[Sequence[tuple[int, Outcome]]], None]
-"""Is given the runs of a batch as soon as they are done: the position of each task, and its outcome."""
+"""Receives the runs of a batch as soon as they are done: the position of each task, and its outcome."""
 
 LOOK_EVERY = 0.2
-"""Seconds between looks at how far the runs have come."""
+"""Seconds between checks of how far the runs have come."""
 
 BATCH = 0.5
-"""Seconds of simulation in a batch, about: what a crash may cost each worker, and long beside what a file costs."""
+"""About how many seconds of simulation are in a batch: little to lose in a crash, much compared with writing a file."""
 LONGEST_BATCH = 100
 
 LOST = "executor: no longer answers; what is stored is intact, go on with --resume"
@@ -55,7 +55,7 @@ class _Batch:
 
     @property
     def part(self) -> float:
-        """How much of a run that is alone in its batch has been simulated; unknown elsewhere, and so 0."""
+        """How much of a run that is alone in its batch has been simulated; 0 in larger batches, where it is unknown."""
         return self.watch.now / self.tasks[0].scenario.duration if len(self.tasks) == 1 else 0.0
 
 

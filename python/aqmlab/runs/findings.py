@@ -10,14 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue
-from aqmlab import scenario as worlds
+from aqmlab import _core, catalogue, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.metrics import LINK_METRICS, find
-from aqmlab.runs.statistics import Paired, Ranking, Summary
+from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
-from aqmlab.runs.table import State, Table
+from aqmlab.runs.table import Case, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,10 +34,10 @@ MEASURES = {
         "total.fct_p99",
     )
 }
-"""What is tabled and drawn; link is the first link of a scenario."""
+"""What tables and figures show; link is the first link of a scenario."""
 
 BETTER = {name: metric.better == "more" for name, metric in MEASURES.items() if metric.better}
-"""Whether more is better, of the measures of which it can be said at all."""
+"""Whether more is better, for the measures where either is."""
 
 TABLED = (
     "link.utilisation",
@@ -54,28 +53,15 @@ TABLED = (
     "total.fct_p50",
     "total.fct_p99",
 )
-"""What a report shows unless it is told what to show."""
+"""What a report shows by default."""
 
 UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
-"""Beside another measure they add little, or few runs have them: ranked only when asked for."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """What schemes are compared in: a scenario with the values that were set. `name` has only those that vary."""
-
-    scenario: str
-    link: str
-    overrides: tuple[tuple[str, str], ...]
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
+"""They add little to other measures, or few runs have them: ranked only on request."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The finished runs of a sweep in `folder`; `asked` is how many there are to be."""
+    """The finished runs of a sweep in `folder`; `asked` is how many runs were asked for."""
 
     folder: Path
     rows: Sequence[Mapping[str, Any]]
@@ -97,7 +83,7 @@ class Findings:
 
     @cached_property
     def varied(self) -> dict[str, list[str]]:
-        """The columns that say what was varied beside scenario, scheme and seed, with their values in order."""
+        """The columns that say what was varied besides scenario, scheme and seed, with their values in order."""
         names = {scheme.partition(":")[0] for scheme in self.schemes}
         columns = dict.fromkeys(
             name for row in self.rows for name in row if _is_text(name) and name.partition(".")[0] in {"set", *names}
@@ -112,7 +98,7 @@ class Findings:
 
     @cached_property
     def cases(self) -> dict[str, Case]:
-        """The cases by name, in order."""
+        """The cases by name, in order; a name has only those values that vary."""
         return {case.name: case for case in self._cases}
 
     @cached_property
@@ -133,7 +119,7 @@ class Findings:
     def measures(self) -> list[str]:
         """The measures that some run has; the mark ratio only if something is marked."""
         found = {
-            measure: [value for cell in self.measured.runs for value in self.values(*cell, measure).values()]
+            measure: [value for key in self.measured.runs for value in self.measured.values(*key, measure).values()]
             for measure in MEASURES
         }
         return [measure for measure, values in found.items() if any(values) or (values and "mark" not in measure)]
@@ -142,20 +128,8 @@ class Findings:
         """Return the rows of a scheme in a case that are done, by seed."""
         return self.measured.runs.get((case, scheme), {})
 
-    def values(self, case: Case, scheme: str, measure: str) -> dict[int, float]:
-        """Return a measure by seed, where it has a value."""
-        return self.measured.values(case, scheme, measure)
-
-    def summary(self, case: Case, scheme: str, measure: str, state: State | None = None) -> Summary | None:
-        """Return mean and 95 % interval over the seeds (of a state), None if no seed has a value."""
-        return self.measured.summary(case, scheme, measure, state)
-
-    def branches(self, case: Case, scheme: str) -> tuple[State, State] | None:
-        """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return self.measured.states(case, scheme)
-
     def difference(self, case: Case, scheme: str, measure: str) -> Paired | None:
-        """Return what a scheme has more than the first one under the seeds they share; None if there is none."""
+        """Return by how much a scheme exceeds the first one under the seeds they share; None if they share none."""
         return self.measured.difference(case, scheme, self.schemes[0], measure)
 
     def ranking(self, measure: str) -> Ranking | None:
@@ -163,11 +137,11 @@ class Findings:
         measures = dict.fromkeys(self.cases.values(), measure)
         return self.measured.ranking(self.schemes, measures, more_is_better=BETTER[measure])
 
-    def world(self, case: Case) -> _core.Scenario | None:
+    def scenario(self, case: Case) -> _core.Scenario | None:
         """Return the scenario of a case with its overrides, None if this version cannot read it."""
-        own = self.folder / "scenarios" / f"{case.scenario}.toml"
+        stored = self.folder / "scenarios" / f"{case.scenario}.toml"
         with suppress(InputError, OSError):
-            text = own.read_text(encoding="utf-8") if own.exists() else worlds.read(case.scenario)[1]
+            text = stored.read_text(encoding="utf-8") if stored.exists() else scenario.read(case.scenario)[1]
             return _core.Scenario.parse(text, case.scenario, list(case.overrides))
         return None
 
@@ -181,10 +155,10 @@ class Findings:
         """What the runs measured."""
         found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
         for case, row in zip(self._cases, self.rows, strict=True):
-            cell = found.setdefault((case, row["aqm"]), {})
+            rows = found.setdefault((case, row["aqm"]), {})
             if row["state"] == "done":
-                cell[row["seed"]] = row
-        runs = {cell: dict(sorted(rows.items())) for cell, rows in found.items()}
+                rows[row["seed"]] = row
+        runs = {key: dict(sorted(rows.items())) for key, rows in found.items()}
         return Table(runs, {case: case.link for case, _ in runs})
 
     def _case(self, row: Mapping[str, Any]) -> Case:
@@ -233,12 +207,12 @@ def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str
 
 
 def label(scheme: str) -> str:
-    """Return the title of a scheme with its parameters, the name as it is for one that is not in the catalogue."""
+    """Return the title of a scheme with its parameters, or the name of one that is not in the catalogue."""
     with suppress(InputError):
         return catalogue.title(scheme)
     return scheme
 
 
 def _is_text(column: str) -> bool:
-    """Whether a column of what was asked for is as it was given; "pi.w (Hz)" has the number of "pi.w"."""
+    """Whether a column has values as they were given; "pi.w (Hz)" has the numbers of "pi.w"."""
     return not column.endswith(")")

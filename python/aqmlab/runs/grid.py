@@ -55,7 +55,7 @@ def _range(path: str, entry: Mapping[str, Any]) -> list[str]:
 
 
 def number(value: Any) -> tuple[float, str] | None:
-    """Return the number and the unit, as it is written, of a quantity such as "85 Hz"; None if it is none."""
+    """Return the number and the unit, as written, of a quantity such as "85 Hz"; None for any other text."""
     match = None if isinstance(value, bool) else QUANTITY.fullmatch(str(value))
     with suppress(ValueError):
         return (float(match[1]), match[2]) if match else None

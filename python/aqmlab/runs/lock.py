@@ -21,7 +21,7 @@ LOCK = ".lock"
 def held(folder: Path) -> Iterator[None]:
     """Hold the lock of an existing folder; InputError, which says who holds it, if another process does.
 
-    The lock is the kernel's (flock) on the file .lock, so it goes when its process does, however that ends; what the
+    The lock is the kernel's (flock) on the file .lock, so it ends with its process, however the process ends; what the
     file says is only for people. OSError where the file cannot be made, or the file system knows no locks.
     """
     with (folder / LOCK).open("a+", encoding="utf-8") as file:

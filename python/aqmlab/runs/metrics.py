@@ -1,19 +1,20 @@
-"""The measures of a run, declared once: name, unit, how a number is shown, what is better, the definition in one line.
+"""The measures of a run, declared once: name, type, unit, how a number is shown, what is better, a line of definition.
 
 A measure has one name everywhere: its place and its metric, `links.bottleneck.queue_delay_p99`, `flows.ftp.goodput`,
 `flows.viewers.video.stalls`, `total.jain`. `link` is the first link of a scenario. docs/metrics.md describes them.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from aqmlab.names import unknown
 
 
 @dataclass(frozen=True)
 class Shown:
-    """How people read a value: times `scale`, in `unit`, so many digits after the point, perhaps a power of ten."""
+    """How people read a value: times `scale`, in `unit`, with `digits` after the point, perhaps with an exponent."""
 
     scale: float
     unit: str
@@ -44,7 +45,7 @@ class Metric:
     definition: str
     shown: Shown
     better: Literal["more", "less"] | None = None
-    """Which value of two is the better one, where it can be said at all."""
+    """Which of two values is better, where either is."""
 
     @property
     def heading(self) -> str:
@@ -62,45 +63,154 @@ class Metric:
         return f"{value * self.shown.scale:.{self.shown.digits}{'e' if self.shown.exponent else 'f'}}"
 
 
-LINK_METRICS = (
-    Metric("utilisation", "Utilisation", "ratio", "bits sent, headers included, over rate × time", PERCENT, "more"),
-    Metric("drop_ratio", "Drop ratio", "ratio", "packets dropped over packets that arrived", PERCENT, "less"),
-    Metric("mark_ratio", "Mark ratio", "ratio", "packets marked over packets that arrived", PERCENT),
-    Metric("queue_mean", "Queue mean", "packets", "time-weighted mean of the packets waiting", SHOWN["packets"]),
-    Metric(
-        "queue_std",
-        "Queue std",
-        "packets",
-        "time-weighted standard deviation of the packets waiting",
-        SHOWN["packets"],
-    ),
-    Metric(
-        "queue_p95",
-        "Queue p95",
-        "packets",
-        "95 % of the time the queue is at most this long",
-        SHOWN["packets"],
-    ),
-    Metric("queue_delay_mean", "Delay mean", "s", "mean time from arrival to start of service", MILLISECONDS, "less"),
-    Metric("queue_delay_p99", "Delay p99", "s", "99 % of the packets wait at most this long", MILLISECONDS, "less"),
-    Metric(
-        "settling_time",
-        "Settling",
-        "s",
-        "from then on the mean queue over 1 s stays within 10 % of the buffer around the target",
-        SHOWN["s"],
-        "less",
-    ),
-)
-"""The metrics of a link in tables, in their order. The packet in service is not waiting."""
+declared = partial(Metric, "")
+"""The metric of a field, in its annotation; its name is that of the field."""
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """What is measured of a link after the warm-up; the packet in service is not waiting."""
+
+    utilisation: Annotated[
+        float, declared("Utilisation", "ratio", "bits sent, headers included, over rate × time", PERCENT, "more")
+    ]
+    drop_ratio: Annotated[
+        float, declared("Drop ratio", "ratio", "packets dropped over packets that arrived", PERCENT, "less")
+    ]
+    mark_ratio: Annotated[float, declared("Mark ratio", "ratio", "packets marked over packets that arrived", PERCENT)]
+    queue_mean: Annotated[
+        float, declared("Queue mean", "packets", "time-weighted mean of the packets waiting", SHOWN["packets"])
+    ]
+    queue_std: Annotated[
+        float,
+        declared("Queue std", "packets", "time-weighted standard deviation of the packets waiting", SHOWN["packets"]),
+    ]
+    queue_p95: Annotated[
+        int, declared("Queue p95", "packets", "95 % of the time the queue is at most this long", SHOWN["packets"])
+    ]
+    queue_delay_mean: Annotated[
+        float | None, declared("Delay mean", "s", "mean time from arrival to start of service", MILLISECONDS, "less")
+    ]
+    queue_delay_std: Annotated[
+        float | None, declared("Delay std", "s", "standard deviation of the time waited", MILLISECONDS)
+    ]
+    queue_delay_p99: Annotated[
+        float | None, declared("Delay p99", "s", "99 % of the packets wait at most this long", MILLISECONDS, "less")
+    ]
+    settling_time: Annotated[
+        float | None,
+        declared(
+            "Settling",
+            "s",
+            "from then on the mean queue over 1 s stays within 10 % of the buffer around the target",
+            SHOWN["s"],
+            "less",
+        ),
+    ]
+    settling: Sequence[tuple[float, float | None]]
+    """For the start and each scripted change: its time, and how long the queue takes to settle."""
+    arrived: Annotated[int, declared("Arrived", "packets", "packets offered to the queue", COUNT)]
+    departed: Annotated[int, declared("Departed", "packets", "packets taken into service", COUNT)]
+    dropped: Annotated[int, declared("Dropped", "packets", "packets dropped", COUNT)]
+    marked: Annotated[int, declared("Marked", "packets", "packets marked", COUNT)]
+    drops: Mapping[str, int]
+    """Dropped packets by reason."""
+
+
+@dataclass(frozen=True)
+class VideoResult:
+    """What the viewers of adaptive video saw after the warm-up, together."""
+
+    segments: Annotated[
+        int, declared("Segments", "1", "segments of video asked for after the warm-up and complete", COUNT)
+    ]
+    bitrate_mean: Annotated[
+        float | None, declared("Bitrate", "bit/s", "mean bitrate of the segments of video", RATE, "more")
+    ]
+    switches: Annotated[int, declared("Switches", "1", "changes of the bitrate from one segment to the next", COUNT)]
+    stalls: Annotated[int, declared("Stalls", "1", "times the playback buffer ran empty", COUNT, "less")]
+    stall_time: Annotated[
+        float, declared("Stall time", "s", "time for which the playback buffer was empty", SHOWN["s"], "less")
+    ]
+
+    @property
+    def bitrate_text(self) -> str:
+        """Return the mean bitrate in Mbit/s; a dash if no segment is complete."""
+        return "–" if self.bitrate_mean is None else f"{self.bitrate_mean / 1e6:.2f}"
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """What is measured of a group of flows after the warm-up, or of all of them; `video` where that is the kind."""
+
+    count: Annotated[int, declared("Flows", "1", "connections, sources, sessions or hosts", COUNT)]
+    goodput: Annotated[float, declared("Goodput", "bit/s", "payload received by all flows", RATE, "more")]
+    goodput_min: Annotated[
+        float | None, declared("Goodput min", "bit/s", "least payload that one flow received", RATE, "more")
+    ]
+    goodput_p50: Annotated[
+        float | None,
+        declared("Goodput median", "bit/s", "half of the flows receive at most this payload", RATE, "more"),
+    ]
+    goodput_max: Annotated[float | None, declared("Goodput max", "bit/s", "most payload that one flow received", RATE)]
+    jain: Annotated[float | None, declared("Jain", "1", "Jain's index of the flows' goodput", Shown(1, "1", 3), "more")]
+    received: Annotated[int, declared("Received", "packets", "packets received, retransmissions included", COUNT)]
+    marked: Annotated[int, declared("Marked", "packets", "packets received with a congestion mark", COUNT)]
+    packet_delay_mean: Annotated[
+        float | None, declared("Packet delay", "s", "mean time from source to destination", MILLISECONDS, "less")
+    ]
+    packet_delay_std: Annotated[
+        float | None,
+        declared(
+            "Packet delay std", "s", "standard deviation of the time from source to destination", MILLISECONDS, "less"
+        ),
+    ]
+    packet_delay_p50: Annotated[
+        float | None, declared("Packet delay median", "s", "half of the packets take at most this long", MILLISECONDS)
+    ]
+    packet_delay_p95: Annotated[
+        float | None, declared("Packet delay p95", "s", "95 % of the packets take at most this long", MILLISECONDS)
+    ]
+    packet_delay_p99: Annotated[
+        float | None, declared("Packet delay p99", "s", "99 % of the packets take at most this long", MILLISECONDS)
+    ]
+    retransmits: Annotated[int, declared("Retransmits", "packets", "segments sent again", COUNT)]
+    timeouts: Annotated[int, declared("Timeouts", "1", "expiries of the retransmission timer", COUNT)]
+    ecn_reductions: Annotated[int, declared("ECN reductions", "1", "windows reduced for a congestion mark", COUNT)]
+    transfers: Annotated[
+        int, declared("Transfers", "1", "transfers that began after the warm-up and are complete", COUNT)
+    ]
+    fct_mean: Annotated[
+        float | None,
+        declared("FCT mean", "s", "mean time from the request of a transfer to its last ACK", MILLISECONDS),
+    ]
+    fct_p50: Annotated[
+        float | None, declared("FCT median", "s", "half of the transfers take at most this long", MILLISECONDS, "less")
+    ]
+    fct_p95: Annotated[
+        float | None, declared("FCT p95", "s", "95 % of the transfers take at most this long", MILLISECONDS)
+    ]
+    fct_p99: Annotated[
+        float | None, declared("FCT p99", "s", "99 % of the transfers take at most this long", MILLISECONDS, "less")
+    ]
+    video: VideoResult | None = None
+
+    @classmethod
+    def of(cls, group: Mapping[str, Any]) -> "FlowResult":
+        """Return the typed view of a group, which has `video` only where that is its kind."""
+        video = group.get("video")
+        return cls(**{**group, "video": VideoResult(**video) if video else None})
+
+
+def _metrics(of: type, before: str = "") -> list[Metric]:
+    """Return what the fields of a class declare, in their order."""
+    annotations = of.__annotations__.items()
+    found = [(name, metric) for name, each in annotations for metric in getattr(each, "__metadata__", ())]
+    return [replace(metric, name=f"{before}{name}") for name, metric in found]
+
 
 OF_LINK = (
-    *LINK_METRICS,
-    Metric("queue_delay_std", "Delay std", "s", "standard deviation of the time waited", MILLISECONDS),
-    Metric("arrived", "Arrived", "packets", "packets offered to the queue", COUNT),
-    Metric("departed", "Departed", "packets", "packets taken into service", COUNT),
-    Metric("dropped", "Dropped", "packets", "packets dropped", COUNT),
-    Metric("marked", "Marked", "packets", "packets marked", COUNT),
+    *_metrics(LinkResult),
     Metric("drops.overflow", "Overflow", "packets", "packets dropped because the buffer was full", COUNT),
     Metric("drops.early", "Early drops", "packets", "packets dropped by a random draw of the scheme", COUNT),
     Metric("drops.forced", "Forced drops", "packets", "packets dropped because the scheme drops everything", COUNT),
@@ -114,51 +224,33 @@ OF_LINK = (
 )
 """Everything that is measured of a link."""
 
-OF_FLOWS = (
-    Metric("count", "Flows", "1", "connections, sources, sessions or hosts", COUNT),
-    Metric("goodput", "Goodput", "bit/s", "payload received by all flows", RATE, "more"),
-    Metric("goodput_min", "Goodput min", "bit/s", "least payload that one flow received", RATE, "more"),
-    Metric("goodput_p50", "Goodput median", "bit/s", "half of the flows receive at most this payload", RATE, "more"),
-    Metric("goodput_max", "Goodput max", "bit/s", "most payload that one flow received", RATE),
-    Metric("jain", "Jain", "1", "Jain's index of the flows' goodput", Shown(1, "1", 3), "more"),
-    Metric("received", "Received", "packets", "packets received, retransmissions included", COUNT),
-    Metric("marked", "Marked", "packets", "packets received with a congestion mark", COUNT),
-    Metric("packet_delay_mean", "Packet delay", "s", "mean time from source to destination", MILLISECONDS, "less"),
-    Metric(
-        "packet_delay_std",
-        "Packet delay std",
-        "s",
-        "standard deviation of the time from source to destination",
-        MILLISECONDS,
-        "less",
-    ),
-    Metric("packet_delay_p50", "Packet delay median", "s", "half of the packets take at most this long", MILLISECONDS),
-    Metric("packet_delay_p95", "Packet delay p95", "s", "95 % of the packets take at most this long", MILLISECONDS),
-    Metric("packet_delay_p99", "Packet delay p99", "s", "99 % of the packets take at most this long", MILLISECONDS),
-    Metric("retransmits", "Retransmits", "packets", "segments sent again", COUNT),
-    Metric("timeouts", "Timeouts", "1", "expiries of the retransmission timer", COUNT),
-    Metric("ecn_reductions", "ECN reductions", "1", "windows reduced for a congestion mark", COUNT),
-    Metric("transfers", "Transfers", "1", "transfers that began after the warm-up and are complete", COUNT),
-    Metric("fct_mean", "FCT mean", "s", "mean time from the request of a transfer to its last ACK", MILLISECONDS),
-    Metric("fct_p50", "FCT median", "s", "half of the transfers take at most this long", MILLISECONDS, "less"),
-    Metric("fct_p95", "FCT p95", "s", "95 % of the transfers take at most this long", MILLISECONDS),
-    Metric("fct_p99", "FCT p99", "s", "99 % of the transfers take at most this long", MILLISECONDS, "less"),
-    Metric("video.segments", "Segments", "1", "segments of video asked for after the warm-up and complete", COUNT),
-    Metric("video.bitrate_mean", "Bitrate", "bit/s", "mean bitrate of the segments of video", RATE, "more"),
-    Metric("video.switches", "Switches", "1", "changes of the bitrate from one segment to the next", COUNT),
-    Metric("video.stalls", "Stalls", "1", "times the playback buffer ran empty", COUNT, "less"),
-    Metric("video.stall_time", "Stall time", "s", "time for which the playback buffer was empty", SHOWN["s"], "less"),
-)
+OF_FLOWS = (*_metrics(FlowResult), *_metrics(VideoResult, "video."))
 """Everything that is measured of a group of flows, and of all together."""
 
 FIRST_LINK = "link."
 """What stands for `links.NAME.` of a scenario's first link."""
 
 DROPS = "drops."
-"""Before the reason of a drop, of which a scheme may have its own; a run without such drops does not list it."""
+"""The prefix of the reason of a drop; a scheme may have its own reasons; a run without such drops does not list it."""
 
 _OF_LINK = {metric.name: metric for metric in OF_LINK}
 _OF_FLOWS = {metric.name: metric for metric in OF_FLOWS}
+
+LINK_METRICS = tuple(
+    _OF_LINK[name]
+    for name in (
+        "utilisation",
+        "drop_ratio",
+        "mark_ratio",
+        "queue_mean",
+        "queue_std",
+        "queue_p95",
+        "queue_delay_mean",
+        "queue_delay_p99",
+        "settling_time",
+    )
+)
+"""The metrics of a link in tables, in their order."""
 
 
 def find(measure: str) -> Metric:

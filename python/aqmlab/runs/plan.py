@@ -1,4 +1,7 @@
-"""The experiment file: scenarios, schemes, overrides and seeds, and the runs that they make together."""
+"""The plan of a sweep: an experiment file with all its grids expanded, and the runs that it asks for.
+
+A plan is scenario files × overrides × arms × seeds. A condition is all of these but the seed.
+"""
 
 import hashlib
 import json
@@ -13,12 +16,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, own
-from aqmlab import scenario as worlds
+from aqmlab import _core, own, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs import grid
-from aqmlab.runs.experiments import MOST_SEEDS, check_schemes
+from aqmlab.runs.simulate import MOST_SEEDS, check_schemes
+from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import Task
 
 if sys.version_info >= (3, 11):
@@ -31,16 +34,10 @@ MSER = "mser"
 MOST_RUNS = 1_000_000
 LARGEST_SEED = 2**63 - 1
 
-Pairs = tuple[tuple[str, str], ...]
-"""Names with their values as text, such as ("w", "85 Hz")."""
-
-Block = tuple[str, Pairs]
-"""What schemes are compared in: the name of a scenario, and what is set of it."""
-
 
 @dataclass(frozen=True)
-class World:
-    """A scenario of the experiment: its name, the text of its file, and whether it is built in."""
+class ScenarioFile:
+    """A scenario before its values are set: its name, the text of its file, and whether it is built in."""
 
     name: str
     text: str
@@ -54,7 +51,7 @@ class Arm:
     aqm: str
     given: str
     code: str
-    """The text of the Python file of one's own scheme; empty for any other."""
+    """The text of the Python file of the user's own scheme; empty for any other."""
 
     def parameters(self) -> dict[str, str]:
         """Return what is set of the scheme: {"pi.w": "85 Hz"}."""
@@ -64,101 +61,91 @@ class Arm:
 
     @property
     def portable(self) -> str:
-        """`given`, the file of one's own scheme being in schemes/."""
+        """`given`, the file of the user's own scheme being in schemes/."""
         file = _file(self.given)
         return self.given.replace(file, f"schemes/{Path(file).name}", 1) if self.code else self.given
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What seeds repeat: a scenario with overrides under a scheme. `content` is all that decides the result."""
+class Condition:
+    """What the seeds repeat: a case under a scheme. `content` is everything that decides the result but the seed."""
 
-    world: World
-    overrides: Pairs
+    case: Case
     arm: Arm
-    link: str
-    """The first link of the scenario, which summaries are about."""
-    duration: float
-    """Of a run, s."""
     content: str
     scenario: _core.Scenario = field(compare=False)
 
     @property
     def name(self) -> str:
         """What people call it."""
-        return ", ".join([self.world.name, *(f"{path}={value}" for path, value in self.overrides), self.arm.aqm])
-
-    @property
-    def block(self) -> Block:
-        """What the schemes are compared in: the scenario with its overrides."""
-        return self.world.name, self.overrides
+        return f"{self.case.name}, {self.arm.aqm}"
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of the experiment."""
+class PlannedRun:
+    """One run of the plan."""
 
-    cell: Cell
+    condition: Condition
     seed: int
 
     @property
     def key(self) -> str:
         """Hash of all that decides the result: scenario, scheme, parameters, seed, and the code that runs them."""
-        return hashlib.sha256(f"{self.cell.content}\n{self.seed}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{self.condition.content}\n{self.seed}".encode()).hexdigest()[:32]
 
     def task(self, *, series: bool = False) -> Task:
         """Return the run as workers take it."""
-        return Task(self.cell.scenario, self.cell.arm.given, self.seed, series)
+        return Task(self.condition.scenario, self.condition.arm.given, self.seed, series)
 
     def labels(self) -> dict[str, Any]:
         """Return what the columns of a table say about the run before it is done."""
-        cell = self.cell
+        case, arm = self.condition.case, self.condition.arm
         return {
             "key": self.key,
-            "scenario": cell.world.name,
-            "link": cell.link,
-            **_with_numbers({f"set.{path}": value for path, value in cell.overrides}),
-            "aqm": cell.arm.aqm,
-            **_with_numbers(cell.arm.parameters()),
+            "scenario": case.scenario,
+            "link": case.link,
+            **_with_numbers({f"set.{path}": value for path, value in case.overrides}),
+            "aqm": arm.aqm,
+            **_with_numbers(arm.parameters()),
             "seed": self.seed,
         }
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """An experiment, all grids expanded."""
+class Plan:
+    """What a sweep is to run; `conditions` are in the order of the experiment file."""
 
     title: str
-    worlds: tuple[World, ...]
+    scenarios: tuple[ScenarioFile, ...]
     arms: tuple[Arm, ...]
     overrides: Mapping[str, tuple[str, ...]]
     seeds: tuple[int, ...]
-    cells: tuple[Cell, ...]
+    conditions: tuple[Condition, ...]
     warmup: "Mapping[str, str] | str"
-    """Warm-up by scenario, where another than its own is asked for; or "mser", until pilot runs have told."""
+    """Warm-up by scenario, for those that do not keep their own; or "mser", until the pilot runs are done."""
 
     def first_seeds(self, n: int) -> tuple[int, ...]:
-        """Return `n` seeds: those of the experiment, then the next higher numbers."""
+        """Return `n` seeds: those of the plan, then the next higher numbers."""
         after = max(self.seeds) + 1
         return (*self.seeds, *range(after, after + n))[:n]
 
-    def runs(self, seeds: Mapping[Cell, int] | None = None) -> list[Run]:
-        """Return the runs in their order: by cell, then by seed; `seeds` says how many a cell has if not all alike."""
+    def runs(self, seeds: Mapping[Condition, int] | None = None) -> list[PlannedRun]:
+        """Return the runs by condition, then by seed; `seeds` says how many seeds a condition has if not the usual."""
         return [
-            Run(cell, seed)
-            for cell in self.cells
-            for seed in self.first_seeds((seeds or {}).get(cell, len(self.seeds)))
+            PlannedRun(condition, seed)
+            for condition in self.conditions
+            for seed in self.first_seeds((seeds or {}).get(condition, len(self.seeds)))
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the files that repeat the experiment: experiment.toml, and the scenarios and schemes of one's own."""
-        own_worlds = {f"scenarios/{world.name}.toml": world.text for world in self.worlds if not world.builtin}
-        own_arms = {_file(arm.portable): arm.code for arm in self.arms if arm.code}
-        return {"experiment.toml": self._toml(), **own_worlds, **own_arms}
+        """Return the files that repeat the sweep: experiment.toml, and the user's scenarios and schemes."""
+        scenarios = {f"scenarios/{file.name}.toml": file.text for file in self.scenarios if not file.builtin}
+        schemes = {_file(arm.portable): arm.code for arm in self.arms if arm.code}
+        return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
     def _toml(self) -> str:
         lists = {
-            "scenarios": [world.name if world.builtin else f"scenarios/{world.name}.toml" for world in self.worlds],
+            "scenarios": [file.name if file.builtin else f"scenarios/{file.name}.toml" for file in self.scenarios],
             "aqms": [arm.portable for arm in self.arms],
         }
         return "\n".join(
@@ -182,14 +169,14 @@ class Experiment:
         return ["[warmup]", *(f"{_quoted(name)} = {_quoted(value)}" for name, value in self.warmup.items()), ""]
 
 
-def with_warmup(asked: Experiment, warmup: Mapping[str, str]) -> Experiment:
-    """Return the experiment with these warm-ups, by scenario."""
-    cells = _cells(asked.worlds, asked.arms, asked.overrides, warmup)
-    return replace(asked, warmup=dict(warmup), cells=tuple(cells))
+def with_warmup(plan: Plan, warmup: Mapping[str, str]) -> Plan:
+    """Return the plan with these warm-ups, by scenario."""
+    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup)
+    return replace(plan, warmup=dict(warmup), conditions=tuple(conditions))
 
 
-def read(path: str | os.PathLike[str]) -> Experiment:
-    """Return the experiment of a TOML file; docs/sweeps.md describes it.
+def read(path: str | os.PathLike[str]) -> Plan:
+    """Return the plan of an experiment file; docs/sweeps.md describes it.
 
     Paths in it are relative to its folder. Raises InputError with the first mistake of the file, or with every mistake
     that its values make in its scenarios and schemes.
@@ -197,16 +184,16 @@ def read(path: str | os.PathLike[str]) -> Experiment:
     path = Path(path)
     data = _parse(path)
     _check(data)
-    found = _worlds(data["scenarios"], path.parent)
+    scenarios = _scenarios(data["scenarios"], path.parent)
     arms = _arms(data["aqms"], path.parent)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     seeds = _seeds(data.get("seeds", 1))
-    runs = len(found) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
+    runs = len(scenarios) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
     if runs > MOST_RUNS:
         raise InputError(f"experiment: {runs:,} runs; at most {MOST_RUNS:,}")
-    warmup = _warmup(data.get("warmup", {}), found, overrides)
-    cells = _cells(found, arms, overrides, {} if isinstance(warmup, str) else warmup)
-    return Experiment(data.get("title", path.stem), found, arms, overrides, seeds, tuple(cells), warmup)
+    warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
+    conditions = _conditions(scenarios, arms, overrides, {} if isinstance(warmup, str) else warmup)
+    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, tuple(conditions), warmup)
 
 
 def _check(data: Mapping[str, Any]) -> None:
@@ -223,45 +210,46 @@ def _check(data: Mapping[str, Any]) -> None:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(worlds.read_file(path, "experiment"))
+        return tomllib.loads(scenario.read_file(path, "experiment"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"experiment: {path}: no TOML ({error})") from error
 
 
-def _cells(
-    found: Sequence[World], arms: Sequence[Arm], overrides: Mapping[str, tuple[str, ...]], warmup: Mapping[str, str]
-) -> list[Cell]:
-    """Return each scenario with each combination of overrides under each scheme, or raise all that is wrong."""
+def _conditions(
+    scenarios: Sequence[ScenarioFile],
+    arms: Sequence[Arm],
+    overrides: Mapping[str, tuple[str, ...]],
+    warmup: Mapping[str, str],
+) -> list[Condition]:
+    """Return each scenario with each combination of overrides under each scheme, or raise everything that is wrong."""
     problems: dict[str, str] = {}  # each with the first scenario that has it
 
-    def block(world: World, values: Sequence[str]) -> list[Cell]:
+    def of_case(file: ScenarioFile, values: Sequence[str]) -> list[Condition]:
         try:
-            more = {"warmup": warmup[world.name]} if world.name in warmup else {}
-            return _block(world, (*zip(overrides, values, strict=True), *more.items()), arms)
+            more = {"warmup": warmup[file.name]} if file.name in warmup else {}
+            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms)
         except InputError as error:
             for line in str(error).splitlines():
-                problems.setdefault(line, world.name)
+                problems.setdefault(line, file.name)
             return []
 
-    cells = [cell for world in found for values in product(*overrides.values()) for cell in block(world, values)]
+    found = [each for file in scenarios for values in product(*overrides.values()) for each in of_case(file, values)]
     if problems:
         raise InputError("\n".join(f"{name}: {problem}" for problem, name in problems.items()))
-    return cells
+    return found
 
 
-def _block(world: World, overrides: Pairs, arms: Sequence[Arm]) -> list[Cell]:
+def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
     """Return a scenario with its overrides under each scheme."""
-    parsed = _core.Scenario.parse(world.text, world.name, list(overrides))
+    parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
     check_schemes(parsed, [arm.aqm for arm in arms])
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
+    case = Case(file.name, parsed.links[0], overrides, ", ".join([file.name, *map("=".join, overrides)]))
     return [
-        Cell(
-            world,
-            overrides,
+        Condition(
+            case,
             arm,
-            parsed.links[0],
-            parsed.duration,
             json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.aqm.partition(":")[0], arm.code]),
             parsed,
         )
@@ -271,7 +259,7 @@ def _block(world: World, overrides: Pairs, arms: Sequence[Arm]) -> list[Cell]:
 
 @cache
 def _engine() -> list[str]:
-    """What runs the experiment: the version, the Rust sources, and the file of an engine with schemes of one's own."""
+    """What does the runs: the version, the Rust sources, and the file of an engine with the user's schemes."""
     extended = _core.__name__ != "aqmlab._core"
     more = [hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()] if extended else []
     return [_core.version(), _core.source(), *more]
@@ -287,28 +275,28 @@ def _with_numbers(given: Mapping[str, str]) -> dict[str, str | float]:
     return found
 
 
-def _worlds(names: Any, folder: Path) -> tuple[World, ...]:
-    found: dict[str, World] = {}
+def _scenarios(names: Any, folder: Path) -> tuple[ScenarioFile, ...]:
+    found: dict[str, ScenarioFile] = {}
     for name in _texts("scenarios", names):
-        for world in _world(name, folder):
-            if found.setdefault(world.name, world) != world:
-                raise InputError(f"experiment.scenarios: {name}: two scenarios are called {world.name}; rename a file")
+        for file in _files(name, folder):
+            if found.setdefault(file.name, file) != file:
+                raise InputError(f"experiment.scenarios: {name}: two scenarios are called {file.name}; rename a file")
     return tuple(found.values())
 
 
-def _world(name: str, folder: Path) -> list[World]:
+def _files(name: str, folder: Path) -> list[ScenarioFile]:
     """Return the scenario of a name or file, or all built-in ones that a pattern such as "li2014/*" fits."""
-    known = worlds.scenarios()
+    known = scenario.scenarios()
     if "*" in name:
-        chosen = [each for each in known if fnmatch(each, name) and worlds.original(each) == each]
+        chosen = [each for each in known if fnmatch(each, name) and scenario.original(each) == each]
         if not chosen:
             raise InputError(f"experiment.scenarios: {name}: no built-in scenario is called so")
-        return [World(each, worlds.read(each)[1], builtin=True) for each in chosen]
+        return [ScenarioFile(each, scenario.read(each)[1], builtin=True) for each in chosen]
     if not name.endswith(".toml"):
         if name not in known:
             raise unknown("experiment.scenarios", "no built-in scenario and no TOML file", name, known)
-        return [World(*worlds.read(name), builtin=True)]
-    return [World(*worlds.read(folder / name), builtin=False)]
+        return [ScenarioFile(*scenario.read(name), builtin=True)]
+    return [ScenarioFile(*scenario.read(folder / name), builtin=False)]
 
 
 def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:
@@ -357,15 +345,15 @@ def _seeds(seeds: Any) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _warmup(given: Any, found: Sequence[World], overrides: Mapping[str, object]) -> Mapping[str, str] | str:
+def _warmup(given: Any, scenarios: Sequence[ScenarioFile], overrides: Mapping[str, object]) -> Mapping[str, str] | str:
     """Return "mser", or the warm-ups by scenario."""
-    wanted = f'expected "{MSER}", or a table of scenarios and times, such as {{ "{found[0].name}" = "10 s" }}'
+    wanted = f'expected "{MSER}", or a table of scenarios and times, such as {{ "{scenarios[0].name}" = "10 s" }}'
     if given != MSER and not (isinstance(given, dict) and all(isinstance(each, str) for each in given.values())):
         raise InputError(f"experiment.warmup: {given!r}: {wanted}")
     if given and "warmup" in overrides:
         raise InputError("experiment.warmup: set.warmup is given too; leave out one of them")
     for name in () if given == MSER else given:
-        if name not in (known := [world.name for world in found]):
+        if name not in (known := [file.name for file in scenarios]):
             raise unknown("experiment.warmup", "no scenario of the experiment", name, known)
     return given  # type: ignore[no-any-return]
 

@@ -1,12 +1,12 @@
 """What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aqmlab._core import Run, Trace
-from aqmlab.runs.metrics import LINK_METRICS, Metric
+from aqmlab.runs.metrics import LINK_METRICS, FlowResult, LinkResult, Metric, VideoResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,87 +19,10 @@ if TYPE_CHECKING:
     """A table as arrays of equal length, by column."""
 
 
-@dataclass(frozen=True)
-class LinkResult:
-    """One link after the warm-up: ratios, queues in packets, delays in seconds, counts of packets."""
-
-    utilisation: float
-    drop_ratio: float
-    mark_ratio: float
-    queue_mean: float
-    queue_std: float
-    queue_p95: int
-    queue_delay_mean: float | None
-    queue_delay_std: float | None
-    queue_delay_p99: float | None
-    settling_time: float | None
-    settling: Sequence[tuple[float, float | None]]
-    arrived: int
-    departed: int
-    dropped: int
-    marked: int
-    drops: Mapping[str, int]
-
-
 def columns(links: Iterable[LinkResult]) -> list[Metric]:
     """Return the metrics worth a column: no mark ratio where nothing is marked, and of the tails p99 only."""
     unwanted = {"queue_p95"} if any(link.marked for link in links) else {"queue_p95", "mark_ratio"}
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
-
-
-@dataclass(frozen=True)
-class VideoResult:
-    """What the viewers of adaptive video saw after the warm-up, together: bitrate in bit/s, time stalled in s."""
-
-    segments: int
-    bitrate_mean: float | None
-    switches: int
-    stalls: int
-    stall_time: float
-
-    @property
-    def bitrate_text(self) -> str:
-        """Return the mean bitrate in Mbit/s; a dash if no segment is complete."""
-        return "–" if self.bitrate_mean is None else f"{self.bitrate_mean / 1e6:.2f}"
-
-
-@dataclass(frozen=True)
-class FlowResult:
-    """A group of flows after the warm-up, or all of them.
-
-    Goodput in bit/s: of all flows, and least, median and greatest of one; Jain's index of it over the flows active all
-    the time. Packets received, and those with a congestion mark. Delay of packets and completion time of transfers
-    (`fct`) in seconds. `video` where that is the kind.
-    """
-
-    count: int
-    goodput: float
-    goodput_min: float | None
-    goodput_p50: float | None
-    goodput_max: float | None
-    jain: float | None
-    received: int
-    marked: int
-    packet_delay_mean: float | None
-    packet_delay_std: float | None
-    packet_delay_p50: float | None
-    packet_delay_p95: float | None
-    packet_delay_p99: float | None
-    retransmits: int
-    timeouts: int
-    ecn_reductions: int
-    transfers: int
-    fct_mean: float | None
-    fct_p50: float | None
-    fct_p95: float | None
-    fct_p99: float | None
-    video: VideoResult | None = None
-
-    @classmethod
-    def of(cls, group: Mapping[str, Any]) -> "FlowResult":
-        """Return the typed view of a group, which has `video` only where that is its kind."""
-        video = group.get("video")
-        return cls(**{**group, "video": VideoResult(**video) if video else None})
 
 
 @dataclass(frozen=True)
@@ -176,5 +99,5 @@ class RunResult:
         return {f"{place}.{name}": value for place, of in places.items() for name, value in _numbers(of)}
 
     def json(self) -> str:
-        """Return the result as JSON, the very text `aqmlab run --json` prints."""
+        """Return the result as JSON, the same text that `aqmlab run --json` prints."""
         return self.text

@@ -1,12 +1,12 @@
-"""A simulation that is stepped, looked at, changed and copied from Python."""
+"""A simulation that can be stepped, inspected, changed and copied from Python."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from aqmlab import _core, own
 from aqmlab._core import Probe
-from aqmlab.runs.experiments import Source
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulate import Source
 from aqmlab.scenario import load
 
 
@@ -52,7 +52,7 @@ class Simulation:
     def step_until(self, time: float) -> None:
         """Let everything happen up to and including `time`, at most until the end of the scenario.
 
-        Raises SchemeError if a scheme of one's own breaks down.
+        Raises SchemeError if a user's scheme breaks down.
         """
         self._engine.step_until(time)
 
@@ -61,7 +61,7 @@ class Simulation:
         return self._engine.probe()
 
     def set(self, path: str, value: str) -> None:
-        """Change what `path` names to `value`, now; both are written as in a scenario's `[[changes]]`.
+        """Change what `path` names to `value` now; both are written as in a scenario's `[[changes]]`.
 
         Paths are `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.aqm` (another scheme) and `.aqm.PARAMETER`, and
         `flows.NAME.count`, `.rtt` and `.stop`. Raises InputError for anything else, and nothing has changed then.
@@ -77,7 +77,7 @@ class Simulation:
         return self._engine.content(link)
 
     def clone(self) -> "Simulation":
-        """Return a copy that goes its own way from now on; SchemeError if a scheme of one's own cannot be copied."""
+        """Return a copy that is independent from now on; SchemeError if a user's scheme cannot be copied."""
         copy = object.__new__(Simulation)
         copy._engine = self._engine.clone()
         return copy

@@ -7,10 +7,10 @@ from math import ceil, sqrt
 from statistics import stdev
 
 ROUNDING = 1e-12
-"""Of the largest value: what differs by less is equal."""
+"""A share of the largest value: values that differ by less are equal."""
 
 MSER_LEAST = 5
-"""Batches that MSER keeps at least."""
+"""The fewest batches that MSER keeps."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Branch:
 
     @property
     def n(self) -> int:
-        """How many values belong to it."""
+        """How many values belong to the group."""
         return len(self.members)
 
 
@@ -83,7 +83,7 @@ def _branch(values: Sequence[float], members: Sequence[int]) -> Branch:
 
 @dataclass(frozen=True)
 class Paired:
-    """What one scheme has more than another under the same seeds; `p` of the paired t-test, `effect` is Cohen's d_z.
+    """By how much one scheme exceeds another under the same seeds; `p` of the paired t-test, `effect` is Cohen's d_z.
 
     Both are None where all differences are equal but for rounding, or there is only one.
     """

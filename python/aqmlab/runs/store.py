@@ -1,6 +1,6 @@
 """The folder of a sweep: what was asked for, where it was done, and a row for each run in Parquet.
 
-experiment.toml    the experiment, all grids expanded (scenarios/ and schemes/ hold files of one's own)
+experiment.toml    the experiment, all grids expanded (scenarios/ and schemes/ hold the user's files)
 environment.json   version, machine and time of each session
 warmup.json        what pilot runs said of the warm-up, if they were asked for
 plan.parquet       the runs asked for, in order
@@ -38,7 +38,7 @@ Labels = Mapping[str, Any]
 ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parquet", "timing.parquet"
 WARMUP, SERIES, DELAYS = "warmup.json", "series", "delays"
 RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "share")}
-"""The folders of what is recorded on request, and the columns that each file has beside key and link."""
+"""The folders of what is recorded on request, and the columns that each file has besides key and link."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,16 @@ class Row:
 
 
 class Store:
-    """The results of a sweep in `folder`. Every file is written whole or not at all."""
+    """The results of a sweep in `folder`. Each file is written whole or not at all."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
     @contextmanager
     def held(self, *, resume: bool) -> Iterator[None]:
-        """Make the folder if there is none, and keep every other sweep out of it.
+        """Create the folder if there is none, and keep every other sweep out of it.
 
-        InputError if one is at work there, or if it holds a sweep and this is not to `resume` it.
+        InputError if another sweep is at work there, or if the folder holds a sweep and `resume` is false.
         """
         files.check_folder(self.folder)
         with ExitStack() as stack:
@@ -165,7 +165,7 @@ class Store:
         return sorted((self.folder / "parts").glob("[!.]*.parquet"))
 
     def _pack(self, results: Mapping[str, Row]) -> None:
-        """Make one part of many. At every moment all results are there: the one is on the disk before the others go."""
+        """Merge the parts into one, which is on the disk before the others are removed: no result is ever missing."""
         before = self._paths()
         if len(before) < 2:
             return

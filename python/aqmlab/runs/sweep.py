@@ -14,11 +14,11 @@ from aqmlab.names import unknown
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.metrics import find
-from aqmlab.runs.plan import Block, Cell, Experiment, Run
+from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.statistics import Paired, Ranking, Summary, holm, more_seeds
+from aqmlab.runs.statistics import Ranking, holm, more_seeds
 from aqmlab.runs.store import Row, Store
-from aqmlab.runs.table import Table, told_states
+from aqmlab.runs.table import Case, Table, told_states
 
 SERIES = ("first", "all")
 """Whose time series may be recorded: of the first seed of each scenario and scheme, or of all runs."""
@@ -45,7 +45,7 @@ BETTER = {
 
 @dataclass(frozen=True)
 class Precision:
-    """Add seeds to each cell until the half-width of `measure` is at most `share` of its mean, or there are `most`."""
+    """Add seeds to each condition, up to `most`, until the half-width of `measure` is at most `share` of its mean."""
 
     measure: str
     share: float
@@ -67,7 +67,7 @@ def precision(text: str, most: int = 100) -> Precision:
 class Sweep:
     """A finished sweep: its rows in order, as `store.load_experiment` returns them, and how many were done now."""
 
-    experiment: Experiment
+    plan: Plan
     rows: Sequence[Mapping[str, Any]]
     done_now: int
     lost: Mapping[str, str] = field(default_factory=dict)
@@ -77,69 +77,57 @@ class Sweep:
     def failures(self) -> list[str]:
         """The runs that failed, and why."""
         return [
-            f"{cell.name}, seed {seed}: {row['error'] or self.lost[row['key']]}"
-            for cell, runs in self._runs.items()
+            f"{condition.name}, seed {seed}: {row['error'] or self.lost[row['key']]}"
+            for condition, runs in self._runs.items()
             for seed, row in runs.items()
             if row["state"] == "failed" or row["key"] in self.lost
         ]
 
     @cached_property
-    def _runs(self) -> Mapping[Cell, Mapping[int, Mapping[str, Any]]]:
-        """The rows by cell and seed."""
+    def _runs(self) -> Mapping[Condition, Mapping[int, Mapping[str, Any]]]:
+        """The rows by condition and seed."""
         found = {row["key"]: row for row in self.rows}
         seeds = sorted({row["seed"] for row in self.rows})
         return {
-            cell: {seed: found[key] for seed in seeds if (key := Run(cell, seed).key) in found}
-            for cell in self.experiment.cells
+            condition: {seed: found[key] for seed in seeds if (key := PlannedRun(condition, seed).key) in found}
+            for condition in self.plan.conditions
         }
 
     @cached_property
-    def measured(self) -> Table[Block]:
-        """What the runs measured; a case is a scenario with what is set of it."""
+    def measured(self) -> Table[Case]:
+        """What the runs measured."""
         runs = {
-            (cell.block, cell.arm.aqm): {seed: row for seed, row in rows.items() if row["state"] == "done"}
-            for cell, rows in self._runs.items()
+            (condition.case, condition.arm.aqm): {seed: row for seed, row in rows.items() if row["state"] == "done"}
+            for condition, rows in self._runs.items()
         }
-        return Table(runs, {cell.block: cell.link for cell in self.experiment.cells})
-
-    def values(self, cell: Cell, measure: str) -> dict[int, float]:
-        """Return a measure of a cell by seed, where it has a value."""
-        return self.measured.values(cell.block, cell.arm.aqm, measure)
-
-    def summary(self, cell: Cell, measure: str) -> Summary | None:
-        """Return mean and 95 % interval over the seeds, None if no seed has a value."""
-        return self.measured.summary(cell.block, cell.arm.aqm, measure)
-
-    def difference(self, cell: Cell, other: Cell, measure: str) -> Paired | None:
-        """Return what `cell` has more than `other`, a scheme in the same block, under the seeds they share, or None."""
-        return self.measured.difference(cell.block, cell.arm.aqm, other.arm.aqm, measure)
+        return Table(runs, {case: case.link for case in self.cases})
 
     @property
     def notes(self) -> list[str]:
         """What must be read before the means are trusted: which schemes have two states where."""
-        found = ((cell, self.measured.states(cell.block, cell.arm.aqm)) for cell in self.experiment.cells)
-        return [told_states(cell.name, states) for cell, states in found if states]
+        found = ((each.name, self.measured.states(each.case, each.arm.aqm)) for each in self.plan.conditions)
+        return [told_states(name, states) for name, states in found if states]
 
     @property
-    def blocks(self) -> dict[Block, list[Cell]]:
-        """The cells by scenario with overrides, in order."""
-        found: dict[Block, list[Cell]] = {}
-        for cell in self.experiment.cells:
-            found.setdefault(cell.block, []).append(cell)
-        return found
+    def cases(self) -> list[Case]:
+        """What the schemes are compared in, in order."""
+        return list(dict.fromkeys(condition.case for condition in self.plan.conditions))
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes, in order."""
+        return [arm.aqm for arm in self.plan.arms]
 
     def ranking(self, measure: str) -> Ranking | None:
-        """Rank the schemes over all scenarios in which each has a value; None if there are too few."""
-        aqms = [arm.aqm for arm in self.experiment.arms]
-        measures = dict.fromkeys(self.blocks, measure)
-        return self.measured.ranking(aqms, measures, more_is_better=BETTER[measure])
+        """Rank the schemes over the cases in which each has a value; None if there are too few."""
+        return self.measured.ranking(self.schemes, dict.fromkeys(self.cases, measure), more_is_better=BETTER[measure])
 
     def document(self) -> dict[str, Any]:
         """Return summaries, paired differences from the first scheme, and rankings, for JSON."""
         rankings = {measure: self.ranking(measure) for measure in BETTER}
         return {
             "schema": 1,
-            "title": self.experiment.title,
+            "title": self.plan.title,
             "runs": len(self.rows),
             "done_now": self.done_now,
             "summary": _adjusted([*self._entries()]),
@@ -149,18 +137,19 @@ class Sweep:
         }
 
     def _entries(self) -> Iterator[dict[str, Any]]:
-        for cells in self.blocks.values():
-            for cell in cells:
+        for case in self.cases:
+            for scheme in self.schemes:
                 for measure in MEASURES:
-                    yield self._entry(cell, cells[0], measure)
+                    yield self._entry(case, scheme, measure)
 
-    def _entry(self, cell: Cell, first: Cell, measure: str) -> dict[str, Any]:
-        summary = self.summary(cell, measure)
-        than = None if cell is first else self.difference(cell, first, measure)
+    def _entry(self, case: Case, scheme: str, measure: str) -> dict[str, Any]:
+        first = self.schemes[0]
+        summary = self.measured.summary(case, scheme, measure)
+        than = None if scheme == first else self.measured.difference(case, scheme, first, measure)
         return {
-            "scenario": cell.world.name,
-            "set": dict(cell.overrides),
-            "aqm": cell.arm.aqm,
+            "scenario": case.scenario,
+            "set": dict(case.overrides),
+            "aqm": scheme,
             "measure": measure,
             "unit": MEASURES[measure].unit,
             "n": summary.n if summary else 0,
@@ -189,7 +178,7 @@ def _adjusted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def sweep(
-    experiment: str | os.PathLike[str] | Experiment,
+    experiment: str | os.PathLike[str] | Plan,
     out: str | os.PathLike[str],
     *,
     jobs: int | None = None,
@@ -208,9 +197,9 @@ def sweep(
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
-    asked = experiment if isinstance(experiment, Experiment) else plan.read(experiment)
+    asked = experiment if isinstance(experiment, Plan) else plan.read(experiment)
     store = Store(out)
-    seeds: dict[Cell, int] = {}
+    seeds: dict[Condition, int] = {}
     tried: set[str] = set()
     lost: dict[str, str] = {}
     with workers.workers(executor, jobs) as pool, store.held(resume=resume):
@@ -230,7 +219,9 @@ def sweep(
             do_all(todo, pool, take, _offset(progress, len(runs) - len(missing)))
             tried |= {run.key for run in missing}
             found = Sweep(asked, store.table(), len(tried), lost)
-            wanted = {cell: _wanted(found, cell, seeds.get(cell, len(asked.seeds)), precise) for cell in asked.cells}
+            wanted = {
+                each: _wanted(found, each, seeds.get(each, len(asked.seeds)), precise) for each in asked.conditions
+            }
             if sum(wanted.values()) == len(runs):
                 break
             seeds = wanted
@@ -242,10 +233,10 @@ def _done(store: Store) -> set[str]:
     return {key for key, row in store.results().items() if row.state == "done"}
 
 
-def _recorded(runs: Sequence[Run], series: str | None) -> list[Run]:
+def _recorded(runs: Sequence[PlannedRun], series: str | None) -> list[PlannedRun]:
     """The runs whose series are wanted."""
     if series == "first":
-        return list({run.cell: run for run in reversed(runs)}.values())
+        return list({run.condition: run for run in reversed(runs)}.values())
     return list(runs) if series else []
 
 
@@ -269,11 +260,11 @@ def _store(
         store.add(rows)
 
 
-def _wanted(found: Sweep, cell: Cell, n: int, precise: Precision | None) -> int:
-    """How many seeds a cell of `n` needs; where a run has failed, or has no value, it is left as it is."""
+def _wanted(found: Sweep, condition: Condition, n: int, precise: Precision | None) -> int:
+    """How many seeds a condition with `n` needs: `n` where a run has failed or has no value."""
     if not precise:
         return n
-    values = list(found.values(cell, precise.measure).values())
+    values = list(found.measured.values(condition.case, condition.arm.aqm, precise.measure).values())
     return more_seeds(values, precise.share, max(precise.most, n)) if len(values) == n else n
 
 
@@ -282,10 +273,10 @@ def _offset(progress: Progress | None, before: int) -> Progress | None:
     return progress and (lambda done, total: progress(before + done, before + total))
 
 
-def done_before(experiment: Experiment, out: Path | None) -> int:
-    """Return how many runs of an experiment a folder holds."""
+def done_before(asked: Plan, out: Path | None) -> int:
+    """Return how many runs of a plan a folder holds."""
     if out is None:
         return 0
     store = Store(out)
     done = _done(store)
-    return sum(run.key in done for run in warmup.settled(experiment, store).runs())
+    return sum(run.key in done for run in warmup.settled(asked, store).runs())

@@ -14,8 +14,26 @@ from aqmlab.runs.statistics import Paired, Ranking, Summary, branches, paired, r
 if TYPE_CHECKING:
     import pandas as pd
 
-Case = TypeVar("Case", bound=Hashable)
-"""What schemes are compared in: a scenario, or one with values that were set. Its text is its name."""
+Pairs = tuple[tuple[str, str], ...]
+"""Names with their values as text, such as ("w", "85 Hz")."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What schemes are compared in: a scenario with the values that were set, and the scenario's first link."""
+
+    scenario: str
+    link: str
+    overrides: Pairs
+    name: str
+    """What people call it."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+C = TypeVar("C", bound=Hashable)
+"""A case: a `Case`, or the name of a scenario of which nothing was set. Its text is its name."""
 
 Values = Mapping[str, float | None]
 """What one run measured, by the full names of the measures; None where it has no value."""
@@ -49,16 +67,16 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table(Generic[Case]):
+class Table(Generic[C]):
     """What the runs measured, by case and scheme, then by seed in their order; `links` are the cases' first links.
 
     A measure that begins with "link." is that of the first link.
     """
 
-    runs: Mapping[tuple[Case, str], Mapping[int, Values]]
-    links: Mapping[Case, str]
+    runs: Mapping[tuple[C, str], Mapping[int, Values]]
+    links: Mapping[C, str]
 
-    def measured(self, case: Case, scheme: str, measure: str) -> dict[int, float | None]:
+    def measured(self, case: C, scheme: str, measure: str) -> dict[int, float | None]:
         """Return a measure by seed, of the runs that know it; None where it never came about."""
         name = metrics.at(measure, self.links[case]) if measure.startswith(metrics.FIRST_LINK) else measure
         runs = self.runs.get((case, scheme), {})
@@ -66,18 +84,18 @@ class Table(Generic[Case]):
             return {seed: values.get(name) or 0.0 for seed, values in runs.items()}
         return {seed: values[name] for seed, values in runs.items() if name in values}
 
-    def values(self, case: Case, scheme: str, measure: str) -> dict[int, float]:
+    def values(self, case: C, scheme: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, of the runs that have a value."""
         found = self.measured(case, scheme, measure)
         return {seed: float(value) for seed, value in found.items() if value is not None}
 
-    def summary(self, case: Case, scheme: str, measure: str, state: State | None = None) -> Summary | None:
+    def summary(self, case: C, scheme: str, measure: str, state: State | None = None) -> Summary | None:
         """Return mean and 95 % interval over the seeds (of a state), None if no seed has a value."""
         found = self.values(case, scheme, measure)
         chosen = [value for seed, value in found.items() if state is None or seed in state.seeds]
         return summarise(chosen) if chosen else None
 
-    def states(self, case: Case, scheme: str, link: str | None = None) -> tuple[State, State] | None:
+    def states(self, case: C, scheme: str, link: str | None = None) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue (of the first link), or None."""
         found = self.values(case, scheme, f"links.{link or self.links[case]}.queue_mean")
         two, seeds = branches(list(found.values())), list(found)
@@ -86,13 +104,13 @@ class Table(Generic[Case]):
         low, high = (State(tuple(seeds[i] for i in branch.members), branch.mean) for branch in two)
         return low, high
 
-    def difference(self, case: Case, scheme: str, other: str, measure: str) -> Paired | None:
-        """Return what a scheme has more than another under the seeds they share; None if they share none."""
+    def difference(self, case: C, scheme: str, other: str, measure: str) -> Paired | None:
+        """Return by how much a scheme exceeds another under the seeds they share; None if they share none."""
         ours, theirs = self.values(case, scheme, measure), self.values(case, other, measure)
         seeds = [seed for seed in ours if seed in theirs]
         return paired([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]) if seeds else None
 
-    def ranking(self, schemes: Sequence[str], measures: Mapping[Case, str], *, more_is_better: bool) -> Ranking | None:
+    def ranking(self, schemes: Sequence[str], measures: Mapping[C, str], *, more_is_better: bool) -> Ranking | None:
         """Rank schemes over the cases in which each has a value, by a measure of each case; None if too few have."""
         blocks = [[self.summary(case, scheme, name) for scheme in schemes] for case, name in measures.items()]
         whole = [[summary.mean for summary in block if summary] for block in blocks if all(block)]

@@ -50,7 +50,7 @@ class Failure:
 
 
 def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Failure]:
-    """Do a batch of runs and return what each yielded; one that fails says why and loses no other."""
+    """Do a batch of runs and return what each yielded; a run that fails says why and affects no other."""
     return [_do(task, watch) for task in tasks]
 
 

@@ -6,7 +6,7 @@ from math import ceil
 from aqmlab._core import InputError
 from aqmlab.runs import plan
 from aqmlab.runs.executor import Outcome, Progress, do_all
-from aqmlab.runs.plan import Cell, Experiment, Run
+from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.statistics import mser
 from aqmlab.runs.store import Store
 from aqmlab.runs.task import Failure, RunError
@@ -16,22 +16,22 @@ SEED = 1
 """Seed of the pilot runs."""
 
 
-def settle(asked: Experiment, store: Store, workers: Workers, progress: Progress | None) -> Experiment:
-    """Return the experiment with its warm-ups; where they are left to MSER, do the pilot runs that `store` lacks.
+def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | None) -> Plan:
+    """Return the plan with its warm-ups; where they are left to MSER, do the pilot runs that `store` lacks.
 
     Raises InputError where a queue does not settle within the first half of the run, RunError if a pilot run fails.
     """
     if asked.warmup != plan.MSER:
         return asked
     known = store.warmups()
-    runs = {Run(cell, SEED).key: Run(cell, SEED) for cell in asked.cells}
+    runs = {run.key: run for run in _pilots(asked)}
 
     def take(batch: Sequence[tuple[int, Outcome]]) -> None:
         for i, outcome in batch:
             key, run = missing[i]
             if isinstance(outcome, Failure):
-                raise RunError(f"warmup: the pilot run of {run.cell.name} failed: {outcome.reason}")
-            series = outcome.series[run.cell.link]
+                raise RunError(f"warmup: the pilot run of {run.condition.name} failed: {outcome.reason}")
+            series = outcome.series[run.condition.case.link]
             known[key] = mser(series["time"], series["queue"])  # type: ignore[arg-type]
         store.write_warmups(known)
 
@@ -40,28 +40,33 @@ def settle(asked: Experiment, store: Store, workers: Workers, progress: Progress
     return plan.with_warmup(asked, _longest(asked, known))
 
 
-def settled(asked: Experiment, store: Store) -> Experiment:
-    """Return the experiment with its warm-ups if the pilot runs for them have been done, else as it is."""
+def settled(asked: Plan, store: Store) -> Plan:
+    """Return the plan with its warm-ups if their pilot runs have been done, else unchanged."""
     known = store.warmups()
-    if asked.warmup != plan.MSER or any(Run(cell, SEED).key not in known for cell in asked.cells):
+    if asked.warmup != plan.MSER or any(run.key not in known for run in _pilots(asked)):
         return asked
     return plan.with_warmup(asked, _longest(asked, known))
 
 
-def _longest(asked: Experiment, known: "dict[str, float | None]") -> dict[str, str]:
+def _longest(asked: Plan, known: "dict[str, float | None]") -> dict[str, str]:
     """Return the warm-up of each scenario: the longest of its schemes, so that they are measured alike."""
     found: dict[str, int] = {}
-    for cell in asked.cells:
-        name = cell.world.name
-        found[name] = max(found.get(name, 0), _seconds(cell, known[Run(cell, SEED).key]))
+    for run in _pilots(asked):
+        name = run.condition.case.scenario
+        found[name] = max(found.get(name, 0), _seconds(run.condition, known[run.key]))
     return {name: f"{seconds} s" for name, seconds in found.items()}
 
 
-def _seconds(cell: Cell, suggested: float | None) -> int:
+def _pilots(asked: Plan) -> list[PlannedRun]:
+    return [PlannedRun(condition, SEED) for condition in asked.conditions]
+
+
+def _seconds(condition: Condition, suggested: float | None) -> int:
+    duration = condition.scenario.duration
     seconds = None if suggested is None else ceil(round(suggested, 9))
-    if seconds is None or seconds > cell.duration / 2:
+    if seconds is None or seconds > duration / 2:
         raise InputError(
-            f"warmup: {cell.name}: by the MSER rule the queue does not settle within the first half of the run "
-            f"({cell.duration:g} s); make the duration longer, or give the warm-up as a time"
+            f"warmup: {condition.name}: by the MSER rule the queue does not settle within the first half of the run "
+            f"({duration:g} s); make the duration longer, or give the warm-up as a time"
         )
     return seconds

@@ -28,7 +28,7 @@ class Chart:
 
     @property
     def heads(self) -> list[str]:
-        """The values of x, or what stands for them where nothing is varied."""
+        """The values of x, or a word in their place where nothing is varied."""
         return ["mean"] if self.figure.kind == "bars" else [f"{x:g}" for x in self.figure.x]
 
     @property

@@ -14,7 +14,7 @@ VERDICTS = {"holds": "✓", "fails": "✗", "missing": "–"}
 """Every verdict on a claim, with its mark."""
 
 MOST_TOLD = 4
-"""Schemes and scenarios that are told one by one."""
+"""Schemes and scenarios that are listed one by one."""
 
 
 @dataclass(frozen=True)

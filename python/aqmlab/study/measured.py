@@ -9,8 +9,8 @@ from aqmlab._core import Scenario
 from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.experiments import compare_many
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.table import State, Table, Values
 from aqmlab.scenario import load, original
 from aqmlab.study.paper import TRANSIENT
@@ -51,14 +51,14 @@ class Measured:
         return self.table.states(scenario, spec, link)
 
     def values(self, scenarios: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
-        """Return by seed what each scenario measured, for the seeds of which every run succeeded."""
+        """Return by seed what each scenario measured, for the seeds whose runs all succeeded."""
         measure = metrics.at(path, link)
         found = [self.table.measured(scenario, spec, measure) for scenario in scenarios]
         seeds = sorted(set[int].intersection(*map(set, found)))
         return {seed: [values[seed] for values in found] for seed in seeds}
 
     def together(self, scenarios: Sequence[str], spec: str, link: str, path: str, over: str) -> dict[int, float]:
-        """Return by seed one value for all scenarios, for the seeds in which every scenario has one."""
+        """Return by seed one value for all scenarios, for the seeds that have one in every scenario."""
         found = {}
         for seed, values in self.values(scenarios, spec, link, path).items():
             present = [value for value in values if value is not None]

@@ -168,7 +168,7 @@ class Claim:
 class Note:
     """A written reason why cells deviate: those of `cells` ("table/scheme/metric"), or those that all lists allow.
 
-    An empty list stands for all.
+    An empty list means all.
     """
 
     cells: tuple[str, ...]

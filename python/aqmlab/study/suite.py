@@ -1,4 +1,4 @@
-"""A suite: experiments scaled to one's own link, and which scheme does well there.
+"""A suite: experiments scaled to the user's link, and which scheme does well there.
 
 `suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT.
 docs/rfc7928.md describes the one there is.
@@ -13,10 +13,10 @@ from importlib.resources import files
 from math import ceil
 from typing import Any
 
-from aqmlab import scenario as worlds
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
 from aqmlab.quantities import quantity
+from aqmlab.scenario import load
 from aqmlab.study.paper import studies, suites
 
 if sys.version_info >= (3, 11):
@@ -38,13 +38,10 @@ LEVELS = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
 
 MOST_FLOWS = 10_000
 
-EXCESS = " - propagation"
-"""At the end of a path to a mean packet delay: less the propagation one way, which is the queueing delay."""
-
 
 @dataclass(frozen=True)
 class Link:
-    """One's own link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` instead of the RFC's bulk flows."""
+    """The user's link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` replaces the RFC's bulk flows."""
 
     rate: float
     rtt: float
@@ -96,8 +93,24 @@ class Phases:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What is read off a run: the value at `path`, perhaps divided by the one at `over`.
+
+    With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay.
+    """
+
+    path: str
+    over: str | None = None
+    queueing: bool = False
+
+    def __str__(self) -> str:
+        more = f" / {self.over}" if self.over else " - propagation" if self.queueing else ""
+        return self.path + more
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """One experiment of a suite: its scenario, how that follows the link, and what is measured.
+    """One experiment of a suite: its scenario, how the scenario follows the link, and what is measured.
 
     Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none.
     """
@@ -110,8 +123,8 @@ class Experiment:
     delay: str
     goodput: str
     classes: Sequence[str]
-    measures: Mapping[str, str]
-    """Paths into the result, or two of them divided, by title."""
+    measures: Mapping[str, Measure]
+    """What is measured besides delay, goodput and loss, by title."""
 
     phases: Phases | None
 
@@ -122,26 +135,27 @@ class Experiment:
 
     def changes(self, link: Link) -> dict[str, str]:
         """Return what of the scenario is set for a link, with quantities as text."""
-        given = worlds.load(self.scenario)
+        given = load(self.scenario)
         usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in LINK_KEYS.items()}
         usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
         asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
         scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set)).items()}
         return scaled | {path: str(link.flows) for path in self.flows if link.flows}
 
-    def world(self, link: Link) -> Scenario:
+    def scenario_at(self, link: Link) -> Scenario:
         """Return the scenario at a link."""
-        return worlds.load(self.scenario, self.changes(link))
+        return load(self.scenario, self.changes(link))
 
-    def paths(self, world: Scenario) -> dict[str, str]:
-        """Return where each measure is found in a result, by its title."""
+    def measures_in(self, scenario: Scenario) -> dict[str, Measure]:
+        """Return everything that is measured, by title."""
         delay, goodput = _place(self.delay), _place(self.goodput)
-        found = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{world.links[0]}.drop_ratio"}
-        found |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
-        found["Jitter"] = f"{delay}.packet_delay_std"
+        paths = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{scenario.links[0]}.drop_ratio"}
+        paths |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
+        paths["Jitter"] = f"{delay}.packet_delay_std"
+        found = {title: Measure(path) for title, path in paths.items()}
         for name, (queueing, received) in self.graphs.items():
-            found[queueing] = f"{_place(name)}.packet_delay_mean{EXCESS}"
-            found[received] = f"{_place(name)}.goodput"
+            found[queueing] = Measure(f"{_place(name)}.packet_delay_mean", queueing=True)
+            found[received] = Measure(f"{_place(name)}.goodput")
         return found | dict(self.measures)
 
     @property
@@ -153,7 +167,7 @@ class Experiment:
 
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
-"""What each link of a scenario has from one's own link."""
+"""What each link of a scenario takes from the user's link."""
 
 
 def _place(group: str) -> str:
@@ -210,9 +224,14 @@ def _experiment(entry: Mapping[str, Any]) -> Experiment:
         delay=entry.get("delay", ""),
         goodput=entry.get("goodput", ""),
         classes=entry.get("classes", ()),
-        measures=entry.get("measures", {}),
+        measures={title: _measure(text) for title, text in entry.get("measures", {}).items()},
         phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
     )
+
+
+def _measure(text: str) -> Measure:
+    path, _, over = text.partition(" / ")
+    return Measure(path, over or None)
 
 
 BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
@@ -225,7 +244,7 @@ def _given(field: str, text: str) -> float:
     """Return a quantity in SI units, as read by the engine."""
     place, roomy = PLACES[field], {"links.bottleneck.buffer": "9 packets", "links.bottleneck.target": "1 packets"}
     try:
-        found = worlds.load("rfc7928/5.1.1-newreno", {**roomy, place: text})
+        found = load("rfc7928/5.1.1-newreno", {**roomy, place: text})
     except InputError as error:
         raise InputError(str(error).replace(place, field)) from error
     link = found.link("bottleneck")

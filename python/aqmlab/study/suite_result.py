@@ -9,13 +9,13 @@ from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.experiments import compare_many
-from aqmlab.runs.metrics import PERCENT, Shown, find
+from aqmlab.runs.metrics import PERCENT, Shown, find, split
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.statistics import Ranking, Summary, paired
 from aqmlab.runs.table import Table, Values
 from aqmlab.runs.task import Failure
-from aqmlab.study.suite import EXCESS, Experiment, Link, Suite, load_suite
+from aqmlab.study.suite import Experiment, Link, Measure, Suite, load_suite
 
 PLAIN = Shown(1, "", 3)
 
@@ -30,11 +30,11 @@ MARGIN = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """One experiment at one's own link: its scenario, the measures by title, and the runs."""
+    """One experiment at the user's link: its scenario, the measures by title, and the runs."""
 
     experiment: Experiment
-    world: Scenario
-    measures: Mapping[str, str]
+    scenario: Scenario
+    measures: Mapping[str, Measure]
     comparison: Comparison
 
     @cached_property
@@ -42,25 +42,25 @@ class Trial:
         """What the runs measured, the measures of the experiment under their titles."""
         runs: dict[tuple[str, str], dict[int, Values]] = {}
         for (spec, seed), run in self.comparison.runs.items():
-            derived = {title: self._value(run, path) for title, path in self.measures.items()}
+            derived = {title: self._value(run, measure) for title, measure in self.measures.items()}
             runs.setdefault((self.experiment.scenario, spec), {})[seed] = {**run.values, **derived}
-        return Table(runs, {self.experiment.scenario: self.world.links[0]})
+        return Table(runs, {self.experiment.scenario: self.scenario.links[0]})
 
     def values(self, spec: str, measure: str) -> dict[int, float]:
         """Return a measure by seed, of the runs that have it."""
         return self.measured.values(self.experiment.scenario, spec, measure)
 
-    def _value(self, run: RunResult, path: str) -> float | None:
-        if path.endswith(EXCESS):
-            return queueing_delay(run, self._propagation, path.split(".")[1] if path.startswith("flows.") else None)
-        path, _, by = path.partition(" / ")
-        above, below = run.values[path], run.values[by] if by else 1.0
+    def _value(self, run: RunResult, measure: Measure) -> float | None:
+        if measure.queueing:
+            place, _ = split(measure.path)
+            return queueing_delay(run, self._propagation, None if place == "total" else place.removeprefix("flows."))
+        above, below = run.values[measure.path], run.values[measure.over] if measure.over else 1.0
         return above / below if above is not None and below else None
 
     @cached_property
     def _propagation(self) -> dict[str, float]:
         """The propagation one way of each group of flows (s): every flow of a group has the same."""
-        return {name: (self.world.group(name).rtt or 0.0) / 2 for name in self.world.flows}
+        return {name: (self.scenario.group(name).rtt or 0.0) / 2 for name in self.scenario.flows}
 
     def summary(self, spec: str, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no run has the measure."""
@@ -68,8 +68,8 @@ class Trial:
 
     def shown(self, measure: str) -> Shown:
         """Return how a measure is read."""
-        path, _, by = self.measures[measure].removesuffix(EXCESS).partition(" / ")
-        if by:
+        path, over = self.measures[measure].path, self.measures[measure].over
+        if over:
             return PERCENT if path.endswith(".retransmits") else PLAIN
         return PLAIN if path.endswith(".jain") else find(path).shown
 
@@ -132,7 +132,7 @@ class SuiteResult:
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the experiments in which all have the measure; None for fewer than three schemes."""
         runs = {key: found for trial in self.trials for key, found in trial.measured.runs.items()}
-        links = {trial.experiment.scenario: trial.world.links[0] for trial in self.trials}
+        links = {trial.experiment.scenario: trial.scenario.links[0] for trial in self.trials}
         return Table(runs, links).ranking(
             self.schemes, dict.fromkeys(links, measure), more_is_better=measure == GOODPUT
         )
@@ -176,8 +176,8 @@ class SuiteResult:
             "scenario": trial.experiment.scenario,
             "set": trial.experiment.changes(self.link),
             "measures": [
-                {"measure": name, "path": path, "aqm": spec, **_numbers(trial.summary(spec, name))}
-                for name, path in trial.measures.items()
+                {"measure": name, "path": str(measure), "aqm": spec, **_numbers(trial.summary(spec, name))}
+                for name, measure in trial.measures.items()
                 for spec in self.schemes
             ],
             "best": {name: list(trial.best[name]) for name in (GOODPUT, DELAY)},
@@ -220,10 +220,10 @@ def compare_suite(
     """
     suite = load_suite(name)
     link, specs = suite.link(rate, rtt, flows), own.select(aqms)
-    placed = [(experiment, experiment.world(link)) for experiment in suite.experiments]
+    placed = [(experiment, experiment.scenario_at(link)) for experiment in suite.experiments]
     compared = compare_many([(at, specs) for _, at in placed], seeds, series=False, jobs=jobs, progress=progress)
     trials = [
-        Trial(experiment, at, experiment.paths(at), comparison)
+        Trial(experiment, at, experiment.measures_in(at), comparison)
         for (experiment, at), comparison in zip(placed, compared, strict=True)
     ]
     return SuiteResult(suite, link, specs, seeds, trials)

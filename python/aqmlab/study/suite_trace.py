@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import scenario as worlds
 from aqmlab._core import Scenario, Trace
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.task import Failure, Task
+from aqmlab.scenario import load
 from aqmlab.study.suite import PACKET, Link, Phases
 from aqmlab.study.suite_result import SuiteResult, Trial
 
@@ -83,44 +83,44 @@ def traces(result: SuiteResult) -> dict[tuple[str, str], Traced]:
     found: dict[tuple[str, str], Traced] = {}
     for i in range(0, len(wanted), TOGETHER):
         chunk = wanted[i : i + TOGETHER]
-        outcomes = run_many([Task(world, spec, 1, trace=world.links[0]) for _, world, spec in chunk])
-        for (trial, world, spec), outcome in zip(chunk, outcomes, strict=True):
+        outcomes = run_many([Task(scenario, spec, 1, trace=scenario.links[0]) for _, scenario, spec in chunk])
+        for (trial, scenario, spec), outcome in zip(chunk, outcomes, strict=True):
             if not isinstance(outcome, Failure) and outcome.trace:
-                found[trial.experiment.scenario, spec] = _read(outcome.trace, trial, world, result.link)
+                found[trial.experiment.scenario, spec] = _read(outcome.trace, trial, scenario, result.link)
     return found
 
 
 def is_small(trial: Trial) -> bool:
     """Say whether the trace of a run is small enough."""
-    rates = trial.world.link(trial.world.links[0]).rates
-    return fmean(rates) / 8 / PACKET * (trial.world.warmup + WINDOW) <= MOST_PACKETS
+    rates = trial.scenario.link(trial.scenario.links[0]).rates
+    return fmean(rates) / 8 / PACKET * (trial.scenario.warmup + WINDOW) <= MOST_PACKETS
 
 
 def _short(trial: Trial, link: Link) -> Scenario:
     """Return the scenario of an experiment, no longer than what is traced."""
-    end = min(trial.world.duration, trial.world.warmup + WINDOW)
-    return worlds.load(trial.experiment.scenario, trial.experiment.changes(link) | {"duration": f"{end} s"})
+    end = min(trial.scenario.duration, trial.scenario.warmup + WINDOW)
+    return load(trial.experiment.scenario, trial.experiment.changes(link) | {"duration": f"{end} s"})
 
 
-def _read(trace: Trace, trial: Trial, world: Scenario, link: Link) -> Traced:
+def _read(trace: Trace, trial: Trial, scenario: Scenario, link: Link) -> Traced:
     import numpy as np
 
     found, labels = trace.columns()
     columns: Mapping[str, Any] = found
-    data = (columns["time"] >= world.warmup) & (columns["kind"] == labels["kind"].index("data"))
+    data = (columns["time"] >= scenario.warmup) & (columns["kind"] == labels["kind"].index("data"))
     left = data & (columns["event"] == labels["event"].index("dequeue"))
     dropped = data & (columns["event"] == labels["event"].index("drop"))
     of_delay = left & _of_group(columns, labels, trial.experiment.delay)
     new = left & _of_group(columns, labels, trial.experiment.goodput) & _first_time(columns, left)
-    edges = np.arange(world.warmup, world.duration, K * link.rtt)
-    bits = 8.0 * np.maximum(columns["size"][new].astype(float) - _headers(world)[columns["group"][new]], 0)
+    edges = np.arange(scenario.warmup, scenario.duration, K * link.rtt)
+    bits = 8.0 * np.maximum(columns["size"][new].astype(float) - _headers(scenario)[columns["group"][new]], 0)
     sent = columns["time"][new]
     sampled = np.histogram(sent, edges, weights=bits)[0] / (K * link.rtt)
     flows = len(np.unique(columns["flow"][data]))
     losses = loss_pattern(columns["time"][dropped], columns["flow"][dropped], flows, EVENT * link.rtt)
     waited = columns["time"][of_delay], columns["sojourn"][of_delay]
     asked = trial.experiment.phases
-    phases = by_phase(asked, (sent, bits), waited, world.duration - world.warmup) if asked else []
+    phases = by_phase(asked, (sent, bits), waited, scenario.duration - scenario.warmup) if asked else []
     return Traced(_quantiles(columns["sojourn"][of_delay]), _quantiles(sampled), losses, phases)
 
 
@@ -159,11 +159,11 @@ def _first_time(columns: Mapping[str, Any], left: Any) -> Any:
     return new
 
 
-def _headers(world: Scenario) -> Any:
+def _headers(scenario: Scenario) -> Any:
     """Return the bytes of a packet that are header, by group."""
     import numpy as np
 
-    return np.array([float(world.group(name).header) for name in world.flows])
+    return np.array([float(scenario.group(name).header) for name in scenario.flows])
 
 
 def _quantiles(values: Any) -> "Array":

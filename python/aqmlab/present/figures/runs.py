@@ -1,8 +1,6 @@
 """A link over time: packets waiting, drop probability and utilisation of runs."""
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
@@ -35,7 +33,7 @@ def queue_panel(name: str, runs: Mapping[str, RunResult], scenario: Scenario, li
     results = [run.links[link] for run in runs.values()]
     remark = f"mean {results[0].queue_mean:.0f}, std {results[0].queue_std:.0f}" if len(results) == 1 else ""
     shown = "sampled" if len(results) == 1 else "mean"
-    return Panel(name, remark, _curves(runs, link, "queue"), shown, target(scenario, link))  # type: ignore[arg-type]
+    return Panel(name, remark, _curves(runs, link, "queue"), shown, scenario.link(link).target)  # type: ignore[arg-type]
 
 
 def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:
@@ -54,8 +52,9 @@ def utilisation_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Pa
 
 def queue_frame(panels: Sequence[Panel], places: Sequence[tuple[Scenario, str]]) -> Frame:
     """Return an axis for the packets waiting at links: up to the largest buffer, unless most of it is never used."""
-    buffers = [_packets(_link(scenario, link)["buffer"]) for scenario, link in places]
-    buffer, highest = max((buffer for buffer in buffers if buffer), default=0.0), _highest(panels)
+    links = [scenario.link(name) for scenario, name in places]
+    buffer = max((link.buffer for link in links if link.buffer_bytes is None), default=0.0)
+    highest = _highest(panels)
     return Frame("Queue (packets)", buffer if highest > buffer / 3 else highest, THIRDS)
 
 
@@ -69,11 +68,6 @@ def utilisation_frame() -> Frame:
     return Frame("Utilisation", 1.0)
 
 
-def target(scenario: Scenario, link: str) -> float | None:
-    """Return the target of a link in packets, None if it is a delay."""
-    return _packets(_link(scenario, link)["target"])
-
-
 def _highest(panels: Sequence[Panel]) -> float:
     return max((float(curve.values.max()) for panel in panels for curve in panel.curves), default=0) or 1.0
 
@@ -84,13 +78,3 @@ def _curves(runs: Mapping[str, RunResult], link: str, column: str) -> list[Curve
         for name, run in runs.items()
         if column in run.series[link]
     ]
-
-
-def _link(scenario: Scenario, link: str) -> Any:
-    return next(entry for entry in json.loads(scenario.resolved_json())["links"] if entry["name"] == link)
-
-
-def _packets(quantity: str) -> float | None:
-    """Return the number of a quantity in packets, None if it is in another unit."""
-    number, unit = quantity.split()
-    return float(number) if unit == "packets" else None

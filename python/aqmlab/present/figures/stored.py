@@ -1,4 +1,4 @@
-"""Single runs of a sweep: the time series and distributions that it has stored beside its table."""
+"""Single runs of a sweep: the time series and distributions stored next to its table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.runs.columns import StoreError
-from aqmlab.runs.findings import Case, Findings
+from aqmlab.runs.findings import Findings
+from aqmlab.runs.table import Case
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,7 @@ SERIES, DELAYS = ("series", ("time", "queue")), ("delays", ("queue_delay", "shar
 
 @dataclass(frozen=True)
 class Stored:
-    """What is stored of one run beside its row: columns by name; `seed` says which run it was."""
+    """What is stored of one run besides its row: columns by name; `seed` says which run it was."""
 
     seed: int
     columns: Mapping[str, "Array"] = field(repr=False)

@@ -7,7 +7,7 @@ import numpy as np
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.figures.ellipses import of_mean
-from aqmlab.present.figures.runs import queue_frame, target
+from aqmlab.present.figures.runs import queue_frame
 from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
 from aqmlab.present.plots.data import (
     Cloud,
@@ -26,9 +26,10 @@ from aqmlab.present.plots.data import (
     ScatterPanel,
 )
 from aqmlab.present.plots.style import THIRDS
-from aqmlab.runs.findings import BETTER, MEASURES, Case, Findings, check_measure, label
+from aqmlab.runs.findings import BETTER, MEASURES, Findings, check_measure, label
 from aqmlab.runs.grid import number
 from aqmlab.runs.statistics import Ranking, Summary, summarise
+from aqmlab.runs.table import Case
 
 DELAY, GOODPUT, JAIN, SETTLING = "link.queue_delay_mean", "total.goodput", "total.jain", "link.settling_time"
 
@@ -80,7 +81,7 @@ def lines(found: Findings, measure: str, against: str, scenario: str | None = No
         rest = ", ".join([case.scenario, *_others(found, case, against)])
         for scheme in found.schemes:
             row = next(iter(found.runs(case, scheme).values()), {})
-            summary = found.summary(case, scheme, measure)
+            summary = found.measured.summary(case, scheme, measure)
             if row.get(against) is not None and summary:
                 line = panels.setdefault(rest, {}).setdefault(_without(scheme, against), {})
                 line[xs[str(row[against])][0]] = summary.scaled(MEASURES[measure].shown.scale)
@@ -107,17 +108,17 @@ def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
 
 def queue(found: Findings, case: Case, series: Runs) -> OverTime:
     """Return the panels of the packets waiting, one a scheme, with the target."""
-    world = found.world(case)
+    scenario = found.scenario(case)
     panels = []
     for scheme in found.schemes:
         if run := series.get((case, scheme)):
             row = found.runs(case, scheme)[run.seed]
             mean, std = (row[f"links.{case.link}.{name}"] for name in ("queue_mean", "queue_std"))
             curve = Curve(label(scheme), run.columns["time"], run.columns["queue"])
-            at = target(world, case.link) if world else None
+            at = scenario.link(case.link).target if scenario else None
             panels.append(Panel(label(scheme), f"mean {mean:.0f}, std {std:.0f}", [curve], target=at))
-    if world:
-        return OverTime(panels, world.duration, [queue_frame(panels, [(world, case.link)])])
+    if scenario:
+        return OverTime(panels, scenario.duration, [queue_frame(panels, [(scenario, case.link)])])
     end = max(float(panel.curves[0].time[-1]) for panel in panels)
     top = max(float(panel.curves[0].values.max()) for panel in panels)
     return OverTime(panels, end, [Frame("Queue (packets)", top or 1.0, THIRDS)])
@@ -186,7 +187,7 @@ def _ranking(found: Findings, measure: str) -> CriticalDifference:
 def _shown(found: Findings, case: Case, scheme: str, measure: str) -> dict[int, float]:
     """A measure by seed in the unit people read."""
     scale = MEASURES[measure].shown.scale
-    return {seed: scale * value for seed, value in found.values(case, scheme, measure).items()}
+    return {seed: scale * value for seed, value in found.measured.values(case, scheme, measure).items()}
 
 
 def _positions(found: Findings, against: str) -> dict[str, tuple[float, str]]:

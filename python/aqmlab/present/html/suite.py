@@ -123,7 +123,7 @@ def _phase(i: int, traced: Traced) -> str:
 def _experiment(trial: Trial) -> Section:
     return Section(
         title=trial.experiment.name,
-        subtitle=f"{trial.world.title}. Built in at its base case as {trial.experiment.scenario}.",
+        subtitle=f"{trial.scenario.title}. Built in at its base case as {trial.experiment.scenario}.",
         table=_table("Measure", trial.comparison.schemes, rows(trial)),
         definition=f"Best, or as good: delay {_titles(trial, DELAY)}; goodput {_titles(trial, GOODPUT)}.",
     )

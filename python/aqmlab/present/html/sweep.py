@@ -16,10 +16,11 @@ from aqmlab.present.figures.sweep import DELAY, GOODPUT, JAIN, SETTLING
 from aqmlab.present.html import page
 from aqmlab.present.html.page import Item, Table
 from aqmlab.present.plots import browser, files
-from aqmlab.runs.findings import MEASURES, Case, Findings, chosen, label, ranked
+from aqmlab.runs.findings import MEASURES, Findings, chosen, label, ranked
 from aqmlab.runs.metrics import Metric, definitions
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import TIMING
+from aqmlab.runs.table import Case
 
 P99 = "link.queue_delay_p99"
 
@@ -109,7 +110,7 @@ def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
 
 
 def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> Section:
-    world = found.world(case)
+    scenario = found.scenario(case)
     heads = [MEASURES[measure].heading for measure in measures]
     means = {
         label(scheme): [
@@ -124,12 +125,12 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
     }
     return Section(
         case,
-        world.title if world else "",
+        scenario.title if scenario else "",
         Table("Scheme", heads, means, sortable=True),
         tables.notes(found, case),
         Table("Scheme", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
-        {label(scheme): _parameters(world, scheme) for scheme in found.schemes},
+        {label(scheme): _parameters(scenario, scheme) for scheme in found.schemes},
     )
 
 
@@ -159,11 +160,11 @@ def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot
     return [Plot(CAPTIONS[name], figure, name not in (P99, JAIN, SETTLING)) for name, figure in drawn.items()]
 
 
-def _parameters(world: _core.Scenario | None, scheme: str) -> str:
+def _parameters(scenario: _core.Scenario | None, scheme: str) -> str:
     """The parameters of a scheme as they were used; for a scheme of the user only what it was given."""
-    if world:
+    if scenario:
         with suppress(InputError):
-            return page.parameters(world, scheme)
+            return page.parameters(scenario, scheme)
     given = scheme.partition(":")[2] or "none given"
     return f"{given}; the others are known only to its own code or version"
 

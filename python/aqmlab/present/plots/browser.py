@@ -43,13 +43,13 @@ def scatter(drawn: Scatter) -> str:
     figure = _figure(drawn.x, drawn.y, len(panel.clouds))
     for name, cloud in panel.clouds.items():
         look = looks(drawn.names)[name]
-        own: Any = {"name": name, "legendgroup": name}
-        _runs(figure, look, cloud.points[:, 0], cloud.points[:, 1], cloud.seeds, **own)
+        entry: Any = {"name": name, "legendgroup": name}
+        _runs(figure, look, cloud.points[:, 0], cloud.points[:, 1], cloud.seeds, **entry)
         if cloud.centre is not None:
-            _mark(figure, look, cloud.centre[:1], cloud.centre[1:], drawn.centre, **own)
+            _mark(figure, look, cloud.centre[:1], cloud.centre[1:], drawn.centre, **entry)
         if cloud.ellipse is not None:
             x, y = cloud.ellipse.T
-            _line(figure, look, x, y, 1.3, **own, showlegend=False, hoverinfo="skip")
+            _line(figure, look, x, y, 1.3, **entry, showlegend=False, hoverinfo="skip")
     return _json(figure)
 
 
@@ -108,23 +108,23 @@ def over_time(drawn: OverTime) -> str:
     return _json(figure)
 
 
-def _runs(figure: "go.Figure", look: Look, x: Any, y: Any, seeds: Any, **own: Any) -> None:
+def _runs(figure: "go.Figure", look: Look, x: Any, y: Any, seeds: Any, **more: Any) -> None:
     """Draw a small mark for each seed."""
     small = {"color": look.colour, "symbol": SYMBOLS[look.marker], "size": 5, "opacity": 0.5}
     text = [f"seed {seed}" for seed in seeds]
-    figure.add_scatter(x=x, y=y, text=text, mode="markers", marker=small, showlegend=False, **own)
+    figure.add_scatter(x=x, y=y, text=text, mode="markers", marker=small, showlegend=False, **more)
 
 
-def _mark(figure: "go.Figure", look: Look, x: Any, y: Any, text: str, **own: Any) -> None:
+def _mark(figure: "go.Figure", look: Look, x: Any, y: Any, text: str, **more: Any) -> None:
     """Draw a large mark for what several seeds come to."""
     large = {"color": look.colour, "symbol": SYMBOLS[look.marker], "size": 8}
-    figure.add_scatter(x=x, y=y, text=[text], mode="markers", marker=large, **own)
+    figure.add_scatter(x=x, y=y, text=[text], mode="markers", marker=large, **more)
 
 
-def _line(figure: "go.Figure", look: Look, x: Any, y: Any, width: float, **own: Any) -> None:
+def _line(figure: "go.Figure", look: Look, x: Any, y: Any, width: float, **more: Any) -> None:
     dash = DASH.get(look.dashes, "longdash") if isinstance(look.dashes, str) else "longdash"
     line = {"color": look.colour, "dash": dash, "width": width}
-    figure.add_scatter(x=np.float32(x), y=np.float32(y), mode="lines", line=line, **own)
+    figure.add_scatter(x=np.float32(x), y=np.float32(y), mode="lines", line=line, **more)
 
 
 def _figure(x: str, y: str, names: int = 0) -> "go.Figure":

@@ -115,7 +115,7 @@ class ScatterPanel:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Panels of clouds, each on axes of its own; `names` are the schemes, in their order; `centre` says what it is."""
+    """Panels of clouds, each on its own axes; `names` are the schemes, in their order; `centre` says what it is."""
 
     x: str
     y: str
@@ -136,7 +136,7 @@ class DistributionPanel:
 
 @dataclass(frozen=True)
 class Distributions:
-    """Panels of cumulative distributions, each on axes of its own; `names` are the schemes, in their order."""
+    """Panels of cumulative distributions, each on its own axes; `names` are the schemes, in their order."""
 
     x: str
     y: str

@@ -89,7 +89,7 @@ def distributions(drawn: Distributions) -> Figure:
 
 
 def dots(drawn: Dots) -> Figure:
-    """Draw a measure: the seeds as small marks, beside them the mean and its 95 % interval."""
+    """Draw a measure: the seeds as small marks, next to them the mean and its 95 % interval."""
     of = looks(drawn.names)
     with page(1, 1, 2.6) as (figure, [[axes]]):
         for i, (name, values) in enumerate(drawn.values.items()):
@@ -149,7 +149,7 @@ def _name(axes: Any, names: list[str], inches: float = 7.2) -> None:
 
 
 def _own_axes(axes: Any, title: str, x: Any, y: Any) -> None:
-    """Give a panel its title and axes of its own."""
+    """Give a panel its title and its own axes."""
     heading(axes, title)
     axes.set(**{name: limits for name, limits in (("xlim", x), ("ylim", y)) if limits is not None})
     if axes.get_subplotspec().get_gridspec().ncols > 1:

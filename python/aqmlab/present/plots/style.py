@@ -93,7 +93,7 @@ def page(
 ) -> Iterator[tuple[Figure, Any]]:
     """Give a figure with `count` panels, `columns` in a row of `height` inches, and the grid of its axes.
 
-    Panels that stand alone in a row are higher. `names` are those of the legend, which gets room of its own. The
+    Panels that stand alone in a row are higher. `names` are those of the legend, which gets its own room. The
     figure is laid out once, at the end, so that every file format shows the same.
     """
     columns = min(columns, count)
@@ -141,7 +141,7 @@ def legend(figure: Figure, entries: dict[str, Artist]) -> None:
 
 
 def entry(look: Look, *, marker: bool, line: bool) -> Line2D:
-    """Return what stands for a scheme in a legend."""
+    """Return the entry of a scheme in a legend."""
     dashes: Any = look.dashes if line else ""
     return Line2D([], [], color=look.colour, marker=look.marker if marker else "", linestyle=dashes, markersize=4)
 

@@ -10,7 +10,7 @@ from aqmlab.present.terminal.console import console, table
 
 
 def analysis(found: Analysis) -> None:
-    """Print the operating point and the margins of each linear model, the verdict, and what was simulated beside."""
+    """Print the operating point and the margins of each linear model, the verdict, and what was simulated."""
     out = console()
     network = found.network
     signals = "marks" if network.ecn else "drops"

@@ -81,7 +81,7 @@ def scenario_page(scenario: Scenario, text: str) -> None:
     out.print(title(f"{scenario.title} ({scenario.name})"))
     out.print(Text(f"\n{text.strip()}\n"))
     out.print(title("With every default filled in (seconds, bit/s, packets):"))
-    out.print(Text(json.dumps(json.loads(scenario.resolved_json()), indent=2)))
+    out.print(Text(json.dumps(scenario.resolved(), indent=2)))
 
 
 def study_page(study: Study) -> None:

@@ -42,7 +42,7 @@ def progress(title: str) -> Iterator[OnDone]:
 
 @contextmanager
 def pace(title: str) -> Iterator[OnDone]:
-    """Yield a callback that tells how far a sweep is, its rate and the time left."""
+    """Yield a callback that shows how far a sweep is, its rate and the time left."""
     if not sys.stderr.isatty():
         yield _Pace(None, time.monotonic())
         return

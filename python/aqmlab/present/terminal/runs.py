@@ -8,8 +8,8 @@ from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.present.terminal.console import aside, console, note, table, title
 from aqmlab.runs.comparison import Comparison
-from aqmlab.runs.metrics import definitions
-from aqmlab.runs.results import FlowResult, RunResult, columns
+from aqmlab.runs.metrics import FlowResult, definitions
+from aqmlab.runs.results import RunResult, columns
 
 
 def run(result: RunResult, scenario: Scenario) -> None:

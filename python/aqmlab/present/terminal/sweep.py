@@ -9,19 +9,19 @@ from aqmlab.present.terminal.console import console, note, table, title
 from aqmlab.present.text import some
 from aqmlab.runs import findings
 from aqmlab.runs.findings import Findings
-from aqmlab.runs.plan import Experiment
+from aqmlab.runs.plan import Plan
 from aqmlab.runs.sweep import BETTER, MEASURES, Sweep
 
 MOST_ROWS = 60
 """Rows of a sweep's summary that are still read in a terminal."""
 
 
-def experiment(asked: Experiment, done: int) -> None:
-    """Print what an experiment asks for, and how much of it is done."""
+def plan(asked: Plan, done: int) -> None:
+    """Print what a sweep is to run, and how much of it is done."""
     out = console()
     out.print(title(asked.title))
     dimensions = [
-        ("scenarios", [world.name for world in asked.worlds]),
+        ("scenarios", [file.name for file in asked.scenarios]),
         ("schemes", [arm.aqm for arm in asked.arms]),
         *asked.overrides.items(),
         ("seeds", [str(seed) for seed in asked.seeds]),
@@ -37,20 +37,17 @@ def sweep(swept: Sweep) -> None:
     """Print means and intervals of each scenario and scheme, then the ranking of the schemes."""
     out = console()
     heads = [metric.heading for metric in MEASURES.values()]
-    means = table(swept.experiment.title, "Scenario", "Scheme", numbers=heads)
-    for cell in swept.experiment.cells[:MOST_ROWS]:
-        found = ((metric, swept.summary(cell, measure)) for measure, metric in MEASURES.items())
+    means = table(swept.plan.title, "Scenario", "Scheme", numbers=heads)
+    for condition in swept.plan.conditions[:MOST_ROWS]:
+        case, scheme = condition.case, condition.arm.aqm
+        found = ((metric, swept.measured.summary(case, scheme, measure)) for measure, metric in MEASURES.items())
         shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
-        varied = (
-            f"{path} = {value}" for path, value in cell.overrides if len(swept.experiment.overrides.get(path, ())) != 1
-        )
-        where = "\n".join([cell.world.name, *varied])
-        means.add_row(where, cell.arm.aqm, *shown)
+        varied = (f"{path} = {value}" for path, value in case.overrides if len(swept.plan.overrides.get(path, ())) != 1)
+        where = "\n".join([case.scenario, *varied])
+        means.add_row(where, scheme, *shown)
     out.print(means)
-    if len(swept.experiment.cells) > MOST_ROWS:
-        out.print(
-            f"The first {MOST_ROWS} of {len(swept.experiment.cells):,} rows; all of them: --json, or runs.parquet"
-        )
+    if len(swept.plan.conditions) > MOST_ROWS:
+        out.print(f"The first {MOST_ROWS} of {len(swept.plan.conditions):,} rows; all of them: --json, or runs.parquet")
     for text in swept.notes:
         out.print(note(text))
     _ranking(out, swept)
@@ -64,8 +61,8 @@ def _ranking(out: Console, swept: Sweep) -> None:
         return
     heads = [MEASURES[measure].title for measure in found]
     ranks = table("Mean rank over the scenarios, 1 the best", "Scheme", numbers=heads)
-    for arm in swept.experiment.arms:
-        ranks.add_row(arm.aqm, *(f"{ranking.ranks[arm.aqm]:.2f}" for ranking in found.values()))
+    for scheme in swept.schemes:
+        ranks.add_row(scheme, *(f"{ranking.ranks[scheme]:.2f}" for ranking in found.values()))
     ranks.add_section()
     ranks.add_row("critical difference", *(f"{ranking.critical:.2f}" for ranking in found.values()))
     ranks.add_row("p (Friedman)", *(f"{ranking.p:.2g}" for ranking in found.values()))

@@ -1,4 +1,4 @@
-"""The two experiments: one run, and schemes compared over seeds."""
+"""Simulate: one run, or schemes compared over seeds."""
 
 import os
 import time
@@ -33,7 +33,7 @@ def run(
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
     says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
     traced, `progress` is called now and then with the part done, and 1. Raises InputError for bad input, SchemeError if
-    a scheme of one's own breaks down, and RunError if the run fails otherwise.
+    a user's scheme breaks down, and RunError if the run fails otherwise.
     """
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, set)
@@ -58,10 +58,10 @@ def compare(
 ) -> Comparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one a core. A run that fails
-    is listed in `failures` and loses no other. Raises InputError for bad input, before anything runs.
+    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one per core. A run that fails
+    is listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
-    specs = own.select(aqms)  # first, for a scenario may set parameters of one's own scheme
+    specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
     return compare_many([(load(scenario, set), specs)], seeds, jobs=jobs, progress=progress)[0]
 
 
@@ -76,21 +76,21 @@ def compare_many(
     """Return one comparison for each scenario and its schemes, all runs in one batch; `series` of seed 1 if wanted."""
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
-    for world, specs in grid:
-        check_schemes(world, specs)
+    for scenario, specs in grid:
+        check_schemes(scenario, specs)
     tasks = [
-        Task(world, spec, seed, series=series and seed == 1)
-        for world, specs in grid
+        Task(scenario, spec, seed, series=series and seed == 1)
+        for scenario, specs in grid
         for spec in specs
         for seed in range(1, seeds + 1)
     ]
     started = time.perf_counter()
     outcomes = iter(run_many(tasks, jobs, progress))
-    cells = [[next(outcomes) for _ in range(len(specs) * seeds)] for _, specs in grid]
+    grouped = [[next(outcomes) for _ in range(len(specs) * seeds)] for _, specs in grid]
     wall = time.perf_counter() - started
     return [
-        Comparison(world, tuple(specs), seeds, tuple(cell), wall)
-        for (world, specs), cell in zip(grid, cells, strict=True)
+        Comparison(scenario, tuple(specs), seeds, tuple(found), wall)
+        for (scenario, specs), found in zip(grid, grouped, strict=True)
     ]
 
 
@@ -105,9 +105,9 @@ def find_flows(
     """
 
     def drop_ratio(count: int) -> float:
-        world = load(source, {f"flows.{group}.count": str(count)})
-        runs = compare(world, ["droptail"], seeds).runs.values()
-        return fmean(run.links[world.links[0]].drop_ratio for run in runs)
+        scenario = load(source, {f"flows.{group}.count": str(count)})
+        runs = compare(scenario, ["droptail"], seeds).runs.values()
+        return fmean(run.links[scenario.links[0]].drop_ratio for run in runs)
 
     low, high = 0, 1
     while drop_ratio(high) < loss:
@@ -118,16 +118,16 @@ def find_flows(
     return high
 
 
-def check_schemes(world: Scenario, specs: Sequence[str]) -> None:
+def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:
     """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
-    problems = [problem for spec in specs if (problem := _problem(world, spec))]
+    problems = [problem for spec in specs if (problem := _problem(scenario, spec))]
     if problems:
         raise InputError("\n".join(problems))
 
 
-def _problem(world: Scenario, spec: str) -> str | None:
+def _problem(scenario: Scenario, spec: str) -> str | None:
     try:
-        world.parameters(spec)
+        scenario.parameters(spec)
     except InputError as error:
         return str(error)
     return None

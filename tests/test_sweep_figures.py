@@ -1,0 +1,181 @@
+"""Figures of a stored sweep: ellipses, groups of ranks, lines, series; and what is refused."""
+
+import re
+import shutil
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import aqmlab as lab
+from aqmlab.present.figures import ellipses
+from aqmlab.present.figures import sweep as sweep_figures
+from aqmlab.present.figures.stored import DELAYS, SERIES, stored
+from aqmlab.present.plots.data import CriticalDifference
+from aqmlab.present.plots.files import draw, encode
+from aqmlab.present.plots.style import look
+from aqmlab.runs import findings
+from aqmlab.runs.statistics import Ranking
+from conftest import Aqmlab
+from sweeping import THREE, by_hand
+
+
+def test_an_ellipse_of_a_known_covariance() -> None:
+    """Covariance diag(8/3, 2/3); F(2, 2) is 19 at 95 %, so r² = 2·3 / (4·2) · 19 = 14.25: half-axes √38 and √9.5."""
+    line = ellipses.of_mean(np.array([(7, 5), (3, 5), (5, 6), (5, 4.0)]))
+    assert line is not None
+    assert line.max(axis=0) == pytest.approx([5 + sqrt(38), 5 + sqrt(9.5)])
+    assert line.min(axis=0) == pytest.approx([5 - sqrt(38), 5 - sqrt(9.5)])
+    assert line[0] == pytest.approx(line[-1])
+
+
+def test_an_ellipse_turns_with_its_points() -> None:
+    """The same points turned by 45 degrees: the long half-axis lies on the diagonal."""
+    turn = np.array([(1, -1), (1, 1)]) / sqrt(2)
+    line = ellipses.of_mean(np.array([(2, 0), (-2, 0), (0, 1), (0, -1.0)]) @ turn.T)
+    assert line is not None
+    assert np.abs(line @ [1, 1] / sqrt(2)).max() == pytest.approx(sqrt(38))
+    assert np.abs(line @ [1, -1] / sqrt(2)).max() == pytest.approx(sqrt(9.5))
+
+
+def test_an_ellipse_without_extent_and_one_of_too_few_runs() -> None:
+    flat = ellipses.of_mean(np.array([(1, 3), (2, 3), (3, 3), (4, 3.0)]))
+    assert flat is not None
+    assert flat[:, 1] == pytest.approx(np.full(len(flat), 3.0))
+    assert ellipses.of_mean(np.array([(1, 3), (2, 4), (3, 1.0)])) is None
+
+
+@pytest.mark.parametrize(
+    ("critical", "groups"),
+    [
+        (0.5, []),
+        (1.2, [["a", "b"], ["b", "c"]]),  # 0.8, 1.1 and 1.3 apart
+        (2.0, [["a", "b", "c"], ["c", "d"]]),
+        (3.2, [["a", "b", "c", "d"]]),
+    ],
+)
+def test_groups_of_a_critical_difference_diagram(critical: float, groups: list[list[str]]) -> None:
+    ranks = {"d": 4.2, "b": 1.8, "a": 1.0, "c": 2.9}
+    assert CriticalDifference(Ranking(ranks, 10, 0.01, critical), {}).cliques == groups
+
+
+def test_a_measure_against_what_was_varied(swept: Path) -> None:
+    found = findings.findings(swept)
+    frame = lab.load_experiment(swept)
+    drawn = sweep_figures.lines(found, "link.queue_mean", "set.links.bottleneck.rate")
+    assert drawn.x == "links.bottleneck.rate (Mbit/s)"
+    [panel] = drawn.panels
+    assert panel.title == "small"
+    assert list(panel.lines) == ["DropTail", "PI (w=85 Hz)", "PI (w=170 Hz)"]
+    for rate, summary in panel.lines["DropTail"].items():
+        rows = frame[(frame["set.links.bottleneck.rate"] == f"{rate:g} Mbit/s") & (frame["aqm"] == "droptail")]
+        assert summary.mean == pytest.approx(rows["links.bottleneck.queue_mean"].mean())
+        assert summary.n == 4
+    by_parameter = sweep_figures.lines(found, "total.goodput", "pi.w")
+    assert by_parameter.x == "pi.w (Hz)"
+    panels = {panel.title: panel.lines for panel in by_parameter.panels}
+    assert {name: {line: list(xs) for line, xs in panel.items()} for name, panel in panels.items()} == {
+        "small, links.bottleneck.rate=5 Mbit/s": {"PI": [85.0, 170.0]},
+        "small, links.bottleneck.rate=10 Mbit/s": {"PI": [85.0, 170.0]},
+    }
+
+
+def test_every_scheme_has_a_look_of_its_own() -> None:
+    assert len({look(i)[:2] for i in range(56)}) == 56
+
+
+def test_stored_series_are_those_of_the_lowest_seed_at_the_first_link(with_series: Path) -> None:
+    found = findings.findings(with_series)
+    case = found.cases["small, links.bottleneck.rate=5 Mbit/s"]
+    [(at, run)] = stored(found, *SERIES, list(found.cases.values())).items()
+    assert (at, run.seed, set(run.columns["queue"])) == ((case, "droptail"), 2, {20.0})
+    [drawn] = sweep_figures.cdf(found, case, stored(found, *DELAYS, [case])).panels
+    assert [list(map(float, part)) for part in drawn.curves["DropTail"]] == [[20.0, 20.0, 100.0], [0.0, 0.25, 1.0]]
+    panels = sweep_figures.queue(found, case, {at: run}).panels
+    assert [(panel.title, panel.target) for panel in panels] == [("DropTail", 30.0)]
+
+
+def test_a_damaged_series_is_named(aqmlab: Aqmlab, with_series: Path, tmp_path: Path) -> None:
+    shutil.copytree(with_series, tmp_path / "out")
+    (tmp_path / "out" / "series" / "1.parquet").write_bytes(b"PAR1 and no more")
+    done = aqmlab("report", "out")
+    assert done.returncode == 1
+    assert "out/series/1.parquet: cannot be read" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_column_of_numbers_beside_its_text_is_no_dimension() -> None:
+    found = by_hand({"x": THREE}, **{"set.duration": "1 s", "set.duration (s)": 1.0})
+    assert found.varied == {}
+    assert found.cases["x"].overrides == (("duration", "1 s"),)
+
+
+MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
+RATE = "small, links.bottleneck.rate=5 Mbit/s"
+
+
+@pytest.mark.parametrize(
+    ("figure", "options", "kind"),
+    [
+        ("queue", ["--scenario", RATE], "png"),
+        ("cdf", ["--scenario", RATE], "pdf"),
+        ("delay-throughput", ["--scenario", RATE], "svg"),
+        ("fairness", ["--scenario", RATE], "pdf"),
+        ("measure", ["--measure", "link.queue_mean", "--against", "pi.w"], "svg"),
+        ("ranking", ["--measure", "total.goodput"], "pdf"),
+    ],
+)
+def test_figures(aqmlab: Aqmlab, with_series: Path, tmp_path: Path, figure: str, options: list[str], kind: str) -> None:
+    out = tmp_path / "new" / f"figure.{kind}"
+    done = aqmlab("plot", with_series, figure, *options, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes().startswith(MAGIC[kind])
+
+
+@pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
+def test_a_figure_drawn_again_is_the_same_to_the_byte(kind: str) -> None:
+    ranks = Ranking({"pi": 1.2, "red": 2.1, "droptail": 2.7}, 10, 0.01, 1.05)
+    first, second = (encode(draw(sweep_figures.ranking(ranks)), kind) for _ in range(2))
+    assert first == second
+
+
+def test_without_a_file_it_lists_what_can_be_drawn(aqmlab: Aqmlab, swept: Path) -> None:
+    text = aqmlab("plot", swept).stdout
+    for wanted in ("delay-throughput", RATE, "link.queue_delay_p99", "set.links.bottleneck.rate", "pi.w"):
+        assert wanted in text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (("ranking", None, "link.queue_delay"), 'did you mean "link.queue_delay_p99"?'),
+        (("ranking", None, "link.queue_mean"), "neither more nor less is better of"),
+        (("fairness",), f"scenario: missing; --scenario is one of: {RATE}; "),
+        (("fairness", RATE[:-1]), f'scenario: no scenario "{RATE[:-1]}"; did you mean "{RATE}"?'),
+        (("fairness", RATE, "total.jain"), "use the figure measure"),
+        (("cdf", None, None, "pi.w"), "only the figure measure is drawn against a value"),
+        (("measure", None, None, "pi.a"), 'against: was not varied: "pi.a"; did you mean "pi.w"?'),
+        (("measure", "smal1", None, "pi.w"), 'scenario: nothing is drawn of "smal1"; did you mean "small"?'),
+        (("measure", None, "total.fct_p50"), "no run has a value"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(swept: Path, wanted: tuple[str | None, ...], said: str) -> None:
+    with pytest.raises(lab.InputError, match=re.escape(said)):
+        sweep_figures.figure(findings.findings(swept), sweep_figures.Wanted(*wanted))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rankin", "--out", "x.pdf"], 'figure: no figure "rankin"; did you mean "ranking"?'),
+        (["queue", "--scenario", RATE, "--out", "x.pdf"], "--resume --series first"),
+        (["ranking", "--out", "x.gif"], "expected a name that ends in .pdf, .svg, .png"),
+    ],
+)
+def test_a_refusal_leaves_no_file(aqmlab: Aqmlab, swept: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = aqmlab("plot", swept, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -67,8 +67,8 @@ fn enqueue<P>(queue: &mut impl Discipline<P>, packet: P, cx: &mut Ctx) -> Fate {
 }
 
 #[inline(never)]
-fn dequeue<P>(queue: &mut impl Discipline<P>, cx: &mut Ctx) -> Option<(P, Time)> {
-    queue.dequeue(cx)
+fn dequeue<P, R>(queue: &mut impl Discipline<P>, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
+    queue.dequeue_with(cx, keep)
 }
 
 #[inline(never)]
@@ -92,14 +92,13 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     }
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
-        let next = match self {
-            Any::Fifo(queue) => return queue.dequeue_with(cx, keep),
-            Any::Fair(queue) => dequeue(&mut **queue, cx),
-            Any::Dual(queue) => dequeue(&mut **queue, cx),
-            Any::Tins(queue) => dequeue(&mut **queue, cx),
-            Any::Traced(queue) => dequeue(&mut **queue, cx),
-        };
-        next.map(|(packet, since)| keep(packet, since))
+        match self {
+            Any::Fifo(queue) => queue.dequeue_with(cx, keep),
+            Any::Fair(queue) => dequeue(&mut **queue, cx, keep),
+            Any::Dual(queue) => dequeue(&mut **queue, cx, keep),
+            Any::Tins(queue) => dequeue(&mut **queue, cx, keep),
+            Any::Traced(queue) => dequeue(&mut **queue, cx, keep),
+        }
     }
     #[inline]
     fn ready_at(&self) -> Option<Time> {

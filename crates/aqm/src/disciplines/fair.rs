@@ -210,7 +210,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Takes out, unasked, the packet that would leave next.
     pub(super) fn take_next(&mut self) -> Option<(P, Time)> {
-        self.leave(Fifo::take_head)
+        self.leave(|fifo| fifo.take_head().map(|(packet, since)| (packet.size(), (packet, since))))
     }
 
     /// A packet comes to the queue of its flow, which acts on it and gets a turn if it has packets then.
@@ -234,17 +234,17 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         done
     }
 
-    /// The queue whose turn it is gives a packet, by `take`; one that gives none loses its turn.
-    fn leave(&mut self, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(P, Time)>) -> Option<(P, Time)> {
+    /// The queue whose turn it is gives a packet, by `take`, which says its size; one that gives none loses its turn.
+    fn leave<T>(&mut self, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
         loop {
             let (index, is_new) = self.next()?;
             let sent = self.with(index, |queue| {
                 let sent = take(&mut queue.fifo);
-                queue.credits -= sent.as_ref().map_or(0, |(packet, _)| i64::from(packet.size()));
+                queue.credits -= sent.as_ref().map_or(0, |(size, _)| i64::from(*size));
                 sent
             });
             match sent {
-                Some(sent) => return Some(sent),
+                Some((_, sent)) => return Some(sent),
                 None => self.retire(index, is_new),
             }
         }
@@ -261,7 +261,17 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        self.leave(|fifo| fifo.dequeue(cx))
+        self.dequeue_with(cx, |packet, since| (packet, since))
+    }
+
+    #[inline(always)]
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
+        let mut keep = Some(keep); // one packet leaves
+        self.leave(|fifo| {
+            let kept = |packet: P, since| (packet.size(), keep.take().map(|keep| keep(packet, since)));
+            fifo.dequeue_with(cx, kept)
+        })
+        .flatten()
     }
 
     fn len(&self) -> u32 {

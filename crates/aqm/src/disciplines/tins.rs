@@ -106,18 +106,24 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     }
 
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        self.dequeue_with(cx, |packet, since| (packet, since))
+    }
+
+    #[inline(always)]
+    fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         if cx.now < self.next_at {
             return None;
         }
+        let mut keep = Some(keep); // one packet leaves
         while let Some(index) = self.choose(cx.now) {
             let tin = &mut self.tins[index];
-            if let Some(sent) = tin.queues.dequeue(cx) {
-                let size = sent.0.size();
+            let kept = |packet: P, since| (packet.size(), keep.take().map(|keep| keep(packet, since)));
+            if let Some((size, sent)) = tin.queues.dequeue_with(cx, kept) {
                 tin.charge(size, cx.now);
                 if let Some(rate) = self.policy.shaper() {
                     self.next_at = self.next_at.max(cx.now) + rate.transmission(size);
                 }
-                return Some(sent);
+                return sent;
             }
         }
         None

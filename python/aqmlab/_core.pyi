@@ -125,7 +125,6 @@ class Scenario:
         """Every parameter of a scheme as it will run here, as text with its unit."""
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in: quantities are texts with their units."""
-    def resolved_json(self) -> str: ...
 
 @final
 class Link:
@@ -171,6 +170,30 @@ class Group:
     @property
     def rtt(self) -> float | None:
         """Round-trip propagation, s; None where it is drawn for each flow."""
+    @property
+    def rtt_range(self) -> tuple[float, float] | None:
+        """The ends between which the round trips are uniformly distributed, s; None for any other law."""
+    @property
+    def kind(self) -> str:
+        """Kind of its traffic, as scenarios write it."""
+    @property
+    def stops(self) -> bool:
+        """Some of its flows stop before the end."""
+    @property
+    def acks_queue(self) -> bool:
+        """Its ACKs queue on their way back."""
+    @property
+    def ecn(self) -> bool:
+        """Its endpoints speak ECN."""
+    @property
+    def access_rate(self) -> float | None:
+        """Rate of the access link of each host, bit/s; None where it takes no time to send."""
+    @property
+    def window(self) -> float:
+        """The receivers' window, packets."""
+    @property
+    def delayed_ack(self) -> bool:
+        """Receivers delay their ACKs."""
     @property
     def payload(self) -> int:
         """Payload of a packet, bytes."""

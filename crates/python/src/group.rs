@@ -30,6 +30,57 @@ impl Group {
         }
     }
 
+    /// The ends between which the round trips are uniformly distributed, s; None for any other law.
+    #[getter]
+    fn rtt_range(&self) -> Option<(f64, f64)> {
+        match &self.0.rtt {
+            Law::Uniform(low, high) => Some((low.seconds(), high.seconds())),
+            _ => None,
+        }
+    }
+
+    /// Kind of its traffic, as scenarios write it.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.traffic.kind()
+    }
+
+    /// Some of its flows stop before the end.
+    #[getter]
+    fn stops(&self) -> bool {
+        self.0.batches.iter().any(|batch| batch.stop.is_some())
+    }
+
+    /// Its ACKs queue on their way back.
+    #[getter]
+    fn acks_queue(&self) -> bool {
+        !self.0.ack_path.is_empty()
+    }
+
+    /// Its endpoints speak ECN.
+    #[getter]
+    fn ecn(&self) -> bool {
+        self.0.ecn.is_capable()
+    }
+
+    /// Rate of the access link of each host, bit/s; None where it takes no time to send.
+    #[getter]
+    fn access_rate(&self) -> Option<f64> {
+        self.0.access_rate.map(|rate| rate.0)
+    }
+
+    /// The receivers' window, packets.
+    #[getter]
+    fn window(&self) -> f64 {
+        self.0.tcp.window.0
+    }
+
+    /// Receivers delay their ACKs.
+    #[getter]
+    fn delayed_ack(&self) -> bool {
+        self.0.tcp.delayed_ack
+    }
+
     /// Payload of a packet, bytes.
     #[getter]
     fn payload(&self) -> u32 {

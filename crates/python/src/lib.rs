@@ -164,11 +164,6 @@ impl Scenario {
     fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         object(py, &self.0.resolved())
     }
-
-    /// The same as JSON.
-    fn resolved_json(&self) -> String {
-        self.0.resolved().to_string()
-    }
 }
 
 /// Whether one of these schemes is written in Python.

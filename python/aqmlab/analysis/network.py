@@ -1,11 +1,10 @@
 """What the control loop has besides the scheme: one link and the classes of long-lived TCP flows that share it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from aqmlab._core import InputError, Scenario
-from aqmlab.quantities import number, quantity
+from aqmlab._core import Group, InputError, Scenario
 from aqmlab.scenario import load
 
 QUANTILES = 16
@@ -90,7 +89,7 @@ def network(source: str | Scenario) -> Network:
     flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
     """
     loaded = load(source)
-    groups = loaded.resolved()["flows"]
+    groups = [loaded.group(name) for name in loaded.flows]
     link = loaded.link(loaded.links[0])
     if len(loaded.links) > 1:
         raise InputError(f"links: {len(loaded.links)} links; the model has one queue")
@@ -98,8 +97,8 @@ def network(source: str | Scenario) -> Network:
         raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
     for group in groups:
         _check(group)
-    sizes = {quantity(group["packet"]) + quantity(group["header"]) for group in groups}
-    ecn = {bool(group["ecn"] and link.ecn) for group in groups}
+    sizes = {group.payload + group.header for group in groups}
+    ecn = {group.ecn and link.ecn for group in groups}
     if len(sizes) > 1 or len(ecn) > 1:
         raise InputError("flows: packet sizes or ECN differ between groups; the model has one of each")
     made = Network(
@@ -109,44 +108,38 @@ def network(source: str | Scenario) -> Network:
         buffer=link.buffer,
         buffer_bytes=link.buffer_bytes,
         ecn=ecn.pop(),
-        window=min(quantity(group["tcp"]["window"]) for group in groups),
+        window=min(group.window for group in groups),
         classes=tuple(each for group in groups for each in _classes(group, link.rate)),
     )
     _check_access(made, groups)
     return made
 
 
-def _check(group: dict[str, Any]) -> None:
-    where = f"flows.{group['name']}"
-    if group["kind"] != "ftp":
-        raise InputError(
-            f'{where}.kind: "{group["kind"]}" is not a long-lived TCP flow; the model has only these ("ftp")'
-        )
-    if group["ack_path"]:
+def _check(group: Group) -> None:
+    where = f"flows.{group.name}"
+    if group.kind != "ftp":
+        raise InputError(f'{where}.kind: "{group.kind}" is not a long-lived TCP flow; the model has only these ("ftp")')
+    if group.acks_queue:
         raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
-    if group["tcp"]["delayed_ack"] == "true":
+    if group.delayed_ack:
         raise InputError(f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip")
-    if any(part["stop"] is not None for part in group["groups"]):
+    if group.stops:
         raise InputError(f"{where}.stop: flows that stop; the model is linearised at one number of flows")
 
 
-def _check_access(made: Network, groups: list[dict[str, Any]]) -> None:
-    limits = [group["access_rate"] and quantity(group["access_rate"]) for group in groups]
-    counts = [sum(part["count"] for part in group["groups"]) for group in groups]
-    if None not in limits and sum(limit * n for limit, n in zip(limits, counts, strict=True)) <= made.rate:
+def _check_access(made: Network, groups: Sequence[Group]) -> None:
+    rates = [None if group.access_rate is None else group.access_rate * group.count for group in groups]
+    if all(rate is not None for rate in rates) and sum(rate or 0 for rate in rates) <= made.rate:
         raise InputError("flows: access links together are no faster than the link; no queue, no operating point")
 
 
-def _classes(group: dict[str, Any], rate: float) -> list[FlowClass]:
-    count = float(sum(part["count"] for part in group["groups"]))
-    bits = 8 * (quantity(group["packet"]) + quantity(group["header"]))
-    sending = bits / rate + (bits / quantity(group["access_rate"]) if group["access_rate"] else 0)
-    law = group["rtt"]
-    if law.startswith("uniform "):
-        low, high = (quantity(end) for end in law.removeprefix("uniform ").split(" to "))
-        step = (high - low) / QUANTILES
-        return [FlowClass(count / QUANTILES, low + (i + 0.5) * step + sending) for i in range(QUANTILES)]
-    value = number(law)
-    if not isinstance(value, float):
-        raise InputError(f'flows.{group["name"]}.rtt: "{law}": the model takes a constant or a uniform law')
-    return [FlowClass(count, value + sending)]
+def _classes(group: Group, rate: float) -> list[FlowClass]:
+    bits = 8 * (group.payload + group.header)
+    sending = bits / rate + (bits / group.access_rate if group.access_rate else 0)
+    if group.rtt is not None:
+        return [FlowClass(group.count, group.rtt + sending)]
+    if group.rtt_range is None:
+        raise InputError(f"flows.{group.name}.rtt: the model takes a constant or a uniform law")
+    low, high = group.rtt_range
+    step = (high - low) / QUANTILES
+    return [FlowClass(group.count / QUANTILES, low + (i + 0.5) * step + sending) for i in range(QUANTILES)]

@@ -172,7 +172,7 @@ fn is_own<'a>(schemes: impl IntoIterator<Item = &'a AqmChoice>) -> bool {
     entries.any(|entry| entry.info.family == OWN)
 }
 
-/// A JSON value as Python objects.
+/// A JSON value as Python objects. (`pythonize` does the same, but has no release for this version of PyO3.)
 fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
     use serde_json::Value;
     Ok(match value {

@@ -1,0 +1,100 @@
+//! What is refused for its form: types, TOML itself, depth and size, names.
+
+use super::{VALID, problems};
+
+#[test]
+fn wrong_types_are_refused_everywhere() {
+    let keys = [
+        "schema",
+        "title",
+        "duration",
+        "warmup",
+        "sample",
+        "links",
+        "flows",
+        "schemes",
+        "schemes.pi",
+        "schemes.pi.a",
+        "links.bottleneck.rate",
+        "links.bottleneck.delay",
+        "links.bottleneck.buffer",
+        "links.bottleneck.target",
+        "links.bottleneck.aqm",
+        "links.bottleneck.fixed",
+        "links.bottleneck.name",
+        "flows.ftp.kind",
+        "flows.ftp.count",
+        "flows.ftp.path",
+        "flows.ftp.rtt",
+        "flows.ftp.start",
+        "flows.ftp.stop",
+        "flows.ftp.packet",
+        "flows.ftp.access_rate",
+        "flows.ftp.ecn",
+        "flows.ftp.tcp",
+        "flows.ftp.tcp.variant",
+        "flows.ftp.tcp.profile",
+        "flows.ftp.tcp.window",
+        "flows.late.groups",
+        "flows.late.groups.0.count",
+        "flows.late.groups.0.start",
+    ];
+    for key in keys {
+        for value in ["[1, 2]", "{ x = 1 }", "1979-05-27", "7.25", "[[]]"] {
+            let found = problems(VALID, &[(key, value)]);
+            assert!(found.lines().any(|line| line.starts_with(key)), "{key} = {value}: {found}");
+        }
+    }
+}
+
+#[test]
+fn all_problems_are_reported_together() {
+    let text = VALID.replace("\"8 Mbit/s\"", "8").replace("\"20 ms\"", "\"20\"").replace("ecn = false", "ecn = 1");
+    let found = problems(&text, &[]);
+    for path in ["links.bottleneck.rate: ", "flows.ftp.rtt: ", "flows.ftp.ecn: "] {
+        assert!(found.lines().any(|line| line.starts_with(path)), "{path} in {found}");
+    }
+}
+
+#[test]
+fn text_that_is_not_toml_is_refused_with_its_line() {
+    assert!(problems("schema = 1\nduration =\n", &[]).starts_with("test: is not TOML: line 2: "));
+    assert!(problems("schema = 1\nschema = 1\n", &[]).starts_with("test: is not TOML: line 2: "));
+    assert!(problems("\u{0}", &[]).starts_with("test: is not TOML: line 1: "));
+}
+
+#[test]
+fn deep_nesting_and_sheer_size_are_refused() {
+    const MB: usize = 1 << 20;
+    for text in [
+        "[".repeat(MB),
+        format!("a = {}", "[".repeat(MB - 4)),
+        format!("a = {}", "{a=".repeat(MB / 3 - 4)),
+        format!("{}a = 1", "a.".repeat(MB / 2 - 4)),
+        format!("[{}a]", "a.".repeat(MB / 2 - 4)),
+    ] {
+        let found = problems(&text, &[]);
+        assert!(found.starts_with("test: is not TOML: line 1: ") && found.len() < 300, "{found}");
+    }
+    assert_eq!(problems(&" ".repeat(MB + 1), &[]), "test: is not a scenario: 1048577 bytes, at most 1048576 are read");
+    let long_key = problems(&format!("{VALID}\n[{}]\n", "k".repeat(100_000)), &[]);
+    assert!(long_key.len() < 400, "{} bytes", long_key.len());
+}
+
+#[test]
+fn delays_beyond_the_clock_are_refused() {
+    assert_ne!(problems(VALID, &[("links.bottleneck.delay", "10000000 s")]), "nothing");
+}
+
+#[test]
+fn an_override_of_absurd_depth_is_refused() {
+    assert_ne!(problems(VALID, &[(&format!("{}a", "a.".repeat(60_000)), "1")]), "nothing");
+}
+
+#[test]
+fn names_are_plain_words() {
+    for name in ["", "a b", "a.b", "\u{e9}", &"n".repeat(65)] {
+        let found = problems(&VALID.replace("\"late\"", &format!("\"{name}\"")), &[]);
+        assert!(found.contains("is not a name: use up to 64 letters, digits, - and _"), "{name:?}: {found}");
+    }
+}

@@ -67,6 +67,16 @@ def test_list_json_has_the_fields_of_the_contract(aqmlab: Aqmlab) -> None:
     assert set(json.loads(aqmlab("list", "--json").stdout)) == {"aqms", "tcps", "scenarios", "studies"}
 
 
+def test_list_cost_measures_every_scheme(aqmlab: Aqmlab) -> None:
+    costs = {cost["name"]: cost for cost in json.loads(aqmlab("list", "aqms", "--cost", "--json").stdout)}
+    declared = {each["name"]: len(each["parameters"]) for each in json.loads(aqmlab("list", "aqms", "--json").stdout)}
+    assert {name: cost["parameters"] for name, cost in costs.items()} == declared
+    assert all(cost["packet"] > 0 for cost in costs.values())
+    assert costs["red"]["update"] is None and costs["pie"]["update_every"] == 0.015
+    refused = aqmlab("list", "studies", "--cost")
+    assert refused.returncode == 2 and "aqmlab list aqms --cost" in refused.stderr
+
+
 def test_show_a_scheme_gives_every_parameter(aqmlab: Aqmlab) -> None:
     [pi] = [s for s in json.loads(aqmlab("list", "aqms", "--json").stdout) if s["name"] == "pi"]
     page = aqmlab("show", "pi")

@@ -32,6 +32,9 @@ pub struct Entry {
     pub exceptions: &'static [Exception],
     /// What Linux has of it.
     pub tc: Option<Tc>,
+    /// Bytes of its parameters and state; of each queue's in flow queueing. Tables on the heap are not in it, which FuzzyRTT,
+    /// LRED, SFB and SRED have. `None` of a scheme that is not in Rust.
+    pub memory: Option<usize>,
     /// Its parameters.
     pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
     pub(crate) values: &'static (dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Values + Sync),
@@ -90,6 +93,7 @@ impl Entry {
             signal: S::SIGNAL,
             exceptions: S::EXCEPTIONS,
             tc: S::TC,
+            memory: Some(size_of::<S>()),
             params: &S::Params::specs,
             values: &|path, pairs, problems| read::<S>(path, pairs, problems).values(),
             law: &|path, pairs, problems| {

@@ -41,6 +41,7 @@ pub fn declare(declaration: Declaration) -> Result<(), String> {
         signal: Err(UNDECLARED),
         exceptions: &[],
         tc: None,
+        memory: None,
         params: Box::leak(Box::new(|| declared.params.iter().map(|param| param.spec).collect())),
         values: Box::leak(Box::new(read)),
         law: &|_, _, _| None,

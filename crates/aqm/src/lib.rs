@@ -20,6 +20,7 @@
 
 pub mod catalogue;
 pub mod contract;
+pub mod cost;
 pub mod declared;
 pub mod disciplines;
 pub mod linear;

@@ -11,6 +11,7 @@ mod output;
 mod own;
 mod simulation;
 
+use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::{Entry, OWN, Signal, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
@@ -291,6 +292,17 @@ fn describe(entry: &Entry) -> serde_json::Value {
     })
 }
 
+/// What a scheme costs with its default parameters, measured now on this machine; times in s.
+#[pyfunction]
+fn cost<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let entry = entry(name).map_err(refused)?;
+    let Cost { parameters, memory, packet, update, update_every } = measure(&entry).map_err(refused)?;
+    let found = json!({
+        "parameters": parameters, "memory": memory, "packet": packet, "update": update, "update_every": update_every,
+    });
+    object(py, &found)
+}
+
 fn signal(signal: Signal) -> &'static str {
     match signal {
         Signal::Never => "never",
@@ -387,6 +399,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(scheme, m)?)?;
+    m.add_function(wrap_pyfunction!(cost, m)?)?;
     m.add_function(wrap_pyfunction!(laws, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;

@@ -1,7 +1,7 @@
 """What there is: lists of names, and the pages of schemes, TCP constants, scenarios, studies and suites."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.markdown import Markdown
 from rich.table import Table
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
-from aqmlab.catalogue import Law, Parameter, Scheme
+from aqmlab.catalogue import Cost, Law, Parameter, Scheme
 from aqmlab.present.terminal.console import console, table, title
 from aqmlab.present.text import some
 from aqmlab.study.paper import Study
@@ -31,6 +31,24 @@ def schemes(found: Sequence[Scheme]) -> Table:
         about = Text.assemble(scheme.summary, "\n", (scheme.source, "dim"))
         listed.add_row(scheme.name, scheme.family, str(scheme.year), about)
     return listed
+
+
+def costs(found: Mapping[str, Cost]) -> Table:
+    """Return what schemes cost, each beside DropTail."""
+    listed = table("Cost of the schemes, on this machine", "Name", numbers=COSTS)
+    least = found["droptail"].second
+    for name, each in found.items():
+        update = [_number(each.update, 1e9), _number(each.update_every, 1e3)]
+        cells = [str(each.parameters), _number(each.memory), _number(each.packet, 1e9), *update]
+        listed.add_row(name, *cells, f"{each.second / least:.1f}")
+    return listed
+
+
+COSTS = ("Parameters", "Memory (B)", "Packet (ns)", "Update (ns)", "Every (ms)", "Time, DropTail = 1")
+
+
+def _number(value: float | None, scale: float = 1.0) -> str:
+    return "–" if value is None else f"{scale * value:.3g}"
 
 
 def scheme_page(scheme: Scheme) -> None:

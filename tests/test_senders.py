@@ -80,6 +80,10 @@ def test_laws_are_listed_and_shown() -> None:
     parameters = {law["name"]: {item["name"] for item in law["parameters"]} for law in listed}
     assert listed[0]["name"] == "reno"
     assert parameters["cubic"] == {"c", "beta", "fast_convergence"}
+    facts = {law.name: dict(law.facts()) for law in catalogue.laws()}
+    assert facts["reno"] == {"Asks for": "nothing special", "Sets": "nothing"}
+    assert facts["ledbat"] == {"Asks for": "one-way delays", "Sets": "initial_window = 2 packets"}
+    assert "initial_window = 2 packets" in command("show", "ledbat").stdout
     assert "RFC 6817" in command("list", "tcps").stdout
     shown = command("show", "cubic").stdout
     assert "RFC 9438" in shown

@@ -67,6 +67,7 @@ def law_page(law: Law) -> str:
         law.page,
         "## Parameters",
         parameters(law.parameters) if law.parameters else "None.",
+        "  \n".join(f"{name}: {fact}." for name, fact in law.facts()),
     )
 
 
@@ -89,9 +90,9 @@ def tcp() -> str:
         "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
-        "Laws other than Reno's come with SACK unless `variant` says otherwise. LEDBAT begins with 2 packets\n"
-        "(`initial_window`), the others with the profile's. Parameters of a law are written with its name, as a\n"
-        "scheme's are:",
+        "Laws other than Reno's come with SACK unless `variant` says otherwise. A law may set constants of TCP over\n"
+        "the profile, as LEDBAT does with `initial_window`; its page says which. Parameters of a law are written with\n"
+        "its name, as a scheme's are:",
         '```toml\ntcp = "sack"                 # SACK, with Reno\'s law\n'
         'tcp = "cubic"                # CUBIC, with SACK\n'
         'tcp = "cubic:beta=0.8"\n'
@@ -102,7 +103,8 @@ def tcp() -> str:
         "([validation](validation.md)). It has Reno's law only. Any constant can be set over its profile.",
         "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
-        "count has 24 bits and takes the room of one SACK block. The laws above ask for the first.",
+        "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
+        "otherwise.",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

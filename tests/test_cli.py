@@ -87,6 +87,13 @@ def test_show_a_scheme_gives_every_parameter(aqmlab: Aqmlab) -> None:
     assert "li2014" in page.stdout
 
 
+def test_show_flow_queueing_with_a_scheme_that_no_list_has(aqmlab: Aqmlab) -> None:
+    assert "FQ-PI (fq-pi)" in aqmlab("show", "fq-pi").stdout
+    refused = aqmlab("show", "fq-cake")
+    assert refused.returncode == 2
+    assert 'unknown scheme "fq-cake"' in refused.stderr
+
+
 def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:
     assert "# Does a scheme hold" in aqmlab("show", "li2014/table-1").stdout
     assert "Ten flows" in aqmlab("show", small).stdout

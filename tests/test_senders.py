@@ -57,6 +57,16 @@ def test_people_read_bitrate_and_stalls(tmp_path: Path) -> None:
     assert "Stalled" in shown.stdout
 
 
+def test_people_read_of_connections_that_failed(tmp_path: Path) -> None:
+    flood = '[[flows]]\nname = "flood"\nkind = "udp-cbr"\nrate = "20 Mbit/s"\nrtt = "1 ms"\n'
+    (tmp_path / "link.toml").write_text(f"{LINK}tcp = {{ syn_retries = 1 }}\n{flood}", encoding="utf-8")
+    narrow = ["--set", "links.bottleneck.rate=8kbit/s", "--set", "links.bottleneck.buffer=2 packets"]
+    failed = json.loads(command("run", str(tmp_path / "link.toml"), *narrow, "--json").stdout)
+    assert [failed["flows"]["player"]["failed"], failed["total"]["failed"]] == [1, 1]
+    assert "Failed" in command("run", str(tmp_path / "link.toml"), *narrow).stdout
+    assert "Failed" not in command("run", str(tmp_path / "link.toml")).stdout
+
+
 def test_a_contradiction_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     done = run(tmp_path, 'tcp = { congestion_control = "cubic", profile = "ns2" }\n')
     assert done.returncode == 2
@@ -67,8 +77,13 @@ def test_a_contradiction_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
 
 def test_laws_are_listed_and_shown() -> None:
     listed = json.loads(command("list", "tcps", "--json").stdout)
-    assert [law["name"] for law in listed] == ["reno", "cubic", "ledbat"]
-    assert {item["name"] for item in listed[1]["parameters"]} == {"c", "beta", "fast_convergence"}
+    parameters = {law["name"]: {item["name"] for item in law["parameters"]} for law in listed}
+    assert listed[0]["name"] == "reno"
+    assert parameters["cubic"] == {"c", "beta", "fast_convergence"}
+    facts = {law.name: dict(law.facts()) for law in catalogue.laws()}
+    assert facts["reno"] == {"Asks for": "nothing special", "Sets": "nothing"}
+    assert facts["ledbat"] == {"Asks for": "one-way delays", "Sets": "initial_window = 2 packets"}
+    assert "initial_window = 2 packets" in command("show", "ledbat").stdout
     assert "RFC 6817" in command("list", "tcps").stdout
     shown = command("show", "cubic").stdout
     assert "RFC 9438" in shown

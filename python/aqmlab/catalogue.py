@@ -130,7 +130,10 @@ PACKETS_PER_SECOND = 5625
 
 @dataclass(frozen=True)
 class Law:
-    """One congestion-control law as it declares itself; `page` is Markdown."""
+    """One congestion-control law as it declares itself; `page` is Markdown.
+
+    `asks` is what it asks for beyond what every sender knows, `settings` the constants of TCP that it sets.
+    """
 
     name: str
     title: str
@@ -139,6 +142,13 @@ class Law:
     summary: str
     page: str
     parameters: tuple[Parameter, ...]
+    asks: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what is known of the law besides its equations, in words."""
+        settings = ", ".join(f"{name} = {value}" for name, value in self.settings)
+        return [("Asks for", ", ".join(self.asks) or "nothing special"), ("Sets", settings or "nothing")]
 
 
 @cache
@@ -156,7 +166,14 @@ def with_law() -> tuple[str, ...]:
 def laws() -> tuple[Law, ...]:
     """Return every congestion-control law that a scenario can name, under `tcp` of its flows."""
     return tuple(
-        Law(**entry | {"parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"])})
+        Law(
+            **entry
+            | {
+                "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
+                "asks": tuple(entry["asks"]),
+                "settings": tuple((name, value) for name, value in entry["settings"]),
+            }
+        )
         for entry in _core.laws()
     )
 

@@ -16,7 +16,8 @@ use aqmlab_aqm::{Entry, OWN, Signal, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Options, RunError, scenario};
-use aqmlab_tcp::{Profile, TcpParams};
+use aqmlab_tcp::cc::Needs;
+use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
 use output::{Run, Trace};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -260,10 +261,24 @@ fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
             "name": info.name, "title": info.title, "year": info.year, "source": info.source,
             "summary": summary, "page": page,
             "parameters": (law.params)().iter().map(parameter).collect::<Vec<_>>(),
+            "asks": asks(&law.needs), "settings": law.settings,
         });
         object(py, &law)
     });
     laws.collect()
+}
+
+/// What a law asks for beyond what every sender knows, in words.
+fn asks(needs: &Needs) -> Vec<&'static str> {
+    let asked = [
+        (needs.feedback == EcnFeedback::PerPacket, "an ECN echo per packet"),
+        (needs.feedback == EcnFeedback::Counter, "a count of ECN marks"),
+        (needs.delay, "one-way delays"),
+        (needs.every_ack, "every ACK"),
+        (needs.rate_samples, "delivery-rate samples"),
+        (needs.pacing, "pacing"),
+    ];
+    asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
 }
 
 /// The first line of a doc comment, and the rest.

@@ -1,10 +1,10 @@
 //! Laws of congestion control from elsewhere: each is declared here and registered with one line. They ask for all that a
 //! law can ask for.
 
-use aqmlab_core::{Frequency, ParamSet, params};
+use aqmlab_core::{Frequency, ParamSet, Span, Time, params};
 use aqmlab_sim::scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, run};
-use aqmlab_tcp::cc::{self, Event, Facts, Info, Needs, Window};
+use aqmlab_tcp::cc::{self, Event, Facts, Info, Needs, RateSample, Window};
 use aqmlab_tcp::{CongestionControl, EcnFeedback, Law};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, Once};
@@ -120,12 +120,121 @@ impl CongestionControl for Paced {
     }
 }
 
+params! {
+    /// Keeps `gain` times the product of bandwidth and least round-trip time in flight, and paces at the bandwidth, as BBR's
+    /// model says (draft-cardwell-iccrg-bbr-congestion-control).
+    pub struct ModelParams {
+        /// Segments in flight over that product.
+        gain: f64 = "2" in "1.1" ..= "10";
+    }
+}
+
+/// Round trips that a delivery rate is remembered for.
+const ROUNDS: usize = 10;
+/// Gains of the pace while it probes for more bandwidth, each for a least round-trip time.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The bandwidth grows; so many round trips ago it did.
+    Startup(u32),
+    /// What startup has left in the queue drains.
+    Drain,
+    /// This gain of the cycle, since that time.
+    Probe(usize, Time),
+}
+
+#[derive(Clone, Debug)]
+struct Model {
+    gain: f64,
+    /// Greatest delivery rate of each of the last round trips, segments per second.
+    rates: [f64; ROUNDS],
+    round: usize,
+    /// Segments delivered when the present round trip began.
+    round_start: u64,
+    /// Bandwidth when it last grew by a quarter.
+    grown: f64,
+    min_rtt: Span,
+    phase: Phase,
+}
+
+impl Law for Model {
+    const INFO: Info = Info { name: "test-model", title: "Model", year: 2026, source: "this test" };
+    const NEEDS: Needs = Needs { rate_samples: true, pacing: true, ..Needs::NONE };
+    type Params = ModelParams;
+
+    fn new(params: ModelParams) -> Self {
+        let (gain, rates, phase) = (params.gain, [0.0; ROUNDS], Phase::Startup(0));
+        Self { gain, rates, round: 0, round_start: 0, grown: 0.0, min_rtt: Span::ZERO, phase }
+    }
+}
+
+impl CongestionControl for Model {
+    fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
+        let Some(sample) = ack.sample else { return };
+        self.min_rtt = sample.min_rtt;
+        if sample.prior_delivered >= self.round_start {
+            self.round_start = sample.delivered;
+            self.end_round();
+        }
+        let rate = &mut self.rates[self.round % ROUNDS];
+        *rate = rate.max(sample.rate);
+        self.phase = self.next_phase(&sample, ack.now);
+        window.cwnd = (self.gain * self.product()).max(4.0);
+    }
+
+    fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+
+    fn pacing_rate(&self) -> Option<f64> {
+        let gain = match self.phase {
+            Phase::Startup(_) => self.gain,
+            Phase::Drain => 1.0 / self.gain,
+            Phase::Probe(i, _) => CYCLE[i],
+        };
+        let rate = gain * self.bandwidth();
+        (rate > 0.0).then_some(rate)
+    }
+}
+
+impl Model {
+    fn bandwidth(&self) -> f64 {
+        self.rates.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Segments that the path holds without a queue.
+    fn product(&self) -> f64 {
+        self.bandwidth() * self.min_rtt.seconds()
+    }
+
+    fn end_round(&mut self) {
+        let bandwidth = self.bandwidth();
+        if let Phase::Startup(ago) = &mut self.phase {
+            *ago += 1;
+            if bandwidth > 1.25 * self.grown {
+                (self.grown, *ago) = (bandwidth, 0);
+            }
+        }
+        self.round += 1;
+        self.rates[self.round % ROUNDS] = 0.0;
+    }
+
+    fn next_phase(&self, sample: &RateSample, now: Time) -> Phase {
+        match self.phase {
+            Phase::Startup(3..) => Phase::Drain,
+            Phase::Drain if f64::from(sample.in_flight) <= self.product() => Phase::Probe(0, now),
+            Phase::Probe(i, since) if now.since(since) > self.min_rtt => Phase::Probe((i + 1) % CYCLE.len(), now),
+            same => same,
+        }
+    }
+}
+
 fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         cc::register::<Scalable<false>>().unwrap();
         cc::register::<Scalable<true>>().unwrap();
         cc::register::<Paced>().unwrap();
+        cc::register::<Model>().unwrap();
     });
 }
 
@@ -193,4 +302,29 @@ fn a_paced_law_sends_at_its_rate_and_sees_it_delivered() {
     let (link, flows) = measure("droptail", 20, "tcp = \"test-paced:rate=1600 Hz\"\n");
     assert!(flows.retransmits > 0 && link.dropped > 0);
     assert!(f64::from(LOST.load(Relaxed)) > flows.retransmits as f64, "the 20 s before count too");
+}
+
+#[test]
+fn a_law_with_a_model_of_the_path_fills_the_link_and_not_the_buffer() {
+    let alone = |tcp: &str, buffer| measure("droptail", buffer, &format!("tcp = \"{tcp}\"\n"));
+    // The path holds 30 segments, the buffer 13 times as many; CUBIC fills both.
+    let (link, _) = alone("cubic", 400);
+    assert!(link.queue_mean > 240.0, "{}", link.queue_mean);
+    // In one of eight round trips a quarter of 30 too much is sent, in the next it drains: 7.5 at most, a mean of 7.5/8.
+    for gain in [1.5, 2.0, 3.0] {
+        let (link, flows) = alone(&format!("test-model:gain={gain}"), 400);
+        assert!(link.utilisation > 0.99, "gain {gain}: {}", link.utilisation);
+        assert!((0.8..1.1).contains(&link.queue_mean) && link.queue_p95 <= 7, "gain {gain}: {link:?}");
+        assert_eq!(flows.retransmits, 0);
+    }
+}
+
+#[test]
+fn a_paced_law_sends_no_burst_at_a_loss() {
+    // A buffer of 5 loses 2.5 of the 7.5 segments too many, of 240 in eight round trips. The window has room for 30 more
+    // when the loss is told of; at once they would find no room in the queue.
+    let (link, flows) = measure("droptail", 5, "tcp = \"test-model\"\n");
+    assert!(link.utilisation > 0.97, "{}", link.utilisation);
+    assert!((0.005..0.02).contains(&link.drop_ratio), "{}", link.drop_ratio);
+    assert!(flows.retransmits < 2 * link.dropped, "{} for {}", flows.retransmits, link.dropped);
 }

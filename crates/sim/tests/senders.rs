@@ -210,27 +210,28 @@ fn the_segments_of_a_player_share_one_connection() {
     assert!((0.09..0.11).contains(&spread), "{spread}");
 }
 
-/// A link that a flood of datagrams leaves no room on for any SYN.
-fn flooded(flows: &str) -> FlowResult {
+/// 300 s of a link that a flood of datagrams leaves no room on for any SYN.
+fn flooded(warmup: &str, flows: &str) -> FlowResult {
     let link = "rate = \"8 kbit/s\"\nbuffer = \"2 packets\"";
     let flood = "[[flows]]\nname = \"flood\"\nkind = \"udp-cbr\"\nrate = \"20 Mbit/s\"\nrtt = \"1 ms\"\n";
     let text = text(link, &format!("{flood}{flows}"));
-    let scenario =
-        parse(&text, "flooded", &[("duration".into(), "300 s".into()), ("warmup".into(), "0 s".into())]).unwrap();
+    let spans = [("duration".into(), "300 s".into()), ("warmup".into(), warmup.into())];
+    let scenario = parse(&text, "flooded", &spans).unwrap();
     let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+    assert_eq!((result.flows[0].1.failed, result.total.failed), (0, result.flows[1].1.failed), "datagrams have no SYN");
     result.flows[1].1.clone()
 }
 
 #[test]
 fn a_syn_is_given_up_after_its_retries_and_never_in_profile_ns2() {
-    for (tcp, resent) in [
-        ("\"sack\"", 6), // at 1, 3, 7, 15, 31 and 63 s; given up 60 s after that
-        ("{ syn_retries = 2 }", 2),
+    for (tcp, resent, failed) in [
+        ("\"sack\"", 6, 1), // at 1, 3, 7, 15, 31 and 63 s; given up 60 s after that
+        ("{ syn_retries = 2 }", 2, 1),
         // 3, 9, 21, 45 and 93 s, then every 60 s: 153, 213 and 273 s.
-        ("{ profile = \"ns2\" }", 8),
+        ("{ profile = \"ns2\" }", 8, 0),
     ] {
-        let result = flooded(&bulk("a", "9 ms", tcp));
-        assert_eq!(result.retransmits, resent, "{tcp}");
+        let result = flooded("0 s", &bulk("a", "9 ms", tcp));
+        assert_eq!((result.retransmits, result.failed), (resent, failed), "{tcp}");
     }
 }
 
@@ -238,7 +239,19 @@ fn a_syn_is_given_up_after_its_retries_and_never_in_profile_ns2() {
 fn a_transfer_whose_connection_fails_is_not_completed_and_its_client_goes_on() {
     let session = "[[flows]]\nname = \"web\"\nkind = \"http\"\nrtt = \"9 ms\"\nobjects = 1\nthink_time = \"1 s\"\n\
                    size = \"5 packets\"\ntcp = { syn_retries = 2 }\n";
-    let result = flooded(session);
+    let result = flooded("0 s", session);
     // Sent again after 1 and 3 s, given up after 7, and a second later the next: 37 times in 296 s, and two of the last.
-    assert_eq!((result.transfers, result.retransmits), (0, 76));
+    assert_eq!((result.transfers, result.failed, result.retransmits), (0, 37, 76));
+    // At 207, 215, ... and 295 s.
+    assert_eq!(flooded("200 s", session).failed, 12);
+    // A player asks again at once: at 7, 14, ... and 294 s.
+    let video = "[[flows]]\nkind = \"video\"\nrtt = \"9 ms\"\nbitrates = [\"1 Mbit/s\"]\ntcp = { syn_retries = 2 }\n";
+    let result = flooded("0 s", video);
+    assert_eq!((result.transfers, result.failed), (0, 42));
+}
+
+#[test]
+fn a_connection_that_was_given_up_in_the_warm_up_is_not_counted() {
+    let late = bulk("a", "9 ms", "{ syn_retries = 2 }"); // given up at 7 s
+    assert_eq!([flooded("6 s", &late).failed, flooded("8 s", &late).failed], [1, 0]);
 }

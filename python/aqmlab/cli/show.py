@@ -24,7 +24,7 @@ def show(
     laws = {law.name: law for law in catalogue.laws()}
     if name.partition(":")[0].endswith(".py"):
         pages.scheme_page(catalogue.find(own.spec(name).partition(":")[0]))
-    elif name in known:
+    elif name.removeprefix("fq-") in known or name in known:
         pages.scheme_page(catalogue.find(name))
     elif name in laws:
         pages.law_page(laws[name])

@@ -180,6 +180,7 @@ class FlowResult:
     transfers: Annotated[
         int, declared("Transfers", "1", "transfers that began after the warm-up and are complete", COUNT)
     ]
+    failed: Annotated[int, declared("Failed", "1", "connections given up because no SYN was answered", COUNT, "less")]
     fct_mean: Annotated[
         float | None,
         declared("FCT mean", "s", "mean time from the request of a transfer to its last ACK", MILLISECONDS),

@@ -105,6 +105,7 @@ pub struct Counters {
     pub retransmits: u64,
     pub timeouts: u64,
     pub ecn_reductions: u64,
+    pub failed: u64,
 }
 
 impl Counters {
@@ -112,6 +113,27 @@ impl Counters {
         self.retransmits += u64::from(sender.retransmits());
         self.timeouts += u64::from(sender.timeouts());
         self.ecn_reductions += u64::from(sender.ecn_reductions());
+        self.failed += u64::from(sender.has_failed());
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            retransmits: self.retransmits + other.retransmits,
+            timeouts: self.timeouts + other.timeouts,
+            ecn_reductions: self.ecn_reductions + other.ecn_reductions,
+            failed: self.failed + other.failed,
+        }
+    }
+
+    /// What was counted since `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            retransmits: self.retransmits - before.retransmits,
+            timeouts: self.timeouts - before.timeouts,
+            ecn_reductions: self.ecn_reductions - before.ecn_reductions,
+            failed: self.failed - before.failed,
+        }
     }
 }
 

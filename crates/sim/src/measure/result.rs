@@ -101,6 +101,8 @@ pub struct FlowResult {
     pub ecn_reductions: u64,
     /// Transfers completed.
     pub transfers: u64,
+    /// Connections given up because no SYN was answered.
+    pub failed: u64,
     /// Flow completion time, from the request of a transfer to its last ACK: mean, s.
     pub fct_mean: Option<f64>,
     /// Percentiles, s, to 0.1 %.

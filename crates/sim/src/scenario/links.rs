@@ -52,8 +52,8 @@ pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Fo
 pub(super) struct Crossing {
     /// Mean size on the wire, over flows, bytes.
     packet: f64,
-    /// Seconds.
-    longest_rtt: f64,
+    /// Seconds; `None` without a flow.
+    longest_rtt: Option<f64>,
 }
 
 impl Crossing {
@@ -70,7 +70,7 @@ impl Crossing {
         let bytes: f64 = crossing.iter().map(|(flow, size)| f64::from(flow.count()) * size).sum();
         Self {
             packet: if count > 0.0 { bytes / count } else { 1040.0 },
-            longest_rtt: crossing.iter().map(|(flow, _)| flow.rtt.typical_largest().seconds()).fold(0.0, f64::max),
+            longest_rtt: crossing.iter().map(|(flow, _)| flow.rtt.typical_largest().seconds()).reduce(f64::max),
         }
     }
 }
@@ -157,8 +157,8 @@ fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Opt
         return None;
     };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
-    if text.trim().ends_with("bdp") && rate.is_none() {
-        return None; // what is wrong with the rate has been said
+    if text.trim().ends_with("bdp") && (rate.is_none() || crossing.longest_rtt.is_none()) {
+        return None; // what is wrong with the rate or the flows has been said
     }
     limit(&text, rate, crossing).map_err(|reason| link.refuse("buffer", reason)).ok()
 }
@@ -173,7 +173,7 @@ pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Resul
     }
     let packets = match text.trim().strip_suffix("bdp") {
         Some(multiple) => {
-            let bdp = rate.map_or(0.0, |rate| rate.0) * crossing.longest_rtt / 8.0 / crossing.packet;
+            let bdp = rate.map_or(0.0, |rate| rate.0) * crossing.longest_rtt.unwrap_or(0.0) / 8.0 / crossing.packet;
             (f64::parse(multiple)? * bdp).ceil()
         }
         None => Packets::parse(text)?.0,

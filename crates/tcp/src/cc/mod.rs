@@ -1,14 +1,17 @@
 //! Congestion control: a law is told facts and answers with a window and, if it paces, a rate.
 //!
 //! ```text
-//!   reno, cubic, ledbat   one file per law, reading like its RFC
-//!   catalogue             what is known of each law, and how one is chosen: "cubic:beta=0.8"
-//!   engaged               what a sender keeps for a law other than Reno's
-//!   rate                  samples of the delivery rate, for the laws that ask for them
+//!   reno, cubic, ...   one file per law, reading like its RFC
+//!   catalogue          what is known of each law, and how one is chosen: "cubic:beta=0.8"
+//!   engaged            what a sender keeps for a law other than Reno's
+//!   rate               samples of the delivery rate, for the laws that ask for them
 //! ```
 //!
 //! A law touches no segment and no timer. Loss recovery, ECN and the retransmission timer are the sender's: it calls the
-//! law, and does what the window says.
+//! law, and does what the window says. The sender itself sets the window in four cases: to the initial window after the
+//! handshake, to the share that [`CongestionControl::kept`] leaves at a loss or an echo, to one segment at a timeout, and to the
+//! initial window at most after a long pause. A law that keeps its own window sets it again in
+//! [`CongestionControl::on_feedback`].
 
 pub mod catalogue;
 mod engaged;
@@ -50,7 +53,8 @@ pub struct Facts {
     pub marked: u32,
     /// Segments that loss recovery has sent again since the ACK before. Known to laws that are told of every ACK.
     pub lost: u32,
-    /// Segments outstanding before it: sent and not acknowledged.
+    /// Segments outstanding before it: sent and not acknowledged, those that are SACKed included. A law that limits the data
+    /// in flight takes [`RateSample::in_flight`].
     pub flight: u32,
     /// The application has nothing more to send at present.
     pub is_app_limited: bool,
@@ -82,9 +86,9 @@ pub struct Needs {
     pub feedback: EcnFeedback,
     /// ACKs carry the one-way delay of the segment that caused them.
     pub delay: bool,
-    /// [`CongestionControl::on_feedback`] is called with every ACK.
+    /// [`CongestionControl::on_feedback`] is called with every ACK, in recovery too.
     pub every_ack: bool,
-    /// Every ACK comes with a [`RateSample`]; implies `every_ack`.
+    /// An ACK that tells of an arrival comes with a [`RateSample`]; implies `every_ack`.
     pub rate_samples: bool,
     /// The sender asks for [`CongestionControl::pacing_rate`] and keeps to it.
     pub pacing: bool,
@@ -119,7 +123,7 @@ pub struct Info {
 pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     /// An ACK of new data outside fast recovery that tells of no new mark: the window may grow.
     fn on_ack(&mut self, window: &mut Window, ack: &Facts);
-    /// Any ACK, before loss recovery sees it; called only if [`Needs::every_ack`] asks for it.
+    /// Any ACK, before loss recovery sees it; called only if [`Needs::every_ack`] or [`Needs::rate_samples`] asks for it.
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {}
     /// The share of the window (RFC 5681: of the data in flight) that `event` leaves.
     fn kept(&self, event: Event) -> f64 {
@@ -135,7 +139,8 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_timeout(&mut self) {}
     /// A pause ends in which the application had nothing to send.
     fn on_resume(&mut self, now: Time) {}
-    /// Segments per second at which to send, if the law has a rate yet; asked only if [`Needs::pacing`] says so.
+    /// Segments per second at which to send, more than 0, if the law has a rate yet; asked at each segment sent, and only
+    /// if [`Needs::pacing`] says so.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }

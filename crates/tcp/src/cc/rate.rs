@@ -7,12 +7,14 @@ use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
 /// What an ACK tells of the path.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
     /// Segments that the ACK newly tells of, acknowledged or SACKed.
     pub newly_delivered: u32,
     /// Segments delivered so far.
     pub delivered: u64,
+    /// Segments sent and not known to have arrived: those outstanding without what is SACKed.
+    pub in_flight: u32,
     /// The same when the newest of the segments told of was sent: a round trip lies between.
     pub prior_delivered: u64,
     /// Segments per second between the two.
@@ -106,6 +108,7 @@ impl RateSampler {
         Some(RateSample {
             newly_delivered: (self.delivered - before) as u32,
             delivered: self.delivered,
+            in_flight: (u64::from(sent) - self.delivered) as u32,
             prior_delivered: newest.delivered,
             rate: (self.delivered - newest.delivered) as f64 / interval.seconds(),
             rtt,
@@ -191,12 +194,14 @@ mod tests {
         let mut sampler = ten();
         let sample = sampler.on_ack(&ack(1, &[3..5]), 0, 10, ms(104)).unwrap();
         assert_eq!((sample.newly_delivered, sample.rtt), (3, Some(Span::from_millis(100))), "4 is the newest");
+        assert_eq!(sample.in_flight, 7, "1, 2 and 5 to 9");
         assert_eq!(sampler.on_ack(&ack(1, &[3..5]), 1, 10, ms(105)), None);
         assert_eq!(sampler.on_ack(&ack(1, &[3..6]), 1, 10, ms(106)).unwrap().newly_delivered, 1);
         sampler.on_sent(1, 1, false, ms(107));
         let sample = sampler.on_ack(&ack(2, &[3..6]), 1, 10, ms(210)).unwrap();
         assert_eq!((sample.newly_delivered, sample.rtt), (1, None));
-        assert_eq!(sampler.on_ack(&ack(6, &[]), 2, 10, ms(211)).unwrap().newly_delivered, 1, "only 2");
+        let sample = sampler.on_ack(&ack(6, &[]), 2, 10, ms(211)).unwrap();
+        assert_eq!((sample.newly_delivered, sample.in_flight), (1, 4), "only 2");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Sender {
         if self.duplicate_acks >= params.dup_ack_threshold || self.board().is_lost(hole) {
             self.sack_recover(now, params, net);
         } else if params.limited_transmit {
-            while self.has_room(params) && self.has_new(params) {
+            while self.has_room(params) && self.has_new(params) && self.may_send(now) {
                 self.send_new(now, params, net);
                 self.limited_transmits += 1;
             }

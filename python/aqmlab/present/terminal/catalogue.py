@@ -65,12 +65,13 @@ def scheme_page(scheme: Scheme) -> None:
 
 
 def law_page(law: Law) -> None:
-    """Print the page of a congestion-control law: idea, equations and parameters."""
+    """Print the page of a congestion-control law: idea, equations, parameters, and what it asks of TCP."""
     out = console()
     out.print(title(f"{law.title} ({law.name}), {law.year}"))
     out.print(Text(f"{law.summary}\nSource: {law.source}\n"))
     out.print(Markdown(law.page))
     out.print(_parameters(law.parameters))
+    out.print(names("Known of it", law.facts()))
 
 
 def _parameters(declared: Sequence[Parameter]) -> Table | str:

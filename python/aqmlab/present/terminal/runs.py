@@ -38,7 +38,7 @@ def comparison(compared: Comparison) -> None:
 
 
 def _flows(result: RunResult) -> Table:
-    """Return the table of the flow groups; marks and completion times only where there are any."""
+    """Return the table of the flow groups; marks, completion times and failures only where there are any."""
     groups = dict(result.flows) if len(result.flows) == 1 else {**result.flows, "all": result.total}
     shown: dict[str, Callable[[FlowResult], str]] = {
         "Count": lambda group: str(group.count),
@@ -55,6 +55,8 @@ def _flows(result: RunResult) -> Table:
         shown["Transfers"] = lambda group: f"{group.transfers:,}"
         shown["FCT p50 (ms)"] = lambda group: _milliseconds(group.fct_p50)
         shown["FCT p95 (ms)"] = lambda group: _milliseconds(group.fct_p95)
+    if result.total.failed:
+        shown["Failed"] = lambda group: f"{group.failed:,}"
     if any(group.video for group in groups.values()):
         shown["Bitrate (Mbit/s)"] = lambda group: "–" if group.video is None else group.video.bitrate_text
         shown["Stalled (s)"] = lambda group: "–" if group.video is None else f"{group.video.stall_time:.1f}"

@@ -30,6 +30,7 @@ impl Simulation {
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));
         let counters: Vec<Counters> = (0..self.groups.len()).map(|group| self.measured(group)).collect();
+        let all_counters = counters.iter().copied().fold(Counters::default(), Counters::plus);
         let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
         let flows = flows.enumerate().map(|(group, ((spec, shares), (meter, counters)))| {
             let result = flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters);
@@ -44,7 +45,7 @@ impl Simulation {
             seed: options.seed,
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
             flows: flows.collect(),
-            total: flow_result(&shares.iter().flatten().collect::<Vec<_>>(), &all, sum(&counters)),
+            total: flow_result(&shares.iter().flatten().collect::<Vec<_>>(), &all, all_counters),
             engine: Engine { events: self.events - looks, wall: 0.0 },
         };
         let delays = if options.series { self.delays() } else { Vec::new() };
@@ -148,12 +149,7 @@ impl Simulation {
 
     /// What they have counted since the warm-up.
     fn measured(&self, group: usize) -> Counters {
-        let (now, before) = (self.counters(group), self.group_meters[group].before);
-        Counters {
-            retransmits: now.retransmits - before.retransmits,
-            timeouts: now.timeouts - before.timeouts,
-            ecn_reductions: now.ecn_reductions - before.ecn_reductions,
-        }
+        self.counters(group).since(self.group_meters[group].before)
     }
 
     /// What the viewers of a group have seen, if they are any.
@@ -183,14 +179,6 @@ impl Simulation {
     }
 }
 
-fn sum(counters: &[Counters]) -> Counters {
-    counters.iter().fold(Counters::default(), |sum, each| Counters {
-        retransmits: sum.retransmits + each.retransmits,
-        timeouts: sum.timeouts + each.timeouts,
-        ecn_reductions: sum.ecn_reductions + each.ecn_reductions,
-    })
-}
-
 fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> FlowResult {
     let mut sorted: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
     sorted.sort_by(f64::total_cmp);
@@ -214,6 +202,7 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         timeouts: counters.timeouts,
         ecn_reductions: counters.ecn_reductions,
         transfers: completion.count(),
+        failed: counters.failed,
         fct_mean: completion.mean(),
         fct_p50: completion.quantile(0.5),
         fct_p95: completion.quantile(0.95),

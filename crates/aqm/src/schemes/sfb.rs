@@ -36,6 +36,13 @@ params! {
     /// `rehash_warmup` before, it learns from the inelastic flows. The set that was replaced keeps its probabilities and
     /// gets new hashes.
     ///
+    /// ## What to expect
+    /// A flow is nearly sure to be alone in one of eight bins, and that bin sets its p: up by `increment` for each arrival that
+    /// finds `bin_size` packets of the flow itself, down by `decrement` for each that finds none. With the steps of `tc` a p
+    /// that slow start has driven up takes minutes to fall: 16 CUBIC flows on 20 Mbit/s and 40 ms (bin_size 20, max 30) hold
+    /// 56 packets and lose 1.9 % from 10 s to 40 s, 78 packets and 1.5 % from 60 s on. Linux 6.1, whose CUBIC leaves slow start
+    /// earlier (HyStart), held 90 packets and lost 1.2 % from 10 s to 40 s.
+    ///
     /// ## Readings
     /// These are the rule of Linux `sch_sfb` and the defaults of `tc`, which sends all parameters whenever it sets a queue up;
     /// those of the kernel serve only without `tc`'s options:

@@ -27,10 +27,10 @@ params! {
     ///
     /// ## What to expect
     /// Far below the target p is less than the loss by beta*sqrt(loss)*target, and only that lets the loss fall: once it is above
-    /// (beta*target)^2, p stays above 0 even at an empty queue. With beta = 0.001 and a target of 30 packets that is 0.09 %: an
-    /// overflow at the start (a loss of 30 %) then held p at 28 % and the link at a third of its use for 20 to 60 s. "auto" keeps
-    /// beta*target at 0.3, so that such a loss halves every few periods whatever the target: 5, 10 and 20 flows on 2 Mbit/s
-    /// with a target of 30 use 97 % of the link in their first minute, with beta = 0.001 they used 50 to 62 %.
+    /// (beta*target)^2, p stays above 0 even at an empty queue. With beta = 0.001 and a target of 30 packets that is 0.09 %, and
+    /// a loss of 30 % from an overflow at the start holds p at 28 %. "auto" keeps beta*target at 0.3, so that such a loss is
+    /// gone after a few periods whatever the target: 5, 10 and 20 flows on 2 Mbit/s with a target of 30 use 97 % of the link
+    /// in their first minute; with beta = 0.001 they used 50 to 62 %, and 26 % in the worst seed.
     ///
     /// Without a loss there is no p: overflows start it. Where `periods` may pass without a loss, `loss` falls to
     /// nothing and the queue runs up to the next overflow: so with 2 flows on 45 Mbit/s; 20 flows hold the target.

@@ -159,9 +159,9 @@ fn share_of_uniform(p: f64) -> f64 {
 
 /// The weight at which the average of an empty queue reaches min_th no sooner than at the end of a burst.
 fn weight_of_burst(min_th: f64, burst: f64) -> f64 {
-    let weights = (1..32).map(|k| libm::ldexp(1.0, -k));
+    let weight = |k: i32| libm::ldexp(1.0, -k);
     let holds = |w: &f64| burst + 1.0 - min_th <= (1.0 - libm::pow(1.0 - w, burst)) / w;
-    weights.clone().find(holds).or(weights.last()).expect("there are 31")
+    (1..31).map(weight).find(holds).unwrap_or(weight(31))
 }
 
 impl RedParams {

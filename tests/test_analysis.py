@@ -413,9 +413,10 @@ def test_a_law_tells_its_parameters_in_base_units_and_what_auto_comes_to() -> No
     scenario = one_link(80)
     rule = scenario.law("red:wait=false")
     assert rule.params == {
-        "min_th": "auto", "max_th": "auto", "q_weight": 0.002, "max_p": 0.1, "gentle": True, "wait": False,
-        "gentle_line": "stale", "mark_p": 1.0, "mean_packet": 1000.0,
+        "min_th": "auto", "max_th": "auto", "q_weight": 0.002, "burst": "auto", "max_p": 0.1, "gentle": True,
+        "wait": False, "gentle_line": "stale", "mark_p": 1.0, "mean_packet": 1000.0, "flavour": "ns2",
     }  # fmt: skip
-    assert rule.auto(network(scenario)) == {"min_th": 10, "max_th": 390}
+    # The burst is that of tc: (2*10 + 390)/3, rounded down.
+    assert rule.auto(network(scenario)) == {"min_th": 10, "max_th": 390, "q_weight": 0.002, "burst": 136}
     assert (rule.spacing, scenario.law("red").spacing, scenario.law("pie").spacing) == (0.5, 1.5, 1.85)
     assert scenario.law("pie").params["target"] == pytest.approx(0.015)

@@ -25,6 +25,12 @@ params! {
     /// "failure of ARED" of Li et al. 2014 (Tables 2, 5, 7). At 500 flows (Table 1) the seed decides: most runs average
     /// about 350 packets, some about 635. Reports show both branches. `gentle_line = "fresh"` removes the upper state.
     ///
+    /// ## Readings
+    /// The paper of 2001 also sets the weight by the link's speed: `q_weight = "auto"` is its 1 - exp(-1/C), equation (3) of Li
+    /// et al. 2014, with C packets of `mean_packet` a second. The tables of Li et al. were made with 0.002, the default.
+    /// `flavour = "linux"` has RED's rule of Linux, whose own adaptation is this one with bounds of 1 % and 50 %, each half
+    /// second whether packets arrive or not.
+    ///
     /// ## Departures
     /// As `red`. Thresholds of Li et al. are 15 and 585 packets for a target of 300, 15 and 75 for a target of 50.
     pub struct AredParams {
@@ -173,5 +179,15 @@ mod tests {
         ared.red.avg = 49.0;
         ared.adapt_max_p(&bench::queue(0), Time::ZERO + Span::from_seconds(0.7));
         assert!((ared.red.max_p - 0.09).abs() < 1e-15);
+    }
+
+    /// 8 Mbit/s are 1000 packets of 1000 B a second. A queue of 100 moves an average of 0 to 100*(1 - exp(-0.001)).
+    #[test]
+    fn the_automatic_weight_is_one_less_exp_of_a_packet_time() {
+        let mut params = AredParams::defaults();
+        params.read("ared", [("q_weight", "auto")], &mut Vec::new());
+        let mut ared = Ared::new(params, &bench::queue(0)).unwrap();
+        ared.on_enqueue(&bench::packet(), &bench::queue(100), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
+        assert!((ared.red.avg - 0.099_950_016_66).abs() < 1e-11, "{}", ared.red.avg);
     }
 }

@@ -1,4 +1,4 @@
-use super::red::{Red, RedParams};
+use super::red::{Flavour, Red, RedParams};
 use crate::signal::BY_FLOW;
 use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
@@ -17,24 +17,43 @@ params! {
     /// avg <= min_th:   passes
     /// else:            draw `draws` packets at random; each of the same flow is dropped
     ///   a match:       dropped too
-    ///   avg > max_th:  dropped (or marked)
+    ///   avg >= max_th: signalled (marked with ECN, else dropped)
     ///   else:          RED's probability
     /// draws = 2i - 1 in the i-th of `regions` equal parts of min_th .. max_th
     /// ```
     ///
     /// ## Readings
-    /// RED is that of 1993: no gentle line, gaps between drops uniform on [1, 1/p_b]. A match is not an early drop and leaves
-    /// RED's count as it is. Linux draws up to three times because its ring of packets has holes; ours has none.
+    /// RED is that of Linux (`red:flavour=linux`), which has it from the paper of 1993: no gentle line, gaps between drops
+    /// uniform on [1, 1/p_b], every packet dropped above max_th, the first included. A match is not an early drop and leaves
+    /// RED's count as it is. Linux draws up to three times because its ring of packets has holes; ours has none. `tc` makes
+    /// the weight from `burst`; `q_weight = "auto"` is its rule:
+    ///
+    /// ```text
+    ///              the paper (defaults here)      tc
+    /// min_th       100 packets (auto)             max_th / 3
+    /// max_th       200 packets (auto)             limit / 4
+    /// max_p        2 %                            2 %
+    /// weight       0.002                          auto: 1/16 for min_th 20, max_th 60
+    /// burst                                       (2*min_th + max_th) / 3
+    /// ```
+    ///
+    /// A slow average lets the queue swing: 16 CUBIC flows on 20 Mbit/s and 40 ms, thresholds 20 and 60, max_p 10 %, lose 7.6 %
+    /// and leave 5 % of the link idle with 0.002; with 1/16 they lose 5.4 % and fill it (Linux 6.1: 5.2 %).
     ///
     /// ## Departures
-    /// The thresholds follow the link's target (RED's own rule) instead of the paper's 100 and 200 packets.
+    /// The thresholds follow the link's target (RED's own rule) instead of the paper's 100 and 200 packets. Beside
+    /// `sch_choke.c` of Linux 5.10.13 and iproute2's `q_choke.c`, read line by line: as for RED; p_b grows with every fraction
+    /// of a packet above min_th, in Linux with every whole one; and where Linux draws before it tests the limit, a full queue
+    /// here draws nothing.
     pub struct ChokeParams {
         /// Average queue up to which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 100, recalled)";
         /// Average queue above which everything is dropped; "auto" is 2*target - min_th.
         max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 200, recalled)";
         /// Weight of the present queue in the average.
-        q_weight: f64 = "0.002" in "0" ..= "1", from "Pan et al. 2000 (recalled)";
+        q_weight: Auto<f64> = "0.002" in "0" ..= "1", from "Pan et al. 2000 (recalled); auto as tc";
+        /// Packets of a burst that an empty queue takes in whole, for q_weight = auto; "auto" is (2*min_th + max_th)/3.
+        burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", from "tc choke";
         /// RED's drop probability at max_th.
         max_p: Ratio = "2%" in "0" ..= "1", from "Pan et al. 2000 (recalled)";
         /// Parts of min_th .. max_th, each with two draws more than the one before.
@@ -45,8 +64,8 @@ params! {
 impl ChokeParams {
     /// Those of its RED.
     fn red(&self) -> RedParams {
-        let ChokeParams { min_th, max_th, q_weight, max_p, .. } = *self;
-        RedParams { min_th, max_th, q_weight, max_p, gentle: false, wait: false, ..RedParams::defaults() }
+        let ChokeParams { min_th, max_th, q_weight, burst, max_p, .. } = *self;
+        RedParams { min_th, max_th, q_weight, burst, max_p, flavour: Flavour::Linux, ..RedParams::defaults() }
     }
 }
 
@@ -145,14 +164,24 @@ mod tests {
     }
 
     #[test]
-    fn above_max_th_all_are_dropped_but_the_first() {
+    fn above_max_th_all_are_dropped_the_first_too() {
         let (mut choke, cx) = (choke("1"), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
         let queue = bench::queue(31);
         let verdicts = [0; 3].map(|_| {
             choke.draws(&bench::packet(), &queue, cx);
             choke.on_enqueue(&bench::packet(), &queue, cx)
         });
-        // RED never drops the first arrival above min_th.
-        assert_eq!(verdicts, [Verdict::Pass, Verdict::Drop(crate::FORCED), Verdict::Drop(crate::FORCED)]);
+        assert_eq!(verdicts, [Verdict::Signal(crate::FORCED); 3]);
+    }
+
+    /// As `tc qdisc add ... choke limit 400 min 20 max 60 burst 33`; see `red` for the sum.
+    #[test]
+    fn the_weight_is_that_of_tc() {
+        let mut params = ChokeParams::defaults();
+        let pairs = [("min_th", "20 packets"), ("max_th", "60 packets"), ("q_weight", "auto"), ("burst", "33 packets")];
+        params.read("choke", pairs, &mut Vec::new());
+        let mut choke = Choke::new(params, &bench::queue(0)).unwrap();
+        choke.draws(&bench::packet(), &bench::queue(16), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
+        assert_eq!(choke.red.avg, 1.0, "a sixteenth of 16");
     }
 }

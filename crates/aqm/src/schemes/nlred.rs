@@ -40,7 +40,7 @@ impl NlRedParams {
     /// Those of the RED that keeps the average.
     fn red(&self) -> RedParams {
         let NlRedParams { min_th, max_th, q_weight, .. } = *self;
-        RedParams { min_th, max_th, q_weight, ..RedParams::defaults() }
+        RedParams { min_th, max_th, q_weight: Auto::Given(q_weight), ..RedParams::defaults() }
     }
 }
 

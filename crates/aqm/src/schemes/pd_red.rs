@@ -1,7 +1,7 @@
 use super::red::{Red, RedParams};
 use crate::linear::{Linear, Network, Point, change, lag, needs};
 use crate::{Aqm, Ctx, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
-use aqmlab_core::{Auto, Packets, Span, params};
+use aqmlab_core::{Auto, Packets, Rate, Span, params};
 
 params! {
     /// PD-RED: RED whose maximum probability is moved by a proportional-derivative controller on the average queue.
@@ -151,7 +151,8 @@ impl Law for PdRedParams {
             return Err(format!("operating point: none, pd-red needs max_p = {max_p:.3} at its target; 0 to 1"));
         }
         let (buffer, spacing) = (self.measure(point.network.buffer), self.spacing());
-        let (weight, arrival) = (red.q_weight, 1.0 / point.offered());
+        let weight = red.weight(point.network.target, Rate(point.network.rate));
+        let arrival = 1.0 / point.offered();
         Ok(Linear::new(1, move |s| {
             let adapted = (k_p + k_d * change(s, period)) / (buffer * s * period);
             (max_p / (high - low) + share * adapted) * lag(s, weight, arrival) / spacing

@@ -30,7 +30,7 @@ params! {
     /// last packet to leave had waited, or 0 if the link fell idle since. `d_old` of an arrival is the delay at the
     /// last update. Where the RFC's text and appendix A differ from appendix B, they are followed: p decays at a delay
     /// of 0 only (B: below target/2), and the sum of p rests while the burst allowance lasts. The sum starts again
-    /// after a signal and, as in B, at a full queue.
+    /// after a signal and, as in B, at a full queue. `tc` sends Linux only what is given, so it has no defaults of its own.
     ///
     /// ## Departures
     /// The queue is never switched inactive (RFC 8033, 5.3, optional). A packet that meets a full queue does not renew

@@ -1,6 +1,6 @@
 use crate::linear::{Linear, Network, Point, lag, needs};
 use crate::{Aqm, Ctx, EARLY, FORCED, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
-use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
+use aqmlab_core::{Auto, Bytes, Packets, Quantity, Rate, Ratio, Time, choice, params};
 
 choice! {
     /// Which `max_p` the gentle line starts from.
@@ -9,6 +9,16 @@ choice! {
         Stale = "stale",
         /// The present one, as adapted.
         Fresh = "fresh",
+    }
+}
+
+choice! {
+    /// Whose RED.
+    pub enum Flavour {
+        /// ns-2.35 in packet mode.
+        Ns2 = "ns2",
+        /// The queueing discipline of Linux.
+        Linux = "linux",
     }
 }
 
@@ -43,7 +53,31 @@ params! {
     /// This is ns-2.35 in packet mode, which reproduces the papers. mp0 is the *initial* max_p for ever
     /// (`gentle_line = "stale"`): ns-2 and ns-3 compute the gentle line once, at reset.
     ///
+    /// `flavour = "linux"` is `sch_red`: no gentle line and no `wait` (`gentle`, `wait` and `mark_p` are ns-2's), and
+    ///
+    /// ```text
+    /// avg < min_th:    passes
+    /// avg >= max_th:   signalled (marked with ECN, else dropped), the first and at any q
+    /// else:            signalled when count*p_b >= r; then count = 0, r uniform on [0, 1) anew
+    ///                  count = 0 at the first arrival within, which passes and draws r
+    /// ```
+    ///
+    /// so that gaps are uniform on [1, 1/p_b]. A packet that finds the buffer full has been judged before. `q_weight = "auto"`
+    /// is the rule of the flavour:
+    ///
+    /// ```text
+    /// ns2:     1 - exp(-1/C), C = packets a second that the link sends            (also equation (3) of Li et al. 2014)
+    /// linux:   the greatest W = 1/2, 1/4, ... with burst + 1 - min_th <= (1 - (1 - W)^burst) / W              (as tc)
+    /// ```
+    ///
+    /// What `tc ... red` sets where nothing is said: max_th a quarter of the limit, min_th a third of max_th, burst
+    /// (2*min_th + max_th)/3, probability 2 %, all in bytes; here the defaults stay those below.
+    ///
     /// ## Departures
+    /// From Linux (`red.h` of about 6.0, `sch_red.c` of about 5.4, iproute2's `q_red.c` and `tc_red.c`, read line by line):
+    /// lengths count in packets; while the link idles the average decays exactly, not by a table of powers of two; no
+    /// `harddrop` and no `nodrop`.
+    ///
     /// No byte mode. "auto" thresholds are symmetric around the link's target (15 and 585 packets for a target of 300,
     /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
     pub struct RedParams {
@@ -52,7 +86,9 @@ params! {
         /// Average queue at which the linear part reaches max_p; "auto" is 2*target - min_th.
         max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "Li et al. 2014 (585 for a target of 300)";
         /// Weight of the present queue in the average.
-        q_weight: f64 = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993; Li et al. 2014";
+        q_weight: Auto<f64> = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993; Li et al. 2014";
+        /// Packets of a burst that flavour linux lets pass an empty queue, for q_weight = auto; "auto" is (2*min_th + max_th)/3.
+        burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", from "tc red";
         /// Drop probability at max_th (the start value where it adapts); ns-2's 1/linterm.
         max_p: Ratio = "0.1" in "0" ..= "1", from "ns-2 (linterm 10)";
         /// Above max_th let the probability rise to 1 at 2*max_th instead of jumping there.
@@ -65,6 +101,8 @@ params! {
         mark_p: Ratio = "1" in "0" ..= "1", from "RFC 3168, section 7: drop where congestion is severe";
         /// Packet size that turns the link's rate into packets per second, for the idle time.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";
+        /// Whose details.
+        flavour: Flavour = "ns2", from "ns-2, which the papers use";
     }
     check |p| match (p.min_th, p.max_th) {
         (Auto::Given(min), Auto::Given(max)) if min >= max => {
@@ -82,6 +120,10 @@ pub struct Red {
     pub(super) max_p: f64,
     count: u32,
     above_min_th: bool,
+    /// Of the flavour linux: the average is between the thresholds, where packets are counted.
+    is_counting: bool,
+    /// Of the flavour linux: what count*p_b must reach.
+    reach: f64,
     idle_since: Option<Time>,
     pub(super) p: f64,
 }
@@ -106,6 +148,22 @@ pub(super) fn share_of_spaced(p: f64, wait: bool) -> f64 {
     1.0 / (first + more - p * more * (more + 1.0) / (2.0 * a))
 }
 
+/// The same where gaps are uniform from 1 on: the k-th packet since the last signal goes unsignalled with 1 - k*p.
+fn share_of_uniform(p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return p.clamp(0.0, 1.0);
+    }
+    let most = (1.0 / p).floor();
+    1.0 / (1.0 + most - p * most * (most + 1.0) / 2.0)
+}
+
+/// The weight at which the average of an empty queue reaches min_th no sooner than at the end of a burst.
+fn weight_of_burst(min_th: f64, burst: f64) -> f64 {
+    let weight = |k: i32| libm::ldexp(1.0, -k);
+    let holds = |w: &f64| burst + 1.0 - min_th <= (1.0 - libm::pow(1.0 - w, burst)) / w;
+    (1..31).map(weight).find(holds).unwrap_or(weight(31))
+}
+
 impl RedParams {
     /// min_th and max_th for this target, packets.
     pub(super) fn thresholds(&self, target: f64) -> (f64, f64) {
@@ -123,12 +181,46 @@ impl RedParams {
             }
         }
     }
+
+    /// The weight of the present queue in the average.
+    pub(super) fn weight(&self, target: f64, rate: Rate) -> f64 {
+        self.q_weight.unwrap_or_else(|| match self.flavour {
+            Flavour::Ns2 => -libm::expm1(-8.0 * self.mean_packet.0 / rate.0),
+            Flavour::Linux => {
+                let (min_th, _) = self.thresholds(target);
+                weight_of_burst(min_th, self.burst(target))
+            }
+        })
+    }
+
+    fn burst(&self, target: f64) -> f64 {
+        let (min_th, max_th) = self.thresholds(target);
+        self.burst.unwrap_or_else(|| Packets(((2.0 * min_th + max_th) / 3.0).floor())).0
+    }
+
+    fn is_gentle(&self) -> bool {
+        self.gentle && matches!(self.flavour, Flavour::Ns2)
+    }
+
+    fn waits(&self) -> bool {
+        self.wait && matches!(self.flavour, Flavour::Ns2)
+    }
+
+    /// What `tc` refuses.
+    fn burst_fits(&self, target: f64) -> Result<(), String> {
+        let ((min_th, _), burst) = (self.thresholds(target), self.burst(target));
+        let is_used = matches!((self.q_weight, self.flavour), (Auto::Auto, Flavour::Linux));
+        match is_used && !(1.0..=burst).contains(&min_th) {
+            true => Err(format!("min_th (\"{min_th} packets\") must be from 1 packet to burst (\"{burst} packets\")")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Red {
     /// Folds the present queue, and any idle time before it, into the average.
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
-        let w = self.params.q_weight;
+        let w = self.params.weight(queue.target, queue.rate);
         if let Some(since) = self.idle_since.take() {
             let packets_per_second = queue.rate.0 / (8.0 * self.params.mean_packet.0);
             let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
@@ -139,6 +231,29 @@ impl Red {
 
     /// Drops or keeps the packet that has just been averaged in.
     pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        match self.params.flavour {
+            Flavour::Ns2 => self.decide_as_ns2(queue, cx),
+            Flavour::Linux => self.decide_as_linux(queue, cx),
+        }
+    }
+
+    fn decide_as_linux(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        let (min_th, max_th) = self.params.thresholds(queue.target);
+        let is_between = (min_th..max_th).contains(&self.avg);
+        let was_between = std::mem::replace(&mut self.is_counting, is_between);
+        self.p = if self.avg < min_th { 0.0 } else { self.probability(min_th, max_th) };
+        if !is_between {
+            return if self.p > 0.0 { Verdict::Signal(FORCED) } else { Verdict::Pass };
+        }
+        self.count += 1;
+        let is_due = was_between && f64::from(self.count) * self.p >= self.reach;
+        if is_due || !was_between {
+            (self.count, self.reach) = (0, cx.rng.uniform());
+        }
+        if is_due { Verdict::Signal(EARLY) } else { Verdict::Pass }
+    }
+
+    fn decide_as_ns2(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.count += 1;
         self.p = 0.0;
         let (min_th, max_th) = self.params.thresholds(queue.target);
@@ -167,7 +282,7 @@ impl Red {
         if self.avg < max_th {
             return self.max_p * (self.avg - min_th) / (max_th - min_th);
         }
-        if !self.params.gentle {
+        if !self.params.is_gentle() {
             return 1.0;
         }
         let foot = match self.params.gentle_line {
@@ -179,7 +294,7 @@ impl Red {
 
     /// Turns p_b into p_a, which makes the gaps between drops uniform.
     fn spaced(&self, p: f64) -> f64 {
-        let (expected, certain) = (f64::from(self.count) * p, certain(self.params.wait));
+        let (expected, certain) = (f64::from(self.count) * p, certain(self.params.waits()));
         match expected {
             _ if expected < certain - 1.0 => 0.0,
             _ if expected < certain => p / (certain - expected),
@@ -206,12 +321,15 @@ impl Scheme for Red {
 
     fn new(params: RedParams, queue: &QueueView) -> Result<Self, String> {
         params.apart(queue.target)?;
+        params.burst_fits(queue.target)?;
         Ok(Self {
             params,
             avg: 0.0,
             max_p: params.max_p.0,
             count: 0,
             above_min_th: false,
+            is_counting: false,
+            reach: 0.0,
             idle_since: Some(Time::ZERO),
             p: 0.0,
         })
@@ -231,7 +349,8 @@ impl Scheme for Red {
         Some(Box::new(params))
     }
 
-    const TC: Option<Tc> = Some(Tc { kind: "red", note: "thresholds in bytes, no gentle line" });
+    const TC: Option<Tc> =
+        Some(Tc { kind: "red", note: "its rule is that of flavour = \"linux\"; thresholds in bytes" });
 }
 
 impl Aqm for Red {
@@ -240,9 +359,13 @@ impl Aqm for Red {
         self.decide(queue, cx)
     }
 
-    /// ns-2 judges the packet before it tests the limit, and restarts the count at a forced drop.
+    /// Both judge the packet before they test the limit; ns-2 restarts the count at a forced drop.
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
         self.update_average(queue, cx);
+        if matches!(self.params.flavour, Flavour::Linux) {
+            self.decide(queue, cx);
+            return;
+        }
         self.above_min_th = self.avg >= self.params.thresholds(queue.target).0 && queue.packets > 1;
         self.count = 0;
     }
@@ -252,7 +375,10 @@ impl Aqm for Red {
     }
 
     fn share(&self, p: f64, _: &QueueView) -> f64 {
-        share_of_spaced(p, self.params.wait)
+        match self.params.flavour {
+            Flavour::Ns2 => share_of_spaced(p, self.params.wait),
+            Flavour::Linux => share_of_uniform(p),
+        }
     }
 
     fn observe(&self, i: usize) -> f64 {
@@ -269,7 +395,7 @@ impl Law for RedParams {
     fn queue(&self, p: f64, network: &Network) -> f64 {
         let (low, high) = self.thresholds(network.target);
         let (shown, max_p) = (p * self.spacing(), self.max_p.0);
-        match self.gentle {
+        match self.is_gentle() {
             _ if shown <= max_p => low + shown / max_p * (high - low),
             true => high * (1.0 + (shown - max_p) / (1.0 - max_p)),
             false => f64::INFINITY,
@@ -277,17 +403,19 @@ impl Law for RedParams {
     }
 
     fn spacing(&self) -> f64 {
-        certain(self.wait) - 0.5
+        certain(self.waits()) - 0.5
     }
 
     fn auto(&self, network: &Network) -> Vec<(&'static str, f64)> {
         let (low, high) = self.thresholds(network.target);
-        vec![("min_th", low), ("max_th", high)]
+        let weight = self.weight(network.target, Rate(network.rate));
+        vec![("min_th", low), ("max_th", high), ("q_weight", weight), ("burst", self.burst(network.target))]
     }
 
     fn at(&self, point: &Point) -> Result<Linear, String> {
         let (low, high) = self.apart(point.network.target)?;
-        let (max_p, weight, period) = (self.max_p.0, self.q_weight, 1.0 / point.offered());
+        let weight = self.weight(point.network.target, Rate(point.network.rate));
+        let (max_p, period) = (self.max_p.0, 1.0 / point.offered());
         let slope = if point.queue < high { max_p / (high - low) } else { (1.0 - max_p) / high } / self.spacing();
         Ok(Linear::new(0, move |s| slope * lag(s, weight, period)))
     }
@@ -412,5 +540,60 @@ mod tests {
             let mut cx = Ctx { now: Time::ZERO, rng: &mut rng };
             assert_eq!(red.on_enqueue(&bench::packet(), &bench::queue(20), &mut cx), expected);
         }
+    }
+
+    #[test]
+    fn the_weight_of_a_burst_is_that_of_tc() {
+        // burst 33, min_th 20: a = 14; W = 1/8 gives 7.9, 1/16 gives 14.1.
+        assert_eq!(weight_of_burst(20.0, 33.0), 1.0 / 16.0);
+        assert_eq!(weight_of_burst(4.0, 4.0), 0.5, "a = 1");
+        // a = 3 at burst 6: 1/2 gives 1.97, 1/4 gives 3.29.
+        assert_eq!(weight_of_burst(4.0, 6.0), 0.25);
+        // Where min_th is 20 and max_th 60, tc takes a burst of 100/3 packets, rounded down.
+        let tc = [("flavour", "linux"), ("q_weight", "auto"), ("min_th", "20 packets"), ("max_th", "60 packets")];
+        assert_eq!(red(&tc).params.weight(50.0, Rate(8e6)), 1.0 / 16.0);
+    }
+
+    #[test]
+    fn a_burst_below_min_th_is_refused_where_it_is_used() {
+        let mut params = RedParams::defaults();
+        let pairs = [("flavour", "linux"), ("q_weight", "auto"), ("min_th", "20 packets"), ("burst", "19 packets")];
+        params.read("red", pairs, &mut Vec::new());
+        assert!(Red::new(params, &bench::queue(0)).is_err_and(|why| why.contains("19 packets")));
+        params.q_weight = Auto::Given(0.002);
+        assert!(Red::new(params, &bench::queue(0)).is_ok());
+    }
+
+    /// 1000 packets of 1000 B a second: 1 - exp(-0.001) = 0.001 - 0.001^2/2 + 0.001^3/6.
+    #[test]
+    fn the_automatic_weight_of_ns2_follows_the_rate() {
+        let weight = red(&[("q_weight", "auto")]).params.weight(50.0, Rate(8e6));
+        assert!((weight - 0.000_999_500_166_6).abs() < 1e-13, "{weight}");
+    }
+
+    #[test]
+    fn linux_drops_every_packet_above_max_th_and_draws_between() {
+        let linux = [("flavour", "linux"), ("max_th", "30 packets"), ("q_weight", "1")];
+        let (mut red, mut rng) = (red(&linux), bench::stream());
+        red.idle_since = None;
+        let mut judge = |red: &mut Red, queue| {
+            red.on_enqueue(&bench::packet(), &bench::queue(queue), &mut Ctx { now: Time::ZERO, rng: &mut rng })
+        };
+        assert_eq!([30, 31, 99].map(|queue| judge(&mut red, queue)), [Verdict::Signal(FORCED); 3], "even the first");
+        assert_eq!(judge(&mut red, 20), Verdict::Pass, "the first between");
+        // p_b = 0.05: count*p_b reaches 0.12 with the third.
+        red.reach = 0.12;
+        assert_eq!([20; 3].map(|queue| judge(&mut red, queue)), [Verdict::Pass, Verdict::Pass, Verdict::Signal(EARLY)]);
+        assert_eq!(red.count, 0);
+        assert_eq!(judge(&mut red, 9), Verdict::Pass);
+        assert!(!red.is_counting);
+    }
+
+    /// Gaps of 1 to 10 packets at p_b = 0.1 in Linux.
+    #[test]
+    fn the_share_of_linux_is_one_over_the_mean_gap() {
+        let red = red(&[("flavour", "linux")]);
+        assert!((red.share(0.1, &bench::queue(0)) - 1.0 / 5.5).abs() < 1e-12);
+        assert_eq!(red.params.spacing(), 0.5);
     }
 }

@@ -239,9 +239,13 @@ def test_reproduce_a_figure_and_its_numbers(aqmlab: Aqmlab, tmp_path: Path) -> N
 def test_reproduce_tells_claims(aqmlab: Aqmlab) -> None:
     document = json.loads(aqmlab("reproduce", "sun2007", "--table", 1, "--json").stdout)
     assert {claim["verdict"] for claim in document["claims"]} == {"holds"}
+    assert document["ledger"]["holds"] == document["ledger"]["claims"] == len(document["claims"])
     page = aqmlab("reproduce", "sun2007", "--table", 1).stdout
-    assert "What the paper says" in page
-    assert "closest to the target" in page
+    assert f"What the paper says: {len(document['claims'])} sentences" in page
+    assert "closest to the target" not in page, "those that hold are counted"
+    failing = aqmlab("reproduce", "jafar", "--table", 2).stdout
+    assert "✗ fails" in failing
+    assert "RED's and REM's deviation is larger" in failing
 
 
 @pytest.mark.parametrize("arguments", [(), ("li2014", "--all"), ("--all", "--table", 1), ("li2014", "--figure", 6)])

@@ -6,7 +6,7 @@ TEMPLATE := examples/own-scheme/Cargo.toml
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed analysis clean
+.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed ledgers analysis clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -63,6 +63,9 @@ pictures: build  ## Redraw the pictures on the schemes' pages
 
 deployed: build  ## Measure what the deployed schemes promise; writes docs/deployed.md
 	$(BIN)/python docs/deployed.py
+
+ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (ten minutes)
+	$(BIN)/python docs/ledgers.py
 
 analysis: build  ## Compare PI's predicted stability with packets; writes docs/analysis.md
 	$(BIN)/python docs/analysis.py

@@ -72,9 +72,11 @@ def test_list_cost_measures_every_scheme(aqmlab: Aqmlab) -> None:
     declared = {each["name"]: len(each["parameters"]) for each in json.loads(aqmlab("list", "aqms", "--json").stdout)}
     assert {name: cost["parameters"] for name, cost in costs.items()} == declared
     assert all(cost["packet"] > 0 for cost in costs.values())
-    assert costs["red"]["update"] is None and costs["pie"]["update_every"] == 0.015
+    assert costs["red"]["update"] is None
+    assert costs["pie"]["update_every"] == 0.015
     refused = aqmlab("list", "studies", "--cost")
-    assert refused.returncode == 2 and "aqmlab list aqms --cost" in refused.stderr
+    assert refused.returncode == 2
+    assert "aqmlab list aqms --cost" in refused.stderr
 
 
 def test_show_a_scheme_gives_every_parameter(aqmlab: Aqmlab) -> None:
@@ -256,9 +258,13 @@ def test_reproduce_a_figure_and_its_numbers(aqmlab: Aqmlab, tmp_path: Path) -> N
 def test_reproduce_tells_claims(aqmlab: Aqmlab) -> None:
     document = json.loads(aqmlab("reproduce", "sun2007", "--table", 1, "--json").stdout)
     assert {claim["verdict"] for claim in document["claims"]} == {"holds"}
+    assert document["ledger"]["holds"] == document["ledger"]["claims"] == len(document["claims"])
     page = aqmlab("reproduce", "sun2007", "--table", 1).stdout
-    assert "What the paper says" in page
-    assert "closest to the target" in page
+    assert f"What the paper says: {len(document['claims'])} sentences" in page
+    assert "closest to the target" not in page, "those that hold are counted"
+    failing = aqmlab("reproduce", "jafar", "--table", 2).stdout
+    assert "✗ fails" in failing
+    assert "RED's and REM's deviation is larger" in failing
 
 
 @pytest.mark.parametrize("arguments", [(), ("li2014", "--all"), ("--all", "--table", 1), ("li2014", "--figure", 6)])

@@ -215,13 +215,6 @@ OF_LINK = (
     Metric("drops.overflow", "Overflow", "packets", "packets dropped because the buffer was full", COUNT),
     Metric("drops.early", "Early drops", "packets", "packets dropped by a random draw of the scheme", COUNT),
     Metric("drops.forced", "Forced drops", "packets", "packets dropped because the scheme drops everything", COUNT),
-    Metric(
-        "transient",
-        "Transient",
-        "s",
-        "from then on the mean queue over 5 s stays within 10 % of the buffer around the target; of runs with series",
-        SHOWN["s"],
-    ),
 )
 """Everything that is measured of a link."""
 

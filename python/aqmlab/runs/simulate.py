@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 
 from aqmlab import own
@@ -70,16 +70,20 @@ def compare_many(
     seeds: int,
     *,
     series: bool = True,
+    every_series: Collection[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Comparison]:
-    """Return one comparison for each scenario and its schemes, all runs in one batch; `series` of seed 1 if wanted."""
+    """Return one comparison for each scenario and its schemes, all runs in one batch.
+
+    Seed 1 comes with `series` if wanted, every seed in the scenarios that `every_series` names.
+    """
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
     for scenario, specs in grid:
         check_schemes(scenario, specs)
     tasks = [
-        Task(scenario, spec, seed, series=series and seed == 1)
+        Task(scenario, spec, seed, series=(series and seed == 1) or scenario.name in every_series)
         for scenario, specs in grid
         for spec in specs
         for seed in range(1, seeds + 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from aqmlab.runs.statistics import Summary, summarise
 from aqmlab.runs.table import State
-from aqmlab.study.measured import Measured
+from aqmlab.study.measured import OVER, Measured
 from aqmlab.study.paper import Published, StudyMetric, Table, built
 
 
@@ -146,7 +146,10 @@ def _ours(table: Table, cell: Published, measured: Measured, state: "Chosen | No
 
         return summarise([BOUNDS[(metric.ours or "").removeprefix("stability.")](**table.analysis)])
     first, *others = [_by_seed(table, metric, table.schemes[name], measured) for name in table.parts(cell.scheme)]
-    if others:
+    if cell.scheme in table.together:
+        shared = set(first).intersection(*others)
+        first = {seed: OVER[metric.over]([first[seed], *(other[seed] for other in others)]) for seed in shared}
+    elif others:
         first = {
             seed: value - fmean(other[seed] for other in others)
             for seed, value in first.items()

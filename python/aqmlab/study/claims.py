@@ -1,30 +1,55 @@
 """What a paper says in words, held against what was measured."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
-from statistics import fmean
 from typing import Any
 
-from aqmlab.runs.metrics import LINK_METRICS
+from aqmlab.runs.metrics import OF_FLOWS, OF_LINK
+from aqmlab.study.cells import Cell, Verdict
+from aqmlab.study.evidence import Found, Values, failing, gather, holds_in_print, means, of_each_seed
+from aqmlab.study.ledger import Claim
 from aqmlab.study.measured import Measured
-from aqmlab.study.paper import TRANSIENT, Claim, Study, built
+from aqmlab.study.paper import Study, built
+from aqmlab.study.readings import READ
 
-VERDICTS = {"holds": "✓", "fails": "✗", "missing": "–"}
-"""Every verdict on a claim, with its mark."""
+VERDICTS = {
+    "holds": Verdict("✓", "measured so"),
+    "fails": Verdict("✗", "not measured so; the reason is given, or that it is not known"),
+    "shown": Verdict("→", "a table or a figure holds it"),
+    "untestable": Verdict("∅", "not testable; the reason is given"),
+    "missing": Verdict("–", "not measured"),
+}
+"""Every verdict a sentence can have, by its name in JSON."""
 
 MOST_TOLD = 4
 """Schemes and scenarios that are listed one by one."""
 
+CONTRADICTED = "the paper's own tables contradict the sentence"
+"""The reason where no other is given and it does not hold in print either."""
+
+METRICS = {metric.name: metric for metric in (*OF_LINK, *READ)} | {f"total.{of.name}": of for of in OF_FLOWS}
+
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim with its verdict, what was measured in words, and the reason if it does not hold."""
+    """A claim with its verdict, what was measured in words, and the reason if it does not hold.
+
+    `alone` says of each seed whether the claim holds under it alone; `printed` whether it holds of the numbers that the
+    paper prints, None where it does not print them all.
+    """
 
     claim: Claim
     verdict: str
-    measured: str
-    why: str | None
+    measured: str = ""
+    why: str | None = None
+    alone: Mapping[int, bool] = field(default_factory=dict)
+    printed: bool | None = None
+
+    @property
+    def told(self) -> str:
+        """What was measured, and why."""
+        return ". ".join(part for part in (self.measured, self.why) if part)
 
     def entry(self) -> dict[str, Any]:
         """Return the claim as it stands in JSON."""
@@ -35,73 +60,97 @@ class Checked:
             "verdict": self.verdict,
             "measured": self.measured,
             "why": self.why,
+            "seeds": [seed for seed, holds in self.alone.items() if holds],
+            "printed": self.printed,
         }
 
 
-def check(paper: Study, claim: Claim, measured: Measured) -> Checked:
-    """Judge a claim; it holds if it does in each of its scenarios."""
-    absent = [name for name in claim.schemes if not built(paper.spec(name))]
+def tally(claims: Iterable[Checked]) -> dict[str, int]:
+    """Return how many sentences there are, and how many of each verdict."""
+    verdicts = [checked.verdict for checked in claims]
+    return {"claims": len(verdicts), **{name: verdicts.count(name) for name in VERDICTS}}
+
+
+def check(paper: Study, claim: Claim, measured: Measured, cells: Sequence[Cell] = ()) -> Checked:
+    """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables hold."""
+    if claim.untestable:
+        return Checked(claim, "untestable", why=claim.untestable)
+    if claim.tables or claim.figures:
+        return Checked(claim, "shown", _shown(claim, cells))
     others = [*claim.below, *claim.above]
-    present = [name for name in others if built(paper.spec(name))]
+    absent = [name for name in claim.schemes if not _built(paper, name)]
+    present = [name for name in others if _built(paper, name)]
     if absent or (others and not present):
-        return Checked(claim, "missing", "", f"{', '.join(absent or others)}: not built yet")
-    found = {
-        scenario: {name: _mean(paper, claim, measured, scenario, name) for name in [*claim.schemes, *present]}
-        for scenario in claim.scenarios
-    }
-    failing = {scenario: values for scenario, values in found.items() if not _holds(claim, values)}
+        return Checked(claim, "missing", why=f"{', '.join(absent or others)}: not built yet")
+    by_seed = gather(paper, claim, measured, [*claim.schemes, *present])
+    found = means(claim, by_seed)
+    fails = failing(claim, found)
+    alone = {seed: not failing(claim, values) for seed, values in of_each_seed(claim, by_seed).items()}
+    printed = holds_in_print(paper, claim)
     left_out = [name for name in others if name not in present]
+    remarks = [
+        f" ({', '.join(left_out)} not built yet)" if left_out else "",
+        f"; under {sum(alone.values())} of {len(alone)} seeds alone" if len(set(alone.values())) > 1 else "",
+    ]
     return Checked(
         claim,
-        "fails" if failing else "holds",
-        _told(claim, found, failing) + (f" ({', '.join(left_out)} not built yet)" if left_out else ""),
-        claim.why if failing else None,
+        "fails" if fails else "holds",
+        _told(claim, found, fails) + "".join(remarks),
+        claim.why or (CONTRADICTED if printed is False else None) if fails else None,
+        alone,
+        printed,
     )
 
 
-def _told(claim: Claim, found: Mapping[str, Mapping[str, float]], failing: Mapping[str, Mapping[str, float]]) -> str:
-    """Say what was measured; of many scenarios, where the claim fails, or else how far the values range."""
+def _shown(claim: Claim, cells: Iterable[Cell]) -> str:
+    """Say which tables and figures hold the sentence, and how many of the numbers it is about match."""
+    about = [
+        cell.verdict
+        for cell in cells
+        if cell.table in claim.tables
+        and cell.row in (claim.schemes or (cell.row,))
+        and cell.metric.metric.name == (claim.value or cell.metric.metric.name)
+    ]
+    places = [*(f"Table {number}" for number in claim.tables), *(f"Figure {number}" for number in claim.figures)]
+    return ", ".join(places) + (f": {about.count('match')} of {len(about)} numbers match" if about else "")
+
+
+def _built(paper: Study, name: str) -> bool:
+    return all(built(paper.spec(part)) for part in paper.differences.get(name, [name]))
+
+
+def _told(claim: Claim, found: Found, fails: Found) -> str:
+    """Say what was measured; of many places, where the claim fails, or else how far the values range."""
+    distance = f"distance from {claim.target:g}: " if claim.target is not None else ""
     if len(found) == 1:
-        return _words(claim, next(iter(found.values())))
-    if failing:
-        told = list(failing)[:MOST_TOLD]
-        more = f"; and in {len(failing) - len(told)} more" if len(failing) > len(told) else ""
-        where = "; ".join(f"{scenario}: {_words(claim, found[scenario])}" for scenario in told)
-        return f"not in {len(failing)} of {len(found)} scenarios: {where}{more}"
+        return distance + _words(claim, next(iter(found.values())))
+    if claim.trend or claim.steady:
+        return "; ".join(f"{name}: {_along(claim, [at[name] for at in found.values()])}" for name in claim.schemes)
+    places = "scenarios" if list(found) == list(claim.scenarios) else "places"
+    if fails:
+        told = list(fails)[:MOST_TOLD]
+        more = f"; and in {len(fails) - len(told)} more" if len(fails) > len(told) else ""
+        where = "; ".join(f"{place}: {distance}{_words(claim, found[place])}" for place in told)
+        return f"not in {len(fails)} of {len(found)} {places}: {where}{more}"
     values = [values[name] for values in found.values() for name in claim.schemes]
     schemes = ", ".join(claim.schemes)
-    return f"in {len(found)} scenarios: {schemes} {_text(claim, min(values))} to {_text(claim, max(values))}"
+    return f"in {len(found)} {places}: {distance}{schemes} {_text(claim, min(values))} to {_text(claim, max(values))}"
 
 
-def _mean(paper: Study, claim: Claim, measured: Measured, scenario: str, name: str) -> float:
-    """Return the mean over the seeds; a value that a run does not have, such as a settling time, counts as endless."""
-    by_seed = measured.values([scenario], paper.spec(name), claim.link, claim.value)
-    values = [inf if value is None else value for [value] in by_seed.values()]
-    mean = fmean(values) if values else inf
-    return mean if claim.target is None else abs(mean - claim.target)
+def _along(claim: Claim, values: Sequence[float]) -> str:
+    if len(values) <= MOST_TOLD:
+        return ", ".join(_text(claim, value) for value in values)
+    return f"{_text(claim, min(values))} to {_text(claim, max(values))}"
 
 
-def _holds(claim: Claim, values: Mapping[str, float]) -> bool:
-    of = [values[name] for name in claim.schemes]
-    below = [values[name] for name in claim.below if name in values]
-    above = [values[name] for name in claim.above if name in values]
-    if claim.within and not all(claim.within[0] <= value <= claim.within[1] for value in of):
-        return False
-    return all(value + claim.margin < other for value in of for other in below) and all(
-        value > other + claim.margin for value in of for other in above
-    )
-
-
-def _words(claim: Claim, values: Mapping[str, float]) -> str:
+def _words(claim: Claim, values: Values) -> str:
     """Say what was measured: of the schemes the claim is about, and the ends of what the others show."""
-    distance = f"distance from {claim.target:g}: " if claim.target is not None else ""
     about = {name: values[name] for name in claim.schemes}
     others = {name: value for name, value in values.items() if name not in about}
-    parts = [_list(claim, part) for part in (about, others) if part]
-    return distance + " against ".join(parts)
+    return " against ".join(_list(claim, part) for part in (about, others) if part)
 
 
-def _list(claim: Claim, values: Mapping[str, float]) -> str:
+def _list(claim: Claim, values: Values) -> str:
     if len(values) <= MOST_TOLD:
         return ", ".join(f"{name} {_text(claim, value)}" for name, value in values.items())
     low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
@@ -111,10 +160,7 @@ def _list(claim: Claim, values: Mapping[str, float]) -> str:
 def _text(claim: Claim, value: float) -> str:
     if value == inf:
         return "never"
-    known = {metric.name: metric for metric in LINK_METRICS}
-    if claim.value == TRANSIENT:
-        return f"{value:.1f} s"
-    if claim.value not in known:
+    if claim.value not in METRICS:
         return f"{value:.4g}"
-    metric = known[claim.value]
-    return f"{metric.show(value)} {metric.shown.unit}"
+    metric = METRICS[claim.value]
+    return metric.show(value) + ("" if metric.shown.unit == "1" else f" {metric.shown.unit}")

@@ -1,8 +1,8 @@
 """A study: a paper's tables, figures and claims as data, so that they can be run again and compared.
 
 `papers/<name>.toml` names the paper, says which scheme and measured value of ours each published one is, how close
-is close enough, which scenarios give a table, a figure or a claim, and why a cell may not be reproducible.
-`papers/<name>.csv` holds the printed numbers. docs/studies.md describes the format.
+is close enough, which scenarios give a table or a figure, and why a cell may not be reproducible. `papers/<name>.csv`
+holds the printed numbers, `ledgers/<name>.toml` the sentences. docs/studies.md describes the format.
 """
 
 import csv
@@ -18,15 +18,12 @@ from aqmlab import catalogue
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.metrics import SHOWN, Metric, Shown
+from aqmlab.study.ledger import Claim, load_ledger
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-
-TRANSIENT = "transient"
-"""The length of the transient, a value of claims: it is taken from the time series and so known for seed 1 alone."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +49,10 @@ class StudyMetric:
         """Return a measured value as the paper counts it."""
         return (value - self.minus) * self.factor
 
+    def uncount(self, published: float) -> float:
+        """Return what we should measure for a published value."""
+        return published / self.factor + self.minus
+
     def limit(self, published: float) -> float:
         """Return how far from a published value is still a match, in the metric's unit."""
         return max(self.absolute, self.relative * abs(published))
@@ -76,7 +77,8 @@ class Published:
 class Table:
     """One table of the paper: the scenarios and link that give it, or the values the analysis is made for.
 
-    `published` are its numbers in their order. `differences` are rows that are one scheme minus the mean of others.
+    `published` are its numbers in their order. `differences` are rows that are one scheme minus the mean of others,
+    `together` those that are several schemes, of which the metric's `over` says what becomes.
     """
 
     number: str
@@ -89,10 +91,11 @@ class Table:
     analysis: Mapping[str, float]
     published: Sequence[Published]
     differences: Mapping[str, Sequence[str]]
+    together: Mapping[str, Sequence[str]]
 
     def parts(self, row: str) -> Sequence[str]:
         """Return the schemes, by the paper's names, that a row is made of."""
-        return self.differences.get(row, [row])
+        return self.differences.get(row) or self.together.get(row) or [row]
 
 
 @dataclass(frozen=True)
@@ -143,28 +146,6 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, checked in each of its scenarios on the mean over the seeds.
-
-    The value of each of `schemes`, less `target` (then without its sign), lies in `within`, or is `below` or `above`
-    that of each of other schemes, by at least `margin`.
-    """
-
-    section: str
-    text: str
-    scenarios: tuple[str, ...]
-    link: str
-    value: str
-    schemes: tuple[str, ...]
-    within: tuple[float, float] | None
-    below: tuple[str, ...]
-    above: tuple[str, ...]
-    margin: float
-    target: float | None
-    why: str | None
-
-
-@dataclass(frozen=True)
 class Note:
     """A written reason why cells deviate: those of `cells` ("table/scheme/metric"), or those that all lists allow.
 
@@ -187,7 +168,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others."""
+    """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others.
+
+    `words` says which number its claims take for a vague word of the paper.
+    """
 
     name: str
     title: str
@@ -197,6 +181,7 @@ class Study:
     metrics: Mapping[str, StudyMetric]
     tables: Sequence[Table]
     figures: Sequence[Figure]
+    words: Mapping[str, str]
     claims: Sequence[Claim]
     notes: Sequence[Note]
     published: Sequence[Published]
@@ -222,7 +207,8 @@ class Study:
 
     def compared(self, claim: Claim) -> list[str]:
         """Return the schemes that a claim compares and that exist."""
-        names = [*claim.schemes, *claim.below, *claim.above]
+        rows = [*claim.schemes, *claim.below, *claim.above]
+        names = [part for row in rows for part in self.differences.get(row, [row])]
         return [spec for spec in dict.fromkeys(self.spec(name) for name in names) if built(spec)]
 
     def asked(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> "Asked":
@@ -230,7 +216,7 @@ class Study:
         chosen, drawn = self.select(tables, figures)
         scenarios = self._needed(chosen, drawn, ()).keys()
         every = tables is None and figures is None
-        claims = [claim for claim in self.claims if every or scenarios >= set(claim.scenarios)]
+        claims = [claim for claim in self.claims if every or (claim.groups and scenarios >= set(claim.scenarios))]
         return Asked(chosen, drawn, claims, self._needed(chosen, drawn, claims))
 
     def _needed(
@@ -295,9 +281,9 @@ class Asked:
     needed: Mapping[str, Sequence[str]]
 
     @property
-    def transients(self) -> set[tuple[str, str]]:
-        """The scenarios and links whose transients claims are about."""
-        return {(name, claim.link) for claim in self.claims if claim.value == TRANSIENT for name in claim.scenarios}
+    def read(self) -> set[str]:
+        """The scenarios of which claims read time series."""
+        return {name for claim in self.claims if any(claim.readings) for name in claim.scenarios}
 
 
 def built(spec: str) -> bool:
@@ -330,6 +316,7 @@ def load_study(name: str) -> Study:
     if name not in studies():
         raise unknown("study", "unknown study", name, studies())
     data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
+    words, claims = load_ledger(name, data["schemes"])
     rows = (files("aqmlab.study") / "papers" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     notes = [_note(entry) for entry in data.get("notes", ())]
     published = [_published(row, notes) for row in csv.DictReader(rows)]
@@ -342,7 +329,8 @@ def load_study(name: str) -> Study:
         metrics={key: _metric(key, entry) for key, entry in data["metrics"].items()},
         tables=[_table(entry, data, published) for entry in data["tables"]],
         figures=[_figure(entry) for entry in data.get("figures", ())],
-        claims=[_claim(entry, data) for entry in data.get("claims", ())],
+        words=words,
+        claims=claims,
         notes=notes,
         published=published,
     )
@@ -378,6 +366,7 @@ def _table(entry: Mapping[str, Any], study: Mapping[str, Any], published: Iterab
         analysis=entry.get("analysis", {}),
         published=[cell for cell in published if cell.table == entry["number"]],
         differences=study.get("differences", {}),
+        together=study.get("together", {}),
     )
 
 
@@ -404,26 +393,6 @@ def _panel(entry: Mapping[str, Any]) -> Panel:
         schemes=tuple(entry.get("schemes", ())),
         metric=entry.get("metric"),
         analysis=entry.get("analysis", {}),
-    )
-
-
-def _claim(entry: Mapping[str, Any], study: Mapping[str, Any]) -> Claim:
-    schemes = tuple(entry["schemes"])
-    others = tuple(name for name in study["schemes"] if name not in schemes)
-    ends = entry.get("within")
-    return Claim(
-        section=entry["section"],
-        text=entry["text"],
-        scenarios=_scenarios(entry),
-        link=entry.get("link", "bottleneck"),
-        value=entry["value"],
-        schemes=schemes,
-        within=(ends[0], ends[1]) if ends else None,
-        below=others if entry.get("below") == "all" else tuple(entry.get("below", ())),
-        above=others if entry.get("above") == "all" else tuple(entry.get("above", ())),
-        margin=entry.get("margin", 0.0),
-        target=entry.get("target"),
-        why=entry.get("why"),
     )
 
 

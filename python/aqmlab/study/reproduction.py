@@ -11,7 +11,7 @@ from aqmlab.runs.executor import Progress
 from aqmlab.runs.task import Failure
 from aqmlab.study.cells import VERDICTS, Cell, judge
 from aqmlab.study.charts import Chart, chart
-from aqmlab.study.claims import Checked, check
+from aqmlab.study.claims import Checked, check, tally
 from aqmlab.study.measured import Measured, measure
 from aqmlab.study.paper import CHARTS, Asked, Figure, Study, Table, built, load_study, studies
 
@@ -57,12 +57,17 @@ class Reproduction:
     @cached_property
     def claims(self) -> list[Checked]:
         """What the paper says in words, checked."""
-        return [check(self.study, claim, self.measured) for claim in self.asked.claims]
+        return [check(self.study, claim, self.measured, self.cells) for claim in self.asked.claims]
 
     @property
     def coverage(self) -> dict[str, int]:
         """How many cells there are, and how many of each verdict."""
         return coverage(self.cells)
+
+    @property
+    def ledger(self) -> dict[str, int]:
+        """How many sentences there are, and how many of each verdict."""
+        return tally(self.claims)
 
     @property
     def failures(self) -> list[Failure]:
@@ -112,6 +117,7 @@ class Reproduction:
             "figures": [self._figure(figure) for figure in self.figures],
             "claims": [checked.entry() for checked in self.claims],
             "coverage": self.coverage,
+            "ledger": self.ledger,
         }
 
     def _figure(self, figure: Figure) -> dict[str, Any]:
@@ -141,6 +147,7 @@ def all_json(reproductions: Sequence[Reproduction]) -> str:
         "schema": 1,
         "studies": [reproduction.entry() for reproduction in reproductions],
         "coverage": coverage(cell for reproduction in reproductions for cell in reproduction.cells),
+        "ledger": tally(checked for reproduction in reproductions for checked in reproduction.claims),
     }
     return json.dumps(document, indent=1)
 
@@ -166,5 +173,5 @@ def reproduce(
     """
     paper = load_study(study)
     asked = paper.asked(tables, figures)
-    measured = measure(asked.needed, asked.transients, seeds, jobs, progress)
+    measured = measure(asked.needed, asked.read, seeds, jobs, progress)
     return Reproduction(paper, seeds, asked, measured)

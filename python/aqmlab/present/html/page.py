@@ -71,7 +71,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison, or one paper with its coverage and claims."""
+    """One comparison, or one paper with its coverage and its ledger: sentences, and what their words are taken for."""
 
     name: str
     title: str
@@ -79,6 +79,7 @@ class Part:
     sections: Sequence[Section]
     coverage: Mapping[str, int] | None = None
     claims: Sequence[Checked] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
 
 

@@ -52,6 +52,7 @@ def _part(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
         sections=[*tables, *figures],
         coverage=reproduction.coverage,
         claims=reproduction.claims,
+        words=study.words,
         remark=f"Not built yet: {', '.join(unbuilt)}. Their numbers and curves are left out." if unbuilt else "",
     )
 

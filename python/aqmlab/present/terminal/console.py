@@ -19,6 +19,8 @@ COLOURS = {
     "missing": "bright_black",
     "holds": "green",
     "fails": "bold red",
+    "shown": "cyan",
+    "untestable": "bright_black",
 }
 """The colour of each verdict."""
 

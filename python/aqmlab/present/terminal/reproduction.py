@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from aqmlab.present.terminal.console import COLOURS, aside, console, note, table, title
@@ -15,14 +14,14 @@ from aqmlab.study.reproduction import Reproduction, coverage
 
 
 def reproduction(reproduced: Reproduction) -> None:
-    """Print each table, ours beside published with marks, the charts' numbers, the claims, then the coverage."""
+    """Print each table, ours beside published with marks, the charts' numbers, the ledger, then the coverage."""
     out = console()
     for wanted in reproduced.tables:
         _reproduced_table(out, reproduced, wanted)
     for figure in reproduced.figures:
         _reproduced_figure(out, reproduced, figure)
     if reproduced.claims:
-        out.print(_claims(reproduced))
+        _claims(out, reproduced)
     if reproduced.unbuilt:
         out.print(aside(f"Not built yet, so left out: {', '.join(reproduced.unbuilt)}"))
     _coverage(out, reproduced.coverage)
@@ -34,10 +33,9 @@ def reproductions(several: Sequence[Reproduction]) -> None:
         console().print(title(f"{reproduced.study.title}\n{reproduced.study.source}"))
         reproduction(reproduced)
     out = console()
-    studies = table("All studies", "Study", numbers=("numbers", *VERDICTS, "claims", "hold"))
+    studies = table("All studies", "Study", numbers=("numbers", *VERDICTS, "sentences", *claims.VERDICTS))
     for reproduced in several:
-        hold = sum(checked.verdict == "holds" for checked in reproduced.claims)
-        counts = [*reproduced.coverage.values(), len(reproduced.claims), hold]
+        counts = [*reproduced.coverage.values(), *reproduced.ledger.values()]
         studies.add_row(reproduced.study.name, *map(str, counts))
     out.print(studies)
     _coverage(out, coverage(cell for reproduced in several for cell in reproduced.cells))
@@ -69,16 +67,21 @@ def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -
         out.print(shown)
 
 
-def _claims(reproduced: Reproduction) -> Table:
-    shown = table("What the paper says", "Section", "Claim", "Verdict", "Measured, and why")
-    for checked in reproduced.claims:
-        shown.add_row(
-            checked.claim.section,
-            checked.claim.text,
-            Text(f"{claims.VERDICTS[checked.verdict]} {checked.verdict}", style=COLOURS[checked.verdict]),
-            ". ".join(part for part in (checked.measured, checked.why) if part),
-        )
-    return shown
+def _claims(out: Console, reproduced: Reproduction) -> None:
+    """Print how many sentences hold, then those that do not, with the reason."""
+    counts = {name: count for name, count in reproduced.ledger.items() if count and name in claims.VERDICTS}
+    out.print(title(f"What the paper says: {len(reproduced.claims)} sentences"))
+    for name, count in counts.items():
+        verdict = claims.VERDICTS[name]
+        out.print(Text(f"{verdict.mark} {count} {name}: {verdict.meaning}", style=COLOURS[name]))
+    told = [checked for checked in reproduced.claims if checked.verdict not in ("holds", "shown")]
+    if told:
+        shown = table("", "Section", "Sentence", "Verdict", "Measured, and why")
+        for checked in sorted(told, key=lambda checked: checked.verdict):
+            judged = Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.verdict}", style=COLOURS[checked.verdict])
+            shown.add_row(checked.claim.section, checked.claim.text, judged, checked.told)
+        out.print(shown)
+    out.print(aside("All sentences: --json, or --out DIR for a page."))
 
 
 def _coverage(out: Console, counts: Mapping[str, int]) -> None:

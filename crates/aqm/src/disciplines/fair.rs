@@ -136,7 +136,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
     pub(super) fn make_room(&mut self, cx: &mut Ctx) {
-        let longest = self.longest();
+        let (_, longest) = self.longest();
         let batch = self.queues[longest as usize]
             .as_ref()
             .map_or(0, |queue| queue.fifo.len().div_ceil(2))
@@ -151,9 +151,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.view.bytes
     }
 
-    fn longest(&self) -> u32 {
-        let bytes = |index: &usize| self.queues[*index].as_ref().map_or(0, |queue| queue.fifo.view().bytes);
-        (0..self.queues.len()).max_by_key(bytes).unwrap_or(0) as u32
+    /// Bytes of the queue with most of them, and its place. Only listed queues hold packets.
+    pub(super) fn longest(&self) -> (u64, u32) {
+        let bytes = |index: u32| self.queues[index as usize].as_ref().map_or(0, |queue| queue.fifo.view().bytes);
+        self.new.iter().chain(&self.old).map(|index| (bytes(*index), *index)).max().unwrap_or_default()
     }
 
     /// The queue whose turn it is, and whether it is in the list of new ones.

@@ -100,8 +100,8 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);
         while self.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
-            let fullest = self.tins.iter_mut().max_by_key(|tin| tin.queues.bytes()).expect("there is a tin");
-            fullest.queues.make_room(cx);
+            let longest = self.tins.iter_mut().max_by_key(|tin| tin.queues.longest()).expect("there is a tin");
+            longest.queues.make_room(cx);
         }
         fate
     }
@@ -328,5 +328,18 @@ mod tests {
             assert_eq!(shaped, link, "{diffserv}");
             assert!(link.1.drops.iter().any(|(why, n)| *why == crate::FORCED && *n > 10), "{:?}", link.1);
         }
+    }
+
+    #[test]
+    fn room_is_made_at_the_longest_queue_of_all_tins() {
+        // Best effort has 72 of 100 packets, but six in each queue; video has one queue of 28.
+        let mut tins = tins();
+        for flow in 0..12 {
+            (0..6).for_each(|_| assert_eq!(at(0, |cx| tins.enqueue(Packet(BEST_EFFORT, flow), cx)), Fate::Kept));
+        }
+        join(&mut tins, 0, VIDEO, 28);
+        at(0, |cx| tins.enqueue(Packet(BEST_EFFORT, 12), cx));
+        let dropped: Vec<u64> = tins.tins.iter().map(|tin| tin.queues.accounts().dropped).collect();
+        assert_eq!(dropped, [0, 0, 1, 0]);
     }
 }

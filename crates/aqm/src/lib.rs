@@ -191,6 +191,11 @@ pub trait Aqm {
     /// The link asked for a packet and found none: it falls idle.
     #[inline]
     fn on_empty(&mut self, cx: &mut Ctx) {}
+    /// Whether nothing of what it has met still counts. Asked while its queue is empty, which another flow may have then.
+    #[inline]
+    fn is_at_rest(&self, now: Time) -> bool {
+        true
+    }
     /// Period of `on_tick`, the first at the start of the run; `None` means never. A parameter that is set may change it.
     fn tick_every(&self) -> Option<Span> {
         None

@@ -1,5 +1,6 @@
 //! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
 
+use super::fair::Rounds;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
 use crate::{Aqm, Ctx, QueueView, Tune};
 use aqmlab_core::{Rate, Span, Time};
@@ -58,7 +59,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         let tin = |rate: Rate| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
-            Tin { queues, rate, next_at: Time::ZERO }
+            Tin { queues: queues.with_rounds(Rounds::Cake), rate, next_at: Time::ZERO }
         };
         let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
         Self { tins, policy, view, limit, next_at: Time::ZERO }
@@ -86,8 +87,8 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 
     /// The tin served next: the most important that has not had its rate, or else the one that had it longest ago.
     fn choose(&self, now: Time) -> Option<usize> {
-        let waiting = || (0..self.tins.len()).filter(|tin| !self.tins[*tin].queues.is_empty());
-        let due = waiting().rfind(|tin| self.tins[*tin].next_at <= now);
+        let waiting = || (0..self.tins.len()).rev().filter(|tin| !self.tins[*tin].queues.is_empty());
+        let due = waiting().find(|tin| self.tins[*tin].next_at <= now);
         due.or_else(|| waiting().min_by_key(|tin| self.tins[*tin].next_at))
     }
 
@@ -180,7 +181,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         let pace = self.policy.shaper().unwrap_or(self.view.rate);
         while let Some(index) = self.choose(now) {
             let tin = &mut self.tins[index];
-            let Some((packet, since)) = tin.queues.take_next() else { continue };
+            let Some((packet, since)) = tin.queues.take_next(now) else { continue };
             tin.charge(packet.size(), now);
             now += pace.transmission(packet.size());
             taken.push((packet, since));

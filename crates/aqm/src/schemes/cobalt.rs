@@ -197,6 +197,10 @@ impl Aqm for Cobalt {
         }
     }
 
+    fn is_at_rest(&self, now: Time) -> bool {
+        self.p == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
     fn observe(&self, i: usize) -> f64 {
         [self.p, f64::from(self.count), f64::from(u8::from(self.dropping))][i]
     }

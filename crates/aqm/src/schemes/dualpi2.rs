@@ -333,7 +333,8 @@ mod tests {
         let mut dual = with(&[("flavour", "linux")]);
         dual.p_root = 0.1; // coupled 0.2, classic 0.01
         let mut rng = bench::stream();
-        let told: Vec<bool> = (0..100_000).map(|_| l4s_before(&mut dual, us(0), 3, &mut rng) != Verdict::Pass).collect();
+        let told: Vec<bool> =
+            (0..100_000).map(|_| l4s_before(&mut dual, us(0), 3, &mut rng) != Verdict::Pass).collect();
         // A sum of 0.2 would never mark two in a row; draws do so with 0.04. Within five standard deviations.
         let share = |pairs: &mut dyn Iterator<Item = bool>| pairs.filter(|hit| *hit).count() as f64 / 1e5;
         assert!((share(&mut told.iter().copied()) - 0.2).abs() < 0.0064);

@@ -31,8 +31,9 @@ params! {
     ///
     /// ## Readings
     /// RFC 8289 leaves marking open. A mark counts as a drop does and lets the packet go, and the next signal is
-    /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head for want of room adds one
-    /// to the count, as in Linux's `fq_codel`; a packet refused by a single full queue does not, as in `codel`.
+    /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head for want of room
+    /// adds one to the count, as in Linux's `fq_codel`; a packet refused by a single full queue does not, as in
+    /// `codel`.
     ///
     /// | parameter | here (RFC 8289) | kernel and tc |
     /// | --- | --- | --- |
@@ -43,11 +44,11 @@ params! {
     /// | buffer | the link's | codel: 1000 packets; fq_codel: 10240 packets and 32 MB |
     ///
     /// ## Departures
-    /// None from RFC 8289. The target is a sojourn time of its own, not the link's. Linux (`include/net/codel_impl.h` at
-    /// 0cfa80d3c398, `net/sched/sch_codel.c` at bb9cfd874ee8, `sch_fq_codel.c` at 20dd591d8f95, read line by line) besides: waits
-    /// for a time after the interval's end, where the RFC's own end will do; approximates the square root by one Newton step a
-    /// signal, which takes some signals to follow a jump of the count; counts time in units of 1.024 us; and can restrict
-    /// `ce_threshold` to some code points.
+    /// None from RFC 8289. The target is a sojourn time of its own, not the link's. Linux (`include/net/codel_impl.h`
+    /// at 0cfa80d3c398, `net/sched/sch_codel.c` at bb9cfd874ee8, `sch_fq_codel.c` at 20dd591d8f95, read line by line)
+    /// besides: waits for a time after the interval's end, where the RFC's own end will do; approximates the square
+    /// root by one Newton step a signal, which takes some signals to follow a jump of the count; counts time in units
+    /// of 1.024 us; and can restrict `ce_threshold` to some code points.
     pub struct CodelParams {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.3";

@@ -71,9 +71,9 @@ params! {
     ///
     /// ## Departures
     /// The buffer is the link's, shared by the two queues. The target is a delay of its own, not the link's. Of Linux
-    /// (`net/sched/sch_dualpi2.c` at 2519003dd5fb, read line by line) these are left out: fixed-point numbers, the step in
-    /// packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in overload, filters, the memory limit and
-    /// segmentation.
+    /// (`net/sched/sch_dualpi2.c` at 2519003dd5fb, read line by line) these are left out: fixed-point numbers, the
+    /// step in packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in overload, filters, the
+    /// memory limit and segmentation.
     pub struct DualPi2Params {
         /// Queueing delay of the classic queue to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 9332, A.1";
@@ -94,7 +94,7 @@ params! {
         /// Whose details.
         flavour: Flavour = "rfc", from "RFC 9332, A.2";
         /// Packet size of the flavour linux's exemption and credit.
-        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "Linux (there with the header of 14 B, which counts as sent there)";
+        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "Linux (there 1514 B, with the header)";
     }
 }
 
@@ -126,7 +126,7 @@ impl Scheme for DualPi2 {
         family: "control theory",
         year: 2023,
         source: "De Schepper, Briscoe & White, RFC 9332, appendix A",
-        confidence: "after the pseudocode of RFC 9332, step by step against an independent transcription; flavour linux \
+        confidence: "after the pseudocode of RFC 9332, step by step against a transcription; flavour linux \
                      after the kernel's source, rule by rule",
         papers: &[],
     };

@@ -300,7 +300,8 @@ mod tests {
         // In overload a classic packet is dropped at its turn: the turn stays the classic queue's.
         let mut dual = linux();
         dual.scheme.update(Span::from_seconds(1e6));
-        (join(&mut dual, Ecn::NotEct, 20), join(&mut dual, Ecn::Ect1, 5));
+        join(&mut dual, Ecn::NotEct, 20);
+        join(&mut dual, Ecn::Ect1, 5);
         dual.owed = 50.0;
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
         dual.dequeue(cx);

@@ -565,8 +565,25 @@ mod tests {
             leave(&mut tin, ms);
             assert!(tin.queue(one).set == set, "{ms} ms");
         }
-        // At rest it is still the one that its flow finds, though another is idle and nearer to the hash.
-        assert_eq!((0..9).map(|_| tin.claim(1, 1)).collect::<Vec<_>>(), [one; 9]);
+    }
+
+    #[test]
+    fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
+        let mut tin = tin(8, 8);
+        let alike = (2..).find(|flow| tin.hash(*flow) % 8 == tin.hash(1) % 8).unwrap();
+        let [first, second] = [1, alike].map(|flow| {
+            join(&mut tin, 0, Packet(flow, 1, 1000), 1);
+            tin.claim(flow, 1)
+        });
+        assert_eq!([first == tin.hash(1) % 8, second == first], [true, false]);
+        while leave(&mut tin, 0).is_some() {}
+        // Told at 1 and 2 s, one at a time, that they are empty.
+        for ms in [1000, 2000] {
+            join(&mut tin, ms, Packet(alike + 1, 1, 1000), 1);
+            leave(&mut tin, ms);
+        }
+        assert!([first, second].iter().all(|index| tin.queue(*index).set == Set::Idle));
+        assert_eq!(tin.claim(alike, 1), second);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
 };
 use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span};
+use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span, Time};
 use std::sync::{PoisonError, RwLock};
 
 /// Parameters being set: name and text.
@@ -304,8 +304,14 @@ macro_rules! built_in {
             fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_overflow(queue, cx))
             }
+            fn on_head_drop(&mut self, queue: &QueueView, cx: &mut Ctx) {
+                any_aqm!($($variant)*; self, aqm => aqm.on_head_drop(queue, cx))
+            }
             fn on_empty(&mut self, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_empty(cx))
+            }
+            fn is_at_rest(&self, now: Time) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.is_at_rest(now))
             }
             fn tick_every(&self) -> Option<Span> {
                 any_aqm!($($variant)*; self, aqm => aqm.tick_every())

@@ -189,9 +189,19 @@ pub trait Aqm {
     /// A packet was refused because the queue was full; `on_enqueue` was not asked.
     #[inline]
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {}
+    /// A waiting packet was dropped from the head because all queues of the link together were full.
+    #[inline]
+    fn on_head_drop(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        self.on_overflow(queue, cx);
+    }
     /// The link asked for a packet and found none: it falls idle.
     #[inline]
     fn on_empty(&mut self, cx: &mut Ctx) {}
+    /// Whether nothing of what it has met still counts. Asked while its queue is empty, which another flow may have then.
+    #[inline]
+    fn is_at_rest(&self, now: Time) -> bool {
+        true
+    }
     /// Period of `on_tick`, the first at the start of the run; `None` means never. A parameter that is set may change it.
     fn tick_every(&self) -> Option<Span> {
         None

@@ -351,7 +351,7 @@ fn a_queue_of_acks_paces_the_sender() {
 
 #[test]
 fn marks_take_the_place_of_drops() {
-    let ecn = [("flows.ftp.ecn", "true"), ("flows.ftp.count", "4")];
+    let ecn = [("flows.ftp.ecn", "true"), ("flows.ftp.count", "4"), ("flows.ftp.tcp.profile", "rfc")];
     let (link, flows) = measure("red:min_th=10 packets,max_th=60 packets", &ecn);
     assert_eq!((link.dropped, flows.retransmits, flows.timeouts), (0, 0, 0));
     assert!(link.marked > 100 && flows.ecn_reductions > 100, "{} {}", link.marked, flows.ecn_reductions);
@@ -409,4 +409,20 @@ fn cake_shares_a_way_back_between_the_hosts_that_send_acks_and_between_their_cla
     let [same, bulk] = [shares("0"), shares("1")];
     assert!(near(same, [500.0, 500.0]), "a half for each host: {same:?}");
     assert!(near(bulk, [62.5, 937.5]), "bulk has a sixteenth: {bulk:?}");
+}
+
+/// A shaper keeps the queue. What a packet and its ACK take less on the faster link behind it, the path takes more here.
+#[test]
+fn cake_shaped_below_its_link_gives_the_numbers_of_a_link_of_that_rate() {
+    let numbers = |aqm: &str, rate: &str, rtt: &str| {
+        let flows = [("links.bottleneck.buffer", "60 packets"), ("flows.ftp.count", "4"), ("flows.ftp.rtt", rtt)];
+        let settings = [("links.bottleneck.rate", rate), ("flows.ftp.tcp.profile", "rfc")];
+        let (link, flows) = measure(aqm, &[&flows[..], &settings].concat());
+        let LinkResult { queue_delay_mean, queue_delay_std, queue_delay_p99, arrived, drops, .. } = link;
+        let sent = (arrived, drops, flows.received, flows.retransmits, flows.timeouts);
+        format!("{:?}", ([queue_delay_mean, queue_delay_std, queue_delay_p99].map(picoseconds), sent))
+    };
+    // 1040 B take 8.32 ms at 1 Mbit/s and 83.2 us at 100 Mbit/s.
+    let link = numbers("cake", "1 Mbit/s", "20 ms");
+    assert_eq!(numbers("cake:bandwidth=1 Mbit/s", "100 Mbit/s", "28.2368 ms"), link);
 }

@@ -11,11 +11,14 @@ pub trait Coupled: Tune {
     fn period(&self) -> Span;
     /// The classic queue's share of the link while both wait.
     fn classic_weight(&self) -> f64;
+    /// Bytes that the classic queue is owed when both queues are empty, where what it is owed outlasts a queue that runs
+    /// empty and dropped packets are not counted; `None` where it is forgotten and every packet counts.
+    fn owed_at_rest(&self) -> Option<f64>;
     /// The periodic update. `delay` is the longer of the times that the two heads have waited.
     fn update(&mut self, delay: Span);
-    /// A packet leaves the low-latency queue, `left` packets behind it.
-    fn judge_l4s(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict;
-    /// A packet leaves the classic queue of a link on which `queue` still waits.
+    /// A packet leaves the low-latency queue, `left` packets behind it, of a link on which `queue` still waits.
+    fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict;
+    /// The same of the classic queue.
     fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict;
     /// Present value of the i-th observable, with so many packets in the low-latency and in the classic queue.
     fn observe(&self, i: usize, waiting: [usize; 2]) -> f64;
@@ -62,7 +65,8 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, and mark if `ecn`.
     pub fn new(scheme: S, view: QueueView, limit: Limit, ecn: bool) -> Self {
         let (l4s, classic, accounts) = (Side::new(), Side::new(), Accounts::default());
-        Self { scheme, l4s, classic, view, limit, ecn, accounts, owed: 0.0, notes: None }
+        let owed = scheme.owed_at_rest().unwrap_or(0.0);
+        Self { scheme, l4s, classic, view, limit, ecn, accounts, owed, notes: None }
     }
 
     /// The queue that packets like this one join.
@@ -85,23 +89,23 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
         self.side(&packet).waiting.push_back((packet, since));
     }
 
-    /// Whether the low-latency queue is served next; `None` if both are empty. What is owed counts only while both wait.
-    fn schedule(&mut self) -> Option<bool> {
+    /// Whether the low-latency queue is served next, and what the classic queue is owed more for it, if both wait.
+    fn turn(&self) -> Option<(bool, Option<f64>)> {
         let weight = self.scheme.classic_weight();
         match (self.l4s.head_size(), self.classic.head_size()) {
             (None, None) => None,
-            (Some(size), Some(_)) if self.owed <= 0.0 => {
-                self.owed += size * weight;
-                Some(true)
-            }
-            (Some(_), Some(size)) => {
-                self.owed -= size * (1.0 - weight);
-                Some(false)
-            }
-            (l4s, _) => {
-                self.owed = 0.0;
-                Some(l4s.is_some())
-            }
+            (Some(size), Some(_)) if self.owed <= 0.0 => Some((true, Some(size * weight))),
+            (Some(_), Some(size)) => Some((false, Some(-size * (1.0 - weight)))),
+            (l4s, _) => Some((l4s.is_some(), None)),
+        }
+    }
+
+    /// Books what `turn` said of a packet that was `sent` or not.
+    fn charge(&mut self, more: Option<f64>, sent: bool) {
+        match (self.scheme.owed_at_rest(), more) {
+            (None, None) => self.owed = 0.0,
+            (Some(_), Some(_)) if !sent => {}
+            (_, more) => self.owed += more.unwrap_or(0.0),
         }
     }
 }
@@ -118,14 +122,15 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
-        while let Some(is_l4s) = self.schedule() {
+        while let Some((is_l4s, more)) = self.turn() {
             let (mut packet, since) = self.head(is_l4s);
             let shown = view(&packet, since, self.ecn);
             let verdict = match is_l4s {
-                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), cx.now),
+                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), &self.view, cx),
                 false => self.scheme.judge_classic(&self.view, cx),
             };
             let fate = Fate::of(verdict, shown.can_mark);
+            self.charge(more, !matches!(fate, Fate::Dropped(_)));
             match fate {
                 Fate::Dropped(why) => {
                     self.accounts.drop(why, 1);
@@ -142,6 +147,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
             self.accounts.departed += 1;
             return Some((packet, since));
         }
+        self.owed = self.scheme.owed_at_rest().unwrap_or(self.owed);
         None
     }
 
@@ -184,7 +190,12 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
         self.accounts.taken += u64::from(self.view.packets);
-        std::iter::from_fn(|| self.schedule().map(|is_l4s| self.head(is_l4s))).collect()
+        let next = || {
+            let (is_l4s, more) = self.turn()?;
+            self.charge(more, true);
+            Some(self.head(is_l4s))
+        };
+        std::iter::from_fn(next).collect()
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
@@ -221,5 +232,81 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         self.notes.iter_mut().for_each(|kept| notes.append(kept));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use crate::schemes::dualpi2::DualPi2;
+    use crate::{Ecn, Scheme};
+    use aqmlab_core::ParamSet;
+
+    #[derive(Clone)]
+    struct Packet(Ecn);
+
+    impl Carried for Packet {
+        fn size(&self) -> u32 {
+            1000
+        }
+        fn flow(&self) -> u32 {
+            0
+        }
+        fn ecn(&self) -> Ecn {
+            self.0
+        }
+        fn mark(&mut self) {}
+    }
+
+    /// Linux's DualPI2, a tenth for the classic queue; its step is out of reach.
+    fn linux() -> Dual<DualPi2, Packet> {
+        let mut params = <DualPi2 as Scheme>::Params::defaults();
+        let pairs = [("flavour", "linux"), ("classic_weight", "10%"), ("mtu", "1000 B"), ("min_th", "100 s")];
+        params.read("x", pairs, &mut Vec::new());
+        let view = bench::queue(0);
+        Dual::new(DualPi2::new(params, &view).unwrap(), view, bench::LIMIT, true)
+    }
+
+    fn join(dual: &mut Dual<DualPi2, Packet>, ecn: Ecn, count: usize) {
+        let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+        (0..count).for_each(|_| assert_eq!(dual.enqueue(Packet(ecn), cx), Fate::Kept));
+    }
+
+    /// Whether each of the next packets is from the low-latency queue.
+    fn leave(dual: &mut Dual<DualPi2, Packet>, count: usize) -> Vec<bool> {
+        let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+        (0..count).filter_map(|_| dual.dequeue(cx).map(|(packet, _)| packet.0.is_l4s())).collect()
+    }
+
+    #[test]
+    fn linux_starts_with_credit_for_the_low_latency_queue_and_keeps_it_while_one_queue_is_empty() {
+        // 1000 B * (10 % - 90 %) = -800 B; each L4S packet adds 100 B, a classic one takes 900 B off.
+        let mut dual = linux();
+        assert_eq!(dual.owed, -800.0);
+        join(&mut dual, Ecn::NotEct, 20);
+        join(&mut dual, Ecn::Ect1, 12);
+        assert_eq!(leave(&mut dual, 11), [[true; 9].as_slice(), &[false, true]].concat());
+        assert_eq!(dual.owed.round(), -700.0);
+        // The last L4S packet but one, then only classic ones: what is owed stays. Empty: it starts again.
+        leave(&mut dual, 21);
+        assert_eq!((dual.len(), dual.owed.round()), (0, -500.0));
+        leave(&mut dual, 1);
+        assert_eq!(dual.owed, -800.0);
+    }
+
+    #[test]
+    fn linux_does_not_charge_a_dropped_packet() {
+        // In overload a classic packet is dropped at its turn: the turn stays the classic queue's.
+        let mut dual = linux();
+        dual.scheme.update(Span::from_seconds(1e6));
+        join(&mut dual, Ecn::NotEct, 20);
+        join(&mut dual, Ecn::Ect1, 5);
+        dual.owed = 50.0;
+        let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+        dual.dequeue(cx);
+        // p' = 1: all are dropped but the last, which leaves less than two MTU behind it.
+        assert_eq!((dual.accounts.dropped, dual.accounts.departed), (23, 1));
+        assert_eq!(dual.owed, 50.0);
     }
 }

@@ -1,4 +1,5 @@
-//! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290).
+//! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290), or among
+//! the queues of one of CAKE's tins.
 
 use super::{Accounts, Carried, Discipline, Fate, Fifo, Limit, Note, Notes};
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
@@ -31,17 +32,48 @@ params! {
     }
 }
 
+/// What becomes of a queue that has nothing to send.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Rounds {
+    /// A new one joins the old, so that it cannot starve them; an old one leaves (RFC 8290).
+    Rfc8290,
+    /// It leaves; until its scheme is at rest it stays its flow's, and is told at departures that it is empty (CAKE).
+    Cake,
+}
+
+/// Where a queue is in the rounds.
+#[derive(Clone, Copy, PartialEq)]
+enum Set {
+    /// In no list: any flow may have it.
+    Idle,
+    /// Among the new ones.
+    Sparse,
+    /// Among the old ones, but it was empty when it came there.
+    SparseWait,
+    /// Among the old ones; it counts as load of its host.
+    Bulk,
+    /// Empty, and its scheme is not at rest yet.
+    Decaying,
+}
+
 /// One flow's queue (or that of flows which hash alike).
 #[derive(Clone)]
 struct Queue<A, P> {
     fifo: Fifo<A, P>,
     /// Bytes that it may still send in this round.
     credits: i64,
-    /// It is in one of the two lists.
-    is_active: bool,
-    /// The hash of the flow that it belongs to, and the place of its host among the counters.
+    set: Set,
+    /// The hash of the flow that it belongs to, and the place of that flow's host.
     flow: u32,
-    host: usize,
+    host: u32,
+}
+
+/// A host that sends, or several that hash alike.
+#[derive(Clone, Copy, Default)]
+struct Host {
+    tag: u32,
+    /// Its queues that count as its load.
+    bulk: u32,
 }
 
 /// Parameters that the queues are laid out by.
@@ -61,30 +93,47 @@ pub struct Fair<A, P> {
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
+    decaying: VecDeque<u32>,
+    rounds: Rounds,
     /// All queues together; a scheme sees its own queue's packets instead.
     view: QueueView,
     limit: Limit,
     ecn: bool,
     /// Salt of the hash.
     salt: u64,
-    /// Active queues of each host, by the hash of the host.
-    of_host: Vec<u32>,
+    /// By the hash of their tags.
+    hosts: Vec<Host>,
     /// What has happened at a discipline whose place this one took.
     earlier: Accounts,
     notes: Notes<P>,
 }
 
-/// Counters that hosts are hashed into.
-const HOSTS: usize = 1024;
+/// Places that hosts are hashed into, and how many of them a host may take.
+const HOSTS: u32 = 1024;
+const HOST_WAYS: u32 = 8;
+
+/// A place in the set of `ways` among `all` that `home` is in, looked at from `home` on: the one that is its own already,
+/// or else one that is free, or else `home`.
+fn place(home: u32, ways: u32, all: u32, is_own: impl Fn(u32) -> bool, is_free: impl Fn(u32) -> bool) -> u32 {
+    let first = home - home % ways;
+    let size = ways.min(all - first);
+    let set = || (0..size).map(|i| first + (home - first + i) % size);
+    set().find(|place| is_own(*place)).or_else(|| set().find(|place| is_free(*place))).unwrap_or(home)
+}
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Empty queues of a link that `view` describes, each under a copy of `scheme`; they share `limit`, mark if `ecn`,
     /// and hash flows with `salt`.
     pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         let queues = (0..params.flows).map(|_| None).collect();
-        let (new, old, of_host) = (VecDeque::new(), VecDeque::new(), vec![0; HOSTS]);
-        let earlier = Accounts::default();
-        Self { params, scheme, queues, new, old, view, limit, ecn, salt, of_host, earlier, notes: None }
+        let [new, old, decaying] = [const { VecDeque::new() }; 3];
+        let (rounds, hosts, earlier) = (Rounds::Rfc8290, vec![Host::default(); HOSTS as usize], Accounts::default());
+        Self { params, scheme, queues, new, old, decaying, rounds, view, limit, ecn, salt, hosts, earlier, notes: None }
+    }
+
+    /// The same under other rules for queues that have nothing to send.
+    pub(super) fn with_rounds(self, rounds: Rounds) -> Self {
+        Self { rounds, ..self }
     }
 
     fn hash(&self, number: u32) -> u32 {
@@ -92,43 +141,75 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
     }
 
-    /// The queue of a flow: in its set the one that it has, or else an idle one, or else the one it hashes to.
-    fn place(&self, flow: u32) -> u32 {
-        let home = self.hash(flow) % self.params.flows;
-        if self.params.ways == 1 {
-            return home;
+    /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
+    /// was another's, it is this flow's and its host's now.
+    fn claim(&mut self, flow: u32, host: u32) -> u32 {
+        let FairParams { flows, ways, .. } = self.params;
+        let home = self.hash(flow) % flows;
+        let queue = |index: u32| self.queues[index as usize].as_deref();
+        let is_own = |index| queue(index).is_some_and(|queue| queue.flow == flow);
+        let is_idle = |index| queue(index).is_none_or(|queue| queue.set == Set::Idle);
+        let index = if ways == 1 { home } else { place(home, ways, flows, is_own, is_idle) };
+        if !is_own(index) || is_idle(index) {
+            let host = self.host(host);
+            let queue = self.queue(index);
+            let (set, left) = (queue.set, queue.host);
+            (queue.flow, queue.host) = (flow, host);
+            if set == Set::Bulk {
+                self.hosts[left as usize].bulk -= 1;
+                self.hosts[host as usize].bulk += 1;
+            }
         }
-        let first = home - home % self.params.ways;
-        let set = || first..(first + self.params.ways).min(self.params.flows);
-        let taken = |index: &u32| self.queues[*index as usize].as_ref().filter(|queue| queue.is_active);
-        let own = set().find(|index| taken(index).is_some_and(|queue| queue.flow == flow));
-        own.or_else(|| set().find(|index| taken(index).is_none())).unwrap_or(home)
+        index
     }
 
-    /// What a queue may send in a turn, bytes: its host's active queues share one quantum, if hosts are isolated.
-    fn quantum(&self, host: usize) -> i64 {
+    /// The place of a host: in its set the one that was its last, or else one without load, or else the one it hashes to.
+    fn host(&mut self, tag: u32) -> u32 {
+        let host = |index: u32| &self.hosts[index as usize];
+        let home = self.hash(tag) % HOSTS;
+        let index = place(home, HOST_WAYS, HOSTS, |index| host(index).tag == tag, |index| host(index).bulk == 0);
+        self.hosts[index as usize].tag = tag;
+        index
+    }
+
+    /// What a queue may send in a turn, bytes: its host's bulk queues share one quantum, if hosts are isolated.
+    fn quantum(&self, host: u32) -> i64 {
         let quantum = self.params.quantum.0 as i64;
         match self.params.isolation {
-            Isolation::Hosts => (quantum / i64::from(self.of_host[host].max(1))).max(1),
+            Isolation::Hosts => (quantum / i64::from(self.hosts[host as usize].bulk.max(1))).max(1),
             Isolation::Flows => quantum.max(1),
         }
     }
 
-    /// Lets a queue act, and keeps the sums.
-    fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
+    /// A queue, which begins to exist if it was not used yet.
+    fn queue(&mut self, index: u32) -> &mut Queue<A, P> {
         let (scheme, view, ecn, notes) = (&self.scheme, self.view, self.ecn, self.notes.is_some());
-        let queue = self.queues[index as usize].get_or_insert_with(|| {
+        self.queues[index as usize].get_or_insert_with(|| {
             let mut fifo = Fifo::shared(scheme.clone(), QueueView::empty(view.rate, view.target, view.limit), ecn);
             if notes {
                 fifo.keep_notes();
             }
-            Box::new(Queue { fifo, credits: 0, is_active: false, flow: 0, host: 0 })
-        });
+            Box::new(Queue { fifo, credits: 0, set: Set::Idle, flow: 0, host: 0 })
+        })
+    }
+
+    /// A queue moves to another set, and its host's load follows.
+    fn set(&mut self, index: u32, set: Set) {
+        let queue = self.queue(index);
+        let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host as usize);
+        self.hosts[host].bulk += u32::from(set == Set::Bulk);
+        self.hosts[host].bulk -= u32::from(before == Set::Bulk);
+    }
+
+    /// Lets a queue act, and keeps the sums.
+    fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
+        let queue = self.queue(index);
         let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
         let done = act(queue);
-        self.view.packets = self.view.packets + queue.fifo.view().packets - packets;
-        self.view.bytes = self.view.bytes + queue.fifo.view().bytes - bytes;
-        if let Some(notes) = &mut self.notes {
+        let (packets_now, bytes_now) = (queue.fifo.view().packets, queue.fifo.view().bytes);
+        self.view.packets = self.view.packets + packets_now - packets;
+        self.view.bytes = self.view.bytes + bytes_now - bytes;
+        if let (Some(notes), Some(queue)) = (&mut self.notes, &mut self.queues[index as usize]) {
             queue.fifo.fetch_notes(notes);
         }
         done
@@ -136,7 +217,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
     pub(super) fn make_room(&mut self, cx: &mut Ctx) {
-        let longest = self.longest();
+        let (_, longest) = self.longest();
         let batch = self.queues[longest as usize]
             .as_ref()
             .map_or(0, |queue| queue.fifo.len().div_ceil(2))
@@ -151,9 +232,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.view.bytes
     }
 
-    fn longest(&self) -> u32 {
-        let bytes = |index: &usize| self.queues[*index].as_ref().map_or(0, |queue| queue.fifo.view().bytes);
-        (0..self.queues.len()).max_by_key(bytes).unwrap_or(0) as u32
+    /// Bytes of the queue with most of them, and its place. Only listed queues hold packets.
+    pub(super) fn longest(&self) -> (u64, u32) {
+        let bytes = |index: u32| self.queues[index as usize].as_ref().map_or(0, |queue| queue.fifo.view().bytes);
+        self.new.iter().chain(&self.old).map(|index| (bytes(*index), *index)).max().unwrap_or_default()
     }
 
     /// The queue whose turn it is, and whether it is in the list of new ones.
@@ -169,23 +251,56 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             }
             list.pop_front();
             self.old.push_back(index);
-            let credits = queue.credits + self.quantum(queue.host);
-            self.queues[index as usize].iter_mut().for_each(|queue| queue.credits = credits);
+            if queue.set == Set::Sparse {
+                self.set(index, if queue.fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
+            }
+            let host = self.queue(index).host;
+            self.queue(index).credits += self.quantum(host);
         }
     }
 
-    /// A queue has nothing to send: a new one becomes the last of the old, so that it cannot starve them.
-    fn retire(&mut self, index: u32, is_new: bool) {
-        if is_new {
-            self.new.pop_front();
-            self.old.push_back(index);
-        } else {
-            self.old.pop_front();
-            let host = self.with(index, |queue| {
-                queue.is_active = false;
-                queue.host
-            });
-            self.of_host[host] -= 1;
+    /// A queue has packets: one that was in no list is new.
+    fn begin(&mut self, index: u32) {
+        match self.queue(index).set {
+            Set::Sparse | Set::Bulk => return,
+            Set::SparseWait => return self.set(index, Set::Bulk),
+            Set::Decaying => self.decaying.retain(|other| *other != index),
+            Set::Idle => {}
+        }
+        self.set(index, Set::Sparse);
+        let host = self.queue(index).host;
+        self.queue(index).credits = self.quantum(host);
+        self.new.push_back(index);
+    }
+
+    /// The queue at the head of a list has nothing to send.
+    fn retire(&mut self, index: u32, is_new: bool, now: Time) {
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        list.pop_front();
+        match self.rounds {
+            Rounds::Rfc8290 if is_new => {
+                self.old.push_back(index);
+                self.set(index, Set::SparseWait);
+            }
+            Rounds::Rfc8290 => self.set(index, Set::Idle),
+            Rounds::Cake => self.release(index, now),
+        }
+    }
+
+    /// A queue in no list is idle as soon as its scheme is at rest.
+    fn release(&mut self, index: u32, now: Time) {
+        if self.queue(index).fifo.scheme().is_at_rest(now) {
+            return self.set(index, Set::Idle);
+        }
+        self.set(index, Set::Decaying);
+        self.decaying.push_back(index);
+    }
+
+    /// Tells the first of the decaying queues that it is empty.
+    fn decay(&mut self, cx: &mut Ctx) {
+        if let Some(index) = self.decaying.pop_front() {
+            self.queue(index).fifo.dequeue(cx);
+            self.release(index, cx.now);
         }
     }
 
@@ -209,33 +324,22 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// Takes out, unasked, the packet that would leave next.
-    pub(super) fn take_next(&mut self) -> Option<(P, Time)> {
-        self.leave(|fifo| fifo.take_head().map(|(packet, since)| (packet.size(), (packet, since))))
+    pub(super) fn take_next(&mut self, now: Time) -> Option<(P, Time)> {
+        self.leave(now, |fifo| fifo.take_head().map(|(packet, since)| (packet.size(), (packet, since))))
     }
 
     /// A packet comes to the queue of its flow, which acts on it and gets a turn if it has packets then.
     fn join<T>(&mut self, packet: P, act: impl FnOnce(&mut Fifo<A, P>, P) -> T) -> T {
-        let (flow, host) = (packet.flow_hash(), packet.host());
-        let index = self.place(flow);
-        let (done, begins) = self.with(index, |queue| {
-            let done = act(&mut queue.fifo, packet);
-            let begins = !queue.is_active && !queue.fifo.is_empty();
-            (done, begins)
-        });
-        if begins {
-            let host = self.hash(host) as usize % HOSTS;
-            self.of_host[host] += 1;
-            let credits = self.quantum(host);
-            self.with(index, |queue| {
-                (queue.is_active, queue.flow, queue.host, queue.credits) = (true, flow, host, credits);
-            });
-            self.new.push_back(index);
+        let index = self.claim(packet.flow_hash(), packet.host());
+        let (done, waits) = self.with(index, |queue| (act(&mut queue.fifo, packet), !queue.fifo.is_empty()));
+        if waits {
+            self.begin(index);
         }
         done
     }
 
     /// The queue whose turn it is gives a packet, by `take`, which says its size; one that gives none loses its turn.
-    fn leave<T>(&mut self, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
+    fn leave<T>(&mut self, now: Time, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
         loop {
             let (index, is_new) = self.next()?;
             let sent = self.with(index, |queue| {
@@ -245,7 +349,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             });
             match sent {
                 Some((_, sent)) => return Some(sent),
-                None => self.retire(index, is_new),
+                None => self.retire(index, is_new, now),
             }
         }
     }
@@ -266,8 +370,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
+        self.decay(cx);
         let mut keep = Some(keep); // one packet leaves
-        self.leave(|fifo| {
+        self.leave(cx.now, |fifo| {
             let kept = |packet: P, since| (packet.size(), keep.take().map(|keep| keep(packet, since)));
             fifo.dequeue_with(cx, kept)
         })
@@ -319,8 +424,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         self.schemes_mut().try_for_each(|scheme| scheme.set_param(name, value, &view))
     }
 
-    fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
-        std::iter::from_fn(|| self.take_next()).collect()
+    fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
+        std::iter::from_fn(|| self.take_next(now)).collect()
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
@@ -368,5 +473,131 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         self.notes.iter_mut().for_each(|kept| notes.append(kept));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use crate::schemes::cobalt::{Cobalt, CobaltParams};
+    use crate::{Ecn, Scheme};
+
+    /// A packet of a flow, of a host, of a size.
+    #[derive(Clone)]
+    struct Packet(u32, u32, u32);
+
+    impl Carried for Packet {
+        fn size(&self) -> u32 {
+            self.2
+        }
+        fn flow(&self) -> u32 {
+            self.0
+        }
+        fn host(&self) -> u32 {
+            self.1
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn mark(&mut self) {}
+    }
+
+    /// Queues of one of CAKE's tins, a quantum of 1000 B.
+    fn tin(flows: u32, ways: u32) -> Fair<Cobalt, Packet> {
+        let quantum = Bytes(1000.0);
+        let params = FairParams { flows, ways, quantum, isolation: Isolation::Hosts, ..FairParams::defaults() };
+        let cobalt = Cobalt::new(CobaltParams::defaults(), &bench::queue(0)).unwrap();
+        Fair::new(params, cobalt, bench::queue(0), bench::LIMIT, true, 1).with_rounds(Rounds::Cake)
+    }
+
+    fn join(tin: &mut Fair<Cobalt, Packet>, ms: u64, packet: Packet, count: usize) {
+        let cx = &mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() };
+        (0..count).for_each(|_| assert_eq!(tin.enqueue(packet.clone(), cx), Fate::Kept));
+    }
+
+    fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
+        let cx = &mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() };
+        tin.dequeue(cx).map(|(packet, _)| packet.0)
+    }
+
+    #[test]
+    fn flows_with_little_to_send_are_no_load_of_their_host() {
+        // Flows 1 and 2 of hosts 1 and 2 have sent their quantum when nine flows of host 1 send a packet each.
+        let mut tin = tin(1024, 8);
+        for flow in [1, 2] {
+            join(&mut tin, 0, Packet(flow, flow, 1000), 10);
+        }
+        assert_eq!([(); 2].map(|()| leave(&mut tin, 0)), [Some(1), Some(2)]);
+        (3..12).for_each(|flow| join(&mut tin, 0, Packet(flow, 1, 10), 1));
+        let order: Vec<u32> = (0..8).filter_map(|_| leave(&mut tin, 0)).collect();
+        assert_eq!(order, [3, 4, 5, 6, 7, 8, 9, 10]);
+        // The last of them still waits. If they counted, flow 1 would have a part of a quantum.
+        let [host, idle] = [1, 3].map(|host| tin.host(host));
+        assert_eq!([host, idle].map(|host| tin.hosts[host as usize].bulk), [1, 0]);
+        assert_eq!(tin.quantum(host), 1000);
+        let order: Vec<u32> = (0..9).filter_map(|_| leave(&mut tin, 0)).collect();
+        assert_eq!(order, [11, 1, 2, 1, 2, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn bulk_flows_of_a_host_share_a_quantum() {
+        let mut tin = tin(1024, 8);
+        for (flow, host) in [(1, 1), (2, 1), (3, 2)] {
+            join(&mut tin, 0, Packet(flow, host, 100), 30);
+        }
+        // Ten packets each; then flow 1, still the only bulk flow of its host, has ten, flow 2 five and flow 3 ten.
+        let order: Vec<u32> = (0..75).filter_map(|_| leave(&mut tin, 0)).collect();
+        let count = |order: &[u32]| [1, 2, 3].map(|flow| order.iter().filter(|other| **other == flow).count());
+        assert_eq!([&order[..30], &order[30..55], &order[55..]].map(count), [[10, 10, 10], [10, 5, 10], [5, 5, 10]]);
+    }
+
+    #[test]
+    fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
+        let mut tin = tin(8, 8);
+        join(&mut tin, 0, Packet(1, 1, 1000), 1);
+        assert_eq!([leave(&mut tin, 1), leave(&mut tin, 1)], [Some(1), None]);
+        // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
+        let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1));
+        assert_ne!(one, two);
+        for (ms, set) in [(50, Set::Decaying), (100, Set::Decaying), (101, Set::Idle)] {
+            join(&mut tin, ms, Packet(2, 1, 1000), 1);
+            leave(&mut tin, ms);
+            assert!(tin.queue(one).set == set, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
+        let mut tin = tin(8, 8);
+        let alike = (2..).find(|flow| tin.hash(*flow) % 8 == tin.hash(1) % 8).unwrap();
+        let [first, second] = [1, alike].map(|flow| {
+            join(&mut tin, 0, Packet(flow, 1, 1000), 1);
+            tin.claim(flow, 1)
+        });
+        assert_eq!([first == tin.hash(1) % 8, second == first], [true, false]);
+        while leave(&mut tin, 0).is_some() {}
+        // Told at 1 and 2 s, one at a time, that they are empty.
+        for ms in [1000, 2000] {
+            join(&mut tin, ms, Packet(alike + 1, 1, 1000), 1);
+            leave(&mut tin, ms);
+        }
+        assert!([first, second].iter().all(|index| tin.queue(*index).set == Set::Idle));
+        assert_eq!(tin.claim(alike, 1), second);
+    }
+
+    #[test]
+    fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
+        // Eight flows take the queues of a set; each returns to its own, in whatever order.
+        let mut tin = tin(8, 8);
+        let mut place = |flow| {
+            join(&mut tin, 0, Packet(flow, 1, 1000), 1);
+            tin.claim(flow, 1)
+        };
+        let places: Vec<u32> = (1..9).map(&mut place).collect();
+        assert!((0..8).all(|index| places.contains(&index)), "{places:?}");
+        assert_eq!((1..9).rev().map(&mut place).collect::<Vec<_>>(), places.into_iter().rev().collect::<Vec<_>>());
+        // A ninth shares the one that it hashes to.
+        assert_eq!([place(9), place(9)], [tin.hash(9) % 8; 2]);
     }
 }

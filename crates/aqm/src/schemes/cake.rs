@@ -22,28 +22,48 @@ params! {
     /// their own for flows, a fair share for each host however many flows it opens, and COBALT in every queue.
     ///
     /// ## Equations
-    /// Each tin is the flow queueing of `fq-cobalt` with sets of 8 queues and `isolation`, and for a tin of rate r:
+    /// Each tin has the flow queueing of `fq-cobalt` with sets of 8 queues and `isolation`. A tin of rate r has:
     ///
     /// ```text
     /// quantum  = r/4096 per second, within 300 .. 1514 bytes
     /// target   = max(rtt/20, 1.5 * 1514 bytes / r)
     /// interval = max(rtt + target - rtt/20, 2*target)
+    /// no wait within 4 * 1514 bytes / r is too long for COBALT
     /// ```
+    ///
+    /// An empty queue leaves the rounds at once. While its COBALT is not at rest (p = 0, count = 0, drop_next past)
+    /// it stays its flow's, and at each departure from the tin one such queue in turn is told that it is empty. A
+    /// queue at rest is any flow's, but its last flow finds it first. A flow becomes bulk when it still has packets
+    /// after a quantum; only bulk flows count as load of their host.
     ///
     /// Tins of `diffserv4`: best effort (class 0) with r = bandwidth, bulk (1) with a sixteenth of it, video (2 to 4) with
     /// a half, voice (5 to 7) with a quarter. The last in this order that has not had its rate is served, so that bulk
     /// keeps its sixteenth; if all have had theirs, the one that had it longest ago. What a tin gets beyond its rate is
     /// not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
-    /// the buffer is full, packets are dropped from the head of the longest queue, one by one.
+    /// the buffer is full, packets are dropped from the head of the longest queue of all tins, one by one.
     ///
     /// ## Readings
     /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. Class
     /// 4 holds both AF4x and CS4 and counts as video.
     ///
+    /// | parameter | here | kernel | tc |
+    /// | --- | --- | --- | --- |
+    /// | `bandwidth` | the link's rate | unlimited | unlimited |
+    /// | `rtt` | 100 ms, `target` a 20th of it | 100 ms; `target` 5 ms always | `target` a 20th of `rtt` |
+    /// | `diffserv` | besteffort | diffserv3 | diffserv3 |
+    /// | `isolation` | hosts (dual-srchost) | triple-isolate | triple-isolate |
+    /// | buffer | the link's | 4 MB, or four times rtt at bandwidth if that is more | the kernel's |
+    ///
     /// ## Departures
-    /// Without ACK filter, overhead compensation, NAT look-up and ingress mode; the shaper does not split large
-    /// segments, as there are none. The host's share is an integer division, where Linux adds a random fraction. Without
-    /// `bandwidth` the tins go by the link's rate; Linux weighs them by deficit round robin then.
+    /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line:
+    /// - Left out: ACK filter, overhead compensation, NAT look-up, ingress mode (with its count of bulk flows in COBALT),
+    ///   autorate, wash; other modes of tins and isolation. There are no large segments to split.
+    /// - The host's share is an integer division; Linux adds a random fraction, so that none is lost by rounding.
+    /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
+    ///   quantum of 1514 bytes, the plain target and no condition on the MTU.
+    /// - A shaper that its link has held up does not catch up; in Linux it does, at the link's rate.
+    /// - COBALT's first signal in a queue comes an interval after the first wait above target. In Linux it comes with the
+    ///   next packet the first time ever, as the reciprocal square root of the count is still 0 then.
     pub struct CakeParams {
         /// Rate of the shaper; "auto" leaves it to the link.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", from "Linux sch_cake";
@@ -127,7 +147,7 @@ impl Scheme for Cake {
         family: "fair queueing",
         year: 2018,
         source: "Høiland-Jørgensen, Täht & Morton, LANMAN 2018; Linux sch_cake",
-        confidence: "rules of Linux for what is built; parts left out are named below",
+        confidence: "rules of Linux for what is built, read line by line; parts left out are named below",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = super::fq::OBSERVABLES;

@@ -41,10 +41,15 @@ params! {
     /// to the present after it. ns-3 has no condition on the MTU (`mtu = "0 B"` here), drops the last packet too, and
     /// can raise p above a sojourn time.
     ///
+    /// `target`, `interval`, `p_inc` and `p_dec` are the kernel's; tc has no COBALT of its own.
+    ///
     /// ## Departures
-    /// One queue, not one per flow as in CAKE: the last packet is that of the whole queue, p is everybody's, and a full
-    /// queue drops the arriving packet. CAKE's count of bulk flows (ingress mode) and its longer target and interval on
-    /// slow links are left out. The target is a sojourn time of its own, not the link's.
+    /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line. There, the reciprocal square root of the count
+    /// is 0 until the count first changes: a queue's first signal ever comes with the packet after the first one
+    /// above target, not an interval later as here. One queue, not one per flow as in CAKE: the last packet is that
+    /// of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's count of bulk flows
+    /// (ingress mode) and its longer target and interval on slow links are left out. The target is a sojourn time of
+    /// its own, not the link's.
     pub struct CobaltParams {
         /// Sojourn time that may persist; also the least time between changes of p.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
@@ -195,6 +200,10 @@ impl Aqm for Cobalt {
         if self.is_due(cx.now) {
             self.count_down();
         }
+    }
+
+    fn is_at_rest(&self, now: Time) -> bool {
+        self.p == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
     fn observe(&self, i: usize) -> f64 {

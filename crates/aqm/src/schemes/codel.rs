@@ -1,6 +1,6 @@
 use crate::signal::BY_SOJOURN;
 use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
-use aqmlab_core::{Bytes, Span, Time, params};
+use aqmlab_core::{Auto, Bytes, Span, Time, params};
 
 params! {
     /// CoDel: signals from the head of the queue while every packet has waited too long for an interval.
@@ -27,12 +27,28 @@ params! {
     ///
     /// The next drop is counted from the last one foreseen, not from the present.
     ///
+    /// With `ce_threshold`, a packet that goes on unsignalled after a longer wait is marked, if it can be.
+    ///
     /// ## Readings
     /// RFC 8289 leaves marking open. A mark counts as a drop does and lets the packet go, and the next signal is
-    /// foreseen at once, as in Linux.
+    /// foreseen at once, as in Linux. In flow queueing, each packet that is dropped from the head for want of room
+    /// adds one to the count, as in Linux's `fq_codel`; a packet refused by a single full queue does not, as in
+    /// `codel`.
+    ///
+    /// | parameter | here (RFC 8289) | kernel and tc |
+    /// | --- | --- | --- |
+    /// | `target`, `interval` | 5 ms, 100 ms | 5 ms, 100 ms |
+    /// | `mtu` | 1500 B | the device's, with its header: 1514 B |
+    /// | `ce_threshold` | off | off |
+    /// | marks | as the link says | codel: no; fq_codel: yes |
+    /// | buffer | the link's | codel: 1000 packets; fq_codel: 10240 packets and 32 MB |
     ///
     /// ## Departures
-    /// None from RFC 8289. The target is a sojourn time of its own, not the link's.
+    /// None from RFC 8289. The target is a sojourn time of its own, not the link's. Linux (`include/net/codel_impl.h`
+    /// at 0cfa80d3c398, `net/sched/sch_codel.c` at bb9cfd874ee8, `sch_fq_codel.c` at 20dd591d8f95, read line by line)
+    /// besides: waits for a time after the interval's end, where the RFC's own end will do; approximates the square
+    /// root by one Newton step a signal, which takes some signals to follow a jump of the count; counts time in units
+    /// of 1.024 us; and can restrict `ce_threshold` to some code points.
     pub struct CodelParams {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.3";
@@ -40,6 +56,8 @@ params! {
         interval: Span = "100 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.2";
         /// With no more than this left behind a packet, nothing is signalled.
         mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
+        /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
+        ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s", from "Linux, codel_impl.h (off)";
     }
 }
 
@@ -79,6 +97,24 @@ impl Codel {
         self.last_count = self.count;
         self.drop_next = self.control_law(now);
         self.dropping = true;
+    }
+
+    /// What the law says of a packet.
+    fn judge(&mut self, can_mark: bool, queue: &QueueView, now: Time) -> Verdict {
+        let ok = self.ok_to_drop(queue, now);
+        if std::mem::take(&mut self.law_due) && ok {
+            self.drop_next = self.control_law(self.drop_next);
+        }
+        if !ok {
+            self.dropping = false;
+            return Verdict::Pass;
+        }
+        match self.dropping {
+            false => self.enter_dropping(now),
+            true if now >= self.drop_next => self.signal_again(can_mark),
+            true => return Verdict::Pass,
+        }
+        Verdict::Signal(FORCED)
     }
 
     fn signal_again(&mut self, can_mark: bool) {
@@ -145,20 +181,15 @@ impl Aqm for Codel {
 
     fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.sojourn = cx.now.since(packet.enqueued_at);
-        let ok = self.ok_to_drop(queue, cx.now);
-        if std::mem::take(&mut self.law_due) && ok {
-            self.drop_next = self.control_law(self.drop_next);
+        match (self.judge(packet.can_mark, queue, cx.now), self.params.ce_threshold) {
+            (Verdict::Pass, Auto::Given(threshold)) if self.sojourn > threshold => Verdict::MarkOnly(FORCED),
+            (verdict, _) => verdict,
         }
-        if !ok {
-            self.dropping = false;
-            return Verdict::Pass;
-        }
-        match self.dropping {
-            false => self.enter_dropping(cx.now),
-            true if cx.now >= self.drop_next => self.signal_again(packet.can_mark),
-            true => return Verdict::Pass,
-        }
-        Verdict::Signal(FORCED)
+    }
+
+    /// Linux, `fq_codel`: the control law counts what the buffer had to drop.
+    fn on_head_drop(&mut self, _: &QueueView, _: &mut Ctx) {
+        self.count = self.count.saturating_add(1);
     }
 
     fn on_empty(&mut self, _: &mut Ctx) {
@@ -294,6 +325,31 @@ mod tests {
         // The next departure finds nothing left to do.
         assert_eq!(head(&mut codel, 301_000, 6000, 50, true), PASS);
         assert_eq!(codel.drop_next, Time(370_710_678_119));
+    }
+
+    #[test]
+    fn drops_for_want_of_room_at_the_head_count_and_others_do_not() {
+        // fq_codel_drop adds what it drops: 1 + 7, the next signal makes it 9, the one after it 100/sqrt(9) ms later.
+        let mut codel = entered();
+        let cx = &mut Ctx { now: us(250_000), rng: &mut bench::stream() };
+        (0..7).for_each(|_| codel.on_head_drop(&bench::queue(50), cx));
+        codel.on_overflow(&bench::queue(50), cx);
+        assert_eq!((codel.count, codel.drop_next), (8, us(300_000)));
+        assert_eq!([300_000; 2].map(|t| long(&mut codel, t)), [SIGNAL, PASS]);
+        assert_eq!((codel.count, codel.drop_next), (9, Time(333_333_333_333)));
+    }
+
+    #[test]
+    fn above_the_ce_threshold_packets_are_marked_in_any_state_and_never_dropped() {
+        let mut codel = codel();
+        codel.params.ce_threshold = Auto::Given(Span(1_000_000_000));
+        let mark = Verdict::MarkOnly(FORCED);
+        // Below target; above target for less than an interval; next to alone.
+        assert_eq!(head(&mut codel, 10_000, 1000, 50, true), PASS, "not above 1 ms");
+        assert_eq!(head(&mut codel, 10_000, 1001, 50, true), mark);
+        assert_eq!([long(&mut codel, 20_000), head(&mut codel, 30_000, 9000, 0, true)], [mark; 2]);
+        // The law goes on beside it.
+        assert_eq!([40_000, 140_000].map(|t| long(&mut codel, t)), [mark, SIGNAL]);
     }
 
     #[test]

@@ -42,12 +42,38 @@ params! {
     /// signalled. While both queues wait, C gets `classic_weight` of the link.
     ///
     /// ## Readings
-    /// `flavour = "linux"`: p'_L is a step from 0 to 1 at `min_th + range/2` (1 ms by default); C draws at random
-    /// instead of summing; nothing is signalled for p' while no more than two `mtu` wait. (Linux also has t_update 16 ms,
-    /// alpha 0.16 Hz, beta 3.2 Hz, classic_weight 0.1.) The sojourn time is that of the packet which leaves.
+    /// The sojourn time is that of the packet which leaves. What C is owed counts only while both queues wait.
+    ///
+    /// ## Linux
+    /// `flavour = "linux"` has the rules of `sch_dualpi2`:
+    ///
+    /// ```text
+    /// less than 2*mtu wait:  p' signals nothing
+    /// L, k*p' <= 1:          mark at random with k*p'
+    /// L, k*p' > 1:           drop at random with p'^2, mark all others
+    /// L, not dropped:        mark if the packet waited above min_th + range/2 (1 ms by default): a step
+    /// C:                     at random with p'^2: mark ECT(0), drop not-ECT; with k*p' > 1 drop both
+    /// ```
+    ///
+    /// C is owed its share of each L4S packet sent while both wait. Dropped packets do not count, and what is owed stays
+    /// while one queue is empty. When both are empty it starts at mtu*(2*classic_weight - 1): L goes first.
+    ///
+    /// | parameter | here (RFC 9332) | kernel | tc with `max_rtt 100ms` |
+    /// | --- | --- | --- | --- |
+    /// | `target` | 15 ms | 15 ms | 16.7 ms |
+    /// | `t_update` | 15 ms | 16 ms | 16.7 ms |
+    /// | `alpha` | 0.15 Hz | 0.16 Hz | 0.17 Hz |
+    /// | `beta` | 3 Hz | 3.2 Hz | 3 Hz |
+    /// | `classic_weight` | 6.25 % | 10 % | 10 % |
+    /// | own threshold of L | ramp 0.8 to 1.2 ms | step 1 ms | step 1 ms |
+    ///
+    /// Without `max_rtt` and `typical_rtt` tc leaves all to the kernel.
     ///
     /// ## Departures
-    /// The buffer is the link's, shared by the two queues. The target is a delay of its own, not the link's.
+    /// The buffer is the link's, shared by the two queues. The target is a delay of its own, not the link's. Of Linux
+    /// (`net/sched/sch_dualpi2.c` at 2519003dd5fb, read line by line) these are left out: fixed-point numbers, the
+    /// step in packets and `min_qlen_step`, drops at enqueue, `overflow` instead of drops in overload, filters, the
+    /// memory limit and segmentation.
     pub struct DualPi2Params {
         /// Queueing delay of the classic queue to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 9332, A.1";
@@ -67,8 +93,8 @@ params! {
         classic_weight: Ratio = "6.25%" in "0" ..= "1", from "RFC 9332, A.2 (1/16)";
         /// Whose details.
         flavour: Flavour = "rfc", from "RFC 9332, A.2";
-        /// Packet size of the flavour linux's exemption.
-        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "Linux (value: Ethernet)";
+        /// Packet size of the flavour linux's exemption and credit.
+        mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "Linux (there 1514 B, with the header)";
     }
 }
 
@@ -100,7 +126,8 @@ impl Scheme for DualPi2 {
         family: "control theory",
         year: 2023,
         source: "De Schepper, Briscoe & White, RFC 9332, appendix A",
-        confidence: "after the pseudocode of RFC 9332; step by step against an independent transcription",
+        confidence: "after the pseudocode of RFC 9332, step by step against a transcription; flavour linux \
+                     after the kernel's source, rule by rule",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = &[
@@ -133,11 +160,60 @@ impl DualPi2 {
     /// The low-latency queue's own marking probability.
     fn own_l4s(&self, sojourn: Span) -> f64 {
         let DualPi2Params { min_th, range, .. } = self.params;
-        let along = (sojourn.seconds() - min_th.seconds()) / range.seconds();
-        match self.params.flavour {
-            Flavour::Rfc => along.clamp(0.0, 1.0),
-            Flavour::Linux => f64::from(u8::from(along > 0.5)),
+        ((sojourn.seconds() - min_th.seconds()) / range.seconds()).clamp(0.0, 1.0)
+    }
+
+    /// RFC 9332, figure 7, lines 4b to 8j.
+    fn l4s_of_rfc(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict {
+        let [p_classic, p_coupled, _] = self.probabilities();
+        if p_coupled < 1.0 {
+            let own = if left > 1 { self.own_l4s(now.since(packet.enqueued_at)) } else { 0.0 };
+            return if recur(&mut self.sum_l4s, own.max(p_coupled)) { Verdict::Signal(EARLY) } else { Verdict::Pass };
         }
+        if recur(&mut self.sum_l4s, p_classic) { Verdict::Drop(FORCED) } else { Verdict::Signal(EARLY) }
+    }
+
+    /// Linux: a draw, unless less than two MTU wait, and then the step for what the draw has passed.
+    fn l4s_of_linux(&self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        let DualPi2Params { min_th, range, .. } = self.params;
+        let drawn = match self.is_spared(queue) {
+            true => false,
+            false if self.is_overloaded() && self.draw_twice(cx) => return Verdict::Drop(FORCED),
+            false => self.is_overloaded() || cx.chance(self.params.k * self.p_root),
+        };
+        let is_late = cx.now.since(packet.enqueued_at).seconds() > min_th.seconds() + range.seconds() / 2.0;
+        if drawn || is_late { Verdict::Signal(EARLY) } else { Verdict::Pass }
+    }
+
+    fn classic_of_rfc(&mut self) -> Verdict {
+        let p = self.p_root * self.p_root;
+        match recur(&mut self.sum_classic, p) {
+            false => Verdict::Pass,
+            true if p >= (self.params.k * self.params.k).recip().min(1.0) => Verdict::Drop(FORCED),
+            true => Verdict::Signal(EARLY),
+        }
+    }
+
+    fn classic_of_linux(&self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        match !self.is_spared(queue) && self.draw_twice(cx) {
+            false => Verdict::Pass,
+            true if self.is_overloaded() => Verdict::Drop(FORCED),
+            true => Verdict::Signal(EARLY),
+        }
+    }
+
+    /// Linux signals nothing for p' while so little waits.
+    fn is_spared(&self, queue: &QueueView) -> bool {
+        (queue.bytes as f64) < 2.0 * self.params.mtu.0
+    }
+
+    fn is_overloaded(&self) -> bool {
+        self.params.k * self.p_root > 1.0
+    }
+
+    /// True with the square of p'.
+    fn draw_twice(&self, cx: &mut Ctx) -> bool {
+        cx.chance(self.p_root) && cx.chance(self.p_root)
     }
 }
 
@@ -150,6 +226,11 @@ impl Coupled for DualPi2 {
         self.params.classic_weight.0
     }
 
+    fn owed_at_rest(&self) -> Option<f64> {
+        let DualPi2Params { classic_weight, mtu, flavour, .. } = self.params;
+        (flavour == Flavour::Linux).then_some(mtu.0 * (2.0 * classic_weight.0 - 1.0))
+    }
+
     /// The PI controller.
     fn update(&mut self, delay: Span) {
         let DualPi2Params { target, alpha, beta, .. } = self.params;
@@ -159,25 +240,17 @@ impl Coupled for DualPi2 {
         self.delay_old = delay;
     }
 
-    fn judge_l4s(&mut self, packet: &PacketView, left: usize, now: Time) -> Verdict {
-        let [p_classic, p_coupled, _] = self.probabilities();
-        if p_coupled < 1.0 {
-            let own = if left > 1 { self.own_l4s(now.since(packet.enqueued_at)) } else { 0.0 };
-            return if recur(&mut self.sum_l4s, own.max(p_coupled)) { Verdict::Signal(EARLY) } else { Verdict::Pass };
+    fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        match self.params.flavour {
+            Flavour::Rfc => self.l4s_of_rfc(packet, left, cx.now),
+            Flavour::Linux => self.l4s_of_linux(packet, queue, cx),
         }
-        if recur(&mut self.sum_l4s, p_classic) { Verdict::Drop(FORCED) } else { Verdict::Signal(EARLY) }
     }
 
     fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-        let p = self.p_root * self.p_root;
-        let is_due = match self.params.flavour {
-            Flavour::Rfc => recur(&mut self.sum_classic, p),
-            Flavour::Linux => queue.bytes as f64 > 2.0 * self.params.mtu.0 && cx.chance(p),
-        };
-        match is_due {
-            false => Verdict::Pass,
-            true if p >= (self.params.k * self.params.k).recip().min(1.0) => Verdict::Drop(FORCED),
-            true => Verdict::Signal(EARLY),
+        match self.params.flavour {
+            Flavour::Rfc => self.classic_of_rfc(),
+            Flavour::Linux => self.classic_of_linux(queue, cx),
         }
     }
 
@@ -194,7 +267,7 @@ mod tests {
     use super::*;
     use crate::Ecn;
     use crate::contract::bench;
-    use aqmlab_core::ParamSet;
+    use aqmlab_core::{ParamSet, Stream};
 
     fn with(pairs: &[(&str, &str)]) -> DualPi2 {
         let mut params = DualPi2Params::defaults();
@@ -226,8 +299,13 @@ mod tests {
 
     /// What becomes of a packet that waited in the low-latency queue.
     fn l4s(dual: &mut DualPi2, waited: Span, left: usize) -> Verdict {
+        l4s_before(dual, waited, left, &mut bench::stream())
+    }
+
+    /// The same before `left` packets of 1000 B in either queue.
+    fn l4s_before(dual: &mut DualPi2, waited: Span, left: usize, rng: &mut Stream) -> Verdict {
         let packet = PacketView { enqueued_at: Time::ZERO, ecn: Ecn::Ect1, can_mark: true, ..bench::packet() };
-        dual.judge_l4s(&packet, left, Time::ZERO + waited)
+        dual.judge_l4s(&packet, left, &bench::queue(left as u32), &mut Ctx { now: Time::ZERO + waited, rng })
     }
 
     #[test]
@@ -242,12 +320,50 @@ mod tests {
     }
 
     #[test]
-    fn linux_has_a_step_at_one_millisecond() {
+    fn linux_marks_every_packet_above_one_millisecond() {
         let mut dual = with(&[("flavour", "linux")]);
-        assert!((0..9).all(|_| l4s(&mut dual, us(1000), 5) == Verdict::Pass));
-        // The sum of ones is above 1 from the second on.
-        let told: Vec<bool> = (0..3).map(|_| l4s(&mut dual, us(1001), 5) != Verdict::Pass).collect();
-        assert_eq!(told, [false, true, true]);
+        for left in [0, 1, 5] {
+            assert!((0..9).all(|_| l4s(&mut dual, us(1000), left) == Verdict::Pass));
+            assert!((0..9).all(|_| l4s(&mut dual, us(1001), left) == Verdict::Signal(EARLY)), "{left} left");
+        }
+    }
+
+    #[test]
+    fn linux_draws_marks_at_random_and_spares_a_queue_below_two_mtu() {
+        let mut dual = with(&[("flavour", "linux")]);
+        dual.p_root = 0.1; // coupled 0.2, classic 0.01
+        let mut rng = bench::stream();
+        let told: Vec<bool> =
+            (0..100_000).map(|_| l4s_before(&mut dual, us(0), 3, &mut rng) != Verdict::Pass).collect();
+        // A sum of 0.2 would never mark two in a row; draws do so with 0.04. Within five standard deviations.
+        let share = |pairs: &mut dyn Iterator<Item = bool>| pairs.filter(|hit| *hit).count() as f64 / 1e5;
+        assert!((share(&mut told.iter().copied()) - 0.2).abs() < 0.0064);
+        assert!((share(&mut told.windows(2).map(|pair| pair[0] && pair[1])) - 0.04).abs() < 0.004);
+        // 3000 B are two MTU of 1500 B: drawn. 2000 B are not.
+        let mut classic = |left, n| {
+            let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
+            (0..n).filter(|_| dual.judge_classic(&bench::queue(left), cx) != Verdict::Pass).count()
+        };
+        let drawn = classic(3, 100_000);
+        assert!(drawn.abs_diff(1000) < 158, "{drawn}");
+        assert_eq!(classic(2, 100_000), 0);
+        assert!((0..1000).all(|_| l4s_before(&mut dual, us(0), 2, &mut rng) == Verdict::Pass));
+    }
+
+    #[test]
+    fn linux_is_overloaded_above_the_probability_at_which_all_are_marked() {
+        let mut rng = bench::stream();
+        for (p_root, overloaded) in [(0.5, false), (0.501, true)] {
+            let mut dual = with(&[("flavour", "linux")]);
+            dual.p_root = p_root;
+            let told: Vec<Verdict> = (0..1000).map(|_| l4s_before(&mut dual, us(0), 9, &mut rng)).collect();
+            assert!(told.iter().all(|verdict| *verdict != Verdict::Pass));
+            assert_eq!(told.contains(&Verdict::Drop(FORCED)), overloaded, "{p_root}");
+            let cx = &mut Ctx { now: Time::ZERO, rng: &mut rng };
+            let told: Vec<Verdict> = (0..1000).map(|_| dual.judge_classic(&bench::queue(9), cx)).collect();
+            assert_eq!(told.contains(&Verdict::Drop(FORCED)), overloaded);
+            assert_eq!(told.contains(&Verdict::Signal(EARLY)), !overloaded);
+        }
     }
 
     #[test]

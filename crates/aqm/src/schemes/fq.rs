@@ -29,8 +29,9 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
  have sent all along, so flows with little to send hardly wait.
 
  ## Equations
- With `ways` above 1 a flow takes any idle queue of its set of that many, so that flows collide only when the whole set
- is busy. With `isolation = \"hosts\"` the active queues of a host share one quantum.
+ With `ways` above 1 a flow takes the queue of its set of that many that was its last, or else any idle one, so that flows
+ collide only when the whole set is busy. With `isolation = \"hosts\"` the bulk queues of a host share one quantum: those
+ that still had packets after a quantum, until they are empty.
 
  Two lists of queues, *new* and *old*; `credits` is what a queue may still send in its turn:
 
@@ -47,9 +48,10 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
 
  ## Readings
  The scheme of a queue sees that queue as if it had the link alone: its packets, its bytes, the rate and target of the
- link. (Linux lets CoDel in `fq_codel` compare the bytes of all queues with the MTU.) Each drop for want of room is told
- to the scheme of the queue that lost the packet. A queue sends while its credits are above zero, as Linux has it and
- RFC 8290, 4.2, explains it; its text says \"negative\".
+ link. (Linux lets CoDel in `fq_codel` compare the bytes of all queues with the MTU.) Each drop for want of room is
+ told to the scheme of the queue that lost the packet; CoDel counts it. Half of the packets are dropped, as RFC 8290
+ has it; Linux's `fq_codel` (20dd591d8f95) drops until half of the bytes are gone. A queue sends while its credits are
+ above zero, as Linux has it and RFC 8290, 4.2, explains it; its text says \"negative\".
 
  ## Departures
  A flow's hash, which stands for that of its 5-tuple, is drawn at random from the seed, the name of its group and its place

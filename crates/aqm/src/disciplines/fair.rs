@@ -182,15 +182,22 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// A queue, which begins to exist if it was not used yet.
+    #[inline]
     fn queue(&mut self, index: u32) -> &mut Queue<A, P> {
-        let (scheme, view, ecn, notes) = (&self.scheme, self.view, self.ecn, self.notes.is_some());
-        self.queues[index as usize].get_or_insert_with(|| {
-            let mut fifo = Fifo::shared(scheme.clone(), QueueView::empty(view.rate, view.target, view.limit), ecn);
-            if notes {
-                fifo.keep_notes();
-            }
-            Box::new(Queue { fifo, credits: 0, set: Set::Idle, flow: 0, host: 0 })
-        })
+        if self.queues[index as usize].is_none() {
+            self.make(index);
+        }
+        self.queues[index as usize].as_deref_mut().expect("it has been made")
+    }
+
+    #[cold]
+    fn make(&mut self, index: u32) {
+        let view = QueueView::empty(self.view.rate, self.view.target, self.view.limit);
+        let mut fifo = Fifo::shared(self.scheme.clone(), view, self.ecn);
+        if self.notes.is_some() {
+            fifo.keep_notes();
+        }
+        self.queues[index as usize] = Some(Box::new(Queue { fifo, credits: 0, set: Set::Idle, flow: 0, host: 0 }));
     }
 
     /// A queue moves to another set, and its host's load follows.

@@ -1,0 +1,122 @@
+use super::*;
+use crate::contract::bench;
+use crate::schemes::cobalt::{Cobalt, CobaltParams};
+use crate::{Ecn, Scheme};
+
+/// A packet of a flow, of a host, of a size.
+#[derive(Clone)]
+struct Packet(u32, u32, u32);
+
+impl Carried for Packet {
+    fn size(&self) -> u32 {
+        self.2
+    }
+    fn flow(&self) -> u32 {
+        self.0
+    }
+    fn host(&self) -> u32 {
+        self.1
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn mark(&mut self) {}
+}
+
+/// Queues of one of CAKE's tins, a quantum of 1000 B.
+fn tin(flows: u32, ways: u32) -> Fair<Cobalt, Packet> {
+    let quantum = Bytes(1000.0);
+    let params = FairParams { flows, ways, quantum, isolation: Isolation::Hosts, ..FairParams::defaults() };
+    let cobalt = Cobalt::new(CobaltParams::defaults(), &bench::queue(0)).unwrap();
+    Fair::new(params, cobalt, bench::queue(0), bench::LIMIT, true, 1).with_rounds(Rounds::Cake)
+}
+
+fn join(tin: &mut Fair<Cobalt, Packet>, ms: u64, packet: Packet, count: usize) {
+    let cx = &mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() };
+    (0..count).for_each(|_| assert_eq!(tin.enqueue(packet.clone(), cx), Fate::Kept));
+}
+
+fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
+    let cx = &mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() };
+    tin.dequeue(cx).map(|(packet, _)| packet.0)
+}
+
+#[test]
+fn flows_with_little_to_send_are_no_load_of_their_host() {
+    // Flows 1 and 2 of hosts 1 and 2 have sent their quantum when nine flows of host 1 send a packet each.
+    let mut tin = tin(1024, 8);
+    for flow in [1, 2] {
+        join(&mut tin, 0, Packet(flow, flow, 1000), 10);
+    }
+    assert_eq!([(); 2].map(|()| leave(&mut tin, 0)), [Some(1), Some(2)]);
+    (3..12).for_each(|flow| join(&mut tin, 0, Packet(flow, 1, 10), 1));
+    let order: Vec<u32> = (0..8).filter_map(|_| leave(&mut tin, 0)).collect();
+    assert_eq!(order, [3, 4, 5, 6, 7, 8, 9, 10]);
+    // The last of them still waits. If they counted, flow 1 would have a part of a quantum.
+    let [host, idle] = [1, 3].map(|host| tin.host(host));
+    assert_eq!([host, idle].map(|host| tin.hosts[host as usize].bulk), [1, 0]);
+    assert_eq!(tin.quantum(host), 1000);
+    let order: Vec<u32> = (0..9).filter_map(|_| leave(&mut tin, 0)).collect();
+    assert_eq!(order, [11, 1, 2, 1, 2, 1, 2, 1, 2]);
+}
+
+#[test]
+fn bulk_flows_of_a_host_share_a_quantum() {
+    let mut tin = tin(1024, 8);
+    for (flow, host) in [(1, 1), (2, 1), (3, 2)] {
+        join(&mut tin, 0, Packet(flow, host, 100), 30);
+    }
+    // Ten packets each; then flow 1, still the only bulk flow of its host, has ten, flow 2 five and flow 3 ten.
+    let order: Vec<u32> = (0..75).filter_map(|_| leave(&mut tin, 0)).collect();
+    let count = |order: &[u32]| [1, 2, 3].map(|flow| order.iter().filter(|other| **other == flow).count());
+    assert_eq!([&order[..30], &order[30..55], &order[55..]].map(count), [[10, 10, 10], [10, 5, 10], [5, 5, 10]]);
+}
+
+#[test]
+fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
+    let mut tin = tin(8, 8);
+    join(&mut tin, 0, Packet(1, 1, 1000), 1);
+    assert_eq!([leave(&mut tin, 1), leave(&mut tin, 1)], [Some(1), None]);
+    // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
+    let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1));
+    assert_ne!(one, two);
+    for (ms, set) in [(50, Set::Decaying), (100, Set::Decaying), (101, Set::Idle)] {
+        join(&mut tin, ms, Packet(2, 1, 1000), 1);
+        leave(&mut tin, ms);
+        assert!(tin.queue(one).set == set, "{ms} ms");
+    }
+}
+
+#[test]
+fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
+    let mut tin = tin(8, 8);
+    let alike = (2..).find(|flow| tin.hash(*flow) % 8 == tin.hash(1) % 8).unwrap();
+    let [first, second] = [1, alike].map(|flow| {
+        join(&mut tin, 0, Packet(flow, 1, 1000), 1);
+        tin.claim(flow, 1)
+    });
+    assert_eq!([first == tin.hash(1) % 8, second == first], [true, false]);
+    while leave(&mut tin, 0).is_some() {}
+    // Told at 1 and 2 s, one at a time, that they are empty.
+    for ms in [1000, 2000] {
+        join(&mut tin, ms, Packet(alike + 1, 1, 1000), 1);
+        leave(&mut tin, ms);
+    }
+    assert!([first, second].iter().all(|index| tin.queue(*index).set == Set::Idle));
+    assert_eq!(tin.claim(alike, 1), second);
+}
+
+#[test]
+fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
+    // Eight flows take the queues of a set; each returns to its own, in whatever order.
+    let mut tin = tin(8, 8);
+    let mut place = |flow| {
+        join(&mut tin, 0, Packet(flow, 1, 1000), 1);
+        tin.claim(flow, 1)
+    };
+    let places: Vec<u32> = (1..9).map(&mut place).collect();
+    assert!((0..8).all(|index| places.contains(&index)), "{places:?}");
+    assert_eq!((1..9).rev().map(&mut place).collect::<Vec<_>>(), places.into_iter().rev().collect::<Vec<_>>());
+    // A ninth shares the one that it hashes to.
+    assert_eq!([place(9), place(9)], [tin.hash(9) % 8; 2]);
+}

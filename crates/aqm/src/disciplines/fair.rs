@@ -1,6 +1,9 @@
 //! Flow queueing: a queue for each flow, a scheme for each queue, and deficit round robin among them (RFC 8290), or among
 //! the queues of one of CAKE's tins.
 
+mod hashed;
+
+use self::hashed::{Hosts, Sets};
 use super::{Accounts, Carried, Discipline, Fate, Fifo, Limit, Note, Notes};
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
 use aqmlab_core::{Bytes, ParamSet, Rate, Span, Time, choice, params};
@@ -66,14 +69,8 @@ struct Queue<A, P> {
     /// The hash of the flow that it belongs to, and the place of that flow's host.
     flow: u32,
     host: u32,
-}
-
-/// A host that sends, or several that hash alike.
-#[derive(Clone, Copy, Default)]
-struct Host {
-    tag: u32,
-    /// Its queues that count as its load.
-    bulk: u32,
+    /// How often it has begun to decay.
+    decays: u32,
 }
 
 /// Parameters that the queues are laid out by.
@@ -90,45 +87,44 @@ pub struct Fair<A, P> {
     scheme: A,
     /// Queues by the hash of their flows; those not used yet do not exist.
     queues: Vec<Option<Box<Queue<A, P>>>>,
+    /// Where the flows are hashed to.
+    sets: Sets,
+    hosts: Hosts,
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    decaying: VecDeque<u32>,
+    /// Each with its number of decays; an entry with an earlier number is void.
+    decaying: VecDeque<(u32, u32)>,
     rounds: Rounds,
     /// All queues together; a scheme sees its own queue's packets instead.
     view: QueueView,
     limit: Limit,
     ecn: bool,
-    /// Salt of the hash.
-    salt: u64,
-    /// By the hash of their tags.
-    hosts: Vec<Host>,
     /// What has happened at a discipline whose place this one took.
     earlier: Accounts,
     notes: Notes<P>,
-}
-
-/// Places that hosts are hashed into, and how many of them a host may take.
-const HOSTS: u32 = 1024;
-const HOST_WAYS: u32 = 8;
-
-/// A place in the set of `ways` among `all` that `home` is in, looked at from `home` on: the one that is its own already,
-/// or else one that is free, or else `home`.
-fn place(home: u32, ways: u32, all: u32, is_own: impl Fn(u32) -> bool, is_free: impl Fn(u32) -> bool) -> u32 {
-    let first = home - home % ways;
-    let size = ways.min(all - first);
-    let set = || (0..size).map(|i| first + (home - first + i) % size);
-    set().find(|place| is_own(*place)).or_else(|| set().find(|place| is_free(*place))).unwrap_or(home)
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Empty queues of a link that `view` describes, each under a copy of `scheme`; they share `limit`, mark if `ecn`,
     /// and hash flows with `salt`.
     pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
-        let queues = (0..params.flows).map(|_| None).collect();
-        let [new, old, decaying] = [const { VecDeque::new() }; 3];
-        let (rounds, hosts, earlier) = (Rounds::Rfc8290, vec![Host::default(); HOSTS as usize], Accounts::default());
-        Self { params, scheme, queues, new, old, decaying, rounds, view, limit, ecn, salt, hosts, earlier, notes: None }
+        Self {
+            scheme,
+            queues: (0..params.flows).map(|_| None).collect(),
+            sets: Sets::new(params.flows, params.ways, salt),
+            hosts: Hosts::new(salt),
+            params,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            decaying: VecDeque::new(),
+            rounds: Rounds::Rfc8290,
+            view,
+            limit,
+            ecn,
+            earlier: Accounts::default(),
+            notes: None,
+        }
     }
 
     /// The same under other rules for queues that have nothing to send.
@@ -136,47 +132,37 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         Self { rounds, ..self }
     }
 
-    fn hash(&self, number: u32) -> u32 {
-        let scattered = (u64::from(number) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
-    }
-
     /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
     /// was another's, it is this flow's and its host's now.
     fn claim(&mut self, flow: u32, host: u32) -> u32 {
-        let FairParams { flows, ways, .. } = self.params;
-        let home = self.hash(flow) % flows;
         let queue = |index: u32| self.queues[index as usize].as_deref();
         let is_own = |index| queue(index).is_some_and(|queue| queue.flow == flow);
         let is_idle = |index| queue(index).is_none_or(|queue| queue.set == Set::Idle);
-        let index = if ways == 1 { home } else { place(home, ways, flows, is_own, is_idle) };
-        if !is_own(index) || is_idle(index) {
-            let host = self.host(host);
-            let queue = self.queue(index);
-            let (set, left) = (queue.set, queue.host);
-            (queue.flow, queue.host) = (flow, host);
-            if set == Set::Bulk {
-                self.hosts[left as usize].bulk -= 1;
-                self.hosts[host as usize].bulk += 1;
-            }
+        let index = self.sets.place(flow, is_own, is_idle);
+        if is_idle(index) || !is_own(index) {
+            self.give(index, flow, host);
         }
         index
     }
 
-    /// The place of a host: in its set the one that was its last, or else one without load, or else the one it hashes to.
-    fn host(&mut self, tag: u32) -> u32 {
-        let host = |index: u32| &self.hosts[index as usize];
-        let home = self.hash(tag) % HOSTS;
-        let index = place(home, HOST_WAYS, HOSTS, |index| host(index).tag == tag, |index| host(index).bulk == 0);
-        self.hosts[index as usize].tag = tag;
-        index
+    /// A queue belongs to this flow now, and to the flow's host.
+    fn give(&mut self, index: u32, flow: u32, host: u32) {
+        let host = self.hosts.place(host);
+        let queue = self.queue(index);
+        let is_bulk = queue.set == Set::Bulk;
+        let left = std::mem::replace(&mut queue.host, host);
+        queue.flow = flow;
+        if is_bulk {
+            self.hosts.lose_bulk(left);
+            self.hosts.gain_bulk(host);
+        }
     }
 
     /// What a queue may send in a turn, bytes: its host's bulk queues share one quantum, if hosts are isolated.
     fn quantum(&self, host: u32) -> i64 {
         let quantum = self.params.quantum.0 as i64;
         match self.params.isolation {
-            Isolation::Hosts => (quantum / i64::from(self.hosts[host as usize].bulk.max(1))).max(1),
+            Isolation::Hosts => (quantum / self.hosts.bulk(host).max(1)).max(1),
             Isolation::Flows => quantum.max(1),
         }
     }
@@ -197,15 +183,20 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         if self.notes.is_some() {
             fifo.keep_notes();
         }
-        self.queues[index as usize] = Some(Box::new(Queue { fifo, credits: 0, set: Set::Idle, flow: 0, host: 0 }));
+        self.queues[index as usize] =
+            Some(Box::new(Queue { fifo, credits: 0, set: Set::Idle, flow: 0, host: 0, decays: 0 }));
     }
 
     /// A queue moves to another set, and its host's load follows.
     fn set(&mut self, index: u32, set: Set) {
         let queue = self.queue(index);
-        let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host as usize);
-        self.hosts[host].bulk += u32::from(set == Set::Bulk);
-        self.hosts[host].bulk -= u32::from(before == Set::Bulk);
+        let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host);
+        if set == Set::Bulk {
+            self.hosts.gain_bulk(host);
+        }
+        if before == Set::Bulk {
+            self.hosts.lose_bulk(host);
+        }
     }
 
     /// Lets a queue act, and keeps the sums.
@@ -271,8 +262,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         match self.queue(index).set {
             Set::Sparse | Set::Bulk => return,
             Set::SparseWait => return self.set(index, Set::Bulk),
-            Set::Decaying => self.decaying.retain(|other| *other != index),
-            Set::Idle => {}
+            Set::Decaying | Set::Idle => {}
         }
         self.set(index, Set::Sparse);
         let host = self.queue(index).host;
@@ -300,14 +290,20 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             return self.set(index, Set::Idle);
         }
         self.set(index, Set::Decaying);
-        self.decaying.push_back(index);
+        let queue = self.queue(index);
+        queue.decays += 1;
+        let decays = queue.decays;
+        self.decaying.push_back((index, decays));
     }
 
     /// Tells the first of the decaying queues that it is empty.
     fn decay(&mut self, cx: &mut Ctx) {
-        if let Some(index) = self.decaying.pop_front() {
-            self.queue(index).fifo.dequeue(cx);
-            self.release(index, cx.now);
+        while let Some((index, decays)) = self.decaying.pop_front() {
+            let queue = self.queue(index);
+            if queue.set == Set::Decaying && queue.decays == decays {
+                queue.fifo.dequeue(cx);
+                return self.release(index, cx.now);
+            }
         }
     }
 

@@ -20,6 +20,9 @@ const UPDATES: u32 = 5_000;
 /// The least of so many measurements counts: what disturbs one only adds to it.
 const REPEATS: usize = 3;
 
+/// Packets that the reference link sends in a second.
+const LOAD: f64 = RATE.0 / (8.0 * SIZE as f64);
+
 /// What a scheme costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
@@ -33,6 +36,14 @@ pub struct Cost {
     pub update: Option<f64>,
     /// Time between updates with its default parameters, s.
     pub update_every: Option<f64>,
+}
+
+impl Cost {
+    /// Time that the scheme takes for a second of the reference link, s.
+    pub fn second(&self) -> f64 {
+        let updates = self.update.zip(self.update_every).map_or(0.0, |(update, every)| update / every);
+        LOAD * self.packet + updates
+    }
 }
 
 /// Measures a scheme with its default parameters on this machine, which takes some 30 ms.

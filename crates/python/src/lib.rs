@@ -311,9 +311,11 @@ fn describe(entry: &Entry) -> serde_json::Value {
 #[pyfunction]
 fn cost<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let entry = entry(name).map_err(refused)?;
-    let Cost { parameters, memory, packet, update, update_every } = measure(&entry).map_err(refused)?;
+    let cost = measure(&entry).map_err(refused)?;
+    let Cost { parameters, memory, packet, update, update_every } = cost;
     let found = json!({
         "parameters": parameters, "memory": memory, "packet": packet, "update": update, "update_every": update_every,
+        "second": cost.second(),
     });
     object(py, &found)
 }

@@ -42,7 +42,7 @@ params! {
     ///
     /// ## Departures
     /// The thresholds follow the link's target (RED's own rule) instead of the paper's 100 and 200 packets. Beside
-    /// `sch_choke.c` of Linux 5.10.13 and iproute2's `q_choke.c`, read line by line: as for RED; p_b grows with every fraction
+    /// `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for RED; p_b grows with every fraction
     /// of a packet above min_th, in Linux with every whole one; and where Linux draws before it tests the limit, a full queue
     /// here draws nothing.
     pub struct ChokeParams {
@@ -98,7 +98,7 @@ impl Scheme for Choke {
     }
 
     fn retuned(&mut self) {
-        self.red.params = self.params.red();
+        self.red.set_params(self.params.red());
         self.red.retuned();
     }
 

@@ -48,7 +48,8 @@ params! {
     /// at 0cfa80d3c398, `net/sched/sch_codel.c` at bb9cfd874ee8, `sch_fq_codel.c` at 20dd591d8f95, read line by line)
     /// besides: waits for a time after the interval's end, where the RFC's own end will do; approximates the square
     /// root by one Newton step a signal, which takes some signals to follow a jump of the count; counts time in units
-    /// of 1.024 us; and can restrict `ce_threshold` to some code points.
+    /// of 1.024 us; and can restrict `ce_threshold` to some code points. tc (`q_codel.c` at 01bdedff993b, `q_fq_codel.c` at
+    /// 32a121cba257) sends the kernel only what it is given.
     pub struct CodelParams {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.3";

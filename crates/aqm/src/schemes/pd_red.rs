@@ -83,7 +83,7 @@ impl Scheme for PdRed {
     }
 
     fn retuned(&mut self) {
-        self.red.params = self.params.red;
+        self.red.set_params(self.params.red);
     }
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);

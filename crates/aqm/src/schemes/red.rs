@@ -58,7 +58,7 @@ params! {
     /// ```text
     /// avg < min_th:    passes
     /// avg >= max_th:   signalled (marked with ECN, else dropped), the first and at any q
-    /// else:            signalled when count*p_b >= r; then count = 0, r uniform on [0, 1) anew
+    /// else:            signalled when count*p_b >= r; then count = 0, a new r uniform on [0, 1)
     ///                  count = 0 at the first arrival within, which passes and draws r
     /// ```
     ///
@@ -74,7 +74,8 @@ params! {
     /// (2*min_th + max_th)/3, probability 2 %, all in bytes; here the defaults stay those below.
     ///
     /// ## Departures
-    /// From Linux (`red.h` of about 6.0, `sch_red.c` of about 5.4, iproute2's `q_red.c` and `tc_red.c`, read line by line):
+    /// From Linux (`include/net/red.h` at b18734e696ef, `net/sched/sch_red.c` at 2519003dd5fb, iproute2's `q_red.c` and
+    /// `tc_red.c`, read line by line):
     /// lengths count in packets; while the link idles the average decays exactly, not by a table of powers of two; no
     /// `harddrop` and no `nodrop`.
     ///
@@ -125,6 +126,8 @@ pub struct Red {
     /// Of the flavour linux: what count*p_b must reach.
     reach: f64,
     idle_since: Option<Time>,
+    /// The weight for a target and a rate.
+    weight: Option<(f64, f64, Rate)>,
     pub(super) p: f64,
 }
 
@@ -218,9 +221,26 @@ impl RedParams {
 }
 
 impl Red {
+    /// Goes on under other parameters.
+    pub(super) fn set_params(&mut self, params: RedParams) {
+        (self.params, self.weight) = (params, None);
+    }
+
+    /// The weight of the present queue, which is worked out again when target or rate have changed.
+    fn weight(&mut self, queue: &QueueView) -> f64 {
+        if let Some((weight, target, rate)) = self.weight
+            && (target, rate) == (queue.target, queue.rate)
+        {
+            return weight;
+        }
+        let weight = self.params.weight(queue.target, queue.rate);
+        self.weight = Some((weight, queue.target, queue.rate));
+        weight
+    }
+
     /// Folds the present queue, and any idle time before it, into the average.
     pub(super) fn update_average(&mut self, queue: &QueueView, cx: &Ctx) {
-        let w = self.params.weight(queue.target, queue.rate);
+        let w = self.weight(queue);
         if let Some(since) = self.idle_since.take() {
             let packets_per_second = queue.rate.0 / (8.0 * self.params.mean_packet.0);
             let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
@@ -331,6 +351,7 @@ impl Scheme for Red {
             is_counting: false,
             reach: 0.0,
             idle_since: Some(Time::ZERO),
+            weight: None,
             p: 0.0,
         })
     }
@@ -340,6 +361,7 @@ impl Scheme for Red {
     }
 
     fn retuned(&mut self) {
+        self.set_params(self.params);
         self.max_p = self.params.max_p.0;
     }
 

@@ -59,8 +59,8 @@ params! {
     /// has two levels of 23 bins and a time between updates of a bin; here every packet updates.
     ///
     /// ## Departures
-    /// Read line by line beside `sch_sfb.c` of Linux 5.10.13 and of 2025 (one rule in both; 6.1 lies between) and `q_sfb.c` of
-    /// iproute2: probabilities are not rounded to 16 bits nor times to ticks, the hash is of what stands for the flow's
+    /// Read line by line beside `net/sched/sch_sfb.c` at 2519003dd5fb, which has the rules of Linux 5.10.13, and iproute2's
+    /// `q_sfb.c`: probabilities are not rounded to 16 bits nor times to ticks, the hash is of what stands for the flow's
     /// 5-tuple, the hashes hold from the first packet on instead of from the set-up, and packets that waited before SFB took
     /// the place of another scheme are in no bin (Linux drops them).
     pub struct SfbParams {
@@ -139,7 +139,7 @@ impl Bins {
         z ^ (z >> 31)
     }
 
-    /// Lets act on the bin of each level: the digits of the hash to the base of the number of bins, the highest first.
+    /// Applies `act` to the bin of each level: the digits of the hash to the base of the number of bins, the highest first.
     fn of_hash(&mut self, params: &SfbParams, hash: u64, mut act: impl FnMut(&mut Bin)) {
         let mut rest = hash;
         for level in self.bins.chunks_exact_mut(params.bins as usize) {
@@ -231,8 +231,9 @@ impl Sfb {
     /// Counts out those that have left since the last arrival, when `packets` are still there.
     fn settle(&mut self, packets: u32) {
         while self.waiting.len() > packets as usize {
-            let hashes = self.waiting.pop_front().expect("more than none wait");
-            self.count(hashes, |bin| bin.waiting -= 1);
+            if let Some(hashes) = self.waiting.pop_front() {
+                self.count(hashes, |bin| bin.waiting -= 1);
+            }
         }
     }
 }

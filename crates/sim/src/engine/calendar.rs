@@ -148,14 +148,21 @@ impl<E: Copy + Default> Calendar<E> {
     /// The first event of wheel and heap together; there must be one.
     #[inline]
     fn pop_any(&mut self) -> &E {
-        let from_wheel = self.wheel.first_key() == self.heads[0];
-        let slot = if from_wheel { 0 } else { self.pop_heap() };
-        if from_wheel {
+        if self.wheel.first_key() == self.heads[0] {
             self.wheel.pop();
+            self.heads[0] = self.first_in_any_order();
+            self.wheel.popped()
+        } else {
+            let slot = self.pop_heap();
+            self.heads[0] = self.first_in_any_order();
+            &self.slots[slot]
         }
-        let heap_key = self.heap.first().copied().unwrap_or(NO_EVENT);
-        self.heads[0] = self.wheel.first_key().min(heap_key);
-        if from_wheel { self.wheel.popped() } else { &self.slots[slot] }
+    }
+
+    /// Key of the first event of wheel and heap together.
+    #[inline]
+    fn first_in_any_order(&self) -> Key {
+        self.wheel.first_key().min(self.heap.first().copied().unwrap_or(NO_EVENT))
     }
 
     fn place_in_heap(&mut self, key: Key) -> &mut E {

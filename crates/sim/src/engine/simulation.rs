@@ -55,7 +55,7 @@ pub struct Options {
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Why there is not a result.
+/// Why a run has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
     /// The scheme does not fit the scenario.
@@ -161,9 +161,10 @@ impl Simulation {
     /// If a scheme breaks down, or the watch says stop. The simulation is then of no further use.
     pub fn step_until(&mut self, time: Time) -> Result<(), RunError> {
         let until = time.min(self.end);
-        while let Some(at) = self.pending.front().map(|change| Time::ZERO + change.at).filter(|at| *at <= until) {
-            self.advance(at)?;
-            self.pending.pop_front().map_or(Ok(()), |change| self.apply(change))?;
+        while let Some(change) = self.pending.front().filter(|change| Time::ZERO + change.at <= until).cloned() {
+            self.pending.pop_front();
+            self.advance(Time::ZERO + change.at)?;
+            self.apply(change)?;
         }
         self.advance(until)
     }

@@ -15,13 +15,11 @@ pub struct Wheel<E> {
     slots: Vec<Vec<(Key, E)>>,
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
-    /// The events of the first slot, in order; those before `next` have come.
+    /// The events of the first slot, in order; those before `next` have come. When all have, no other slot holds any.
     open: Vec<(Key, E)>,
     next: usize,
     /// The first slot, counted from time zero.
     present: u64,
-    /// Events in later slots.
-    waiting: usize,
     popped: E,
 }
 
@@ -33,7 +31,6 @@ impl<E: Copy + Default> Wheel<E> {
             open: Vec::new(),
             next: 0,
             present: 0,
-            waiting: 0,
             popped: E::default(),
         }
     }
@@ -60,7 +57,6 @@ impl<E: Copy + Default> Wheel<E> {
         } else {
             let index = slot(key) as usize % SLOTS;
             self.occupied[index / 64] |= 1 << (index % 64);
-            self.waiting += 1;
             &mut self.slots[index]
         };
         events.push((key, E::default()));
@@ -79,8 +75,10 @@ impl<E: Copy + Default> Wheel<E> {
     pub fn pop(&mut self) {
         self.popped = self.open[self.next].1;
         self.next += 1;
-        if self.is_empty() && self.waiting > 0 {
-            self.open_next();
+        if self.is_empty()
+            && let Some(distance) = self.distance()
+        {
+            self.open(distance);
         }
     }
 
@@ -90,23 +88,27 @@ impl<E: Copy + Default> Wheel<E> {
         &self.popped
     }
 
-    fn open_next(&mut self) {
-        self.present += self.distance();
+    /// Opens the slot that is so far after the first one.
+    fn open(&mut self, distance: u64) {
+        self.present += distance;
         let index = self.present as usize % SLOTS;
         self.occupied[index / 64] &= !(1 << (index % 64));
         self.open.clear();
         self.next = 0;
         std::mem::swap(&mut self.open, &mut self.slots[index]);
-        self.waiting -= self.open.len();
         self.open.sort_unstable_by_key(|(key, _)| *key);
     }
 
-    /// How many slots after the first one the next one is that holds events; there must be one.
-    fn distance(&self) -> u64 {
+    /// How many slots after the first one the next one is that holds events.
+    fn distance(&self) -> Option<u64> {
+        const WORDS: usize = SLOTS / 64;
         let start = (self.present as usize + 1) % SLOTS;
-        let after = |i: usize| (start + i) % SLOTS;
-        let ahead = (0..SLOTS).find(|i| self.occupied[after(*i) / 64] >> (after(*i) % 64) & 1 == 1);
-        ahead.unwrap_or(0) as u64 + 1
+        let rotated = |i: usize| {
+            let word = |i: usize| u128::from(self.occupied[(start / 64 + i) % WORDS]);
+            ((word(i + 1) << 64 | word(i)) >> (start % 64)) as u64
+        };
+        let first = (0..WORDS).find(|i| rotated(*i) != 0)?;
+        Some((64 * first + rotated(first).trailing_zeros() as usize + 1) as u64)
     }
 }
 

@@ -13,11 +13,11 @@ pub struct RateSample {
     pub newly_delivered: u32,
     /// Segments delivered so far.
     pub delivered: u64,
-    /// Segments sent and not known to have arrived: those outstanding without what is SACKed.
-    pub in_flight: u32,
     /// The same when the newest of the segments told of was sent: a round trip lies between.
     pub prior_delivered: u64,
-    /// Segments per second between the two.
+    /// Segments sent and not known to have arrived: those outstanding without what is SACKed.
+    pub in_flight: u32,
+    /// Segments per second between `prior_delivered` and `delivered`.
     pub rate: f64,
     /// Round-trip time of that newest segment; `None` if it was sent twice (Karn).
     pub rtt: Option<Span>,

@@ -14,16 +14,17 @@ impl Sets {
         Self { places, ways, salt }
     }
 
-    fn hash(&self, number: u32) -> u32 {
+    /// The place that a number is hashed to.
+    pub(super) fn home(&self, number: u32) -> u32 {
         let scattered = (u64::from(number) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
+        ((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32 % self.places
     }
 
     /// The place of what has this number, looked for from its home on: the one in the set that is its own already, or else
     /// one that is free, or else its home.
     #[inline]
     pub(super) fn place(&self, number: u32, is_own: impl Fn(u32) -> bool, is_free: impl Fn(u32) -> bool) -> u32 {
-        let home = self.hash(number) % self.places;
+        let home = self.home(number);
         if self.ways == 1 || is_own(home) {
             return home;
         }

@@ -53,8 +53,8 @@ fn flows_with_little_to_send_are_no_load_of_their_host() {
     let order: Vec<u32> = (0..8).filter_map(|_| leave(&mut tin, 0)).collect();
     assert_eq!(order, [3, 4, 5, 6, 7, 8, 9, 10]);
     // The last of them still waits. If they counted, flow 1 would have a part of a quantum.
-    let [host, idle] = [1, 3].map(|host| tin.host(host));
-    assert_eq!([host, idle].map(|host| tin.hosts[host as usize].bulk), [1, 0]);
+    let [host, idle] = [1, 3].map(|host| tin.hosts.place(host));
+    assert_eq!([host, idle].map(|host| tin.hosts.bulk(host)), [1, 0]);
     assert_eq!(tin.quantum(host), 1000);
     let order: Vec<u32> = (0..9).filter_map(|_| leave(&mut tin, 0)).collect();
     assert_eq!(order, [11, 1, 2, 1, 2, 1, 2, 1, 2]);
@@ -90,12 +90,12 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
 #[test]
 fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
     let mut tin = tin(8, 8);
-    let alike = (2..).find(|flow| tin.hash(*flow) % 8 == tin.hash(1) % 8).unwrap();
+    let alike = (2..).find(|flow| tin.sets.home(*flow) == tin.sets.home(1)).unwrap();
     let [first, second] = [1, alike].map(|flow| {
         join(&mut tin, 0, Packet(flow, 1, 1000), 1);
         tin.claim(flow, 1)
     });
-    assert_eq!([first == tin.hash(1) % 8, second == first], [true, false]);
+    assert_eq!([first == tin.sets.home(1), second == first], [true, false]);
     while leave(&mut tin, 0).is_some() {}
     // Told at 1 and 2 s, one at a time, that they are empty.
     for ms in [1000, 2000] {
@@ -118,5 +118,5 @@ fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
     assert!((0..8).all(|index| places.contains(&index)), "{places:?}");
     assert_eq!((1..9).rev().map(&mut place).collect::<Vec<_>>(), places.into_iter().rev().collect::<Vec<_>>());
     // A ninth shares the one that it hashes to.
-    assert_eq!([place(9), place(9)], [tin.hash(9) % 8; 2]);
+    assert_eq!([place(9), place(9)], [tin.sets.home(9); 2]);
 }

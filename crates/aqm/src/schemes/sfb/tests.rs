@@ -18,7 +18,7 @@ fn arrive(sfb: &mut Sfb, flow: u32, ms: u64, rng: &mut Stream) -> Verdict {
     sfb.on_enqueue(&PacketView { flow_hash: flow, ..bench::packet() }, &bench::queue(waiting), &mut Ctx { now, rng })
 }
 
-/// Lets act on the flow's bins of a set.
+/// Applies `act` to the flow's bins of a set.
 fn bins(sfb: &mut Sfb, set: usize, flow: u32, act: impl FnMut(&mut Bin)) {
     let hash = sfb.sets[set].hash(flow);
     sfb.sets[set].of_hash(&sfb.params, hash, act);

@@ -78,15 +78,17 @@ def parameters(declared: Iterable[Parameter]) -> str:
 
 
 def tcp() -> str:
-    """TCP's laws, and its constants in both profiles."""
-    rows = [(f"`{c.name}`", c.default, c.ns2, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
+    """TCP's laws, and its constants in its profiles."""
+    rows = [(f"`{c.name}`", c.default, c.ns2, c.linux, c.legal, c.doc, c.source) for c in catalogue.tcp_constants()]
     laws = [(f"[`{law.name}`](tcp/{law.name}.md)", law.title, str(law.year), law.summary) for law in catalogue.laws()]
     return text(
         "# TCP",
         NOTE,
         "Receivers acknowledge every segment, or every second with `delayed_ack`. `variant` is the loss recovery:\n"
         "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
-        "partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
+        "partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing) and\n"
+        "`rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments, and the window\n"
+        "shrinks as segments arrive).",
         "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
@@ -97,10 +99,14 @@ def tcp() -> str:
         'tcp = "cubic"                # CUBIC, with SACK\n'
         'tcp = "cubic:beta=0.8"\n'
         'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", delayed_ack = true }\n'
-        'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
-        "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
+        'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n'
+        'tcp = "linux"                # CUBIC with RACK, as Linux ships it\n'
+        'tcp = { profile = "linux", congestion_control = "reno" }\n```',
+        "Three profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
         "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
-        "([validation](validation.md)). It has Reno's law only. Any constant can be set over its profile.",
+        "([validation](validation.md)). It has Reno's law only. `linux` does what Linux 6.1 does: CUBIC with its own\n"
+        "rounding and HyStart, `rack`, and delayed ACKs after a first few at once. Give such flows\n"
+        '`packet = "1448 B"`, a full segment with timestamps on Ethernet. Any constant can be set over its profile.',
         "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
@@ -109,7 +115,7 @@ def tcp() -> str:
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",
         "`aqmlab show tcp` prints this table.",
-        table(("name", "`rfc`", "`ns2`", "range", "meaning", "source"), rows),
+        table(("name", "`rfc`", "`ns2`", "`linux`", "range", "meaning", "source"), rows),
     )
 
 

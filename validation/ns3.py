@@ -135,6 +135,8 @@ def seeds(row: Row) -> range:
 def values_of(row: Row) -> dict[str, str]:
     """What the row changes in the scenario."""
     values = {"links.bottleneck.buffer": f"{buffer(row)} packets", "flows.bulk.ecn": str(row["ecn"]).lower()}
+    if row["aqm"] == "fq-codel":
+        values["schemes.fq-codel.behind"] = "queue"  # ns-3 has a CoDel discipline for each flow
     if row["ecn"]:
         values["schemes.pie.derandomize"] = "false"  # see dumbbell.cc
     return values

@@ -29,9 +29,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TcpConstant(Parameter):
-    """A constant of TCP: `default` is that of the profile rfc, `ns2` that of the profile ns2."""
+    """A constant of TCP: `default` is that of the profile rfc, `ns2` and `linux` those of the profiles of that name."""
 
     ns2: str
+    linux: str
 
 
 @dataclass(frozen=True)

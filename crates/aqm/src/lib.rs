@@ -98,6 +98,8 @@ pub struct QueueView {
     pub packets: u32,
     /// Bytes waiting.
     pub bytes: u64,
+    /// Bytes waiting in the other queues of its discipline.
+    pub others: u64,
     /// Queue length that schemes with a reference aim at, packets.
     pub target: f64,
     /// Buffer: how much may wait, packets.
@@ -113,7 +115,7 @@ pub struct QueueView {
 impl QueueView {
     /// A queue before the first packet.
     pub fn empty(rate: Rate, target: f64, limit: f64) -> Self {
-        Self { packets: 0, bytes: 0, target, limit, rate, arrived_packets: 0, arrived_bytes: 0 }
+        Self { packets: 0, bytes: 0, others: 0, target, limit, rate, arrived_packets: 0, arrived_bytes: 0 }
     }
 }
 

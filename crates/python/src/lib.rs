@@ -336,13 +336,16 @@ fn parameter(spec: &ParamSpec) -> serde_json::Value {
     })
 }
 
-/// Every constant of TCP: as a scheme's parameters, and what the profile `ns2` sets it to.
+/// Every constant of TCP: as a scheme's parameters, and what the profiles `ns2` and `linux` set it to.
 #[pyfunction]
 fn tcp(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    let ns2 = |name| Profile::Ns2.settings().iter().find(|(set, _)| *set == name).map(|(_, value)| *value);
+    let set_by = |profile: Profile, spec: &ParamSpec| {
+        profile.settings().iter().find(|(set, _)| *set == spec.name).map_or(spec.default, |(_, value)| *value)
+    };
     let constants = TcpParams::specs().into_iter().map(|spec| {
         let mut constant = parameter(&spec);
-        constant["ns2"] = ns2(spec.name).unwrap_or(spec.default).into();
+        constant["ns2"] = set_by(Profile::Ns2, &spec).into();
+        constant["linux"] = set_by(Profile::Linux, &spec).into();
         object(py, &constant)
     });
     constants.collect()

@@ -1,13 +1,14 @@
 //! TCP endpoints without input or output: time, ACKs and timers go in, segments come out.
 //!
 //! ```text
-//!   params     every constant of TCP, declared once; two profiles fill them in
+//!   params     every constant of TCP, declared once; three profiles fill them in
 //!   ack        what an ACK says
 //!   sender     what every kind of recovery shares: window, sending, ECN, retransmission timer
 //!   recovery/  what a duplicate or partial ACK means: one file per kind, and SACK's scoreboard
 //!   ecn        how a receiver tells of marks, and when a sender answers
 //!   cc/        congestion control: how the window grows and shrinks; one file per law
 //!   ns2        what ns-2 does otherwise
+//!   linux      what Linux does otherwise
 //!   rtt        round-trip time estimator and retransmission timeout
 //!   receiver   reassembly and ACKs
 //!   seqset     which segments of a window are there, a bit each
@@ -18,6 +19,7 @@
 pub mod ack;
 pub mod cc;
 pub mod ecn;
+mod linux;
 mod ns2;
 pub mod params;
 pub mod receiver;

@@ -1,6 +1,6 @@
-//! Every constant of TCP, and the two profiles that fill them in.
+//! Every constant of TCP, and the three profiles that fill them in.
 
-use crate::ns2;
+use crate::{linux, ns2};
 use aqmlab_core::{Bytes, Packets, Span, choice, params};
 
 choice! {
@@ -12,6 +12,9 @@ choice! {
         NewReno = "newreno",
         /// The receiver names what has arrived; recovery resends what is lost (RFC 6675).
         Sack = "sack",
+        /// What is lost is told by time, too, and a probe asks about the last segments (RACK-TLP, RFC 8985); the window
+        /// shrinks as segments arrive (PRR, RFC 9937).
+        Rack = "rack",
     }
 }
 
@@ -22,6 +25,8 @@ choice! {
         Rfc = "rfc",
         /// What ns-2.35 does, to the tick; needed to meet papers that used it.
         Ns2 = "ns2",
+        /// What Linux does, with CUBIC.
+        Linux = "linux",
     }
 }
 
@@ -82,6 +87,8 @@ params! {
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
         /// Longest wait of a delayed ACK.
         ack_delay: Span = "200 ms" in "1 us" ..= "10 s", from "RFC 5681, section 4.2: at most 500 ms";
+        /// Segments that the receiver acknowledges at once at the start of a connection, before it delays ACKs.
+        quick_acks: u32 = "0" in "0" ..= "1000", unit "packets", from "Linux, tcp_incr_quickack (16)";
         /// Granularity of the clock that measures round-trip times.
         clock: Span = "1 ms" in "1 ns" ..= "10 s", from "RFC 6298, section 4";
         /// Arithmetic of the round-trip time estimator.
@@ -104,12 +111,36 @@ params! {
     check |p| if p.min_rto <= p.max_rto { Ok(()) } else { Err("min_rto must not exceed max_rto".into()) };
 }
 
+impl Variant {
+    /// The receiver names what has arrived out of order.
+    pub fn has_sack(self) -> bool {
+        matches!(self, Variant::Sack | Variant::Rack)
+    }
+}
+
 impl Profile {
     /// Loss recovery when the scenario names none.
     pub fn default_variant(self) -> Variant {
         match self {
             Profile::Rfc => Variant::NewReno,
             Profile::Ns2 => Variant::Reno,
+            Profile::Linux => Variant::Rack,
+        }
+    }
+
+    /// Congestion control when the scenario names none.
+    pub fn default_law(self) -> &'static str {
+        match self {
+            Profile::Rfc | Profile::Ns2 => "reno",
+            Profile::Linux => "cubic",
+        }
+    }
+
+    /// What the profile sets of a law.
+    pub fn settings_of(self, law: &str) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Profile::Linux if law == "cubic" => linux::CUBIC,
+            _ => &[],
         }
     }
 
@@ -118,6 +149,7 @@ impl Profile {
         match self {
             Profile::Rfc => &[],
             Profile::Ns2 => ns2::SETTINGS,
+            Profile::Linux => linux::SETTINGS,
         }
     }
 }
@@ -129,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_default_and_setting_is_legal() {
-        for profile in [Profile::Rfc, Profile::Ns2] {
+        for profile in [Profile::Rfc, Profile::Ns2, Profile::Linux] {
             let mut problems = Vec::new();
             let defaults: Vec<_> = TcpParams::specs().iter().map(|s| (s.name, s.default)).collect();
             TcpParams::defaults().read("tcp", defaults.iter().chain(profile.settings()).copied(), &mut problems);

@@ -19,6 +19,8 @@ pub struct Receiver {
     /// A segment of each block reported last, the newest first; one below `next` counts no more.
     recent: [u32; 3],
     ack_due: Time,
+    /// Segments acknowledged at once so far, of those that are (`quick_acks`).
+    quick: u32,
     /// ACKs name what has arrived out of order.
     sack: bool,
     feedback: EcnFeedback,
@@ -32,7 +34,18 @@ impl Receiver {
     /// A receiver before segment 0. `sack`: its ACKs carry selective blocks (RFC 2018). `feedback`: how they tell of marks.
     pub fn new(sack: bool, feedback: EcnFeedback) -> Self {
         let (next, end, ece, ce) = (0, 0, false, 0);
-        Self { next, end, received: SeqSet::default(), recent: [0; 3], ack_due: Time::NEVER, sack, feedback, ece, ce }
+        Self {
+            next,
+            end,
+            received: SeqSet::default(),
+            recent: [0; 3],
+            ack_due: Time::NEVER,
+            quick: 0,
+            sack,
+            feedback,
+            ece,
+            ce,
+        }
     }
 
     /// A segment arrives at `now`, marked (`is_ce`) or the answer to a mark (`is_cwr`). `Some(ack)` if it is to be
@@ -99,12 +112,16 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.recent) = (0, 0, [0; 3]);
+        (self.next, self.end, self.recent, self.quick) = (0, 0, [0; 3], 0);
         (self.ack_due, self.ece, self.ce) = (Time::NEVER, false, 0);
     }
 
-    /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
-    fn may_wait(&self, seq: u32, params: &TcpParams) -> bool {
+    /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN, and so are the first ones.
+    fn may_wait(&mut self, seq: u32, params: &TcpParams) -> bool {
+        if self.quick < params.quick_acks {
+            self.quick += 1;
+            return false;
+        }
         self.ack_due == Time::NEVER && !(params.syn && seq == 0)
     }
 

@@ -100,6 +100,16 @@ impl Rtt {
         }
     }
 
+    /// What another estimator says.
+    pub fn set(&mut self, smoothed: Span, rto: Span) {
+        (self.smoothed, self.rto) = (smoothed, rto);
+    }
+
+    /// The timeout is what the estimate says again.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
     /// Smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Span> {
         (self.smoothed > Span::ZERO).then_some(self.smoothed)

@@ -3,7 +3,7 @@
 use crate::ack::Ack;
 use crate::cc::{AnyLaw, Congestion, Control, Facts, Heard};
 use crate::params::{EcnResponse, TcpParams, Variant};
-use crate::recovery::Scoreboard;
+use crate::recovery::{Rack, Scoreboard};
 use crate::rtt::Rtt;
 use aqmlab_core::{Span, Time};
 
@@ -48,11 +48,13 @@ pub struct Sender {
     pub(crate) rtt: Rtt,
     /// What SACKs have told; only [`Variant::Sack`] has one.
     pub(crate) scoreboard: Option<Box<Scoreboard>>,
+    /// Only [`Variant::Rack`] has one.
+    pub(crate) rack: Option<Box<Rack>>,
     variant: Variant,
     pub(crate) state: RecoveryState,
     pub(crate) first_partial_seen: bool,
     /// Data are sent ECN-capable.
-    ecn: bool,
+    pub(crate) ecn: bool,
     /// The receiver has not yet been told of the last reduction.
     pub(crate) cwr_due: bool,
     /// ns-2: the last echo came at a window of one segment or less.
@@ -72,12 +74,12 @@ pub struct Sender {
     /// No segment from here on exists; 0 before the first `open`.
     pub(crate) end: u32,
     /// The SYN has timed out.
-    syn_lost: bool,
+    pub(crate) syn_lost: bool,
     /// The SYN has been given up.
-    has_failed: bool,
-    deadline: Time,
+    pub(crate) has_failed: bool,
+    pub(crate) deadline: Time,
     retransmits: u32,
-    timeouts: u32,
+    pub(crate) timeouts: u32,
     pub(crate) ecn_reductions: u32,
 }
 
@@ -89,6 +91,7 @@ impl Sender {
             cc: Congestion::new(cwnd, params.window.0.floor(), control.law()),
             rtt: Rtt::new(params, clock_phase),
             scoreboard: (variant == Variant::Sack).then(Box::default),
+            rack: (variant == Variant::Rack).then(Box::default),
             variant,
             state: RecoveryState::Open,
             first_partial_seen: false,
@@ -121,7 +124,10 @@ impl Sender {
             law.note_app_limited(0); // there was a pause
         }
         self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
-        self.send_allowed(now, params, net, u32::MAX);
+        match self.variant {
+            Variant::Rack => self.rack_send(now, params, net),
+            _ => self.send_allowed(now, params, net, u32::MAX),
+        }
     }
 
     /// The application has more data after a pause in which all had been acknowledged; `open` follows. After more than
@@ -151,10 +157,11 @@ impl Sender {
             ack.ece = self.hear(&ack, now);
         }
         let ack = &ack;
-        if ack.ece && self.ecn {
+        if ack.ece && self.ecn && self.variant != Variant::Rack {
             self.on_ecn_echo(ack.next, params);
         }
         match self.variant {
+            Variant::Rack => self.rack_on_ack(ack, now, params, net),
             Variant::Sack => self.sack_on_ack(ack, now, params, net),
             Variant::Reno if ack.next > self.hole => self.reno_on_new_ack(ack, now, params, net),
             Variant::NewReno if ack.next > self.hole => self.newreno_on_new_ack(ack, now, params, net),
@@ -171,6 +178,9 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         if now < self.deadline {
             return self.send_more(now, params, net); // the pace allows the next segment
+        }
+        if self.variant == Variant::Rack {
+            return self.rack_on_timer(now, params, net);
         }
         self.deadline = Time::NEVER;
         if !self.needs_timer() {
@@ -331,7 +341,7 @@ impl Sender {
     }
 
     /// RFC 5681, section 3.1: after a lost SYN, one segment.
-    fn initial_window(&self, params: &TcpParams) -> f64 {
+    pub(crate) fn initial_window(&self, params: &TcpParams) -> f64 {
         if self.syn_lost { 1.0 } else { params.initial_window.0 }
     }
 
@@ -395,10 +405,10 @@ impl Sender {
         if let Some(law) = self.cc.engaged() {
             law.due = Time::NEVER; // until the window allows more than the pace
         }
-        if self.variant == Variant::Sack && self.state == RecoveryState::FastRecovery {
-            self.fill_pipe(now, params, net);
-        } else {
-            self.send_allowed(now, params, net, u32::MAX);
+        match self.variant {
+            Variant::Rack => self.rack_send(now, params, net),
+            Variant::Sack if self.state == RecoveryState::FastRecovery => self.fill_pipe(now, params, net),
+            _ => self.send_allowed(now, params, net, u32::MAX),
         }
     }
 
@@ -417,6 +427,9 @@ impl Sender {
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
         if let Some(law) = self.cc.engaged() {
             law.on_sent(seq, self.hole, nothing_outstanding, now);
+        }
+        if self.variant == Variant::Rack {
+            self.rack_note_sent(seq, now);
         }
         net.send(Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
         if self.deadline == Time::NEVER || nothing_outstanding {

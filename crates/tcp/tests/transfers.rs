@@ -79,9 +79,9 @@ impl Case {
     /// The same; shows the sender after each of its ACKs.
     fn watch(&self, mut watch: impl FnMut(Time, &Sender)) -> (Sender, Receiver) {
         let (params, mut acks) = (self.params(), VecDeque::<(Time, Ack)>::new());
-        let control = Control::parse("tcp", self.control).expect("a law of the catalogue");
+        let control = Control::parse_in("tcp", self.control, self.profile).expect("a law of the catalogue");
         let mut sender = Sender::new(self.variant, &params, &control, self.ecn, Span::ZERO);
-        let mut receiver = Receiver::new(self.variant == Variant::Sack, EcnFeedback::Classic);
+        let mut receiver = Receiver::new(self.variant.has_sack(), EcnFeedback::Classic);
         let mut stream = Stream::new(self.seed, "acks", 0);
         let mut pipe = Pipe {
             now: Time::ZERO,
@@ -127,12 +127,14 @@ impl Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let variant = prop_oneof![Just(Variant::Reno), Just(Variant::NewReno), Just(Variant::Sack)];
+    let variant = prop_oneof![Just(Variant::Reno), Just(Variant::NewReno), Just(Variant::Sack), Just(Variant::Rack)];
     let profile = prop_oneof![
         Just((Profile::Rfc, "reno")),
         Just((Profile::Ns2, "reno")),
         Just((Profile::Rfc, "cubic")),
         Just((Profile::Rfc, "ledbat")),
+        Just((Profile::Linux, "reno")),
+        Just((Profile::Linux, "cubic")),
     ];
     let loss = prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.5];
     (variant, profile, any::<[bool; 3]>(), 1u32..2000, loss, any::<u64>()).prop_map(

@@ -201,8 +201,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Lets a queue act, and keeps the sums.
     fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
+        let all = self.view.bytes;
         let queue = self.queue(index);
         let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
+        queue.fifo.set_others(all - bytes);
         let done = act(queue);
         let (packets_now, bytes_now) = (queue.fifo.view().packets, queue.fifo.view().bytes);
         self.view.packets = self.view.packets + packets_now - packets;

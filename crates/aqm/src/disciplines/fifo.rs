@@ -111,6 +111,11 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         &self.view
     }
 
+    /// What waits in the other queues of the discipline, bytes.
+    pub(super) fn set_others(&mut self, bytes: u64) {
+        self.view.others = bytes;
+    }
+
     /// The scheme, to be changed.
     pub(super) fn scheme_mut(&mut self) -> &mut A {
         &mut self.scheme

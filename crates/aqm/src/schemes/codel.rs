@@ -1,6 +1,16 @@
 use crate::signal::BY_SOJOURN;
 use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
-use aqmlab_core::{Auto, Bytes, Span, Time, params};
+use aqmlab_core::{Auto, Bytes, Span, Time, choice, params};
+
+choice! {
+    /// What is left behind a packet.
+    pub enum Behind {
+        /// What waits in its own queue.
+        Queue = "queue",
+        /// What waits in all queues of the discipline.
+        All = "all",
+    }
+}
 
 params! {
     /// CoDel: signals from the head of the queue while every packet has waited too long for an interval.
@@ -57,6 +67,8 @@ params! {
         interval: Span = "100 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.2";
         /// With no more than this left behind a packet, nothing is signalled.
         mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
+        /// Where they are counted: in the packet's own queue, or in all queues of flow queueing.
+        behind: Behind = "all", from "Linux, sch_fq_codel.c (RFC 8290 leaves it open)";
         /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
         ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s", from "Linux, codel_impl.h (off)";
     }
@@ -79,7 +91,11 @@ pub struct Codel {
 impl Codel {
     /// Whether the sojourn time has stayed above target for an interval.
     fn ok_to_drop(&mut self, queue: &QueueView, now: Time) -> bool {
-        if self.sojourn < self.params.target || queue.bytes as f64 <= self.params.mtu.0 {
+        let left = match self.params.behind {
+            Behind::Queue => queue.bytes,
+            Behind::All => queue.bytes + queue.others,
+        };
+        if self.sojourn < self.params.target || left as f64 <= self.params.mtu.0 {
             self.first_above = None;
             return false;
         }

@@ -48,7 +48,7 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
 
  ## Readings
  The scheme of a queue sees that queue as if it had the link alone: its packets, its bytes, the rate and target of the
- link. (Linux lets CoDel in `fq_codel` compare the bytes of all queues with the MTU.) Each drop for want of room is
+ link. Only CoDel compares the bytes of all queues with the MTU (`behind`), as Linux does. Each drop for want of room is
  told to the scheme of the queue that lost the packet; CoDel counts it. Half of the packets are dropped, as RFC 8290
  has it; Linux's `fq_codel` (20dd591d8f95) drops until half of the bytes are gone. A queue sends while its credits are
  above zero, as Linux has it and RFC 8290, 4.2, explains it; its text says \"negative\".

@@ -111,7 +111,7 @@ impl Group {
 
     /// A receiver of this group before the first segment.
     pub fn receiver(&self) -> Receiver {
-        Receiver::new(self.variant == Variant::Sack, self.control.needs().feedback)
+        Receiver::new(self.variant.has_sack(), self.control.needs().feedback)
     }
 }
 

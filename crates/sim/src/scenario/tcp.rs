@@ -24,7 +24,7 @@ impl Tcp {
     }
 }
 
-/// `tcp = "sack"`, `tcp = "cubic:beta=0.8"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if nothing
+/// `tcp = "sack"`, `tcp = "cubic:beta=0.8"`, `tcp = "linux"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if nothing
 /// is said, profile `rfc` and its defaults.
 pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
     match flow.raw("tcp") {
@@ -44,13 +44,17 @@ pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
     }
 }
 
-/// What a name alone says: a loss recovery, with Reno's congestion control, or a congestion control other than Reno's.
+/// What a name alone says: a loss recovery, with Reno's congestion control, or a congestion control other than Reno's, or a
+/// profile.
 fn key_of(text: &str) -> Result<&'static str, String> {
     let name = text.split(':').next().unwrap_or(text).trim();
     let laws = cc::entries();
     let laws = laws.iter().map(|law| law.info.name);
     if Variant::CHOICES.contains(&text) {
         return Ok("variant");
+    }
+    if Profile::CHOICES.contains(&text) {
+        return Ok("profile");
     }
     if Variant::CHOICES.contains(&name) && cc::entry(name).is_err() {
         return Err(format!("\"{}\" is a loss recovery, which takes no parameters", clip(name)));
@@ -67,7 +71,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let mut tcp = Reader::new(table, path.clone(), flow.found());
     let profile = tcp.optional("profile").unwrap_or(Profile::Rfc);
     let control = read_control(&mut tcp, profile);
-    let variant = if control.is_reno() { profile.default_variant() } else { Variant::Sack };
+    let variant = match profile {
+        Profile::Rfc if !control.is_reno() => Variant::Sack,
+        _ => profile.default_variant(),
+    };
     let variant = tcp.optional("variant").unwrap_or(variant);
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
@@ -84,8 +91,8 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
 
 /// `congestion_control = "cubic:beta=0.8"`; Reno's if it says nothing, or something wrong.
 fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
-    let Some(text) = tcp.text(CONTROL) else { return Control::default() };
-    let control = Control::parse(&tcp.path(CONTROL), text).unwrap_or_else(|Problems(problems)| {
+    let text = tcp.text(CONTROL).unwrap_or(profile.default_law());
+    let control = Control::parse_in(&tcp.path(CONTROL), text, profile).unwrap_or_else(|Problems(problems)| {
         tcp.extend(problems);
         Control::default()
     });

@@ -1,6 +1,7 @@
 //! What is known of each law, and how one is chosen.
 
 use super::{AnyLaw, Engaged, Info, Law, Needs};
+use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problems};
@@ -119,8 +120,17 @@ impl Control {
     /// # Errors
     /// If there is no such law or it refuses a parameter; the errors carry `path`.
     pub fn parse(path: &str, text: &str) -> Result<Self, Problems> {
-        let (name, pairs) = split_choice(text).map_err(|why| Problems::one(path, why))?;
+        Self::parse_in(path, text, Profile::Rfc)
+    }
+
+    /// The same, over what the profile sets of the law.
+    ///
+    /// # Errors
+    /// As [`Control::parse`].
+    pub fn parse_in(path: &str, text: &str, profile: Profile) -> Result<Self, Problems> {
+        let (name, own) = split_choice(text).map_err(|why| Problems::one(path, why))?;
         let entry = entry(name).map_err(|why| Problems::one(path, why))?;
+        let pairs = [profile.settings_of(entry.info.name), &own[..]].concat();
         let (values, law) = (entry.build)(path, &pairs)?;
         let chosen = Self { name: entry.info.name, values, needs: entry.needs, settings: entry.settings, law };
         Ok(if chosen.is_reno() { Self::default() } else { chosen })
@@ -165,7 +175,7 @@ mod tests {
     fn a_choice_is_written_as_it_is_read() {
         for (text, full) in [
             ("reno", "reno"),
-            ("cubic", "cubic:c=0.4,beta=0.7,fast_convergence=true"),
+            ("cubic", "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,flavour=rfc9438"),
             ("ledbat: gain=2, target=5ms", "ledbat:target=5 ms,gain=2"),
         ] {
             let control = Control::parse("tcp", text).unwrap();

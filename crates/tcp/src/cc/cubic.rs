@@ -1,5 +1,18 @@
+mod linux;
+
+use super::hystart::HyStart;
 use super::{CongestionControl, Event, Facts, Info, Law, Window};
-use aqmlab_core::{Span, Time, params};
+use aqmlab_core::{Span, Time, choice, params};
+
+choice! {
+    /// Whose details.
+    pub enum Flavour {
+        /// RFC 9438.
+        Rfc9438 = "rfc9438",
+        /// `tcp_cubic.c` of Linux.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// CUBIC: between losses the window is a cubic of time, not of round trips.
@@ -31,8 +44,9 @@ params! {
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
     /// ## Departures
-    /// Slow start is RFC 5681's: without HyStart++ (RFC 9406) it ends in losses or marks as Reno's does, and gives up 0.3 of
-    /// the window there, not half. The detection of spurious losses (4.9) is left out.
+    /// HyStart is Linux's (Ha & Rhee 2011), not HyStart++ (RFC 9406); it needs the round-trip times that variant `rack` measures at
+    /// every ACK. Under other variants slow start is RFC 5681's: it ends in losses or marks as Reno's does, and gives up 0.3
+    /// of the window there, not half. The detection of spurious losses (4.9) is left out.
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.
         c: f64 = "0.4" in "0.001" ..= "100", unit "packets/s^3", from "RFC 9438, section 5.1";
@@ -40,6 +54,10 @@ params! {
         beta: f64 = "0.7" in "0.1" ..= "0.95", from "RFC 9438, section 4.6";
         /// A flow whose window shrinks from loss to loss gives up more.
         fast_convergence: bool = "true", from "RFC 9438, section 4.7";
+        /// Slow start ends when round trips get longer or ACKs come for longer than half of one (variant `rack`).
+        hystart: bool = "false", from "Linux, tcp_cubic.c (true there)";
+        /// Whose details.
+        flavour: Flavour = "rfc9438", from "RFC 9438";
     }
 }
 
@@ -53,6 +71,9 @@ pub struct Cubic {
     w_max: f64,
     /// The present congestion avoidance stage; `None` in slow start and until the first ACK after a reduction.
     stage: Option<Stage>,
+    hystart: HyStart,
+    /// Of the flavour linux.
+    linux: linux::Epoch,
 }
 
 /// One stage of congestion avoidance.
@@ -78,18 +99,28 @@ impl Law for Cubic {
     type Params = CubicParams;
 
     fn new(params: CubicParams) -> Self {
-        Self { params, cwnd_prior: 0.0, w_max: 0.0, stage: None }
+        Self { params, cwnd_prior: 0.0, w_max: 0.0, stage: None, hystart: HyStart::default(), linux: linux::Epoch::default() }
     }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
         let cwnd = window.cwnd;
+        self.hystart.measure(ack);
         // 5.8: a window that the application leaves unused does not grow, and its time does not count.
         let is_used = f64::from(ack.flight) + 1.0 > cwnd;
         if cwnd < window.ssthresh {
             self.stage = None;
-            window.cwnd = if is_used { cwnd + 1.0 } else { cwnd };
+            window.cwnd = if is_used { cwnd + ack.credit() } else { cwnd };
+            if self.params.hystart && self.hystart.ends_slow_start(window.cwnd, ack) {
+                window.ssthresh = window.cwnd;
+            }
+            return;
+        }
+        if self.params.flavour == Flavour::Linux {
+            if is_used {
+                window.cwnd = self.grow_as_linux(cwnd, ack);
+            }
             return;
         }
         let mut stage = self.stage.unwrap_or_else(|| self.begin(cwnd, ack.now));
@@ -114,12 +145,15 @@ impl CongestionControl for Cubic {
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_up_more { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };
         self.stage = None;
+        self.linux = linux::Epoch::default();
     }
 
     /// 4.8: the next stage begins at its plateau.
     fn on_timeout(&mut self) {
         self.w_max = 0.0;
         self.stage = None;
+        self.hystart = HyStart::default();
+        self.linux = linux::Epoch::default();
     }
 
     /// 5.8: the time of a pause does not count.
@@ -147,7 +181,7 @@ impl Cubic {
             return cwnd.max(stage.w_est);
         }
         let target = self.w_cubic(stage.k, t + ack.srtt.seconds()).clamp(cwnd, 1.5 * cwnd);
-        cwnd + (target - cwnd) / cwnd
+        cwnd + ack.credit() * (target - cwnd) / cwnd
     }
 
     /// W_cubic, segments, at `t` s.
@@ -290,7 +324,7 @@ mod tests {
 
     #[test]
     fn parameters_set_growth_and_reduction() {
-        let params = CubicParams { c: 0.8, beta: 0.5, fast_convergence: false };
+        let params = CubicParams { c: 0.8, beta: 0.5, fast_convergence: false, ..CubicParams::defaults() };
         let mut cubic = Cubic::new(params);
         reduce(&mut cubic, 1000.0);
         // alpha = 3 * 0.5 / 1.5 = 1; K = cbrt(500 / 0.8) = 8.549880 s.

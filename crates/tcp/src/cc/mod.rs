@@ -15,6 +15,7 @@
 
 pub mod catalogue;
 mod engaged;
+mod hystart;
 pub mod rate;
 
 use crate::ack::Ack;
@@ -46,8 +47,10 @@ pub struct Window {
 /// What an ACK tells a law. Counts are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// Segments that it acknowledges; 0 for a duplicate ACK.
+    /// Segments that it acknowledges, or in variant `rack` that it newly tells of; 0 for a duplicate ACK.
     pub acked: u32,
+    /// The window grows by what is acknowledged (RFC 3465), not by ACKs.
+    pub byte_counting: bool,
     /// Segments known to be CE-marked since the ACK before. Classic feedback does not count marks: then it is 0, and
     /// [`Event::Echo`] tells of a mark. Known to laws that are told of every ACK.
     pub marked: u32,
@@ -62,10 +65,24 @@ pub struct Facts {
     pub delay: Span,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
+    /// A round-trip time that it measures; in variants other than `rack` none does.
+    pub rtt: Option<Span>,
+    /// The first segment not acknowledged, after it; 0 in variants other than `rack`.
+    pub hole: u32,
+    /// The first segment never sent; 0 in variants other than `rack`.
+    pub sent: u32,
     /// Delivery rate and round-trip time, if the law asks for them and the ACK tells of an arrival.
     pub sample: Option<RateSample>,
     /// When it came.
     pub now: Time,
+}
+
+impl Facts {
+    /// What counts towards growth: an ACK, or the segments that it acknowledges.
+    #[inline]
+    pub fn credit(&self) -> f64 {
+        if self.byte_counting { f64::from(self.acked) } else { 1.0 }
+    }
 }
 
 /// A sign of congestion. The window is reduced for one of them at most once per window of data.
@@ -234,7 +251,7 @@ impl Congestion {
     }
 
     /// ssthresh becomes the share kept of what `halve` says; returns that share, which ssthresh may not be below 2 for.
-    fn reduce_ssthresh(&mut self, event: Event, halve: Halve, window: f64, flight: u32) -> f64 {
+    pub fn reduce_ssthresh(&mut self, event: Event, halve: Halve, window: f64, flight: u32) -> f64 {
         let kept = self.law().kept(event) * halve.reduced(window, flight);
         self.window.ssthresh = halve.threshold(kept).max(2.0);
         let before = self.window;

@@ -22,7 +22,7 @@ params! {
     ///
     /// ## Departures
     /// An ACK counts once, however many segments it acknowledges (RFC 5681, section 3.1, allows that): with delayed ACKs the
-    /// window grows half as fast. The profile `ns2` halves the window instead of the flight.
+    /// window grows half as fast. Under variant `rack` the segments count (RFC 3465). The profile `ns2` halves the window instead of the flight.
     pub struct RenoParams {}
 }
 
@@ -42,8 +42,9 @@ impl Law for Reno {
 
 impl CongestionControl for Reno {
     #[inline]
-    fn on_ack(&mut self, window: &mut Window, _: &Facts) {
-        window.cwnd += if window.cwnd < window.ssthresh { 1.0 } else { 1.0 / window.cwnd };
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
+        let credit = ack.credit();
+        window.cwnd += if window.cwnd < window.ssthresh { credit } else { credit / window.cwnd };
     }
 }
 

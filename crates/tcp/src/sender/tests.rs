@@ -1,6 +1,7 @@
 //! Step by step against hand computation. Segment 0 is the SYN; a number in a list is a segment handed out.
 
 mod ecn;
+mod rack;
 mod sack;
 mod timer;
 

@@ -85,12 +85,12 @@ def _parameters(declared: Sequence[Parameter]) -> Table | str:
 
 
 def tcp_page() -> None:
-    """Print the constants of TCP in both profiles."""
+    """Print the constants of TCP in its profiles."""
     out = console()
     out.print(Text('TCP constants, set under tcp of [[flows]]: tcp = { profile = "ns2", min_rto = "1 s" }'))
-    listed = table("Constants", "Name", "rfc", "ns2", "Unit", "Range", "Meaning", "Source")
+    listed = table("Constants", "Name", "rfc", "ns2", "linux", "Unit", "Range", "Meaning", "Source")
     for each in catalogue.tcp_constants():
-        listed.add_row(each.name, each.default, each.ns2, each.unit, each.legal, each.doc, each.source)
+        listed.add_row(each.name, each.default, each.ns2, each.linux, each.unit, each.legal, each.doc, each.source)
     out.print(listed)
 
 

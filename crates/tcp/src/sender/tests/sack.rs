@@ -26,7 +26,7 @@ fn open_finite() -> Bench {
 
 impl Bench {
     /// The next segment expected is `next`, and these blocks have arrived: what that released.
-    fn sack(&mut self, next: u32, blocks: &[Range<u32>]) -> Vec<u32> {
+    pub(super) fn sack(&mut self, next: u32, blocks: &[Range<u32>]) -> Vec<u32> {
         let mut sack = Sack::default();
         blocks.iter().for_each(|block| sack.push(block.clone()));
         self.on(Ack { next, sack, ..Ack::default() })

@@ -1,0 +1,82 @@
+//! Growth in whole segments, as `tcp_cubic.c` has it (net/ipv4, `bictcp_update` and `tcp_cong_avoid_ai`).
+
+use super::{Cubic, Facts};
+use aqmlab_core::{Span, Time};
+
+/// For how long a count holds while the window stays, HZ/32.
+const HOLDS: Span = Span::from_micros(31_250);
+/// ACKs that Reno's window takes for a segment, over the window: 8*(1 + beta)/(3*(1 - beta)) in eighths, rounded down, is 15.
+const RENO: f64 = 15.0 / 8.0;
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Epoch {
+    start: Option<Time>,
+    /// Time from the start to the plateau, s, and the plateau.
+    k: f64,
+    origin: f64,
+    /// Reno's window, and segments acknowledged that it has not yet grown for.
+    reno: f64,
+    reno_acked: f64,
+    /// Segments that are to be acknowledged for one more in the window; those that have been.
+    per_segment: f64,
+    acked: f64,
+    /// Window and time of the last count.
+    last: Option<(f64, Time)>,
+}
+
+impl Cubic {
+    /// The window after an ACK.
+    pub(super) fn grow_as_linux(&mut self, cwnd: f64, ack: &Facts) -> f64 {
+        self.count(cwnd, ack);
+        let epoch = &mut self.linux;
+        if epoch.acked >= epoch.per_segment {
+            epoch.acked = 0.0;
+            return cwnd + 1.0 + epoch.collect(ack.credit());
+        }
+        cwnd + epoch.collect(ack.credit())
+    }
+
+    /// How many segments are to be acknowledged for one more in the window.
+    fn count(&mut self, cwnd: f64, ack: &Facts) {
+        let delay_min = self.hystart.delay_min().unwrap_or(ack.srtt);
+        let epoch = &mut self.linux;
+        epoch.reno_acked += ack.credit();
+        if epoch.last.is_some_and(|(window, at)| window == cwnd && ack.now.since(at) <= HOLDS) {
+            return;
+        }
+        epoch.last = Some((cwnd, ack.now));
+        let start = *epoch.start.get_or_insert_with(|| {
+            (epoch.reno, epoch.reno_acked) = (cwnd, ack.credit());
+            epoch.origin = self.w_max.max(cwnd);
+            epoch.k = libm::cbrt((epoch.origin - cwnd) / self.params.c);
+            ack.now
+        });
+        let from_plateau = (ack.now.since(start) + delay_min).seconds() - epoch.k;
+        let target = epoch.origin + (self.params.c * from_plateau * from_plateau * from_plateau).trunc();
+        let mut count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        if self.w_max == 0.0 {
+            count = count.min(20.0); // the bandwidth is still unknown
+        }
+        let per_reno = (cwnd * RENO).floor();
+        let grown = (epoch.reno_acked / per_reno).ceil() - 1.0;
+        if grown > 0.0 {
+            epoch.reno += grown;
+            epoch.reno_acked -= grown * per_reno;
+        }
+        if epoch.reno > cwnd {
+            count = count.min((cwnd / (epoch.reno - cwnd)).floor());
+        }
+        epoch.per_segment = count.max(2.0);
+    }
+}
+
+impl Epoch {
+    /// Counts segments acknowledged; returns by how many the window grows.
+    fn collect(&mut self, acked: f64) -> f64 {
+        self.acked += acked;
+        let grown = (self.acked / self.per_segment).floor();
+        self.acked -= grown * self.per_segment;
+        grown
+    }
+}

@@ -1,0 +1,104 @@
+//! HyStart (Ha & Rhee, Computer Networks 55(9), 2011; `tcp_cubic.c` of Linux): leaves slow start before it overflows the
+//! queue, when the ACKs of a round trip come for longer than half of the least one, or when round trips get longer.
+
+use super::Facts;
+use aqmlab_core::{Span, Time};
+
+/// Least window at which it looks, segments (`hystart_low_window`).
+const LOW_WINDOW: f64 = 16.0;
+/// ACKs no further apart belong to one train (`hystart_ack_delta_us`).
+const ACK_DELTA: Span = Span::from_millis(2);
+/// Round-trip times of a round that are looked at (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u32 = 8;
+/// An eighth of the least round trip, within these bounds, is too much delay (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+const DELAY: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
+
+/// What is known of the present round.
+#[derive(Clone, Debug, Default)]
+pub struct HyStart {
+    /// Least round-trip time so far.
+    delay_min: Option<Span>,
+    /// The round ends when this is acknowledged.
+    end_seq: u32,
+    round_start: Time,
+    last_ack: Time,
+    /// Least round-trip time of the first samples of the round.
+    curr_rtt: Option<Span>,
+    samples: u32,
+}
+
+impl HyStart {
+    /// Least round-trip time so far, if any has been measured.
+    pub fn delay_min(&self) -> Option<Span> {
+        self.delay_min
+    }
+
+    /// Takes the round-trip time of an ACK.
+    pub fn measure(&mut self, ack: &Facts) {
+        if let Some(rtt) = ack.rtt {
+            self.delay_min = Some(self.delay_min.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// Whether slow start ends at this ACK, which brings the window to `cwnd`.
+    pub fn ends_slow_start(&mut self, cwnd: f64, ack: &Facts) -> bool {
+        let (Some(rtt), Some(delay_min)) = (ack.rtt, self.delay_min) else { return false };
+        if ack.hole > self.end_seq {
+            (self.end_seq, self.round_start, self.last_ack) = (ack.sent, ack.now, ack.now);
+            (self.curr_rtt, self.samples) = (None, 0);
+        }
+        if cwnd < LOW_WINDOW {
+            return false;
+        }
+        if ack.now.since(self.last_ack) <= ACK_DELTA {
+            self.last_ack = ack.now;
+            if ack.now.since(self.round_start).0 > delay_min.0 / 2 {
+                return true;
+            }
+        }
+        let curr_rtt = self.curr_rtt.map_or(rtt, |least| least.min(rtt));
+        self.curr_rtt = Some(curr_rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        curr_rtt > delay_min + Span(delay_min.0 / 8).clamp(DELAY.0, DELAY.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(us: u64, rtt_ms: u64, hole: u32) -> Facts {
+        let now = Time::ZERO + Span::from_micros(us);
+        Facts { rtt: Some(Span::from_millis(rtt_ms)), hole, sent: hole + 40, now, ..Facts::default() }
+    }
+
+    fn ends(hystart: &mut HyStart, cwnd: f64, ack: &Facts) -> bool {
+        hystart.measure(ack);
+        hystart.ends_slow_start(cwnd, ack)
+    }
+
+    #[test]
+    fn a_train_of_acks_longer_than_half_a_round_trip_ends_it() {
+        let mut hystart = HyStart::default();
+        // The round begins at 0; 40 ms of round trip: after 20 ms of ACKs 1 ms apart.
+        let ended = (0..40).find(|i| ends(&mut hystart, 20.0, &ack(1000 * i, 40, 1 + *i as u32)));
+        assert_eq!(ended, Some(21));
+        let mut apart = HyStart::default();
+        assert!(!(0..13).any(|i| ends(&mut apart, 20.0, &ack(3000 * i, 40, 1 + i as u32))), "no train");
+        let mut small = HyStart::default();
+        assert!(!(0..40).any(|i| ends(&mut small, 15.0, &ack(1000 * i, 40, 1 + i as u32))));
+    }
+
+    #[test]
+    fn longer_round_trips_end_it_after_eight_samples() {
+        let mut hystart = HyStart::default();
+        assert!(!ends(&mut hystart, 20.0, &ack(0, 40, 1)));
+        // 45 ms is no more than 40 + 40/8.
+        assert!(!(0..20).any(|i| ends(&mut hystart, 20.0, &ack(50_000 + 3000 * i, 45, 42 + i as u32 / 2))));
+        let later = |i: u64| ack(200_000 + 3000 * i, 46, 100 + i as u32 / 2);
+        assert_eq!((0..20).find(|i| ends(&mut hystart, 20.0, &later(*i))), Some(8));
+    }
+}

@@ -1,0 +1,56 @@
+//! What Linux does and the RFCs do not: the profile `linux`.
+
+use crate::params::TcpParams;
+use aqmlab_core::Span;
+
+/// What the profile sets, over the declared defaults.
+pub const SETTINGS: &[(&str, &str)] = &[
+    ("delayed_ack", "true"),
+    ("ack_delay", "40 ms"),
+    ("quick_acks", "16"),
+    ("clock", "4 ms"),
+    ("min_rto", "200 ms"),
+    ("max_rto", "120 s"),
+    ("header", "66 B"),
+    ("ack", "66 B"),
+];
+
+/// What it sets of CUBIC.
+pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("hystart", "true")];
+
+/// Round-trip time estimator of `tcp_rtt_estimator` (net/ipv4/tcp_input.c): four times the mean deviation as RFC 6298, but
+/// slower where round trips get shorter, and held at its maximum for a round trip; all times in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Estimator {
+    srtt: f64,
+    /// Four times the mean deviation, its maximum in this round trip, and what the timeout takes.
+    mdev: f64,
+    mdev_max: f64,
+    rttvar: f64,
+    /// The round trip ends when this is acknowledged.
+    rtt_seq: u32,
+}
+
+impl Estimator {
+    /// Takes a sample at an ACK of all before `next`, when `sent` is the next to send; smoothed round-trip time and timeout.
+    pub fn sample(&mut self, rtt: Span, next: u32, sent: u32, params: &TcpParams) -> (Span, Span) {
+        let (rtt, least) = (rtt.seconds(), params.min_rto.seconds());
+        if self.srtt == 0.0 {
+            (self.srtt, self.mdev) = (rtt, 2.0 * rtt);
+            self.rttvar = self.mdev.max(least);
+            (self.mdev_max, self.rtt_seq) = (self.rttvar, sent);
+        } else {
+            let error = rtt - self.srtt;
+            self.srtt += error / 8.0;
+            let change = error.abs() - self.mdev / 4.0;
+            self.mdev += if error < 0.0 && change > 0.0 { change / 8.0 } else { change };
+            self.mdev_max = self.mdev_max.max(self.mdev);
+            self.rttvar = self.rttvar.max(self.mdev_max);
+            if next > self.rtt_seq {
+                self.rttvar -= (self.rttvar - self.mdev_max).max(0.0) / 4.0;
+                (self.mdev_max, self.rtt_seq) = (least, sent);
+            }
+        }
+        (Span::from_seconds(self.srtt), Span::from_seconds(self.srtt + self.rttvar))
+    }
+}

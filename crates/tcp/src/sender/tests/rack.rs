@@ -1,0 +1,148 @@
+//! RACK-TLP (RFC 8985) and PRR (RFC 9937) in the profile `linux`, under Reno's law. The SYN has taken 100 ms; 1 to 10 have been
+//! sent at 100 ms, 1 ms apart, and the window is 10.
+
+#![allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
+
+use super::*;
+
+fn open() -> Bench {
+    let mut bench = bench(Variant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    assert_eq!(bench.open(), [0]);
+    bench.now = ms(100);
+    assert_eq!(bench.ack(0), (1..11).collect::<Vec<_>>());
+    bench
+}
+
+/// Ten segments and no more.
+fn open_finite() -> Bench {
+    let mut bench = bench(Variant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    bench.sender.open(Some(10), bench.now, &bench.params, &mut bench.wire);
+    bench.now = ms(100);
+    bench.ack(0);
+    bench
+}
+
+impl Bench {
+    fn sack_at(&mut self, at: u64, next: u32, blocks: &[std::ops::Range<u32>]) -> Vec<u32> {
+        self.now = ms(at);
+        self.sack(next, blocks)
+    }
+}
+
+#[test]
+fn the_window_grows_by_the_segments_that_an_ack_acknowledges() {
+    let mut bench = open();
+    bench.now = ms(200);
+    assert_eq!(bench.ack(2), [11, 12, 13, 14], "two arrived, slow start");
+    assert_eq!(bench.sender.cwnd(), 12.0);
+}
+
+#[test]
+fn three_segments_above_a_hole_begin_a_recovery_that_shrinks_as_segments_arrive() {
+    let mut bench = open();
+    // Limited transmit: the pipe has shrunk by what is SACKed.
+    assert_eq!(bench.sack_at(200, 1, &[2..3]), [11]);
+    assert_eq!(bench.sack_at(201, 1, &[2..4]), [12]);
+    // ssthresh 5. In flight 2 to 12 without three: 8. PRR: ceil(1*5/10) = 1 segment, which is the lost one.
+    assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
+    assert_eq!(bench.cwnd_and_ssthresh().1, 5.0);
+    // Of every two that arrive one may be sent.
+    let sent: Vec<_> = (6..11).map(|end| bench.sack_at(203 + u64::from(end), 1, &[2..end]).len()).collect();
+    assert_eq!(sent, [0, 1, 0, 1, 0]);
+    // 1 has arrived: all sent before the reduction, up to 12, are not yet acknowledged.
+    bench.sack_at(300, 11, &[]);
+    assert_eq!(bench.sender.state, RecoveryState::FastRecovery);
+    bench.sack_at(301, 13, &[]);
+    // The ACK that ends it opens the window, too, as Linux has it: two have arrived, 2/5.
+    assert_eq!((bench.sender.state, bench.sender.cwnd()), (RecoveryState::Open, 5.4));
+    assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (1, 0));
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_time() {
+    let mut bench = open();
+    assert_eq!(bench.sack_at(200, 1, &[2..3]), [11]);
+    bench.sack_at(201, 1, &[2..4]);
+    assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
+    bench.sack_at(301, 1, &[2..12]);
+    assert_eq!(bench.sender.retransmits(), 1, "11 was sent before 1 was again");
+    let sent = bench.sender.sent;
+    assert_eq!(bench.sack_at(401, 1, &[2..sent])[0], 1, "what was sent at 301 ms has arrived");
+    assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (2, 0));
+}
+
+#[test]
+fn fewer_than_three_wait_for_a_quarter_of_the_least_round_trip() {
+    let mut bench = open();
+    bench.sack_at(200, 1, &[2..3]);
+    // srtt/8 = 12.5 ms is less than 100/4 ms; two ticks of the clock on top.
+    assert_eq!(bench.sender.deadline(), Time::ZERO + Span::from_micros(214_500));
+    assert_eq!(bench.timeout(), [1]);
+    assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
+}
+
+#[test]
+fn a_probe_asks_about_the_last_segments_and_the_timeout_comes_after_it() {
+    let mut bench = open_finite();
+    // 2*srtt + two ticks, from the ACK of the SYN on: no ACK has come since.
+    assert_eq!(bench.sender.deadline(), ms(302));
+    assert_eq!(bench.timeout(), [10]);
+    // srtt + 4*rttvar, at least srtt + 200 ms.
+    assert_eq!(bench.sender.deadline(), ms(602));
+    // The probe's SACK tells that all before are lost.
+    assert_eq!(bench.sack_at(402, 1, &[10..11])[0], 1);
+    assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
+}
+
+#[test]
+fn a_probe_that_mends_the_only_loss_counts_as_one() {
+    let mut bench = open_finite();
+    bench.sack_at(200, 10, &[]);
+    assert_eq!(bench.timeout(), [10]);
+    let before = bench.sender.cwnd();
+    bench.now += Span::from_millis(100);
+    bench.ack(10);
+    assert_eq!(bench.cwnd_and_ssthresh().1, (before / 2.0).floor());
+}
+
+#[test]
+fn a_timeout_that_was_spurious_is_undone() {
+    let mut bench = open();
+    bench.timeout(); // the probe
+    let (cwnd, ssthresh) = bench.cwnd_and_ssthresh();
+    assert_eq!(bench.timeout(), [1]);
+    assert_eq!(bench.sender.cwnd(), 1.0);
+    // 1 is acknowledged, perhaps by what was sent again: two new ones are tried. 2, never sent again, has arrived.
+    bench.now += Span::from_millis(100);
+    assert_eq!(bench.ack(1), [12, 13]);
+    bench.ack(2);
+    assert_eq!(bench.sender.state, RecoveryState::Open);
+    assert!(bench.sender.cwnd() >= cwnd && bench.sender.cc.window.ssthresh == ssthresh);
+}
+
+#[test]
+fn a_timeout_that_was_not_sends_again_what_is_lost_and_nothing_else() {
+    let mut bench = open();
+    bench.timeout(); // 11, the probe
+    bench.sack_at(700, 1, &[5..7]); // arrives after all
+    let again: Vec<u32> = bench.timeout();
+    assert!(again.iter().all(|seq| ![5, 6].contains(seq)), "{again:?}");
+}
+
+#[test]
+fn an_echo_shrinks_the_window_over_a_round_trip() {
+    let mut bench = bench(Variant::Rack, Profile::Linux, &[]);
+    bench.sender = Sender::new(Variant::Rack, &bench.params, &Control::default(), true, Span::ZERO);
+    bench.open();
+    bench.now = ms(100);
+    bench.ack(0);
+    bench.now = ms(200);
+    bench.on(Ack { next: 3, ece: true, ..Ack::default() });
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Cwr, 5.0));
+    assert!(bench.sender.cwnd() > 5.0, "not at once");
+    (4..14).for_each(|next| drop(bench.on(Ack { next, ece: true, ..Ack::default() })));
+    assert_eq!(
+        bench.sender.ecn_reductions(),
+        1 + u32::from(bench.sender.state == RecoveryState::Cwr && bench.sender.recover > 11)
+    );
+}

@@ -1,0 +1,193 @@
+"""Measure the kernel that this runs in: for each case real TCP through a real queueing discipline.
+
+`guest.py CASES ROWS`: reads cases, appends a row for each; both are JSON lines. Three network namespaces make a
+dumbbell: senders (a), router (r), receivers (b). netem delays by half of the round trip at either end, htb keeps the
+rate at the router, the discipline hangs below it; CAKE with a shaper of its own stands alone. Segmentation offloads are
+off, so packets are 1514 B. Python's standard library only: it runs without the project's environment.
+"""
+
+import contextlib
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import fmean, pstdev
+
+RECEIVER = "10.0.2.1"
+FIRST_PORT = 5201
+
+SAMPLER = """
+import json, socket, struct, sys, time  # raw netlink: a sample must cost far less than a packet's time
+netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+netlink.bind((0, 0))
+device = socket.if_nametoindex("rb")
+ask = struct.pack("=IHHII", 36, 38, 0x301, 1, 0) + struct.pack("=BxxxiIII", 0, device, 0, 0, 0)
+
+def attributes(data):
+    found = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from("=HH", data)
+        if length < 4:
+            break
+        found[kind & 0x3FFF] = data[4:length]
+        data = data[(length + 3) & ~3:]
+    return found
+
+def sample():
+    netlink.send(ask)
+    found = None
+    while True:
+        data = netlink.recv(65536)
+        while data:
+            length, kind = struct.unpack_from("=IH", data)
+            message, data = data[:length], data[(length + 3) & ~3:]
+            if kind == 3:
+                return found
+            if kind == 36 and struct.unpack_from("=iI", message, 20) == (device, 0x100000):
+                stats = attributes(attributes(message[36:])[7])
+                found = [time.time(), *struct.unpack_from("=III", stats[3]), *struct.unpack_from("=QI", stats[1])]
+
+samples, end = [], float(sys.argv[1])
+while time.time() < end:
+    samples.append(sample())
+    time.sleep(0.025)
+json.dump(samples, sys.stdout)
+"""
+
+
+def sh(command, check=True):
+    """Run a command, return what it prints."""
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    if check and done.returncode:
+        raise RuntimeError(f"{command}: {done.stderr}")
+    return done.stdout
+
+
+def start(command):
+    """Start a command whose output is read later."""
+    return subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, text=True)
+
+
+def address(source):
+    """Address of a sending host."""
+    return f"10.0.1.{10 + source}"
+
+
+def set_up(case):
+    """Make the dumbbell of a case."""
+    for space in "arb":
+        sh(f"ip netns del {space}", check=False)
+    for space in "arb":
+        sh(f"ip netns add {space}; ip -n {space} link set lo up")
+    sh("ip link add ar netns a type veth peer name ra netns r; ip link add rb netns r type veth peer name bv netns b")
+    ends = [("a", "ar", "10.0.1.1"), ("r", "ra", "10.0.1.2"), ("r", "rb", "10.0.2.2"), ("b", "bv", RECEIVER)]
+    for space, device, ip in ends:
+        sh(f"ip -n {space} addr add {ip}/24 dev {device}; ip -n {space} link set {device} up")
+        sh(f"ip netns exec {space} ethtool -K {device} tso off gso off gro off")
+    for source in {group["source"] for group in case["groups"]}:
+        sh(f"ip -n a addr add {address(source)}/24 dev ar")
+    sh("ip -n a route add default via 10.0.1.2; ip -n b route add default via 10.0.2.2")
+    sh("ip netns exec r sysctl -qw net.ipv4.ip_forward=1")
+    ecn = int(any(group["ecn"] for group in case["groups"]))
+    for space in "ab":
+        sh(f"ip netns exec {space} sysctl -qw net.ipv4.tcp_ecn={ecn} net.ipv4.tcp_no_metrics_save=1")
+        buffers = "net.ipv4.tcp_rmem='4096 131072 33554432' net.ipv4.tcp_wmem='4096 65536 33554432'"
+        sh(f"ip netns exec {space} sysctl -qw {buffers}")
+    half = case["rtt_ms"] / 2
+    for space, device in (("a", "ar"), ("b", "bv")):
+        sh(f"tc -n {space} qdisc add dev {device} root netem delay {half}ms limit 100000")
+    sh(bottleneck(case))
+
+
+def bottleneck(case):
+    """Return the commands that make the router's queue; htb's burst of two packets keeps the rate if a timer is late."""
+    if "bandwidth" in case["qdisc"] and case["qdisc"].startswith("cake"):
+        return f"tc -n r qdisc add dev rb root handle 10: {case['qdisc']}"
+    rate, burst = case["rate_mbit"], case["burst"]
+    htb = f"htb rate {rate}mbit ceil {rate}mbit burst {burst} cburst {burst} quantum 1514"
+    return f"""set -e
+        tc -n r qdisc add dev rb root handle 1: htb default 1
+        tc -n r class add dev rb parent 1: classid 1:1 {htb}
+        tc -n r qdisc add dev rb parent 1:1 handle 10: {case["qdisc"]}"""
+
+
+def client(group, port, case):
+    """Return the command that sends a group of flows."""
+    common = f"-c {RECEIVER} -B {address(group['source'])} -p {port} -P {group['count']} -S {group['dscp'] << 2}"
+    times = f"-t {case['seconds']} -O {case['omit']} -J"
+    kind = f"-u -l 1400 -b {group['rate_mbit']}M" if group["law"] == "udp" else f"-C {group['law']}"
+    return f"ip netns exec a iperf3 {common} {kind} {times}"
+
+
+def run(case):
+    """Measure a case."""
+    set_up(case)
+    ports = range(FIRST_PORT, FIRST_PORT + len(case["groups"]))
+    for port in ports:
+        sh(f"ip netns exec b iperf3 -s -D -1 -p {port}")
+    time.sleep(0.3)
+    end = time.time() + case["omit"] + case["seconds"]
+    clients = [start(client(group, port, case)) for group, port in zip(case["groups"], ports, strict=True)]
+    time.sleep(case["omit"])
+    sampler = start(f"ip netns exec r /usr/bin/python3 -c {shlex.quote(SAMPLER)} {end - 0.7}")
+    ping = start(f"ip netns exec a ping -i 0.1 -w {int(case['seconds'] - 1)} {RECEIVER}")
+    samples = json.loads(sampler.communicate()[0])
+    pings = [float(line.split("time=")[1].split()[0]) for line in ping.communicate()[0].splitlines() if "time=" in line]
+    groups = [flows_of(json.loads(each.communicate()[0])) for each in clients]
+    described = json.loads(sh("tc -n r -s -d -j qdisc show dev rb"))
+    qdisc = next(each for each in described if each.get("handle") == "10:")
+    return {"id": case["id"], **queue_of(samples, case), **delay_of(sorted(pings)), "groups": groups, "qdisc": qdisc}
+
+
+def queue_of(samples, case):
+    """Return utilisation, queue (packets) and drops of the samples."""
+    lengths = [sample[1] for sample in samples]
+    first, last = samples[0], samples[-1]
+    drops, packets = last[3] - first[3], last[5] - first[5]
+    return {
+        "utilisation": (last[4] - first[4]) * 8 / (last[0] - first[0]) / case["rate_mbit"] / 1e6,
+        "queue_mean": fmean(lengths),
+        "queue_std": pstdev(lengths),
+        "drop_ratio": drops / (drops + packets),
+        "samples": len(samples),
+    }
+
+
+def delay_of(pings):
+    """Return round-trip times of a sparse flow through the same queue, ms."""
+    return {"ping_mean": fmean(pings), "ping_p50": pings[len(pings) // 2], "ping_p95": pings[int(0.95 * len(pings))]}
+
+
+def flows_of(report):
+    """Return goodput (Mbit/s) and retransmissions of a group's flows."""
+    if "error" in report:
+        raise RuntimeError(report["error"])
+    if "sum" in report["end"]:  # UDP: what arrived
+        lost = report["end"]["sum"]["lost_percent"]
+        return {"mbit": [report["end"]["sum"]["bits_per_second"] / 1e6 * (1 - lost / 100)], "retransmits": [0]}
+    streams = report["end"]["streams"]
+    return {
+        "mbit": [stream["receiver"]["bits_per_second"] / 1e6 for stream in streams],
+        "retransmits": [stream["sender"]["retransmits"] for stream in streams],
+    }
+
+
+def main():
+    """Measure the cases that have no row yet."""
+    cases, rows = Path(sys.argv[1]), Path(sys.argv[2])
+    for line in cases.read_text().splitlines():
+        case = json.loads(line)
+        try:
+            row = run(case)
+        except Exception as error:  # the other cases are to run all the same
+            row = {"id": case["id"], "error": repr(error)}
+        with contextlib.closing(rows.open("a")) as file:
+            file.write(json.dumps(row) + "\n")
+        shown = row.get("error") or {key: round(row[key], 4) for key in ("utilisation", "queue_mean", "drop_ratio")}
+        print(case["id"], shown, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Span, choice, params};
 
 choice! {
@@ -110,9 +110,13 @@ impl Scheme for Nrl {
         family: "neuron",
         year: 2009,
         source: "Zhou, Di, Chen & Guo, ICCA 2009; here after Li et al. 2014, eqs. (13), (14) and section 3.5",
-        confidence: "reconstruction: the paper could not be had; drop ratios met, means away from the target not",
+        confidence: "drop ratios of Li et al.'s Tables 1 to 5 met, means away from the target not",
         papers: &["li2014"],
     };
+    const STANDING: Standing = Standing::Fitted(
+        "the initial weights, the sampling interval and what theta1 and theta2 stand for are chosen by the tables \
+         of Li et al. 2014, which does not tell them; its own paper was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "w1", unit: "1", doc: "weight of the queue error" },

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
+from aqmlab.present.labels import MARKS, label, standing
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
@@ -27,12 +28,15 @@ def pages() -> dict[Path, str]:
 
 def index(schemes: Sequence[Scheme]) -> str:
     """The catalogue."""
-    rows = [(f"[`{s.name}`]({s.name}.md)", s.title, s.family, str(s.year), s.summary) for s in schemes]
+    rows = [(f"[`{s.name}`]({s.name}.md)", label(s.name), s.family, str(s.year), s.summary) for s in schemes]
     return text(
         "# Schemes",
         NOTE,
         "`aqmlab list aqms` prints this list, `aqmlab show NAME` a page.",
         table(("name", "title", "family", "year", "in short"), rows),
+        "A mark stands behind the name of a scheme whose law is not all as published, in every table and legend:",
+        "\n".join(f"- {mark.sign} {mark.meaning}." for mark in MARKS.values()),
+        "The page of a scheme says which part it is. Files for programs (JSON, CSV, Parquet) have names without marks.",
     )
 
 
@@ -40,10 +44,11 @@ def scheme_page(scheme: Scheme) -> str:
     """One scheme: what `aqmlab show` prints."""
     shown = [(f"`{item.name}`", item.unit, item.doc) for item in scheme.observables]
     return text(
-        f"# {scheme.title} (`{scheme.name}`)",
+        f"# {label(scheme.name)} (`{scheme.name}`)",
         NOTE,
         scheme.summary,
-        f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \nConfidence: {scheme.confidence}.",
+        f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \n"
+        f"Confidence: {scheme.confidence}.  \n{standing(scheme)}.",
         f"![Queue and state of {scheme.title} while the load quadruples and falls again](pictures/{scheme.name}.png)",
         "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",

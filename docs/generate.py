@@ -89,8 +89,8 @@ def tcp() -> str:
     return text(
         "# TCP",
         NOTE,
-        "Receivers acknowledge every segment, or every second with `delayed_ack`. `variant` is the loss recovery:\n"
-        "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
+        "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss\n"
+        "recovery: `reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
         "partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
         "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
@@ -104,9 +104,9 @@ def tcp() -> str:
         'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", delayed_ack = true }\n'
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
         "Two profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
-        "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
+        "ns-2.35 does, to the clock tick, with Reno: papers that used ns-2 need it\n"
         "([validation](validation.md)). It has Reno's law only. Any constant can be set over its profile.",
-        "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
+        "A receiver reports CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
         "otherwise.",

@@ -21,7 +21,7 @@ from aqmlab.study.paper import load_study
 from conftest import Aqmlab
 from sweeping import by_hand
 
-ADMITS = re.compile(r"fitted|reconstruct|at hand|could not be had|not known here|not published|unpublished", re.I)
+ADMITS = re.compile(r"fitted|reconstruct|at hand|was not available|not known here|not published|unpublished", re.I)
 """What the page, the evidence or a parameter says of something that no source prints."""
 
 SEVERAL = by_hand(

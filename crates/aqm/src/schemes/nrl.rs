@@ -31,7 +31,7 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## Readings
-    /// The paper could not be had; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats the
+    /// The paper was not available; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats the
     /// output with the opposite sign, which only makes sense if V there is a cost. What theta1 and theta2 are is not stated:
     /// here theta1 scales the queue error and both weigh the reward, the reading that came closest in ns-2. With
     /// `learning = "none"` (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s smoothed over 20 ms)

@@ -91,7 +91,8 @@ def tcp() -> str:
         NOTE,
         "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss\n"
         "recovery: `reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on\n"
-        "through partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing).",
+        "through partial ACKs) and `sack` (RFC 6675: it sends again what selective acknowledgements show to be\n"
+        "missing).",
         "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),

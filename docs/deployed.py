@@ -14,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab import catalogue
+from aqmlab.present import labels
 from aqmlab.present.plots import style
 from aqmlab.present.plots.files import encode
 from aqmlab.runs.executor import run_many
@@ -73,8 +73,10 @@ class Table:
         lines = [["", *(column.head for column in self.columns)], ["---"] * (1 + len(self.columns))]
         for row in self.rows:
             cells = [text(column, [column.value(next(outcomes)) for _ in SEEDS]) for column in self.columns]
-            lines.append([row.head or f"`{row.aqm}`", *cells])
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+            lines.append([row.head or labels.marked(f"`{row.aqm}`", row.aqm), *cells])
+        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        marks = labels.footnote(line[0] for line in lines)
+        return f"{table}\n\n{marks}" if marks else table
 
 
 def measure(tasks: Sequence[Task]) -> list[RunResult]:
@@ -256,6 +258,7 @@ def picture() -> Figure:
             draw(axes, scenario, name, propagation)
             axes.set_title(title, loc="left", fontweight="bold", pad=3)
             axes.set_xlabel("Queueing and sending (ms)")
+        style.explain_marks(figure)
     figure.axes[0].invert_yaxis()
     figure.axes[1].legend(loc="lower right", fontsize=6.5, frameon=True)
     return figure
@@ -272,7 +275,7 @@ def draw(axes: Any, scenario: str, name: str, propagation: float) -> None:
     axes.hlines(places, values[0], values[2], color=style.PALE, linewidth=3)
     for value, column, colour, marker in zip(values, columns, style.PALETTE, "os^", strict=False):
         axes.plot(value, places, linestyle="none", marker=marker, markersize=4, color=colour, label=column.head)
-    axes.set_yticks(places, [catalogue.title(spec) for spec in BULK])
+    axes.set_yticks(places, [labels.label(spec) for spec in BULK])
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
 

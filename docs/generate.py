@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
+from aqmlab.present.labels import MARKS, label, standing
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
@@ -27,12 +28,15 @@ def pages() -> dict[Path, str]:
 
 def index(schemes: Sequence[Scheme]) -> str:
     """The catalogue."""
-    rows = [(f"[`{s.name}`]({s.name}.md)", s.title, s.family, str(s.year), s.summary) for s in schemes]
+    rows = [(f"[`{s.name}`]({s.name}.md)", label(s.name), s.family, str(s.year), s.summary) for s in schemes]
     return text(
         "# Schemes",
         NOTE,
         "`aqmlab list aqms` prints this list, `aqmlab show NAME` a page.",
         table(("name", "title", "family", "year", "in short"), rows),
+        "A mark stands behind the name of a scheme whose law is not all as published, in every table and legend:",
+        "\n".join(f"- {mark.sign} {mark.meaning}." for mark in MARKS.values()),
+        "The page of a scheme says which part it is. Files for programs (JSON, CSV, Parquet) have names without marks.",
     )
 
 
@@ -40,10 +44,11 @@ def scheme_page(scheme: Scheme) -> str:
     """One scheme: what `aqmlab show` prints."""
     shown = [(f"`{item.name}`", item.unit, item.doc) for item in scheme.observables]
     return text(
-        f"# {scheme.title} (`{scheme.name}`)",
+        f"# {label(scheme.name)} (`{scheme.name}`)",
         NOTE,
         scheme.summary,
-        f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \nConfidence: {scheme.confidence}.",
+        f"Family: {scheme.family}. Year: {scheme.year}. Source: {scheme.source}.  \n"
+        f"Confidence: {scheme.confidence}.  \n{standing(scheme)}.",
         f"![Queue and state of {scheme.title} while the load quadruples and falls again](pictures/{scheme.name}.png)",
         "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
@@ -84,7 +89,7 @@ def tcp() -> str:
     return text(
         "# TCP",
         NOTE,
-        "Receivers acknowledge every segment, or every second with `delayed_ack`. `variant` is the loss recovery:\n"
+        "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss recovery:\n"
         "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
         "partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing) and\n"
         "`rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments, and the window\n"
@@ -103,11 +108,11 @@ def tcp() -> str:
         'tcp = "linux"                # CUBIC with RACK, as Linux ships it\n'
         'tcp = { profile = "linux", congestion_control = "reno" }\n```',
         "Three profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
-        "ns-2.35 does, to the clock tick, with Reno: it is what papers that used ns-2 need\n"
+        "ns-2.35 does, to the clock tick, with Reno: papers that used ns-2 need it\n"
         "([validation](validation.md)). It has Reno's law only. `linux` does what Linux 6.1 does: CUBIC with its own\n"
         "rounding and HyStart, `rack`, and delayed ACKs after a first few at once. Give such flows\n"
         '`packet = "1448 B"`, a full segment with timestamps on Ethernet. Any constant can be set over its profile.',
-        "A receiver tells of CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
+        "A receiver reports CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
         "otherwise.",

@@ -6,8 +6,8 @@
 import re
 from pathlib import Path
 
-from aqmlab import catalogue
 from aqmlab.present.figures.suite import trade_off
+from aqmlab.present.labels import label
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.suite_words import mark, sentence, totals
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, compare_suite
@@ -27,7 +27,7 @@ SHOWN = (
 
 def matrix(result: SuiteResult) -> str:
     """Which scheme is best where, and the ranks."""
-    heads = ["experiment", *(catalogue.title(spec) for spec in result.schemes)]
+    heads = ["experiment", *(label(spec) for spec in result.schemes)]
     rows = [[trial.experiment.name, *(mark(trial, spec) for spec in result.schemes)] for trial in result.trials]
     rows += [[head, *cells] for head, cells in totals(result).items()]
     lines = [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]

@@ -84,6 +84,18 @@ def test_python_examples_run(page: Path, folder: Path) -> None:
         assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 
+def test_the_readme_counts_the_schemes_of_the_catalogue() -> None:
+    [count] = re.findall(r"\b(\d+) schemes\b", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert int(count) == len(aqmlab.schemes())
+
+
+def test_the_readme_counts_the_rows_of_ns2_that_agree() -> None:
+    validation = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").partition("## Against ns-3")[0]
+    counts = re.findall(r"(\d+) of (\d+) rows agree", validation)
+    agree, rows = (sum(int(pair[i]) for pair in counts) for i in (0, 1))
+    assert f"we meet {agree} of {rows} stored results of ns-2" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [*PAGES, *sorted((ROOT / "docs" / "schemes").glob("*.md")), ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

@@ -11,12 +11,7 @@ Run as a program, it measures the cases that have no row yet, a minute each, on 
 """
 
 import json
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

@@ -254,7 +254,7 @@ CAUSES = {
     (None, "Sack1"): "ns-2's queue is within 20 % of the target from 19 s on (means over 1 s), ours from 13, 14, 13, "
     "13 and 44 s on; of seeds 6 to 10 the two that leave the upper state at 18 and 20 s have deviations of 120 and 129 "
     "packets. In the second half of the run ns-2 has 299 packets, seeds 1 to 10 here 314 to 330. Sack1 counts its pipe "
-    "otherwise than RFC 6675; whether that is the cause has not been traced.",
+    "differently from RFC 6675; whether that is the cause has not been traced.",
 }
 """What is known of single rows of ARED, by what was changed in TCP."""
 
@@ -310,12 +310,12 @@ def page(checked: list[Checked], left_out: Counter[str], traffic: list[TrafficRo
         "packets** of mean queue and **15 % or 5 packets** of its standard deviation. ns-2's own spread between seeds",
         "is 0.1 to 0.2 points and 3 packets.",
         "",
-        "RED and ARED are two-peaked around 500 flows (`aqmlab show ared` says why): the seed decides in which state a",
-        "run ends. Such a row is held against our runs in the same state; the last column names it.",
+        "RED and ARED have two states around 500 flows (`aqmlab show ared` says why): the seed decides in which",
+        "state a run ends. Such a row is compared with our runs in the same state; the last column names the state.",
         "",
         "Three rows of RED and ARED with ECN were stored without `use_mark_p_`, by which ns-2 drops what it would mark",
-        "with a probability above 0.1. We set it afterwards: for the two of ARED after notes of the runs (off: 149",
-        "drops, on: 169543), for the one of RED after its outcome, so that row is not an independent test of it.",
+        "with a probability above 0.1. We set it afterwards: for the two rows of ARED by notes of the runs (off: 149",
+        "drops, on: 169543), for the row of RED by its outcome, so that this row is not an independent test.",
         "",
         f"**{len(agreeing)} of {len(checked)} rows agree ({len(agreeing) / len(checked):.1%}).**",
         "",

@@ -50,10 +50,10 @@ NOTES = (
     "over them for the whole run. That accounts for half of PIE's difference: with `window` at 300 packets, which "
     "prevents it, its signals here are 0.74 %.",
     "CoDel: after a mark ns-3 counts the next signal from the present, RFC 8289 from the one foreseen.",
-    "PIE: ns-3 clears the sum of p (RFC 8033, 5.4) at a drop but not at a mark, and marks every packet once it is 8.5. "
-    "With ECN both sides run without derandomisation.",
-    "COBALT: ns-3 has no condition on the MTU (`mtu` is 0 B here), may drop the last packet, and raises p above a "
-    "sojourn time of 400 ms too, which no packet meets here.",
+    "PIE: ns-3 clears the sum of p (RFC 8033, 5.4) at a drop but not at a mark, and marks every packet once the "
+    "sum is 8.5. With ECN both sides run without derandomisation.",
+    "COBALT: ns-3 has no condition on the MTU (`mtu` is 0 B here), may drop the last packet, and also raises p above a "
+    "sojourn time of 400 ms, which no packet has here.",
     "FQ-CoDel: ns-3 runs with sets of eight queues, ours with 65536 queues, so that no two flows share one.",
 )
 """What is known to differ."""
@@ -180,7 +180,7 @@ def section(checked: list[Ns3Row]) -> list[str]:
         "",
         "ns-3's own NewReno takes the pipe of RFC 6675 for the data in flight of RFC 5681, eq. (4). At a loss the pipe",
         "is shorter, by what was SACKed or lost, so its windows are smaller and its losses fewer whatever the queue.",
-        "In the rows above its senders halve what RFC 5681 says, as ours do. With its own:",
+        "In the rows above its senders halve what RFC 5681 says, as ours do. With its own NewReno:",
         "",
         *table([row for row in checked if not row.same_tcp]),
         "",

@@ -31,8 +31,8 @@ NOTES = {
     "and each page draws another server with another round trip. Here a request is a delay, and a session keeps its "
     "round trip, so that the nearer ones ask more often. The link is full in both; a shorter cycle leaves a longer "
     "queue.",
-    "45 Mbit/s for 50 s, then 15: after": "REM counts in packets a second of the link. ns-2 computes them once, at the "
-    "start, and goes on with those of the first rate; here REM follows the present rate, like every scheme.",
+    "45 Mbit/s for 50 s, then 15: after": "REM counts in packets a second of the link. ns-2 computes this number once, "
+    "at the start, and keeps that of the first rate; here REM follows the present rate, like every scheme.",
     "45 Mbit/s for 50 s, then 115: after": "as above.",
 }
 """What is known of settings whose rows may not agree."""

@@ -53,6 +53,18 @@ class Exempt:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What the law of a scheme rests on; `why` says which part is not as its source prints it.
+
+    `kind` is "published"; "fitted" if a constant or a reading was fitted to results that a paper prints;
+    "reconstructed" if the source of a part is silent or was not at hand, and nothing was fitted.
+    """
+
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Tc:
     """The Linux queueing discipline of the same kind as a scheme, and how the two differ."""
 
@@ -85,6 +97,7 @@ class Scheme:
     year: int
     source: str
     confidence: str
+    standing: Standing
     papers: tuple[str, ...]
     summary: str
     page: str
@@ -231,6 +244,7 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
     return Scheme(
         **entry
         | {
+            "standing": Standing(**entry["standing"]),
             "papers": tuple(entry["papers"]),
             "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
             "observables": tuple(Observable(**item) for item in entry["observables"]),

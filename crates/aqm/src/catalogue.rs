@@ -7,7 +7,7 @@ use crate::schemes::every_scheme;
 use crate::schemes::fq::Fq;
 use crate::{
     Aqm, Carried, Ctx, Exception, Failure, Fifo, Info, Law, Limit, OWN, Observable, PacketView, QueueView, Scheme,
-    Signal, Tc, Tune, Verdict,
+    Signal, Standing, Tc, Tune, Verdict,
 };
 use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::problem::unknown;
@@ -22,6 +22,8 @@ pub type Pairs<'a> = &'a [(&'a str, &'a str)];
 pub struct Entry {
     /// Name, family, year, source.
     pub info: &'static Info,
+    /// What its law rests on.
+    pub standing: Standing,
     /// The page: idea, equations, readings, departures (Markdown).
     pub page: &'static str,
     /// What it shows for plots.
@@ -88,6 +90,7 @@ impl Entry {
     const fn of<S: Scheme>(is_listed: bool, build: &'static Build) -> Self {
         Self {
             info: const { &S::INFO },
+            standing: S::STANDING,
             page: S::Params::DOC,
             observables: S::OBSERVABLES,
             signal: S::SIGNAL,

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Pairs, add, entries};
 use crate::signal::UNDECLARED;
-use crate::{AnyAqm, AnyScheme, BoxedAqm, Entry, Info, OWN, Observable, QueueView, entry};
+use crate::{AnyAqm, AnyScheme, BoxedAqm, Entry, Info, OWN, Observable, QueueView, Standing, entry};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Declared, Problem, Problems};
@@ -36,6 +36,7 @@ pub fn declare(declaration: Declaration) -> Result<(), String> {
         |path: &str, pairs: Pairs, problems: &mut Vec<Problem>| read_all(&declared.params, path, pairs, problems).1;
     add([Entry {
         info: &declared.info,
+        standing: Standing::Published,
         page: declared.page,
         observables: &declared.observables,
         signal: Err(UNDECLARED),

@@ -258,6 +258,17 @@ pub struct Tc {
     pub note: &'static str,
 }
 
+/// What the law of a scheme and its default constants rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// All of it on what its paper, its RFC or its implementation prints.
+    Published,
+    /// A constant, or the choice between readings, was fitted to results that a paper prints. The text says which.
+    Fitted(&'static str),
+    /// Part of it on no source, as the source is silent or was not at hand, and nothing was fitted. The text says which.
+    Reconstructed(&'static str),
+}
+
 /// The kinds of schemes.
 pub const FAMILIES: [&str; 9] = [
     "baseline",
@@ -299,6 +310,8 @@ pub struct Info {
 pub trait Scheme: Sized {
     /// What the catalogue says of it.
     const INFO: Info;
+    /// What its law rests on.
+    const STANDING: Standing = Standing::Published;
     /// What the catalogue says of its use in the queues of flow queueing, where that was published on its own.
     const FAIR: Option<Info> = None;
     /// What it shows for plots.

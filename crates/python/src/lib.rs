@@ -12,7 +12,7 @@ mod own;
 mod simulation;
 
 use aqmlab_aqm::cost::{Cost, measure};
-use aqmlab_aqm::{Entry, OWN, Signal, entries, entry};
+use aqmlab_aqm::{Entry, OWN, Signal, Standing, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
 use aqmlab_sim::{AqmChoice, Options, RunError, scenario};
@@ -293,7 +293,7 @@ fn describe(entry: &Entry) -> serde_json::Value {
     let (info, (summary, page)) = (entry.info, page(entry.page));
     json!({
         "name": info.name, "title": info.title, "family": info.family, "year": info.year, "source": info.source,
-        "confidence": info.confidence, "papers": info.papers,
+        "confidence": info.confidence, "standing": standing(entry.standing), "papers": info.papers,
         "summary": summary, "page": page,
         "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
         "observables": entry.observables.iter()
@@ -305,6 +305,16 @@ fn describe(entry: &Entry) -> serde_json::Value {
             .map(|exception| json!({"clause": exception.clause, "why": exception.why})).collect::<Vec<_>>(),
         "tc": entry.tc.map(|tc| json!({"kind": tc.kind, "note": tc.note})),
     })
+}
+
+/// What the law of a scheme rests on, and where that is no publication, in which part.
+fn standing(found: Standing) -> serde_json::Value {
+    let (kind, why) = match found {
+        Standing::Published => ("published", ""),
+        Standing::Fitted(why) => ("fitted", why),
+        Standing::Reconstructed(why) => ("reconstructed", why),
+    };
+    json!({"kind": kind, "why": why})
 }
 
 /// What a scheme costs with its default parameters, measured now on this machine; times in s.

@@ -8,7 +8,6 @@ import numpy as np
 from aqmlab._core import Scenario, fluid
 from aqmlab.analysis.loop import Loop
 from aqmlab.analysis.op import Point
-from aqmlab.catalogue import title
 from aqmlab.runs import simulate
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Beside:
     `fluid` has refined windows, `classic` the published ones.
     """
 
-    title: str
+    scheme: str
     point: Point
     since: float
     packets: Motion
@@ -102,9 +101,7 @@ def beside(scenario: Scenario, aqm: str, loop: Loop, seed: int = 1) -> Beside:
         link.drop_ratio + link.mark_ratio,
         period(series["queue"][late], scenario.sample),
     )
-    return Beside(
-        title(aqm), loop.point, since, packets, _fluid(scenario, aqm, "refined"), _fluid(scenario, aqm, "classic")
-    )
+    return Beside(aqm, loop.point, since, packets, _fluid(scenario, aqm, "refined"), _fluid(scenario, aqm, "classic"))
 
 
 def _fluid(scenario: Scenario, aqm: str, windows: str) -> Motion:

@@ -1,6 +1,6 @@
 """What a suite says in words and cells, in the terminal and in the report."""
 
-from aqmlab import catalogue
+from aqmlab.present.labels import label
 from aqmlab.present.text import ranking_sentence
 from aqmlab.runs.metrics import Shown
 from aqmlab.runs.statistics import Ranking
@@ -68,4 +68,4 @@ def sentence(measure: str, ranking: Ranking | None) -> str:
     """Return what the ranks by a measure say together."""
     if ranking is None:
         return f"{measure}: ranks need three schemes."
-    return ranking_sentence(measure, ranking, f"{ranking.blocks} experiments", catalogue.title)
+    return ranking_sentence(measure, ranking, f"{ranking.blocks} experiments", label)

@@ -5,7 +5,8 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aqmlab.runs.findings import BETTER, MEASURES, Findings, label
+from aqmlab.present.labels import footnote, label
+from aqmlab.runs.findings import BETTER, MEASURES, Findings
 from aqmlab.runs.metrics import Metric
 from aqmlab.runs.statistics import Summary
 from aqmlab.runs.table import Case, State, told_states
@@ -18,6 +19,8 @@ ESCAPES = str.maketrans(
         "–": "--",
         "µ": r"\textmu{}",
         "×": r"$\times$",
+        "†": r"\textdagger{}",
+        "‡": r"\textdaggerdbl{}",
         **{character: f"\\{character}" for character in "&%$#_{}"},
     }
 )
@@ -170,7 +173,8 @@ def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     """What belongs under a table."""
     several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
     bold = "; bold: the best mean" if any(measure in BETTER for measure in measures) else ""
-    return [f"{several[0].upper()}{several[1:]}{bold}."]
+    marks = footnote(map(label, found.schemes))
+    return [f"{several[0].upper()}{several[1:]}{bold}.", *([marks] if marks else [])]
 
 
 def _escaped(text: str) -> str:

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from aqmlab.runs.statistics import Ranking
+from aqmlab.present.labels import in_figure, of_panel
+from aqmlab.runs.statistics import Ranking, Summary
+from aqmlab.study.charts import Chart, ChartPanel
+from aqmlab.study.paper import Study
 
 
 def seeds(count: int) -> str:
@@ -15,6 +18,21 @@ def some(names: Sequence[str], most: int = 3) -> str:
     more = [f"{len(names) - most} more"] if len(names) > most else []
     *first, last = [*names[:most], *more] or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def chart_rows(study: Study, chart: Chart) -> dict[str, list[str]]:
+    """Return the numbers of a paper's figure, one row a line, a dash where there is none."""
+    return {
+        ": ".join([of_panel(study, each.panel), *([in_figure(study, name)] if name else [])]): [
+            _number(each, line.get(x)) for x in chart.x
+        ]
+        for each in chart.panels
+        for name, line in each.lines.items()
+    }
+
+
+def _number(panel: ChartPanel, point: Summary | None) -> str:
+    return panel.metric.metric.show(point.mean if point else None, point.half_width if point else None)
 
 
 def ranking_sentence(measure: str, ranking: Ranking, over: str, name: Callable[[str], str]) -> str:

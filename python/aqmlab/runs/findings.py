@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue, scenario
+from aqmlab import _core, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.metrics import LINK_METRICS, find
@@ -204,13 +204,6 @@ def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str
     """Return the rankings by those measures of which more or less is better; all of them only if `every` is set."""
     wanted = [measure for measure in measures if measure in BETTER and (every or measure not in UNRANKED)]
     return {measure: ranking for measure in wanted if (ranking := found.ranking(measure))}
-
-
-def label(scheme: str) -> str:
-    """Return the title of a scheme with its parameters, or the name of one that is not in the catalogue."""
-    with suppress(InputError):
-        return catalogue.title(scheme)
-    return scheme
 
 
 def _is_text(column: str) -> bool:

@@ -22,7 +22,7 @@ VERDICTS = {
     "match": Verdict("✓", "within the tolerance"),
     "near": Verdict("≈", "within twice the tolerance"),
     "off": Verdict("✗", "beyond twice the tolerance"),
-    "unreproducible": Verdict("†", "beyond twice the tolerance; a note says why, or that it is not known"),
+    "unreproducible": Verdict("≠", "beyond twice the tolerance; a note says why, or that it is not known"),
     "missing": Verdict("–", "not measured"),
 }
 """Every verdict a cell can have, by its name in JSON."""

@@ -14,7 +14,7 @@ from aqmlab.study.paper import Figure, Panel, Study, StudyMetric
 class ChartPanel:
     """One panel: the lines of one metric, by their names and by x."""
 
-    title: str
+    panel: Panel
     metric: StudyMetric
     lines: Mapping[str, Mapping[float, Summary]]
 
@@ -32,27 +32,18 @@ class Chart:
         return ["mean"] if self.figure.kind == "bars" else [f"{x:g}" for x in self.figure.x]
 
     @property
-    def rows(self) -> dict[str, list[str]]:
-        """The numbers as people read them, one row a line, a dash where there is none."""
-        xs = (0.0,) if self.figure.kind == "bars" else self.figure.x
-        return {
-            f"{panel.title}: {name}" if name else panel.title: [_text(panel, line.get(x)) for x in xs]
-            for panel in self.panels
-            for name, line in panel.lines.items()
-        }
+    def x(self) -> Sequence[float]:
+        """The values of x that a line has, a single 0 where nothing is varied."""
+        return (0.0,) if self.figure.kind == "bars" else self.figure.x
 
     def entry(self) -> dict[str, Any]:
         """Return the means as they stand in JSON: by panel, line and x."""
         return {
-            panel.title: {
+            panel.panel.title: {
                 name: {f"{x:g}": point.mean for x, point in line.items()} for name, line in panel.lines.items()
             }
             for panel in self.panels
         }
-
-
-def _text(panel: ChartPanel, point: Summary | None) -> str:
-    return panel.metric.metric.show(point.mean if point else None, point.half_width if point else None)
 
 
 def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
@@ -61,7 +52,7 @@ def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
     for panel in figure.panels:
         metric = paper.metrics[panel.metric or ""]
         lines = _bound(figure, panel, metric) if figure.kind == "range" else _lines(paper, figure, panel, measured)
-        panels.append(ChartPanel(panel.title, metric, lines))
+        panels.append(ChartPanel(panel, metric, lines))
     return Chart(figure, panels)
 
 

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Ratio, Span, Time, params};
 
 params! {
@@ -64,9 +64,11 @@ impl Scheme for Blue {
         family: "load-based",
         year: 1999,
         source: "Feng, Kandlur, Saha & Shin, CSE-TR-387-99, 1999; IEEE/ACM Trans. Networking 10(4), 2002",
-        confidence: "reconstruction: the law is well known, the default parameters are recalled",
+        confidence: "the law below by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing =
+        Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
     const OBSERVABLES: &'static [Observable] = &[P];
     type Params = BlueParams;
 

@@ -51,11 +51,11 @@ params! {
         /// Average queue above which everything is dropped; "auto" is 2*target - min_th.
         max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 200, recalled)";
         /// Weight of the present queue in the average.
-        q_weight: Auto<f64> = "0.002" in "0" ..= "1", from "Pan et al. 2000 (recalled); auto as tc";
+        q_weight: Auto<f64> = "0.002" in "0" ..= "1", from "RED's (Floyd & Jacobson 1993); auto as tc";
         /// Packets of a burst that an empty queue takes in whole, for q_weight = auto; "auto" is (2*min_th + max_th)/3.
         burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", from "tc choke";
         /// RED's drop probability at max_th.
-        max_p: Ratio = "2%" in "0" ..= "1", from "Pan et al. 2000 (recalled)";
+        max_p: Ratio = "2%" in "0" ..= "1", from "tc choke (paper: the same, recalled)";
         /// Parts of min_th .. max_th, each with two draws more than the one before.
         regions: u32 = "1" in "1" ..= "64", unit "1", from "Pan et al. 2000: basic CHOKe";
     }
@@ -83,7 +83,7 @@ impl Scheme for Choke {
         family: "flow-aware",
         year: 2000,
         source: "Pan, Prabhakar & Psounis, INFOCOM 2000; Linux sch_choke",
-        confidence: "rule as published; the default thresholds are this project's",
+        confidence: "rule of Linux, by hand-computed steps; the default thresholds are RED's here",
         papers: &[],
     };
     const OBSERVABLES: &'static [Observable] = Red::OBSERVABLES;

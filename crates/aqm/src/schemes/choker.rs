@@ -1,5 +1,5 @@
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal};
+use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Standing};
 use aqmlab_core::{Auto, Packets, Ratio, Span, params};
 
 params! {
@@ -72,9 +72,12 @@ impl Scheme for Choker {
         family: "flow-aware",
         year: 2014,
         source: "Lu, Du & Liu, IEEE Trans. Industrial Informatics 10(1), 2014",
-        confidence: "reconstruction from the abstract; the law of the factor is this project's",
+        confidence: "the law below by hand-computed steps",
         papers: &["boudi"],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "only the abstract was at hand: the law of the factor and all constants are this project's",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "avg", unit: "packets", doc: "average queue" },
         Observable { name: "factor", unit: "1", doc: "draws of a packet at one and a half times the target" },

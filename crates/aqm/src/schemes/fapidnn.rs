@@ -1,5 +1,5 @@
 use super::neuron::PidInputs;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Span, choice, params};
 
 choice! {
@@ -149,9 +149,13 @@ impl Scheme for Fapidnn {
         family: "neuron",
         year: 2011,
         source: "Yan & Lei, iTAP 2011; gains after Li et al. 2014, section 3.1",
-        confidence: "reconstruction: form inferred from the published means; meets Li et al.'s Tables 1 to 6",
+        confidence: "meets Li et al.'s Tables 1 to 6",
         papers: &["li2014"],
     };
+    const STANDING: Standing = Standing::Fitted(
+        "the form of the network, its bounds and the sampling interval are chosen by the means in Li et al.'s \
+         tables; only the first page of the paper was at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         crate::P,
         Observable { name: "accumulated", unit: "1", doc: "p before the lower bound of 0" },

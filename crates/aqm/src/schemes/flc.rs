@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Frequency, Span, params};
 
 params! {
@@ -51,9 +51,12 @@ impl Scheme for Flc {
         family: "fuzzy",
         year: 2002,
         source: "Ren, Ren & Shan, Design of a fuzzy controller for active queue management, Comput. Commun. 25(9), 2002",
-        confidence: "reconstruction: the paper's text was not at hand; rules after Boudi & Loudini, gain chosen",
+        confidence: "the law below by hand-computed steps",
         papers: &["boudi"],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "terms, rules and scales are those of FuzzyRTT, and the gain is this project's; the paper was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[P];
     type Params = FlcParams;
 

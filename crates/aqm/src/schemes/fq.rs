@@ -1,6 +1,6 @@
 use crate::disciplines::FairParams;
 use crate::signal::SEVERAL_QUEUES;
-use crate::{Exception, Info, Observable, QueueView, Scheme, Signal, Tc};
+use crate::{Exception, Info, Observable, QueueView, Scheme, Signal, Standing, Tc};
 use aqmlab_core::params::{Typed, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
@@ -128,6 +128,7 @@ impl<S: Scheme> Scheme for Fq<S> {
             papers: &[],
         },
     };
+    const STANDING: Standing = S::STANDING;
     const OBSERVABLES: &'static [Observable] = OBSERVABLES;
     type Params = FqParams<S::Params>;
 

@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Bytes, Ratio, Span, params};
 
 params! {
@@ -120,10 +120,13 @@ impl Scheme for FuzzyRtt {
         family: "fuzzy",
         year: 2018,
         source: "Boudi & Loudini, An advanced scheme for queue management in TCP/IP networks, section III",
-        confidence: "reconstruction: output scale and positions of the fuzzy terms are not published; gain fitted to the \
-                     published fairness, which is therefore no independent confirmation",
+        confidence: "the law below by hand-computed steps; the fairness that the gain is fitted to confirms nothing",
         papers: &["boudi"],
     };
+    const STANDING: Standing = Standing::Fitted(
+        "the gain is fitted to the fairness that the paper prints; it gives neither the gain nor the positions of \
+         the fuzzy terms",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "p", unit: "ratio", doc: "drop probability of the last packet" },
         Observable { name: "p1", unit: "ratio", doc: "drop probability of the first category" },

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Ratio, Span, params};
 
 params! {
@@ -67,9 +67,13 @@ impl Scheme for Green {
         year: 2002,
         source: "Wydrowski & Zukerman, \"GREEN: an active queue management algorithm for a self managed Internet\", \
                  ICC 2002",
-        confidence: "reconstruction: the law is recalled, its scale and all constants but the utilisation are ours",
+        confidence: "the law below by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the law and the utilisation are recalled, the other constants are this project's; the paper was not at \
+         hand",
+    );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "load", unit: "1", doc: "average rate of accepted packets over the link's rate" }];
     type Params = GreenParams;

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Frequency, Packets, Span, params};
 
 params! {
@@ -55,9 +55,12 @@ impl Scheme for Iapi {
         family: "control theory",
         year: 2012,
         source: "Sun, Chan & Zukerman, Computer Communications 35(18), 2012; here after Li et al. 2014, eq. (8)",
-        confidence: "reconstruction: e_star fitted; meets Li et al.'s Tables 1 to 4 and 6 to 8, not 5 and 13",
+        confidence: "meets Li et al.'s Tables 1 to 4 and 6 to 8, not 5 and 13",
         papers: &["li2014"],
     };
+    const STANDING: Standing = Standing::Fitted(
+        "e_star is fitted to the mean queues of Li et al.'s Tables 1 to 8; its own paper was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "p_base", unit: "ratio", doc: "controller output before the factor q/target" }];
     type Params = IapiParams;

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, params};
 use std::collections::VecDeque;
 
@@ -88,9 +88,13 @@ impl Scheme for Lred {
         year: 2004,
         source: "Wang, Li, Hou, Sohraby & Lin, GLOBECOM 2004; Wang, Liu, Li, Sohraby & Hou, IEEE Trans. Parallel and \
                  Distributed Systems 18(1), 2007",
-        confidence: "reconstruction: law and beta from another paper's account, the period and its weight are recalled",
+        confidence: "the law below by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the law is told by another paper, period and weight are recalled, and that beta follows the target is this \
+         project's; of its own papers only the abstracts were at hand",
+    );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "loss", unit: "ratio", doc: "loss ratio as measured" }];
     type Params = LredParams;

@@ -1,5 +1,5 @@
 use super::neuron::{Gains, Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -66,9 +66,13 @@ impl Scheme for NeuronPid {
         family: "neuron",
         year: 2006,
         source: "Sun, Chan, Ko, Chen & Zukerman, ATNAC 2006; here after Li et al. 2014, eqs. (10) to (12)",
-        confidence: "reconstruction: initial weights fitted; meets Li et al.'s Tables 1 to 8 and 13",
+        confidence: "meets Li et al.'s Tables 1 to 8 and 13",
         papers: &["li2014"],
     };
+    const STANDING: Standing = Standing::Fitted(
+        "the initial weights are fitted to the tables of Li et al. 2014, which does not print them; its own paper \
+         was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "w1", unit: "1", doc: "proportional weight" },

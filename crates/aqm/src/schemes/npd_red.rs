@@ -1,5 +1,5 @@
 use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
 
 choice! {
@@ -111,10 +111,13 @@ impl Scheme for NpdRed {
         family: "red",
         year: 2010,
         source: "Xiong, Vasilakos, Yang, Wang, Kannan, Chang & Pan, Information Sciences 180(11), 2010",
-        confidence: "reconstruction: the law is printed, the gains are not usable in its units, the base is not told; \
-                     checked against the same reading in ns-2.35",
+        confidence: "checked against the same reading in ns-2.35",
         papers: &["xiong2010"],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the gains and the base probability are this project's: the printed gains do not fit the units of the \
+         printed law, and the base has no printed value",
+    );
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "base", unit: "ratio", doc: "probability that the controller's terms are added to" }];
     type Params = NpdRedParams;

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Span, choice, params};
 
 choice! {
@@ -31,7 +31,7 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## Readings
-    /// The paper could not be had; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats the
+    /// The paper was not available; Li et al. 2014 print eqs. (13) and (14) and four constants, and section 3.5 repeats the
     /// output with the opposite sign, which only makes sense if V there is a cost. What theta1 and theta2 are is not stated:
     /// here theta1 scales the queue error and both weigh the reward, the reading that came closest in ns-2. With
     /// `learning = "none"` (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s smoothed over 20 ms)
@@ -110,9 +110,13 @@ impl Scheme for Nrl {
         family: "neuron",
         year: 2009,
         source: "Zhou, Di, Chen & Guo, ICCA 2009; here after Li et al. 2014, eqs. (13), (14) and section 3.5",
-        confidence: "reconstruction: the paper could not be had; drop ratios met, means away from the target not",
+        confidence: "drop ratios of Li et al.'s Tables 1 to 5 met, means away from the target not",
         papers: &["li2014"],
     };
+    const STANDING: Standing = Standing::Fitted(
+        "the initial weights, the sampling interval and what theta1 and theta2 stand for are chosen by the tables \
+         of Li et al. 2014, which does not tell them; its own paper was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "w1", unit: "1", doc: "weight of the queue error" },

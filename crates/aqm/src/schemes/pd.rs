@@ -1,6 +1,6 @@
 use super::average::{self, AverageQueue};
 use crate::linear::{Linear, Point, change, lag, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Rate, Span, params};
 
 params! {
@@ -60,9 +60,11 @@ impl Scheme for Pd {
         year: 2003,
         source: "Sun, Chen, Ko, Chan & Zukerman, \"PD-controller: a new active queue management scheme\", GLOBECOM \
                  2003",
-        confidence: "reconstruction: the law of PD-RED applied to p; the paper's own law and gains were not at hand",
+        confidence: "the law below by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing =
+        Standing::Reconstructed("only the abstract was at hand: law and gains are those of PD-RED, applied to p");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
     type Params = PdParams;
 

@@ -1,6 +1,6 @@
 use super::red::{Red, RedParams};
 use crate::linear::{Linear, Network, Point, change, lag, needs};
-use crate::{Aqm, Ctx, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Packets, Rate, Span, params};
 
 params! {
@@ -62,9 +62,13 @@ impl Scheme for PdRed {
         year: 2003,
         source: "Sun, Ko, Chen, Chan & Zukerman, IEEE Communications Letters 7(8), 2003; Xiong et al., Information \
                  Sciences 180(11), 2010",
-        confidence: "reconstruction from Xiong et al. 2010; checked against the same law in ns-2.35",
+        confidence: "checked against the same law in ns-2.35",
         papers: &["xiong2010"],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the gains are those that Xiong et al. 2010 print, the law and the unit of its errors are this project's; \
+         its own paper was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "p", unit: "ratio", doc: "drop probability p_b" },
         Observable { name: "avg", unit: "packets", doc: "average queue" },

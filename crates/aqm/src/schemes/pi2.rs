@@ -1,5 +1,5 @@
 use crate::linear::{Linear, Network, Point, change, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Frequency, Span, params};
 
 params! {
@@ -55,9 +55,12 @@ impl Scheme for Pi2 {
         family: "control theory",
         year: 2016,
         source: "De Schepper, Bondarenko, Tsang & Briscoe, CoNEXT 2016; RFC 9332, appendix A",
-        confidence: "law as published; the default parameters are a reconstruction",
+        confidence: "law of RFC 9332, A.1, by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the default parameters are recalled; the paper was not at hand, and RFC 9332 prints others",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "p_root", unit: "ratio", doc: "p', the square root of p" },

@@ -1,5 +1,5 @@
 use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Frequency, Ratio, Span, params};
 
 params! {
@@ -63,9 +63,13 @@ impl Scheme for Pid {
         family: "control theory",
         year: 2003,
         source: "Fan, Ren & Lin, Design a PID controller for active queue management, ISCC 2003",
-        confidence: "reconstruction: the paper's text was not at hand; gains designed again",
+        confidence: "the law below by hand-computed steps",
         papers: &["boudi"],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the gains are designed by another paper's rule, and the form of the law is this project's; its own paper \
+         was not at hand",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "integral", unit: "ratio", doc: "integral part of p" },

@@ -1,7 +1,7 @@
 use super::average::AverageQueue;
 use super::pd::PdParams;
 use crate::linear::{Linear, Point, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -66,9 +66,11 @@ impl Scheme for SpiRed {
         year: 2006,
         source: "Xiong, Defago, Jia, Yan & He, \"Design and analysis of a self-tuning proportional and integral \
                  controller for active queue management routers to support TCP flows\", INFOCOM 2006",
-        confidence: "reconstruction from the abstract: law and gains are ours",
+        confidence: "the law below by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing =
+        Standing::Reconstructed("only the abstract was at hand: law and gains are this project's");
     const OBSERVABLES: &'static [Observable] = &[P, Observable { name: "avg", unit: "packets", doc: "average queue" }];
     type Params = SpiRedParams;
 

@@ -1,5 +1,5 @@
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Ratio, choice, params};
 
 choice! {
@@ -107,9 +107,11 @@ impl Scheme for Sred {
         family: "flow-aware",
         year: 1999,
         source: "Ott, Lakshman & Wong, \"SRED: stabilized RED\", INFOCOM 1999",
-        confidence: "reconstruction: the law is well known, its constants are recalled",
+        confidence: "the law below by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing =
+        Standing::Reconstructed("the law and its constants are recalled; the paper was not at hand");
     const OBSERVABLES: &'static [Observable] =
         &[P, Observable { name: "hits", unit: "ratio", doc: "hit frequency, the inverse of the number of flows" }];
     type Params = SredParams;

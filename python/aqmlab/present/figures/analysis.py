@@ -7,6 +7,7 @@ import numpy as np
 from aqmlab.analysis.loop import RESOLVED, Loop
 from aqmlab.analysis.maps import Axis, Map
 from aqmlab.analysis.result import Analysis
+from aqmlab.present.labels import label
 from aqmlab.present.plots.data import (
     Bode,
     Curve,
@@ -62,7 +63,7 @@ def bode(analysis: Analysis) -> Bode:
     for name, loop in _loops(analysis).items():
         w = loop.frequencies[loop.frequencies < 20 / min(loop.point.rtts)]
         responses.append(_response(name, loop, w[w > 1e-3 / max(loop.point.rtts)]))
-    return Bode(f"Open loop, {analysis.scheme}", _remark(analysis), responses, crossovers)
+    return Bode(f"Open loop, {label(analysis.scheme)}", _remark(analysis), responses, crossovers)
 
 
 def nyquist(analysis: Analysis) -> Nyquist:
@@ -71,13 +72,13 @@ def nyquist(analysis: Analysis) -> Nyquist:
         _response(name, loop, loop.frequencies[loop.frequencies < RESOLVED / min(loop.point.rtts)])
         for name, loop in _loops(analysis).items()
     ]
-    return Nyquist(f"Nyquist, {analysis.scheme}", responses)
+    return Nyquist(f"Nyquist, {label(analysis.scheme)}", responses)
 
 
 def step(analysis: Analysis) -> OverTime:
     """Return the answer of the queue to a step of its reference; stable loops only."""
     curves = [Curve(name, *loop.step()) for name, loop in _loops(analysis).items() if loop.judge().stable]
-    panel = Panel(f"Step response, {analysis.scheme}", _remark(analysis), curves, target=1.0)
+    panel = Panel(f"Step response, {label(analysis.scheme)}", _remark(analysis), curves, target=1.0)
     ends = [float(end(curve.values)) for curve in curves for end in (np.min, np.max)]
     frame = Frame("Queue / step of its reference", max(1.0, *ends), bottom=min(0.0, *ends))
     return OverTime([panel], max(float(curve.time[-1]) for curve in curves), [frame], 1, line="reference")
@@ -95,15 +96,15 @@ def beside(found: "Beside") -> OverTime:
     """Return queue and p against time: packets, fluid, and the predicted operating point."""
     panels, frames = [], []
     shown = (("queue", 1.0, "Queue (packets)", THIRDS), ("p", 100.0, "Signalled (%)", THIRDS))
-    for what, scale, label, steps in shown:
+    for what, scale, heading, steps in shown:
         curves = [
             Curve(name, motion.time, scale * getattr(motion, what), pale=name == "packets")
             for name, motion in (("packets", found.packets), ("fluid model", found.fluid))
         ]
         point = scale * getattr(found.point, what)
         first = what == "queue"
-        panels.append(Panel(found.title if first else "", found.remark if first else "", curves, target=point))
-        frames.append(Frame(label, max(point, *(float(curve.values.max()) for curve in curves)), steps))
+        panels.append(Panel(label(found.scheme) if first else "", found.remark if first else "", curves, target=point))
+        frames.append(Frame(heading, max(point, *(float(curve.values.max()) for curve in curves)), steps))
     return OverTime(panels, float(found.packets.time[-1]), frames, 1, line="operating point")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from aqmlab._core import Scenario
-from aqmlab.catalogue import title
+from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel
 from aqmlab.present.plots.style import THIRDS
 from aqmlab.runs.results import RunResult
@@ -18,8 +18,8 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     `runs` are runs with series by scheme; each gives one panel. Without runs there are no figures.
     """
     shown = {
-        "queue": [queue_panel(title(spec), {title(spec): run}, scenario, link) for spec, run in runs.items()],
-        "p": [p_panel(title(spec), {title(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
+        "queue": [queue_panel(label(spec), {label(spec): run}, scenario, link) for spec, run in runs.items()],
+        "p": [p_panel(label(spec), {label(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
     }
     frames = {"queue": queue_frame(shown["queue"], [(scenario, link)]), "p": p_frame(shown["p"])}
     columns = 2 if len(runs) <= FEW else 3

@@ -1,31 +1,35 @@
 """The figures of a paper: over time, or a measure against what is varied."""
 
 from aqmlab.present.figures import runs as of_runs
+from aqmlab.present.labels import in_figure, of_panel
 from aqmlab.present.plots.data import BarPanel, Bars, Drawing, LinePanel, Lines, OverTime
 from aqmlab.present.plots.data import Panel as TimePanel
 from aqmlab.runs.statistics import Summary
 from aqmlab.scenario import load
 from aqmlab.study.charts import Chart, ChartPanel
-from aqmlab.study.paper import Figure, Panel, built
+from aqmlab.study.paper import Figure, Panel, Study, built
 from aqmlab.study.reproduction import Reproduction
 
 
 def figure(reproduction: Reproduction, wanted: Figure) -> Drawing:
     """Return a figure of a paper."""
     found = reproduction.charts.get(wanted.number)
-    return over_time(reproduction, wanted) if found is None else chart(found)
+    return over_time(reproduction, wanted) if found is None else chart(reproduction.study, found)
 
 
-def chart(found: Chart) -> Lines | Bars:
+def chart(study: Study, found: Chart) -> Lines | Bars:
     """Return a measure against what is varied, one panel for each of the chart's; bars where nothing is varied."""
     wanted = found.figure
     if wanted.kind == "bars":
         panels = [
-            BarPanel(panel.title, panel.metric.metric.heading, {name: line[0.0] for name, line in shown.items()})
-            for panel, shown in zip(found.panels, map(_shown, found.panels), strict=True)
+            BarPanel(panel.panel.title, panel.metric.metric.heading, {name: line[0.0] for name, line in shown.items()})
+            for panel, shown in ((panel, _shown(study, panel)) for panel in found.panels)
         ]
         return Bars(panels, wanted.columns)
-    lines = [LinePanel(panel.title, panel.metric.metric.heading, _shown(panel)) for panel in found.panels]
+    lines = [
+        LinePanel(of_panel(study, panel.panel), panel.metric.metric.heading, _shown(study, panel))
+        for panel in found.panels
+    ]
     return Lines(wanted.x_label, lines, wanted.columns, wanted.logarithmic)
 
 
@@ -42,22 +46,28 @@ def over_time(reproduction: Reproduction, wanted: Figure) -> OverTime:
     return OverTime(panels, end, [frame], wanted.columns)
 
 
-def _shown(panel: ChartPanel) -> dict[str, dict[float, Summary]]:
+def _shown(study: Study, panel: ChartPanel) -> dict[str, dict[float, Summary]]:
     """The lines of a panel in the unit people read."""
     scale = panel.metric.metric.shown.scale
-    return {name: {x: point.scaled(scale) for x, point in line.items()} for name, line in panel.lines.items()}
+    return {
+        in_figure(study, name): {x: point.scaled(scale) for x, point in line.items()}
+        for name, line in panel.lines.items()
+    }
 
 
 def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> TimePanel:
-    schemes = {name: reproduction.study.spec(name) for name in panel.schemes}
+    study = reproduction.study
+    schemes = {name: study.spec(name) for name in panel.schemes}
     comparison = reproduction.comparisons.get(panel.scenarios[0])
     runs = {
-        name: comparison.runs[spec, 1] for name, spec in schemes.items() if comparison and (spec, 1) in comparison.runs
+        in_figure(study, name): comparison.runs[spec, 1]
+        for name, spec in schemes.items()
+        if comparison and (spec, 1) in comparison.runs
     }
     if not runs:
         absent = [name for name, spec in schemes.items() if not built(spec)]
         return TimePanel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
     if kind == "queue":
-        return of_runs.queue_panel(panel.title, runs, load(panel.scenarios[0]), panel.link)
+        return of_runs.queue_panel(of_panel(study, panel), runs, load(panel.scenarios[0]), panel.link)
     draw = of_runs.utilisation_panel if kind == "utilisation" else of_runs.p_panel
-    return draw(panel.title, runs, panel.link)
+    return draw(of_panel(study, panel), runs, panel.link)

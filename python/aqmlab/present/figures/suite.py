@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aqmlab import catalogue
 from aqmlab.present.figures.ellipses import FEWEST_FOR_SPREAD, of_spread
+from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Cloud, DistributionPanel, Distributions, Scatter, ScatterPanel, extent
 from aqmlab.study.suite_result import SuiteResult, Trial
 from aqmlab.study.suite_trace import Traced
@@ -23,22 +23,22 @@ LABELS = {"delay": ("Queueing delay (ms)", 1e3), "goodput": ("Goodput (Mbit/s)",
 def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
     """Return goodput against queueing delay in some of the experiments, a panel for each class of their flows."""
     panels = [_clouds(trial, result, name) for trial in trials for name in trial.experiment.graphs]
-    names = [catalogue.title(spec) for spec in result.schemes]
+    names = [label(spec) for spec in result.schemes]
     return Scatter(LABELS["delay"][0], LABELS["goodput"][0], names, panels, centre="median")
 
 
 def distributions(result: SuiteResult, traced: Traces, what: str) -> Distributions:
     """Return the distributions of "delay" or "goodput" in the experiments that were traced."""
-    label, scale = LABELS[what]
+    axis, scale = LABELS[what]
     panels = []
     for trial in result.trials:
         found = {spec: traced.get((trial.experiment.scenario, spec)) for spec in result.schemes}
-        quantiles = {catalogue.title(spec): scale * getattr(each, what) for spec, each in found.items() if each}
+        quantiles = {label(spec): scale * getattr(each, what) for spec, each in found.items() if each}
         if quantiles:
             curves = {name: (values, np.linspace(0, 1, len(values))) for name, values in quantiles.items()}
             limits = extent(list(quantiles.values()), 0.05, LEAST)
             panels.append(DistributionPanel(trial.experiment.name, curves, limits))
-    return Distributions(label, "Share at most", [catalogue.title(spec) for spec in result.schemes], panels)
+    return Distributions(axis, "Share at most", [label(spec) for spec in result.schemes], panels)
 
 
 def _clouds(trial: Trial, result: SuiteResult, name: str) -> ScatterPanel:
@@ -50,7 +50,7 @@ def _clouds(trial: Trial, result: SuiteResult, name: str) -> ScatterPanel:
         if seeds:
             points = np.array([(1e3 * delay[seed], 1e-6 * goodput[seed]) for seed in seeds])
             centre = np.median(points, axis=0) if len(points) >= FEWEST_FOR_SPREAD else None
-            clouds[catalogue.title(spec)] = Cloud(points, seeds, centre, of_spread(points))
+            clouds[label(spec)] = Cloud(points, seeds, centre, of_spread(points))
     shown = [each for cloud in clouds.values() for each in (cloud.points, cloud.ellipse) if each is not None]
     across, up = (extent([each[:, axis] for each in shown], 0.12, LEAST) for axis in (0, 1))
     title = f"{trial.experiment.name}\n{name}" if name else trial.experiment.name

@@ -9,6 +9,7 @@ from aqmlab.names import unknown
 from aqmlab.present.figures.ellipses import of_mean
 from aqmlab.present.figures.runs import queue_frame
 from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
+from aqmlab.present.labels import label
 from aqmlab.present.plots.data import (
     Cloud,
     CriticalDifference,
@@ -26,7 +27,7 @@ from aqmlab.present.plots.data import (
     ScatterPanel,
 )
 from aqmlab.present.plots.style import THIRDS
-from aqmlab.runs.findings import BETTER, MEASURES, Findings, check_measure, label
+from aqmlab.runs.findings import BETTER, MEASURES, Findings, check_measure
 from aqmlab.runs.grid import number
 from aqmlab.runs.statistics import Ranking, Summary, summarise
 from aqmlab.runs.table import Case

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from aqmlab import _core, catalogue
+from aqmlab import _core
 from aqmlab.present import text
 from aqmlab.present.figures import runs as figures_of_runs
 from aqmlab.present.html import page
 from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
+from aqmlab.present.labels import label
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import definitions
 
@@ -30,8 +31,7 @@ def files(comparison: Comparison, command: str) -> Files:
 def _section(comparison: Comparison, link: str, drawings: Drawings) -> Section:
     metrics = comparison.metrics(link)
     rows = {
-        catalogue.title(spec): [Item(comparison.text(spec, link, metric)) for metric in metrics]
-        for spec in comparison.schemes
+        label(spec): [Item(comparison.text(spec, link, metric)) for metric in metrics] for spec in comparison.schemes
     }
     prefix = f"{link}-" if len(comparison.scenario.links) > 1 else ""
     return Section(
@@ -55,7 +55,7 @@ def figures(comparison: Comparison, specs: Sequence[str], link: str, prefix: str
 
 def parameters(comparison: Comparison, specs: Iterable[str]) -> dict[str, str]:
     """Return the parameters of schemes as they were used, with their units."""
-    return {catalogue.title(spec): page.parameters(comparison.scenario, spec) for spec in specs}
+    return {label(spec): page.parameters(comparison.scenario, spec) for spec in specs}
 
 
 def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:

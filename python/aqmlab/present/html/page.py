@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
+from aqmlab.present.labels import footnote
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
 from aqmlab.study.cells import VERDICTS
@@ -67,6 +68,11 @@ class Section:
     warnings: Sequence[str] = ()
     figures: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def marks(self) -> str:
+        """What the marks of schemes in the table mean."""
+        return footnote([*self.table.heads, *self.table.rows] if self.table else [])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from aqmlab.present.html import page
 from aqmlab.present.html.comparison import CAPTIONS, figures, parameters, provenance
 from aqmlab.present.html.page import Drawings, Files, Item, Part, Section
 from aqmlab.present.html.page import Table as Cells
+from aqmlab.present.labels import in_table
+from aqmlab.present.text import chart_rows
 from aqmlab.runs.metrics import definitions
 from aqmlab.study.cells import Cell
 from aqmlab.study.paper import Figure, Table
@@ -65,7 +67,10 @@ def _table_section(reproduction: Reproduction, table: Table, prefix: str, drawin
     comparison = reproduction.comparisons[table.scenarios[0]] if len(table.scenarios) == 1 else None
     specs = [spec for spec in dict.fromkeys(cell.scheme for cell in cells) if comparison and spec in comparison.schemes]
     heads = reproduction.columns(table.number)
-    ours = {name: [item for column in heads for item in _pair(row.get(column), notes)] for name, row in rows.items()}
+    ours = {
+        in_table(table, name): [item for column in heads for item in _pair(row.get(column), notes)]
+        for name, row in rows.items()
+    }
     return Section(
         title=f"Table {table.number}" + (f" and Figure {table.figure}" if table.figure else ""),
         subtitle=table.title,
@@ -91,7 +96,9 @@ def _figure_section(reproduction: Reproduction, figure: Figure, prefix: str, dra
     shown = {FIGURE_CAPTIONS[figure.kind]: stem}
     if chart is None:
         return Section(title, figure.title, warnings=missing, figures=shown)
-    rows = {name: [Item(number) for number in numbers] for name, numbers in chart.rows.items()}
+    rows = {
+        name: [Item(number) for number in numbers] for name, numbers in chart_rows(reproduction.study, chart).items()
+    }
     metrics = {panel.metric.metric.name: panel.metric.metric for panel in chart.panels}
     return Section(
         title,

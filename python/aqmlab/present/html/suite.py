@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from aqmlab import catalogue
 from aqmlab.present.figures.suite import Traces, distributions, trade_off
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
 from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
+from aqmlab.present.labels import label
 from aqmlab.present.suite_words import LEGEND, link, mark, rows, sentence, totals
 from aqmlab.present.text import seeds
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
@@ -40,7 +40,7 @@ def files(result: SuiteResult, command: str) -> Files:
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:
     """Return a table with a column for each scheme."""
     cells = {name: [Item(text) for text in texts] for name, texts in rows.items()}
-    return Table(corner, [catalogue.title(spec) for spec in schemes], cells)
+    return Table(corner, [label(spec) for spec in schemes], cells)
 
 
 def _matrix(result: SuiteResult) -> Section:
@@ -130,4 +130,4 @@ def _experiment(trial: Trial) -> Section:
 
 
 def _titles(trial: Trial, measure: str) -> str:
-    return ", ".join(catalogue.title(spec) for spec in trial.best[measure]) or "–"
+    return ", ".join(label(spec) for spec in trial.best[measure]) or "–"

@@ -15,8 +15,9 @@ from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, st
 from aqmlab.present.figures.sweep import DELAY, GOODPUT, JAIN, SETTLING
 from aqmlab.present.html import page
 from aqmlab.present.html.page import Item, Table
+from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
-from aqmlab.runs.findings import MEASURES, Findings, chosen, label, ranked
+from aqmlab.runs.findings import MEASURES, Findings, chosen, ranked
 from aqmlab.runs.metrics import Metric, definitions
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import TIMING
@@ -80,6 +81,7 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
         ranks=_ranks(found, rankings),
         diagrams={MEASURES[name].title: _diagram(ranking) for name, ranking in rankings.items()},
         first=label(found.schemes[0]),
+        marks=footnote(map(label, found.schemes)),
         definitions=definitions([MEASURES[measure] for measure in shown]),
         several=len(found.seeds) > 1,
         sections=[_section(found, case, shown, series, delays) for case in cases],

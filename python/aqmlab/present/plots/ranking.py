@@ -5,8 +5,9 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from aqmlab.present.labels import footnote
 from aqmlab.present.plots.data import CriticalDifference
-from aqmlab.present.plots.style import LETTER, STYLE, WIDTH
+from aqmlab.present.plots.style import DARK, LETTER, STYLE, WIDTH
 
 ROW, BAR = 0.19, 0.11
 """Inches from a name to the next, and from a bar to the next."""
@@ -22,18 +23,21 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
     """
     order, ranks = drawn.order, drawn.ranking.ranks
     below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name
-    height = 0.75 + below + ROW * ((len(order) + 1) // 2)
+    marks = footnote(drawn.names.values())
+    foot = 0.15 if marks else 0.0
+    height = 0.75 + below + ROW * ((len(order) + 1) // 2) + foot
     margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height))
-        axes = figure.add_axes((margin / WIDTH, 0, 1 - 2 * margin / WIDTH, 1 - ABOVE / height))
+        axes = figure.add_axes((margin / WIDTH, foot / height, 1 - 2 * margin / WIDTH, 1 - (ABOVE + foot) / height))
         axes.set_xlim(len(order), 1)
-        axes.set_ylim(ABOVE - height, 0)  # inches
+        axes.set_ylim(ABOVE + foot - height, 0)  # inches
         axes.set_axis_off()
         _scale(axes, len(order), drawn.ranking.critical)
         for i, clique in enumerate(drawn.cliques):
             ends = [ranks[clique[0]] - 0.04, ranks[clique[-1]] + 0.04]
             axes.plot(ends, [-0.12 - BAR * i] * 2, color="black", linewidth=2.6, solid_capstyle="butt")
+        figure.text(0.01, 0.04 / height, marks, fontsize=6, color=DARK)
         _names(axes, drawn, below)
     return figure
 

@@ -1,5 +1,6 @@
 """How every picture looks: palette, letters, sizes, axes, legend."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -9,6 +10,9 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from aqmlab.present.labels import footnote
 
 WIDTH = 7.2
 """Inches; two columns of a journal page."""
@@ -110,8 +114,18 @@ def page(
             for axes in grid.flat:
                 axes.tick_params(labelsize=6.5)
         yield figure, grid
+        explain_marks(figure)
         layout.execute(figure)
         figure.set_layout_engine("none")
+
+
+def explain_marks(figure: Figure) -> None:
+    """Write below what the marks of schemes mean that are somewhere in the figure."""
+    meaning = footnote(text.get_text() for text in figure.findobj(Text))
+    if meaning:
+        lines = textwrap.wrap(meaning, int(figure.get_figwidth() / 0.045))
+        figure.set_figheight(figure.get_figheight() + 0.12 * len(lines))
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6, color=DARK)
 
 
 def heading(axes: Any, title: str, remark: str = "") -> None:

@@ -6,7 +6,8 @@ from aqmlab.analysis.beside import Beside
 from aqmlab.analysis.maps import Axis
 from aqmlab.analysis.result import MODELS, Analysis, Model
 from aqmlab.present.figures.analysis import axis
-from aqmlab.present.terminal.console import console, table
+from aqmlab.present.labels import label
+from aqmlab.present.terminal.console import console, marks, table
 
 
 def analysis(found: Analysis) -> None:
@@ -16,9 +17,10 @@ def analysis(found: Analysis) -> None:
     signals = "marks" if network.ecn else "drops"
     in_bytes = "" if network.buffer_bytes is None else f" of {network.packet:g} B ({network.buffer_bytes} B)"
     out.print(
-        f"{found.scheme}: {network.flows:g} flows, {network.capacity:.6g} packets/s, {1e3 * network.longest:.4g} ms, "
-        f"target {network.target:g} of {network.buffer:g} packets{in_bytes}, {signals}"
+        f"{label(found.scheme)}: {network.flows:g} flows, {network.capacity:.6g} packets/s, "
+        f"{1e3 * network.longest:.4g} ms, target {network.target:g} of {network.buffer:g} packets{in_bytes}, {signals}"
     )
+    out.print(*marks([label(found.scheme)]))
     if found.design is not None:
         out.print(f"Design: --aqm {_quoted(found.design.spec)}\n({found.design.rule})", soft_wrap=True)
     out.print(_models(found))

@@ -10,7 +10,8 @@ from rich.text import Text
 from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.catalogue import Cost, Law, Parameter, Scheme
-from aqmlab.present.terminal.console import console, table, title
+from aqmlab.present.labels import label, marked, standing
+from aqmlab.present.terminal.console import console, explained, table, title
 from aqmlab.present.text import some
 from aqmlab.study.paper import Study
 from aqmlab.study.suite import Suite
@@ -29,8 +30,8 @@ def schemes(found: Sequence[Scheme]) -> Table:
     listed = table("Aqms", "Name", "Family", "Year", "What it is, and its source")
     for scheme in found:
         about = Text.assemble(scheme.summary, "\n", (scheme.source, "dim"))
-        listed.add_row(scheme.name, scheme.family, str(scheme.year), about)
-    return listed
+        listed.add_row(marked(f"{scheme.name} ", scheme.name), scheme.family, str(scheme.year), about)
+    return explained(listed)
 
 
 def costs(found: Mapping[str, Cost]) -> Table:
@@ -40,8 +41,8 @@ def costs(found: Mapping[str, Cost]) -> Table:
     for name, each in found.items():
         update = [_number(each.update, 1e9), _number(each.update_every, 1e3)]
         cells = [str(each.parameters), _number(each.memory), _number(each.packet, 1e9), *update]
-        listed.add_row(name, *cells, f"{each.second / least:.1f}")
-    return listed
+        listed.add_row(marked(f"{name} ", name), *cells, f"{each.second / least:.1f}")
+    return explained(listed)
 
 
 COSTS = ("Parameters", "Memory (B)", "Packet (ns)", "Update (ns)", "Every (ms)", "Time, DropTail = 1")
@@ -54,8 +55,9 @@ def _number(value: float | None, scale: float = 1.0) -> str:
 def scheme_page(scheme: Scheme) -> None:
     """Print a scheme's page: idea, parameters, state shown, and the studies that measure it."""
     out = console()
-    out.print(title(f"{scheme.title} ({scheme.name}), {scheme.family}, {scheme.year}"))
-    out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}\n"))
+    out.print(title(f"{label(scheme.name)} ({scheme.name}), {scheme.family}, {scheme.year}"))
+    out.print(Text(f"{scheme.summary}\nSource: {scheme.source}\nConfidence: {scheme.confidence}"))
+    out.print(Text(f"{standing(scheme)}\n"))
     out.print(Markdown(scheme.page))
     out.print(_parameters(scheme.parameters))
     if scheme.observables:

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from aqmlab.present.labels import footnote
+
 PIPE_WIDTH = 160
 """Columns when stdout is not a terminal, so that no table is folded into a narrow one."""
 
@@ -48,6 +50,17 @@ def aside(text: str) -> Text:
     return Text(text, style="bright_black")
 
 
+def marks(labels: Iterable[str]) -> list[Text]:
+    """Return the line that explains the marks in the labels of schemes, if there are any."""
+    return [aside(meaning)] if (meaning := footnote(labels)) else []
+
+
+def explained(shown: Table) -> Table:
+    """Return a table with what the marks in its first column mean below it."""
+    shown.caption = footnote(map(str, shown.columns[0].cells)) or None
+    return shown
+
+
 def table(name: str, *texts: str, numbers: Iterable[str] = ()) -> Table:
     """Return an empty table: columns of text, the first bold, then columns of numbers.
 
@@ -58,6 +71,8 @@ def table(name: str, *texts: str, numbers: Iterable[str] = ()) -> Table:
         title=name or None,
         title_justify="left",
         title_style="bold",
+        caption_justify="left",
+        caption_style="bright_black",
         box=SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,

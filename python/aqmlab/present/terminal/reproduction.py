@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from aqmlab.present.terminal.console import COLOURS, aside, console, note, table, title
+from aqmlab.present.labels import in_table
+from aqmlab.present.terminal.console import COLOURS, aside, console, marks, note, table, title
+from aqmlab.present.text import chart_rows
 from aqmlab.study import claims
 from aqmlab.study.cells import VERDICTS, Cell
 from aqmlab.study.paper import Figure
@@ -44,9 +46,10 @@ def reproductions(several: Sequence[Reproduction]) -> None:
 def _reproduced_table(out: Console, reproduced: Reproduction, wanted: StudyTable) -> None:
     heads = reproduced.columns(wanted.number)
     shown = table(f"Table {wanted.number}. {wanted.title}: published → ours", "Scheme", numbers=heads.values())
-    for name, row in reproduced.rows(wanted.number).items():
+    rows = {in_table(wanted, name): row for name, row in reproduced.rows(wanted.number).items()}
+    for name, row in rows.items():
         shown.add_row(name, *(_cell(row[column]) if column in row else "" for column in heads))
-    out.print(shown)
+    out.print(shown, *marks(rows), sep="\n")
     if len(wanted.scenarios) == 1:
         for warning in reproduced.comparisons[wanted.scenarios[0]].warnings(wanted.link):
             out.print(note(warning))
@@ -62,9 +65,10 @@ def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -
         out.print(f"Figure {figure.number}. {figure.title}: drawn with --out{left_out}")
     else:
         shown = table(f"Figure {figure.number}. {figure.title}{left_out}", figure.x_label, numbers=chart.heads)
-        for name, numbers in chart.rows.items():
+        rows = chart_rows(reproduced.study, chart)
+        for name, numbers in rows.items():
             shown.add_row(name, *numbers)
-        out.print(shown)
+        out.print(shown, *marks(rows), sep="\n")
 
 
 def _claims(out: Console, reproduced: Reproduction) -> None:

@@ -6,7 +6,8 @@ from rich.table import Table
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
-from aqmlab.present.terminal.console import aside, console, note, table, title
+from aqmlab.present.labels import label
+from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import FlowResult, definitions
 from aqmlab.runs.results import RunResult, columns
@@ -32,9 +33,10 @@ def comparison(compared: Comparison) -> None:
     for link in compared.scenario.links:
         metrics = compared.metrics(link)
         shown = table(f"Link {link}", "Scheme", numbers=[metric.heading for metric in metrics])
-        for spec in compared.schemes:
-            shown.add_row(catalogue.title(spec), *(compared.text(spec, link, metric) for metric in metrics))
-        out.print(shown, *map(note, compared.warnings(link)), aside(definitions(metrics)), sep="\n")
+        names = [label(spec) for spec in compared.schemes]
+        for name, spec in zip(names, compared.schemes, strict=True):
+            shown.add_row(name, *(compared.text(spec, link, metric) for metric in metrics))
+        out.print(shown, *map(note, compared.warnings(link)), *marks(names), aside(definitions(metrics)), sep="\n")
 
 
 def _flows(result: RunResult) -> Table:

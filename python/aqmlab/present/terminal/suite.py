@@ -1,8 +1,8 @@
 """A suite: the measures of every experiment, and which scheme is best where."""
 
-from aqmlab import catalogue
+from aqmlab.present.labels import label
 from aqmlab.present.suite_words import LEGEND, link, mark, rows, sentence, totals
-from aqmlab.present.terminal.console import console, note, table, title
+from aqmlab.present.terminal.console import console, marks, note, table, title
 from aqmlab.present.text import seeds
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult
 
@@ -12,7 +12,7 @@ def suite(result: SuiteResult) -> None:
     out = console()
     out.print(title(result.suite.title))
     out.print(f"{link(result)}; {seeds(result.seeds)}")
-    measures = table("", "Experiment", "Measure", numbers=map(catalogue.title, result.schemes))
+    measures = table("", "Experiment", "Measure", numbers=map(label, result.schemes))
     for trial in result.trials:
         name = trial.experiment.name
         for head, cells in rows(trial).items():
@@ -24,14 +24,14 @@ def suite(result: SuiteResult) -> None:
 
 def _matrix(result: SuiteResult) -> None:
     out = console()
-    schemes = map(catalogue.title, result.schemes)
+    schemes = [label(spec) for spec in result.schemes]
     matrix = table(f"Which one for this link: {LEGEND}", "Experiment", numbers=schemes)
     for trial in result.trials:
         matrix.add_row(trial.experiment.name, *(mark(trial, spec) for spec in result.schemes))
     matrix.add_section()
     for head, cells in totals(result).items():
         matrix.add_row(head, *cells)
-    out.print(matrix)
+    out.print(matrix, *marks(schemes), sep="\n")
     for measure in (DELAY, GOODPUT):
         out.print(sentence(measure, result.ranking(measure)))
     for caveat in result.caveats:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
+from aqmlab.present.labels import label
 from aqmlab.present.terminal.catalogue import names
-from aqmlab.present.terminal.console import console, note, table, title
+from aqmlab.present.terminal.console import console, marks, note, table, title
 from aqmlab.present.text import some
 from aqmlab.runs import findings
 from aqmlab.runs.findings import Findings
@@ -44,8 +45,8 @@ def sweep(swept: Sweep) -> None:
         shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
         varied = (f"{path} = {value}" for path, value in case.overrides if len(swept.plan.overrides.get(path, ())) != 1)
         where = "\n".join([case.scenario, *varied])
-        means.add_row(where, scheme, *shown)
-    out.print(means)
+        means.add_row(where, label(scheme), *shown)
+    out.print(means, *marks(map(label, swept.schemes)), sep="\n")
     if len(swept.plan.conditions) > MOST_ROWS:
         out.print(f"The first {MOST_ROWS} of {len(swept.plan.conditions):,} rows; all of them: --json, or runs.parquet")
     for text in swept.notes:
@@ -62,7 +63,7 @@ def _ranking(out: Console, swept: Sweep) -> None:
     heads = [MEASURES[measure].title for measure in found]
     ranks = table("Mean rank over the scenarios, 1 the best", "Scheme", numbers=heads)
     for scheme in swept.schemes:
-        ranks.add_row(scheme, *(f"{ranking.ranks[scheme]:.2f}" for ranking in found.values()))
+        ranks.add_row(label(scheme), *(f"{ranking.ranks[scheme]:.2f}" for ranking in found.values()))
     ranks.add_section()
     ranks.add_row("critical difference", *(f"{ranking.critical:.2f}" for ranking in found.values()))
     ranks.add_row("p (Friedman)", *(f"{ranking.p:.2g}" for ranking in found.values()))

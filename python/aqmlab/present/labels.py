@@ -1,0 +1,70 @@
+"""What schemes are called wherever they are shown: by title, with a mark where the law is not all as published."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from aqmlab import catalogue
+from aqmlab._core import InputError
+from aqmlab.catalogue import Scheme
+from aqmlab.study.paper import Panel, Study, Table
+
+
+class Mark(NamedTuple):
+    """A sign behind the name of a scheme, and what it says of the scheme."""
+
+    sign: str
+    meaning: str
+
+
+MARKS = {
+    "fitted": Mark("†", "fitted to printed results, which it therefore does not confirm"),
+    "reconstructed": Mark("‡", "reconstructed where the source is silent or was not at hand"),
+}
+"""By what the law of a scheme rests on; a published one has none."""
+
+
+def label(spec: str) -> str:
+    """Return the title of a scheme with its mark and parameters, or the name of one that is not in the catalogue."""
+    name, _, parameters = spec.partition(":")
+    with suppress(InputError):
+        return marked(catalogue.find(name).title, name) + (f" ({parameters})" if parameters else "")
+    return spec
+
+
+def marked(text: str, *specs: str) -> str:
+    """Return a text with the marks of the schemes that it stands for."""
+    kinds = set()
+    for spec in specs:
+        with suppress(InputError):  # not in the catalogue
+            kinds.add(catalogue.find(spec.partition(":")[0]).standing.kind)
+    return text + "".join(mark.sign for kind, mark in MARKS.items() if kind in kinds)
+
+
+def in_table(table: Table, row: str) -> str:
+    """Return the paper's name of a row with the marks of our schemes."""
+    return marked(row, *(table.schemes.get(name, name) for name in table.parts(row)))
+
+
+def in_figure(study: Study, name: str) -> str:
+    """Return the paper's name of a line in a figure with the mark of our scheme."""
+    return marked(name, study.spec(name))
+
+
+def of_panel(study: Study, panel: Panel) -> str:
+    """Return the title of a panel, with a mark if it shows a single scheme."""
+    return marked(panel.title, *map(study.spec, panel.schemes)) if len(panel.schemes) == 1 else panel.title
+
+
+def standing(scheme: Scheme) -> str:
+    """Return what the law of a scheme rests on, and which part is not as its source prints it."""
+    found = scheme.standing
+    mark = MARKS.get(found.kind)
+    return f"{mark.sign} {found.kind}: {found.why}" if mark else f"Law: {found.kind}"
+
+
+def footnote(labels: Iterable[str]) -> str:
+    """Return what the marks in these labels mean, nothing if there are none."""
+    shown = "".join(labels)
+    meanings = [f"{mark.sign} {mark.meaning}" for mark in MARKS.values() if mark.sign in shown]
+    return "; ".join([*meanings, "see aqmlab show NAME."]) if meanings else ""

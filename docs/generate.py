@@ -89,11 +89,11 @@ def tcp() -> str:
     return text(
         "# TCP",
         NOTE,
-        "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss recovery:\n"
-        "`reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on through\n"
-        "partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing) and\n"
-        "`rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments, and the window\n"
-        "shrinks as segments arrive).",
+        "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss\n"
+        "recovery: `reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on\n"
+        "through partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be\n"
+        "missing) and `rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments,\n"
+        "and the window shrinks as segments arrive).",
         "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
@@ -107,8 +107,8 @@ def tcp() -> str:
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n'
         'tcp = "linux"                # CUBIC with RACK, as Linux ships it\n'
         'tcp = { profile = "linux", congestion_control = "reno" }\n```',
-        "Three profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does what\n"
-        "ns-2.35 does, to the clock tick, with Reno: papers that used ns-2 need it\n"
+        "Three profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
+        "what ns-2.35 does, to the clock tick, with Reno: papers that used ns-2 need it\n"
         "([validation](validation.md)). It has Reno's law only. `linux` does what Linux 6.1 does: CUBIC with its own\n"
         "rounding and HyStart, `rack`, and delayed ACKs after a first few at once. Give such flows\n"
         '`packet = "1448 B"`, a full segment with timestamps on Ethernet. Any constant can be set over its profile.',

@@ -3,7 +3,8 @@
 `guest.py CASES ROWS`: reads cases, appends a row for each; both are JSON lines. Three network namespaces make a
 dumbbell: senders (a), router (r), receivers (b). netem delays by half of the round trip at either end, htb keeps the
 rate at the router, the discipline hangs below it; CAKE with a shaper of its own stands alone. Segmentation offloads are
-off, so packets are 1514 B. Python's standard library only: it runs without the project's environment.
+off, so packets are 1514 B. A namespace of its own (u) has UDP, where tbf spaces the datagrams that iperf3 sends in
+bursts, or TCP with another round trip. Python's standard library only: it runs without the project's environment.
 """
 
 import contextlib
@@ -14,9 +15,15 @@ import sys
 import time
 from pathlib import Path
 from statistics import fmean, pstdev
+from typing import Any
+
+Case = dict[str, Any]
+Row = dict[str, Any]
 
 RECEIVER = "10.0.2.1"
 FIRST_PORT = 5201
+DATAGRAM = 1400
+"""Bytes of data in a datagram."""
 
 SAMPLER = """
 import json, socket, struct, sys, time  # raw netlink: a sample must cost far less than a packet's time
@@ -57,52 +64,76 @@ json.dump(samples, sys.stdout)
 """
 
 
-def sh(command, check=True):
+def sh(command: str, check: bool = True) -> str:
     """Run a command, return what it prints."""
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     if check and done.returncode:
         raise RuntimeError(f"{command}: {done.stderr}")
     return done.stdout
 
 
-def start(command):
+def start(command: str) -> "subprocess.Popen[str]":
     """Start a command whose output is read later."""
     return subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, text=True)
 
 
-def address(source):
+def address(source: int) -> str:
     """Address of a sending host."""
     return f"10.0.1.{10 + source}"
 
 
-def set_up(case):
+def set_up(case: Case) -> None:
     """Make the dumbbell of a case."""
-    for space in "arb":
+    for space in "arbu":
         sh(f"ip netns del {space}", check=False)
-    for space in "arb":
-        sh(f"ip netns add {space}; ip -n {space} link set lo up")
-    sh("ip link add ar netns a type veth peer name ra netns r; ip link add rb netns r type veth peer name bv netns b")
-    ends = [("a", "ar", "10.0.1.1"), ("r", "ra", "10.0.1.2"), ("r", "rb", "10.0.2.2"), ("b", "bv", RECEIVER)]
+    for space in "arbu":
+        sh(f"ip netns add {space}; ip -n {space} link set dev lo up")
+    for one, other in ("ar", "rb", "ur"):
+        sh(f"ip link add name {one}{other} netns {one} type veth peer name {other}{one} netns {other}")
+    ends = [("a", "ar", "10.0.1.1"), ("r", "ra", "10.0.1.2"), ("r", "rb", "10.0.2.2"), ("b", "br", RECEIVER)]
+    ends += [("u", "ur", "10.0.3.1"), ("r", "ru", "10.0.3.2")]
     for space, device, ip in ends:
-        sh(f"ip -n {space} addr add {ip}/24 dev {device}; ip -n {space} link set {device} up")
+        sh(f"ip -n {space} addr add {ip}/24 dev {device}; ip -n {space} link set dev {device} up")
         sh(f"ip netns exec {space} ethtool -K {device} tso off gso off gro off")
     for source in {group["source"] for group in case["groups"]}:
         sh(f"ip -n a addr add {address(source)}/24 dev ar")
-    sh("ip -n a route add default via 10.0.1.2; ip -n b route add default via 10.0.2.2")
+    for space, router in (("a", "10.0.1.2"), ("b", "10.0.2.2"), ("u", "10.0.3.2")):
+        sh(f"ip -n {space} route add default via {router}")
     sh("ip netns exec r sysctl -qw net.ipv4.ip_forward=1")
-    ecn = int(any(group["ecn"] for group in case["groups"]))
-    for space in "ab":
-        sh(f"ip netns exec {space} sysctl -qw net.ipv4.tcp_ecn={ecn} net.ipv4.tcp_no_metrics_save=1")
-        buffers = "net.ipv4.tcp_rmem='4096 131072 33554432' net.ipv4.tcp_wmem='4096 65536 33554432'"
-        sh(f"ip netns exec {space} sysctl -qw {buffers}")
-    half = case["rtt_ms"] / 2
-    for space, device in (("a", "ar"), ("b", "bv")):
-        sh(f"tc -n {space} qdisc add dev {device} root netem delay {half}ms limit 100000")
+    set_tcp(case)
+    set_delays(case)
     sh(bottleneck(case))
 
 
-def bottleneck(case):
-    """Return the commands that make the router's queue; htb's burst of two packets keeps the rate if a timer is late."""
+def set_delays(case: Case) -> None:
+    """Delay what senders and receivers send, and space datagrams."""
+    half = case["rtt_ms"] / 2
+    for space, device in (("a", "ar"), ("b", "br")):
+        sh(f"tc -n {space} qdisc add dev {device} root netem delay {half}ms limit 100000")
+    for group in case["groups"]:
+        if group["law"] == "udp":
+            rate = round(group["rate_mbit"] * 1e6 * (DATAGRAM + 42) / DATAGRAM)
+            sh(f"tc -n u qdisc add dev ur root tbf rate {rate}bit burst 1540 limit 1000000")
+        elif is_apart(group, case):
+            sh(f"tc -n u qdisc add dev ur root netem delay {group['rtt_ms'] - half}ms limit 100000")
+
+
+def is_apart(group: Case, case: Case) -> bool:
+    """Whether a group sends from its own namespace: UDP, and TCP with another round trip."""
+    return bool(group["law"] == "udp" or group.get("rtt_ms", case["rtt_ms"]) != case["rtt_ms"])
+
+
+def set_tcp(case: Case) -> None:
+    """Set ECN as the case needs it, and buffers that do not limit a window."""
+    ecn = int(any(group["ecn"] for group in case["groups"]))
+    settings = f"net.ipv4.tcp_ecn={ecn} net.ipv4.tcp_no_metrics_save=1"
+    buffers = "net.ipv4.tcp_rmem='4096 131072 33554432' net.ipv4.tcp_wmem='4096 65536 33554432'"
+    for space in "abu":
+        sh(f"ip netns exec {space} sysctl -qw {settings} {buffers}")
+
+
+def bottleneck(case: Case) -> str:
+    """Return the commands that make the router's queue; htb's burst keeps the rate if a timer is late."""
     if "bandwidth" in case["qdisc"] and case["qdisc"].startswith("cake"):
         return f"tc -n r qdisc add dev rb root handle 10: {case['qdisc']}"
     rate, burst = case["rate_mbit"], case["burst"]
@@ -113,15 +144,17 @@ def bottleneck(case):
         tc -n r qdisc add dev rb parent 1:1 handle 10: {case["qdisc"]}"""
 
 
-def client(group, port, case):
+def client(group: Case, port: int, case: Case) -> str:
     """Return the command that sends a group of flows."""
-    common = f"-c {RECEIVER} -B {address(group['source'])} -p {port} -P {group['count']} -S {group['dscp'] << 2}"
+    common = f"-c {RECEIVER} -p {port} -P {group['count']} -S {group['dscp'] << 2}"
     times = f"-t {case['seconds']} -O {case['omit']} -J"
-    kind = f"-u -l 1400 -b {group['rate_mbit']}M" if group["law"] == "udp" else f"-C {group['law']}"
-    return f"ip netns exec a iperf3 {common} {kind} {times}"
+    if group["law"] == "udp":
+        return f"ip netns exec u iperf3 {common} {times} -u -l {DATAGRAM} -b {group['rate_mbit']}M"
+    host = "u iperf3" if is_apart(group, case) else f"a iperf3 -B {address(group['source'])}"
+    return f"ip netns exec {host} {common} {times} -C {group['law']}"
 
 
-def run(case):
+def run(case: Case) -> Row:
     """Measure a case."""
     set_up(case)
     ports = range(FIRST_PORT, FIRST_PORT + len(case["groups"]))
@@ -141,7 +174,7 @@ def run(case):
     return {"id": case["id"], **queue_of(samples, case), **delay_of(sorted(pings)), "groups": groups, "qdisc": qdisc}
 
 
-def queue_of(samples, case):
+def queue_of(samples: list[list[float]], case: Case) -> Row:
     """Return utilisation, queue (packets) and drops of the samples."""
     lengths = [sample[1] for sample in samples]
     first, last = samples[0], samples[-1]
@@ -155,12 +188,12 @@ def queue_of(samples, case):
     }
 
 
-def delay_of(pings):
+def delay_of(pings: list[float]) -> Row:
     """Return round-trip times of a sparse flow through the same queue, ms."""
     return {"ping_mean": fmean(pings), "ping_p50": pings[len(pings) // 2], "ping_p95": pings[int(0.95 * len(pings))]}
 
 
-def flows_of(report):
+def flows_of(report: Any) -> Row:
     """Return goodput (Mbit/s) and retransmissions of a group's flows."""
     if "error" in report:
         raise RuntimeError(report["error"])
@@ -174,7 +207,7 @@ def flows_of(report):
     }
 
 
-def main():
+def main() -> None:
     """Measure the cases that have no row yet."""
     cases, rows = Path(sys.argv[1]), Path(sys.argv[2])
     for line in cases.read_text().splitlines():

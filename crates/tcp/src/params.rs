@@ -87,7 +87,7 @@ params! {
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
         /// Longest wait of a delayed ACK.
         ack_delay: Span = "200 ms" in "1 us" ..= "10 s", from "RFC 5681, section 4.2: at most 500 ms";
-        /// Segments that the receiver acknowledges at once at the start of a connection, before it delays ACKs.
+        /// Segments that the receiver acknowledges at once at the start and after a pause, before it delays ACKs.
         quick_acks: u32 = "0" in "0" ..= "1000", unit "packets", from "Linux, tcp_incr_quickack (16)";
         /// Granularity of the clock that measures round-trip times.
         clock: Span = "1 ms" in "1 ns" ..= "10 s", from "RFC 6298, section 4";

@@ -21,6 +21,8 @@ pub struct Receiver {
     ack_due: Time,
     /// Segments acknowledged at once so far, of those that are (`quick_acks`).
     quick: u32,
+    /// When the last segment came, where ACKs are quick at first.
+    last: Time,
     /// ACKs name what has arrived out of order.
     sack: bool,
     feedback: EcnFeedback,
@@ -41,6 +43,7 @@ impl Receiver {
             recent: [0; 3],
             ack_due: Time::NEVER,
             quick: 0,
+            last: Time::ZERO,
             sack,
             feedback,
             ece,
@@ -54,6 +57,9 @@ impl Receiver {
     pub fn on_segment(&mut self, seq: u32, is_ce: bool, is_cwr: bool, now: Time, params: &TcpParams) -> Option<Ack> {
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let is_in_order = seq == self.next && self.end <= seq + 1;
+        if params.quick_acks > 0 {
+            self.hurry(seq, is_ce, now, params);
+        }
         if is_in_order {
             self.next += 1;
             self.end = self.next;
@@ -114,6 +120,17 @@ impl Receiver {
         self.received.clear(self.next..self.end);
         (self.next, self.end, self.recent, self.quick) = (0, 0, [0; 3], 0);
         (self.ack_due, self.ece, self.ce) = (Time::NEVER, false, 0);
+    }
+
+    /// As Linux: after a pause longer than a timeout, and for a segment that is there already, the first ACKs are quick again
+    /// (`tcp_event_data_recv`, `tcp_data_queue`); after a mark two are (`tcp_ecn_check_ce`).
+    fn hurry(&mut self, seq: u32, is_ce: bool, now: Time, params: &TcpParams) {
+        if now.since(self.last) > params.min_rto || seq < self.next {
+            self.quick = 0;
+        } else if is_ce {
+            self.quick = self.quick.min(params.quick_acks.saturating_sub(2));
+        }
+        self.last = now;
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN, and so are the first ones.

@@ -58,9 +58,9 @@ fn law(least: u32) -> impl Strategy<Value = String> {
 
 /// How a group speaks TCP: congestion control, variant, constants, ECN, announced round-trip times, ACKs that queue on some links.
 fn tcp() -> impl Strategy<Value = String> {
-    let variant = prop_oneof!["reno", "newreno", "sack"];
+    let variant = prop_oneof!["reno", "newreno", "sack", "rack"];
     let control = prop_oneof![
-        2 => prop_oneof!["ns2", "rfc"].prop_map(|profile| format!("profile = \"{profile}\"")),
+        3 => prop_oneof!["ns2", "rfc", "linux"].prop_map(|profile| format!("profile = \"{profile}\"")),
         1 => (2u32..10).prop_map(|tenths| format!("congestion_control = \"cubic:beta=0.{tenths}\"")),
         1 => (1u32..200, 1u32..20)
             .prop_map(|(ms, gain)| format!("congestion_control = \"ledbat:target={ms} ms,gain={gain}\"")),

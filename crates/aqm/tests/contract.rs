@@ -27,7 +27,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// An empty queue under a scheme with its defaults.
 fn queue(scheme: &Entry) -> AnyQueue<Numbered> {
-    let built = scheme.build(scheme.info.name, &[], &bench::queue(0)).expect("defaults build: tested below");
+    queue_with(scheme, &[])
+}
+
+fn queue_with(scheme: &Entry, params: &[(&str, &str)]) -> AnyQueue<Numbered> {
+    let built = scheme.build(scheme.info.name, params, &bench::queue(0)).expect("defaults and choices build");
     built.queue(bench::queue(0), bench::LIMIT, true, 7)
 }
 
@@ -79,6 +83,26 @@ fn every_scheme_passes_the_public_suite() {
     for scheme in schemes() {
         for (clause, outcome) in contract::suite(|| queue(&scheme), scheme.observables, scheme.exceptions) {
             assert!(!matches!(outcome, Outcome::Broken(_)), "{}: {clause}: {outcome:?}", scheme.info.name);
+        }
+    }
+}
+
+/// Each word that a parameter may be, under a load that comes and goes: 4 s of 2 packets/ms offered for 1 taken, then 1 s
+/// in which the queue empties.
+#[test]
+fn every_choice_keeps_the_contract() {
+    let ms = |arrivals| {
+        let arrive = std::iter::repeat_n(Step::Arrive(1000), arrivals);
+        arrive.chain([Step::Depart, Step::Wait(Span::from_millis(1))])
+    };
+    let steps: Vec<Step> = (0..5000).flat_map(|i| ms(if i < 4000 { 2 } else { 0 })).collect();
+    for scheme in schemes() {
+        for (name, choice) in
+            (scheme.params)().iter().flat_map(|spec| spec.choices.iter().map(|word| (spec.name, *word)))
+        {
+            let end =
+                contract::check_queue(queue_with(&scheme, &[(name, choice)]), scheme.observables, &steps, true, 1);
+            assert!(end.is_ok(), "{}:{name}={choice}: {end:?}", scheme.info.name);
         }
     }
 }

@@ -58,6 +58,8 @@ pub mod dualpi2;
 pub mod fq;
 
 // What several schemes share.
+mod active_flows;
 mod average;
 mod fuzzy;
 mod neuron;
+mod round_trips;

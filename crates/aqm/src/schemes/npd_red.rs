@@ -1,6 +1,9 @@
+mod self_tuning;
+
 use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
 use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
+use self_tuning::SelfTuning;
 
 choice! {
     /// What the controller's terms are added to.
@@ -11,6 +14,16 @@ choice! {
         Recursive = "recursive",
         /// The initial probability, for ever.
         Fixed = "fixed",
+    }
+}
+
+choice! {
+    /// Where the gains come from.
+    pub enum Gains {
+        /// They are given.
+        Constant = "constant",
+        /// They are drawn from their stability range, for the network as it is estimated.
+        SelfTuning = "self-tuning",
     }
 }
 
@@ -44,6 +57,35 @@ params! {
     /// the link starves. With packets throughout, the range for its link (50 flows, 750 packets/s, 75 packets, 0.1 s)
     /// is -0.24 < K_d < 0 and 0 < K_p < 13; the defaults lie inside.
     ///
+    /// ## Self-tuning
+    /// The paper computes the range of K_d from R, N and C, chooses K_d in it, computes the range of K_p for that K_d, and
+    /// chooses K_p (Figure 5), both at random (section 3.3). `gains = "self-tuning"` does so every `tuning_interval`. N flows,
+    /// round trip R, C packets/s; a0 to a4 as in eqs. (13) to (17):
+    ///
+    /// ```text
+    /// k_d   uniform in -4*N*B / (R * C^2 * (1 + R)) .. 0                              eq. (23)
+    /// k_p   uniform where k_p > 0, a1 > 0 and a1*a2*a3 - a1^2*a4 - a0*a3^2 > 0        eqs. (19), (28), (33)
+    /// ```
+    ///
+    /// The paper leaves open how a router comes by R, N and C: it refers to other papers. Here:
+    ///
+    /// - C: the packets that left in a `tuning_interval` without an idle moment.
+    /// - N: the paper refers to the method of S-RED, which takes thousands of packets. Here the flows that sent in the last
+    ///   `tuning_interval` are counted with a bitmap of 4096 hashed flows (linear counting, Whang et al. 1990).
+    /// - R: the paper refers to a measurement at the sender. Here R = T_p + q/C, as in section 2, with the queue at its
+    ///   target. T_p is the mean over the packets of the last `tuning_interval` of their flows' round trips without this
+    ///   queue. These are estimated passively, by the first gaps in a flow's arrivals (Jiang & Dovrolis, ACM CCR 32(3),
+    ///   2002; described under `fuzzy-rtt`), and held in a table of 4096 flows (164 kB).
+    ///
+    /// Figure 5 does all this at each sample. No estimate changes within 0.1 ms, so that gains are drawn when the estimates
+    /// are renewed. Until all three are known `k_p` and `k_d` hold. For some K_d no K_p is stable: K_d is drawn again, up to
+    /// 16 times, after which the gains stay as they are. The range is that of the printed analysis, whose step of the
+    /// controller is one second. The linear law and the fluid model, whose packets are of one flow, want constant gains.
+    ///
+    /// On the paper's link the estimates are 49 flows, 107 ms and 694 packets/s (50, 100 ms, 694.4), and half of the K_p are
+    /// between 0 and 0.8. The queue is 50.0 packets with a deviation of 6.2, that of the constant gains 5.1. With 10 and 20
+    /// flows, where the constant gains hold 35 and 41 packets, it is 44 and 49.
+    ///
     /// ## Readings
     /// The paper gives p0 no value, and says of the loss ratio only that it adjusts the probability on larger
     /// time-scales; `loss_interval` and `loss_weight` are those of LRED. In ns-2.35 on the paper's link the defaults
@@ -51,8 +93,12 @@ params! {
     /// with "recursive" 48.4 packets.
     ///
     /// ## Departures
-    /// The gains are constants; the paper chooses them at random within their range.
+    /// By default the gains are constants.
     pub struct NpdRedParams {
+        /// Whether the gains are constant or self-tuning.
+        gains: Gains = "constant", from "Xiong et al. 2010, section 4.1 and Figure 5";
+        /// Time between two estimates of the network, each with new gains, if they are self-tuning.
+        tuning_interval: Span = "1 s" in "1 ms" ..= "1000 s", from "this project";
         /// Gain on the queue error; the paper prints 2e-10 (stable) and 10 (unstable).
         k_p: f64 = "1" in "-1000" ..= "1000", from "reconstruction: inside the paper's range in packets";
         /// Gain on the change of the queue; the paper prints -3.59e-11 (stable) and -3.59e-7 (unstable).
@@ -83,6 +129,9 @@ pub struct NpdRed {
     lost: u64,
     counted_at: Time,
     arrived_before: u64,
+    tuning: Option<SelfTuning>,
+    /// K_p and K_d, once they have been drawn.
+    drawn: Option<(f64, f64)>,
 }
 
 impl NpdRedParams {
@@ -102,6 +151,32 @@ impl NpdRed {
         self.base += self.params.loss_weight.0 * (self.lost as f64 / arrived as f64 - self.base);
         (self.lost, self.counted_at, self.arrived_before) = (0, now, queue.arrived_packets);
     }
+
+    /// Draws gains for the network as it is estimated, when that is due.
+    fn tune(&mut self, queue: &QueueView, cx: &mut Ctx) {
+        let NpdRedParams { tuning_interval, .. } = self.params;
+        let buffer = self.params.measure(queue.limit);
+        if let Some(tuning) = &mut self.tuning
+            && tuning.renew(tuning_interval, queue, cx.now)
+        {
+            let drawn = tuning.control_loop(queue.target, buffer).and_then(|found| found.draw(cx));
+            self.drawn = drawn.or(self.drawn);
+        }
+    }
+
+    fn gains(&self) -> (f64, f64) {
+        self.drawn.unwrap_or((self.params.k_p, self.params.k_d))
+    }
+
+    /// A packet is lost; `is_marked` if it goes on with a mark.
+    fn lose(&mut self, is_marked: bool) {
+        self.lost += 1;
+        if let Some(tuning) = &mut self.tuning
+            && !is_marked
+        {
+            tuning.drop();
+        }
+    }
 }
 
 impl Scheme for NpdRed {
@@ -118,10 +193,18 @@ impl Scheme for NpdRed {
         "the gains and the base probability are this project's: the printed gains do not fit the units of the \
          printed law, and the base has no printed value",
     );
-    const OBSERVABLES: &'static [Observable] =
-        &[P, Observable { name: "base", unit: "ratio", doc: "probability that the controller's terms are added to" }];
+    const OBSERVABLES: &'static [Observable] = &[
+        P,
+        Observable { name: "base", unit: "ratio", doc: "probability that the controller's terms are added to" },
+        Observable { name: "k_p", unit: "1", doc: "gain on the queue error" },
+        Observable { name: "k_d", unit: "1", doc: "gain on the change of the queue" },
+        Observable { name: "flows", unit: "1", doc: "self-tuning: estimated number of flows, 0 before the first" },
+        Observable { name: "path", unit: "s", doc: "self-tuning: estimated round trip but for this queue, likewise" },
+        Observable { name: "capacity", unit: "packets/s", doc: "self-tuning: estimated capacity, likewise" },
+    ];
     type Params = NpdRedParams;
-    const AT_START: &'static [(&'static str, &'static str)] = &[("p0", "the probability starts from it")];
+    const AT_START: &'static [(&'static str, &'static str)] =
+        &[("p0", "the probability starts from it"), ("gains", "self-tuning has watched the packets since")];
 
     fn new(params: NpdRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
@@ -132,6 +215,8 @@ impl Scheme for NpdRed {
             lost: 0,
             counted_at: Time::ZERO,
             arrived_before: queue.arrived_packets,
+            tuning: (params.gains == Gains::SelfTuning).then(SelfTuning::new),
+            drawn: None,
         })
     }
 
@@ -152,9 +237,10 @@ impl Aqm for NpdRed {
     }
 
     fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
-        let NpdRedParams { k_p, k_d, base, .. } = self.params;
         let buffer = self.params.measure(queue.limit);
-        match base {
+        self.tune(queue, cx);
+        let (k_p, k_d) = self.gains();
+        match self.params.base {
             Base::LossRatio => self.follow_losses(queue, cx.now),
             Base::Recursive => self.base = self.p,
             Base::Fixed => {}
@@ -165,20 +251,32 @@ impl Aqm for NpdRed {
         self.q_old = q;
     }
 
-    fn on_enqueue(&mut self, _: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
+    fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.note(packet, queue, cx.now);
+        }
         if !cx.chance(self.p) {
             return Verdict::Pass;
         }
-        self.lost += 1;
+        self.lose(packet.can_mark);
         Verdict::Signal(EARLY)
     }
 
     fn on_overflow(&mut self, _: &QueueView, _: &mut Ctx) {
-        self.lost += 1;
+        self.lose(false);
+    }
+
+    fn on_empty(&mut self, _: &mut Ctx) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.fall_idle();
+        }
     }
 
     fn observe(&self, i: usize) -> f64 {
-        [self.p, self.base][i]
+        let (k_p, k_d) = self.gains();
+        let [flows, path, capacity] = self.tuning.as_ref().map_or([None; 3], SelfTuning::estimates);
+        let or_none = |estimate: Option<f64>| estimate.unwrap_or(0.0);
+        [self.p, self.base, k_p, k_d, or_none(flows), or_none(path), or_none(capacity)][i]
     }
 }
 
@@ -200,6 +298,9 @@ impl Law for NpdRedParams {
     }
 
     fn at(&self, point: &Point) -> Result<Linear, String> {
+        if self.gains == Gains::SelfTuning {
+            return Err("gains = \"self-tuning\": they are drawn at random while it runs".into());
+        }
         let NpdRedParams { k_p, k_d, interval, loss_interval, loss_weight: Ratio(weight), .. } = *self;
         let (period, slow, buffer) = (interval.seconds(), loss_interval.seconds(), self.measure(point.network.buffer));
         let step = move |s| (k_p + k_d * change(s, period)) / buffer;
@@ -265,5 +366,30 @@ mod tests {
         assert!((base_at(1.0, 100) - 0.144).abs() < 1e-15);
         assert!((base_at(2.0, 200) - 0.0144).abs() < 1e-15);
         assert!((base_at(3.0, 200) - 0.0144).abs() < 1e-15);
+    }
+
+    /// A busy link of 1000 packets/s with 50 packets waiting; 20 flows take turns, each sends every 20 ms.
+    #[test]
+    fn self_tuning_draws_once_a_second_from_what_it_has_seen() {
+        let (mut npd, mut rng) = (npd(&[("gains", "self-tuning"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
+        let mut drawn_at = Vec::new();
+        for ms in 0..8000 {
+            let mut cx = Ctx { now: Time::ZERO + Span::from_millis(ms), rng: &mut rng };
+            let view = QueueView { arrived_packets: ms + 1, ..bench::queue(50) };
+            let flow = (ms % 20) as u32;
+            npd.on_enqueue(&PacketView { flow, flow_hash: flow, can_mark: true, ..bench::packet() }, &view, &mut cx);
+            let before = npd.gains();
+            npd.on_tick(&view, &mut cx);
+            if npd.gains() != before {
+                drawn_at.push(ms);
+            }
+        }
+        // The link was idle before the start, which the first second does not forget.
+        assert_eq!(drawn_at, [2000, 3000, 4000, 5000, 6000, 7000]);
+        let [k_p, k_d, n, path, c] = [2, 3, 4, 5, 6].map(|i| npd.observe(i));
+        // A first packet leaves after 50 ms; the next one of its flow comes at 60. 20 of 4096 bits are set, or 19.
+        assert!((path - 0.01).abs() < 1e-9 && (c - 1000.0).abs() < 1e-9, "{path}, {c}");
+        assert!((19.0..=20.1).contains(&n), "{n}");
+        assert!(k_d < 0.0 && k_d > -4.0 * n * 75.0 / (0.06 * c * c * 1.06) && k_p > 0.0, "{k_p}, {k_d}");
     }
 }

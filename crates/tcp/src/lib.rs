@@ -11,6 +11,7 @@
 //!   linux      what Linux does otherwise
 //!   rtt        round-trip time estimator and retransmission timeout
 //!   receiver   reassembly and ACKs
+//!   quickack   which ACKs Linux does not delay
 //!   seqset     which segments of a window are there, a bit each
 //! ```
 //!
@@ -22,6 +23,7 @@ pub mod ecn;
 mod linux;
 mod ns2;
 pub mod params;
+mod quickack;
 pub mod receiver;
 mod recovery;
 pub mod rtt;

@@ -3,6 +3,7 @@
 use crate::ack::{Ack, Sack};
 use crate::ecn::EcnFeedback;
 use crate::params::TcpParams;
+use crate::quickack::QuickAcks;
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
@@ -19,10 +20,8 @@ pub struct Receiver {
     /// A segment of each block reported last, the newest first; one below `next` counts no more.
     recent: [u32; 3],
     ack_due: Time,
-    /// Segments acknowledged at once so far, of those that are (`quick_acks`).
-    quick: u32,
-    /// When the last segment came, where ACKs are quick at first.
-    last: Time,
+    /// Where some ACKs are quick (`quick_acks`).
+    quick: Option<Box<QuickAcks>>,
     /// ACKs name what has arrived out of order.
     sack: bool,
     feedback: EcnFeedback,
@@ -42,8 +41,7 @@ impl Receiver {
             received: SeqSet::default(),
             recent: [0; 3],
             ack_due: Time::NEVER,
-            quick: 0,
-            last: Time::ZERO,
+            quick: None,
             sack,
             feedback,
             ece,
@@ -57,16 +55,15 @@ impl Receiver {
     pub fn on_segment(&mut self, seq: u32, is_ce: bool, is_cwr: bool, now: Time, params: &TcpParams) -> Option<Ack> {
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let is_in_order = seq == self.next && self.end <= seq + 1;
-        if params.quick_acks > 0 {
-            self.hurry(seq, is_ce, now, params);
-        }
+        let is_old = seq < self.next;
         if is_in_order {
             self.next += 1;
             self.end = self.next;
         } else if seq >= self.next {
             self.out_of_order(seq);
         }
-        if params.delayed_ack && is_in_order && !is_other_mark && self.may_wait(seq, params) {
+        let is_quick = params.quick_acks > 0 && self.is_quick(seq, is_old, is_ce, now, params);
+        if params.delayed_ack && is_in_order && !is_other_mark && !is_quick && self.may_wait(seq, params) {
             self.ack_due = now + params.ack_delay;
             return None;
         }
@@ -118,27 +115,20 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.recent, self.quick) = (0, 0, [0; 3], 0);
+        (self.next, self.end, self.recent, self.quick) = (0, 0, [0; 3], None);
         (self.ack_due, self.ece, self.ce) = (Time::NEVER, false, 0);
     }
 
-    /// As Linux: after a pause longer than a timeout, and for a segment that is there already, the first ACKs are quick again
-    /// (`tcp_event_data_recv`, `tcp_data_queue`); after a mark two are (`tcp_ecn_check_ce`).
-    fn hurry(&mut self, seq: u32, is_ce: bool, now: Time, params: &TcpParams) {
-        if now.since(self.last) > params.min_rto || seq < self.next {
-            self.quick = 0;
-        } else if is_ce {
-            self.quick = self.quick.min(params.quick_acks.saturating_sub(2));
+    fn is_quick(&mut self, seq: u32, is_old: bool, is_ce: bool, now: Time, params: &TcpParams) -> bool {
+        let quick = self.quick.get_or_insert_default();
+        if is_old {
+            quick.hurry(params);
         }
-        self.last = now;
+        quick.takes(seq, self.next, is_ce, now, params)
     }
 
-    /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN, and so are the first ones.
-    fn may_wait(&mut self, seq: u32, params: &TcpParams) -> bool {
-        if self.quick < params.quick_acks {
-            self.quick += 1;
-            return false;
-        }
+    /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
+    fn may_wait(&self, seq: u32, params: &TcpParams) -> bool {
         self.ack_due == Time::NEVER && !(params.syn && seq == 0)
     }
 

@@ -54,8 +54,8 @@ struct News {
     /// Among them one that was sent once, before the last reduction.
     has_original: bool,
     has_sacked: bool,
-    /// Round-trip time of the last of those sent once, or else of those sent again.
-    rtt: Option<Span>,
+    /// Round-trip times of the first and the last of those sent once, or else of one sent again.
+    rtt: Option<(Span, Span)>,
 }
 
 /// RFC 9937, section 6, with the segments of this recovery. `RecoverFS` is the window before it, as in Linux.
@@ -98,7 +98,7 @@ impl Rack {
                     return; // it is the first copy that has arrived
                 }
             } else {
-                news.rtt = Some(rtt);
+                news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
                 news.has_original |= seq < recover;
                 reordering |= seq < top;
             }
@@ -106,10 +106,10 @@ impl Rack {
                 newest = Some((seq, *sent));
             }
         });
-        if let Some(rtt) = news.rtt {
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        if let Some((_, last)) = news.rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last)));
         }
-        news.rtt = news.rtt.or(resent_rtt);
+        news.rtt = news.rtt.or(resent_rtt.map(|rtt| (rtt, rtt)));
         self.reordering_seen = reordering;
         if let Some((seq, sent)) = newest {
             self.rtt = now.since(sent.time);
@@ -204,7 +204,7 @@ impl Sender {
     /// A round-trip time a new ACK (RFC 7323), and the end of backoff.
     fn rack_measure(&mut self, news: &News, hole: u32, params: &TcpParams) {
         let (next, sent) = (self.hole, self.sent);
-        if let Some(rtt) = news.rtt {
+        if let Some((rtt, _)) = news.rtt {
             let (srtt, rto) = self.rack().estimator.sample(rtt, next, sent, params);
             self.rtt.set(srtt, rto);
         }
@@ -312,7 +312,7 @@ impl Sender {
         } else if self.hole > hole {
             let (acked, flight, srtt) = (news.delivered, was_in_flight, self.rtt.smoothed());
             let is_app_limited = self.next_seq >= self.end;
-            let (rtt, hole, sent) = (news.rtt, self.hole, self.sent);
+            let (rtt, hole, sent) = (news.rtt.map(|(_, last)| last), self.hole, self.sent);
             let byte_counting = true;
             self.cc.on_ack(|| Facts {
                 acked,

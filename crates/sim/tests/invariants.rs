@@ -1,0 +1,106 @@
+//! What must not matter: the order in which groups are written, the unit of time, the size of packets. For every scheme of
+//! the catalogue.
+
+use aqmlab_aqm::{Entry, entries};
+use aqmlab_core::read_any;
+use aqmlab_sim::scenario::parse;
+use aqmlab_sim::{AqmChoice, Options, RunResult, run};
+
+/// Two groups that overload a link, each flow with a round trip of its own.
+fn scenario(time: f64, size: f64, groups: [&str; 2]) -> String {
+    let group = |name: &str| {
+        let rtt = if name == "near" { 20.0 } else { 120.0 };
+        format!(
+            "[[flows]]\nname = \"{name}\"\ncount = 8\nrtt = {{ uniform = [\"{} s\", \"{} s\"] }}\nstart = {{ uniform = [\"0 s\", \
+             \"{} s\"] }}\npacket = \"{} B\"\necn = true\nrtt_notification = true\ntcp = {{ profile = \"ns2\", header = \"{} B\", ack = \
+             \"{} B\", clock = \"{} s\", min_rto = \"{} s\", max_rto = \"{} s\", initial_rto = \"{} s\" }}\n",
+            time * rtt * 1e-3,
+            time * (rtt + 20.0) * 1e-3,
+            time,
+            960.0 * size,
+            40.0 * size,
+            40.0 * size,
+            time * 0.01,
+            time * 0.2,
+            time * 60.0,
+            time * 3.0,
+        )
+    };
+    format!(
+        "schema = 1\nduration = \"{} s\"\n[[links]]\nname = \"l\"\nrate = \"{} bit/s\"\nbuffer = \"120 packets\"\ntarget = \"30 packets\"\n\
+         {}{}",
+        time * 20.0,
+        8e6 * size / time,
+        group(groups[0]),
+        group(groups[1]),
+    )
+}
+
+/// The scheme with its defaults in another unit of time and for packets of another size.
+fn scaled(entry: &Entry, time: f64, size: f64) -> String {
+    let pairs = (entry.params)().into_iter().filter_map(|spec| {
+        let (value, _) = read_any(spec.default)?;
+        let factor = match spec.unit {
+            "B" => size,
+            "time" | "s/packet" => time,
+            "Hz" | "1/s" | "1/(packet s)" => 1.0 / time,
+            _ => return None,
+        };
+        Some(format!("{}={}", spec.name, spec.text(value * factor)))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    if pairs.is_empty() { entry.info.name.into() } else { format!("{}:{}", entry.info.name, pairs.join(",")) }
+}
+
+fn result(text: &str, aqm: &str, seed: u64) -> RunResult {
+    let scenario = parse(text, "invariant", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let aqm = AqmChoice::parse(aqm).unwrap_or_else(|problems| panic!("{aqm}: {problems}"));
+    run(scenario, Options { aqm: Some(aqm), seed, ..Options::default() }).unwrap().result
+}
+
+/// Packets offered, sent, dropped and marked, and what the senders counted.
+fn counts(result: &RunResult) -> Vec<u64> {
+    let link = &result.links[0].1;
+    let mut counts = vec![link.arrived, link.departed, link.dropped, link.marked];
+    for (_, flows) in &result.flows {
+        counts.extend([flows.received, flows.retransmits, flows.timeouts]);
+    }
+    counts
+}
+
+/// Schemes whose counts differ under a unit of time and a size of packets.
+fn differing(time: f64, size: f64) -> Vec<&'static str> {
+    let groups = ["near", "far"];
+    let moved = |entry: &Entry| {
+        let plain = counts(&result(&scenario(1.0, 1.0, groups), entry.info.name, 1));
+        let other = counts(&result(&scenario(time, size, groups), &scaled(entry, time, size), 1));
+        plain != other
+    };
+    entries().iter().filter(|entry| moved(entry)).map(|entry| entry.info.name).collect()
+}
+
+/// NLRED and CHOKe decay their average over idle times by packets of 1000 B, as their RED does; CAKE's quantum and MTU are
+/// Ethernet's.
+#[test]
+fn packets_twice_as_large_at_twice_the_rate_change_no_count() {
+    assert_eq!(differing(1.0, 2.0), ["nlred", "choke", "cake"]);
+}
+
+#[test]
+fn a_unit_of_time_four_times_as_long_changes_no_count() {
+    assert_eq!(differing(4.0, 1.0), [] as [&str; 0]);
+}
+
+/// Each group draws from its own streams: only what happens at one instant, and the packets of a tie, depend on the order.
+#[test]
+fn the_order_of_groups_changes_nothing_beyond_noise() {
+    for entry in entries() {
+        let queue = |groups| {
+            let runs =
+                (1..6).map(|seed| result(&scenario(1.0, 1.0, groups), entry.info.name, seed).links[0].1.queue_mean);
+            runs.sum::<f64>() / 5.0
+        };
+        let (one, other) = (queue(["near", "far"]), queue(["far", "near"]));
+        assert!((one - other).abs() < 1.0 + 0.1 * one, "{}: {one} and {other}", entry.info.name);
+    }
+}

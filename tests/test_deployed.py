@@ -97,7 +97,14 @@ def test_dualpi2_keeps_ect1_under_2_ms_beside_saturating_classic_load(flavour: s
 
 @pytest.mark.parametrize(
     ("aqm", "least", "most"),
-    [("droptail", 0.95, 1), ("red", 0.95, 1), ("choke", 0.1, 0.2), ("sfb", 0, 0.1), ("fq-codel", 0, 1 / 33 + 0.01)],
+    [
+        ("droptail", 0.95, 1),
+        ("red", 0.95, 1),
+        ("choke", 0.1, 0.2),
+        ("sfb", 0, 0.1),
+        ("fq-codel", 0.1, 0.2),
+        ("fq-codel:behind=queue", 0, 1 / 33 + 0.01),
+    ],
 )
 def test_how_much_an_unresponsive_stream_takes(aqm: str, least: float, most: float) -> None:
     assert least <= share(run("unresponsive", aqm), "blast") <= most

@@ -240,7 +240,10 @@ TABLES = [
     Table(
         "steps",
         "deployed/bulk",
-        [Row(spec, {"flows.ftp.ecn": "ect1"}) for spec in ("codel", "dctcp-step:k=50 packets", "l4s-step", "dualpi2")],
+        [
+            Row(spec, {"flows.ftp.tcp": "prague"})
+            for spec in ("codel", "dctcp-step:k=50 packets", "l4s-step", "dualpi2")
+        ],
         [SOJOURN, TAIL, UTILISATION, DROPS, Column("marked (%)", marked("ftp"), 2)],
     ),
 ]

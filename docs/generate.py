@@ -115,7 +115,8 @@ def tcp() -> str:
         "A receiver reports CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
-        "otherwise.",
+        "otherwise. `ecn = true` sends with the codepoint of the law: ECT(1) with Prague, for which ECN is on unless\n"
+        '`ecn = false`, ECT(0) with the others. Only laws that learn of each mark may send `ecn = "ect1"`.',
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

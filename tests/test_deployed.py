@@ -135,7 +135,9 @@ def test_the_shaper_keeps_its_rate() -> None:
 
 
 def test_l4s_step_marks_ect1_only() -> None:
-    scalable, classic = (run("bulk", "l4s-step", {"flows.ftp.ecn": ecn}) for ecn in ("ect1", "ect0"))
+    scalable, classic = (
+        run("bulk", "l4s-step", {"flows.ftp.tcp": "prague", "flows.ftp.ecn": ecn}) for ecn in ("ect1", "ect0")
+    )
     assert link(scalable).dropped == 0 < link(scalable).marked
     assert sojourn(scalable) < 1  # the step
     assert link(classic).marked == 0

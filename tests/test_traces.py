@@ -62,7 +62,7 @@ ack_path = ["up"]
 rtt = "60 ms"
 ecn = "ect1"
 class = 3
-tcp = { variant = "sack", delayed_ack = true, header = "52 B", ack = "52 B" }
+tcp = { congestion_control = "dctcp", delayed_ack = true, header = "52 B", ack = "52 B" }
 
 [[flows]]
 name = "pages"

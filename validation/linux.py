@@ -150,7 +150,7 @@ def red(options: Mapping[str, str]) -> tuple[str, float]:
     """RED; its lengths are bytes."""
     low, high = (packets(options[name]) for name in ("min", "max"))
     if options["probability"] == "1":  # a step: as DCTCP asks for
-        return f"dctcp-step:threshold={low:.0f} packets", packets(options["limit"])
+        return f"dctcp-step:k={low:.0f} packets", packets(options["limit"])
     return (
         f"red:flavour=linux,min_th={low:.0f} packets,max_th={high:.0f} packets,burst={options['burst']} packets,"
         f"max_p={options['probability']},q_weight=auto",

@@ -277,6 +277,8 @@ fn asks(needs: &Needs) -> Vec<&'static str> {
         (needs.every_ack, "every ACK"),
         (needs.rate_samples, "delivery-rate samples"),
         (needs.pacing, "pacing"),
+        (needs.answers_marks, "its own answer to ECN marks"),
+        (needs.l4s, "ECT(1)"),
     ];
     asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
 }

@@ -1,5 +1,6 @@
 //! Congestion controls and players of video: how scenarios name them, and what they do to a link.
 
+use aqmlab_aqm::Ecn;
 use aqmlab_core::Quantity;
 use aqmlab_sim::scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, Scenario, VideoResult, run};
@@ -35,7 +36,7 @@ fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
         (flow.variant, flow.control.text(), flow.tcp.initial_window.text())
     };
     let of = |variant, control: &str, window: &str| (variant, control.to_string(), window.to_string());
-    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true";
+    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,flavour=rfc9438";
     for (tcp, expected) in [
         ("\"reno\"", of(Variant::Reno, "reno", "10 packets")),
         ("\"sack\"", of(Variant::Sack, "reno", "10 packets")),
@@ -60,8 +61,8 @@ fn contradictions_are_refused_with_a_reason() {
     for (tcp, expected) in [
         ("\"cubik\"", "flows.a.tcp: unknown choice \"cubik\"; did you mean \"cubic\"?"),
         (
-            "{ congestion_control = \"vegas\" }",
-            "flows.a.tcp.congestion_control: unknown choice \"vegas\"; known: reno, cubic, ledbat",
+            "{ congestion_control = \"yeah\" }",
+            "flows.a.tcp.congestion_control: unknown choice \"yeah\"; known: reno, cubic, ledbat",
         ),
         ("{ variant = \"cubic\" }", "flows.a.tcp.variant: unknown choice \"cubic\"; known: reno, newreno, sack"),
         (
@@ -254,4 +255,114 @@ fn a_transfer_whose_connection_fails_is_not_completed_and_its_client_goes_on() {
 fn a_connection_that_was_given_up_in_the_warm_up_is_not_counted() {
     let late = bulk("a", "9 ms", "{ syn_retries = 2 }"); // given up at 7 s
     assert_eq!([flooded("6 s", &late).failed, flooded("8 s", &late).failed], [1, 0]);
+}
+
+/// A bulk flow of full segments with these keys, `count` of them.
+fn full(name: &str, rtt: &str, count: u32, keys: &str) -> String {
+    format!(
+        "[[flows]]\nname = \"{name}\"\nrtt = \"{rtt}\"\ncount = {count}\npacket = \"1448 B\"\n\
+         start = {{ uniform = [\"0 s\", \"1 s\"] }}\n{keys}\n"
+    )
+}
+
+/// Keys of a flow with this law, as Linux has TCP.
+fn linux(law: &str) -> String {
+    format!("tcp = {{ profile = \"linux\", congestion_control = \"{law}\" }}")
+}
+
+#[test]
+fn the_law_says_what_codepoint_its_packets_carry() {
+    let link = "rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"";
+    let read = |keys: &str| {
+        let flow = format!("[[flows]]\nname = \"a\"\nrtt = \"9 ms\"\n{keys}");
+        parse(&text(link, &flow), "senders", &[]).map(|scenario| scenario.flows[0].ecn).map_err(|why| why.to_string())
+    };
+    for (keys, expected) in [
+        ("tcp = \"dctcp\"", Ecn::NotEct),
+        ("ecn = true\ntcp = \"dctcp\"", Ecn::Ect0),
+        ("ecn = \"ect1\"\ntcp = \"dctcp\"", Ecn::Ect1),
+        ("tcp = \"prague\"", Ecn::Ect1),
+        ("ecn = true\ntcp = \"prague\"", Ecn::Ect1),
+        ("ecn = \"ect0\"\ntcp = \"prague\"", Ecn::Ect0),
+        ("ecn = false\ntcp = \"prague\"", Ecn::NotEct),
+        ("ecn = true\ntcp = \"cubic\"", Ecn::Ect0),
+        ("ecn = \"ect1\"\nkind = \"udp-cbr\"\nrate = \"1 kbit/s\"", Ecn::Ect1),
+    ] {
+        assert_eq!(read(keys), Ok(expected), "{keys}");
+    }
+    let why = read("ecn = \"ect1\"\ntcp = \"cubic\"").unwrap_err();
+    let expected = "flows.a.ecn: \"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"cubic\" does not; \
+                    expected true, false or \"ect0\", or tcp = \"dctcp\" or \"prague\"";
+    assert!(why.contains(expected), "{why}");
+}
+
+#[test]
+fn dctcp_fills_a_link_that_marks_from_20_packets_on() {
+    let link = "rate = \"20 Mbit/s\"\nbuffer = \"400 packets\"\naqm = \"dctcp-step:k=20 packets\"";
+    for keys in ["tcp = \"dctcp\"", &linux("dctcp")] {
+        let (link, flows) = measure(link, &full("dctcp", "40 ms", 4, &format!("ecn = true\n{keys}")));
+        // Linux 6.1 in the same place: utilisation 0.996, mean queue 16.5.
+        assert!(link.utilisation > 0.99, "{keys}: {}", link.utilisation);
+        assert!((13.0..20.0).contains(&link.queue_mean), "{keys}: {}", link.queue_mean);
+        assert_eq!((link.dropped, flows[0].retransmits), (0, 0), "{keys}");
+        assert!(flows[0].jain.unwrap() > 0.95, "{keys}: {:?}", flows[0].jain);
+    }
+}
+
+#[test]
+fn prague_waits_a_millisecond_beside_cubic_and_shares_with_it() {
+    // L4S packets are marked from 0.8 ms on; one takes 0.24 ms on the slower link.
+    for (rate, delay) in [(50, 2e-3), (200, 1e-3)] {
+        for rtt in [10, 20, 40] {
+            let of = |name, keys: &str| full(name, &format!("{rtt} ms"), 2, keys);
+            let flows = of("prague", &linux("prague")) + &of("cubic", &format!("ecn = true\n{}", linux("cubic")));
+            let link = format!("rate = \"{rate} Mbit/s\"\nbuffer = \"2000 packets\"\naqm = \"dualpi2\"");
+            let (link, flows) = measure(&link, &flows);
+            let waited = flows[0].packet_delay_p99.unwrap() - f64::from(rtt) / 2000.0;
+            assert!(waited < delay, "{rate} Mbit/s, {rtt} ms: {waited}");
+            assert!(link.utilisation > 0.99, "{rate} Mbit/s, {rtt} ms: {}", link.utilisation);
+            let ratio = flows[0].goodput / flows[1].goodput;
+            assert!((0.5..2.0).contains(&ratio) && (rate > 50 || ratio < 1.6), "{rate} Mbit/s, {rtt} ms: {ratio}");
+            assert!(flows[0].ecn_reductions > 0 && flows[0].retransmits == 0, "{:?}", flows[0]);
+        }
+    }
+}
+
+#[test]
+fn prague_needs_no_whole_segment_in_flight() {
+    // 2 Mbit/s over 10 ms hold 1.7 packets: a sixtieth for each of a hundred flows.
+    let crowd = |law: &str| {
+        let link = "rate = \"2 Mbit/s\"\nbuffer = \"500 packets\"\naqm = \"dualpi2\"";
+        measure(link, &full("prague", "10 ms", 100, &linux(law)))
+    };
+    let (link, flows) = crowd("prague");
+    assert!(link.drop_ratio < 0.005 && flows[0].timeouts < 50, "{link:?}");
+    assert!(link.queue_mean < 4.0 && link.utilisation > 0.9, "{link:?}");
+    let (link, flows) = crowd("prague:min_window=2 packets");
+    assert!(link.drop_ratio > 0.4 && flows[0].timeouts > 1000, "{link:?}");
+}
+
+#[test]
+fn vegas_keeps_two_to_four_packets_in_the_queue() {
+    for keys in ["tcp = \"vegas\"", &linux("vegas")] {
+        let link = "rate = \"20 Mbit/s\"\nbuffer = \"400 packets\"\naqm = \"droptail\"";
+        let (link, _) = measure(link, &full("vegas", "40 ms", 1, keys));
+        assert!((2.0..4.0).contains(&link.queue_mean), "{keys}: {}", link.queue_mean);
+        assert!(link.utilisation > 0.999 && link.dropped == 0, "{keys}: {}", link.utilisation);
+    }
+}
+
+#[test]
+fn westwood_keeps_what_a_short_buffer_leaves_and_abe_what_a_short_queue_does() {
+    let utilisation = |aqm: &str, buffer: u32, keys: &str| {
+        let link = format!("rate = \"20 Mbit/s\"\nbuffer = \"{buffer} packets\"\naqm = \"{aqm}\"");
+        measure(&link, &full("a", "40 ms", 1, keys)).0.utilisation
+    };
+    // 66 packets are under way: with 16 more, half of 82 leaves 41 of them, and the mean of 41 and 82 cut at 66 is 58.
+    let (reno, westwood) =
+        (utilisation("droptail", 16, "tcp = \"sack\""), utilisation("droptail", 16, "tcp = \"westwood\""));
+    assert!(reno < 0.9 && westwood > 0.99, "{reno} and {westwood}");
+    let abe = |law: &str| utilisation("codel", 400, &format!("ecn = true\ntcp = \"{law}\""));
+    let (reno, abe) = (abe("sack"), abe("abe"));
+    assert!(reno < 0.88 && abe > 0.97, "{reno} and {abe}");
 }

@@ -381,16 +381,32 @@ impl Sender {
         }
     }
 
-    /// Tells a law that asks for it of an ACK. True if it tells of a new mark.
+    /// Tells a law that asks for it of an ACK. True if it tells of a new mark that the sender must answer.
     #[inline(never)] // Reno's way stays short
     fn hear(&mut self, ack: &Ack, now: Time) -> bool {
         let (hole, sent, flight) = (self.hole, self.sent, self.flight());
         let acked = ack.next.saturating_sub(hole);
         let is_app_limited = self.next_seq >= self.end;
         let (delay, srtt) = (ack.delay, self.rtt.smoothed());
-        let facts = Facts { acked, flight, is_app_limited, delay, srtt, now, ..Facts::default() };
+        let facts = Facts {
+            acked,
+            flight,
+            is_app_limited,
+            delay,
+            srtt,
+            hole: hole.max(ack.next),
+            sent,
+            now,
+            ..Facts::default()
+        };
         let heard = Heard { facts, hole, sent, resent: self.retransmits };
-        self.cc.hear(ack, heard)
+        let ssthresh = self.cc.window.ssthresh;
+        let is_echo = self.cc.hear(ack, heard);
+        if is_echo && self.cc.engaged().is_some_and(|law| law.answers_marks()) {
+            self.ecn_reductions += u32::from(self.cc.window.ssthresh != ssthresh);
+            return false;
+        }
+        is_echo
     }
 
     /// Whether the pace of the law, if it has one, allows a segment now.

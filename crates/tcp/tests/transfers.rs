@@ -2,7 +2,7 @@
 //! that loses one segment in so many.
 
 use aqmlab_core::{ParamSet, Span, Stream, Time};
-use aqmlab_tcp::{Ack, Control, EcnFeedback, Network, Profile, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Ack, Control, Network, Profile, Receiver, Segment, Sender, TcpParams, Variant};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::VecDeque;
@@ -42,6 +42,7 @@ struct Case {
     syn: bool,
     segments: u32,
     loss: f64,
+    marks: f64,
     period: u32,
     delay: Span,
     seed: u64,
@@ -57,6 +58,7 @@ const PLAIN: Case = Case {
     syn: true,
     segments: 2000,
     loss: 0.0,
+    marks: 0.0,
     period: u32::MAX,
     delay: Span::from_millis(20),
     seed: 0,
@@ -81,7 +83,7 @@ impl Case {
         let (params, mut acks) = (self.params(), VecDeque::<(Time, Ack)>::new());
         let control = Control::parse_in("tcp", self.control, self.profile).expect("a law of the catalogue");
         let mut sender = Sender::new(self.variant, &params, &control, self.ecn, Span::ZERO);
-        let mut receiver = Receiver::new(self.variant.has_sack(), EcnFeedback::Classic);
+        let mut receiver = Receiver::new(self.variant.has_sack(), control.needs().feedback);
         let mut stream = Stream::new(self.seed, "acks", 0);
         let mut pipe = Pipe {
             now: Time::ZERO,
@@ -91,10 +93,10 @@ impl Case {
             stream: Stream::new(self.seed, "segments", 0),
             loss: self.loss,
             period: self.period,
-            marks: self.loss,
+            marks: self.marks,
         };
         sender.open(Some(self.segments), pipe.now, &params, &mut pipe);
-        for _ in 0..10_000_000 {
+        for _ in 0..100_000_000 {
             if sender.is_done() {
                 return (sender, receiver);
             }
@@ -135,6 +137,13 @@ fn case() -> impl Strategy<Value = Case> {
         Just((Profile::Rfc, "ledbat")),
         Just((Profile::Linux, "reno")),
         Just((Profile::Linux, "cubic")),
+        Just((Profile::Rfc, "dctcp")),
+        Just((Profile::Linux, "dctcp:flavour=linux")),
+        Just((Profile::Rfc, "prague")),
+        Just((Profile::Linux, "prague:transition=10")),
+        Just((Profile::Linux, "vegas")),
+        Just((Profile::Rfc, "westwood")),
+        Just((Profile::Rfc, "abe")),
     ];
     let loss = prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.5];
     (variant, profile, any::<[bool; 3]>(), 1u32..2000, loss, any::<u64>()).prop_map(
@@ -147,6 +156,7 @@ fn case() -> impl Strategy<Value = Case> {
             syn,
             segments,
             loss,
+            marks: loss,
             seed,
             ..PLAIN
         },
@@ -187,15 +197,24 @@ fn periodic(control: &'static str, rtt: f64, period: u32, segments: u32) -> Case
 
 /// Segments a round trip, on average over the second half of the transfer.
 fn mean_window(control: &'static str, rtt: f64, period: u32) -> f64 {
-    let case = periodic(control, rtt, period, 40 * period - period / 2);
-    let (mut acks, half) = (0, 20 * period);
-    let (mut middle, mut last) = (Time::ZERO, Time::ZERO);
-    case.watch(|now, _| {
+    means(&periodic(control, rtt, period, 40 * period - period / 2), 20 * period).1
+}
+
+/// The mean window, and the mean number of segments a round trip, after the first `settled` ACKs.
+fn means(case: &Case, settled: u32) -> (f64, f64) {
+    let (mut acks, mut area, rtt) = (0, 0.0, 2.0 * case.delay.seconds());
+    let (mut start, mut last) = (Time::ZERO, Time::ZERO);
+    case.watch(|now, sender| {
         acks += 1; // every segment is acknowledged once
-        middle = if acks <= half { now } else { middle };
+        if acks <= settled {
+            start = now;
+        } else {
+            area += sender.cwnd() * now.since(last).seconds();
+        }
         last = now;
     });
-    f64::from(acks - half) * rtt / last.since(middle).seconds()
+    let time = last.since(start).seconds();
+    (area / time, f64::from(acks - settled) * rtt / time)
 }
 
 #[test]
@@ -240,6 +259,50 @@ fn the_window_between_losses_is_a_cubic_of_time() {
             let from_plateau = time - windows[first].0 - k;
             let expected = 0.4 * from_plateau.powi(3) + w_max;
             assert!((cwnd / expected - 1.0).abs() < 0.02, "{from_plateau} s from the plateau: {cwnd}, not {expected}");
+        }
+    }
+}
+
+/// A transfer whose segments are marked with probability `p`, each on its own; the means once it has settled.
+fn marked(control: &'static str, variant: Variant, rtt: f64, p: f64, settled: f64) -> (f64, f64) {
+    let (segments, delay) = (4 * settled as u32, Span::from_seconds(rtt / 2.0));
+    means(&Case { control, variant, ecn: true, segments, marks: p, delay, seed: 1, ..PLAIN }, settled as u32)
+}
+
+#[test]
+fn scalable_windows_go_as_one_over_the_share_of_marks() {
+    // A reduction takes p W / 2 and comes every W + 1/p segments: a window of data, and the wait for the next mark. In
+    // between the window grows by (1 - p)/W a segment: x = p W solves x^2 / 2 = (1 - p) (x + 1). Under variant rack the
+    // window of data adds nothing, so that x^2 / 2 = 1 - p. It takes some 6 / p^2 segments to get there.
+    for p in [0.005, 0.01, 0.03, 0.1, 0.2] {
+        let (unmarked, settled) = (1.0 - p, 20.0 / (p * p) + 2000.0 / p);
+        let grows = unmarked + f64::sqrt(unmarked * unmarked + 2.0 * unmarked);
+        let close = |name: &str, value: f64, expected: f64, within: f64| {
+            assert!((value / expected - 1.0).abs() < within, "{name} at {p}: {value}, not {expected}");
+        };
+        close("dctcp", marked("dctcp", Variant::Sack, 0.04, p, settled).0, grows / p, 0.1);
+        let (rack, _) = marked("dctcp", Variant::Rack, 0.04, p, settled);
+        // PRR cuts the threshold down to a whole number, half a segment of 6.3 at 20 %.
+        close("dctcp, rack", rack + 0.5, f64::sqrt(2.0 * unmarked) / p, 0.1);
+        // Prague paces: what it sends in a round trip is its window. Below 25 ms, it is the rate that counts.
+        close("prague", marked("prague", Variant::Rack, 0.04, p, settled).1, grows / p, 0.1);
+        let (_, short) = marked("prague:transition=0", Variant::Rack, 0.01, p, settled);
+        close("prague, 10 ms", short, grows / p * 0.01 / 0.025, 0.1);
+    }
+}
+
+#[test]
+fn classic_windows_go_as_the_root_of_the_share_of_marks() {
+    // For signals that are independent Reno's mean window is 1.3098 / sqrt(p) (Ott, Kemperman & Mathis 1996), 1.069 times
+    // that for equal distances. AIMD with a share b kept has sqrt((1 + b) / (2 (1 - b) p)) at equal distances (Floyd,
+    // Handley & Padhye 2000): sqrt(3) times Reno's at 0.8.
+    for p in [1e-4, 3e-4, 1e-3, 3e-3] {
+        for (control, constant, variant) in
+            [("reno", 1.3098, Variant::Sack), ("reno", 1.3098, Variant::Rack), ("abe", f64::sqrt(4.5), Variant::Sack)]
+        {
+            let (window, _) = marked(control, variant, 0.04, p, 100.0 / p);
+            let expected = constant / p.sqrt();
+            assert!((window / expected - 1.0).abs() < 0.1, "{control} at {p}: {window}, not {expected}");
         }
     }
 }

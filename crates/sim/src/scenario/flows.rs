@@ -8,6 +8,7 @@ use super::{Batch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
+use aqmlab_tcp::{Control, cc};
 use toml::{Table, Value};
 
 /// Most links in a path, there and back together.
@@ -32,7 +33,6 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     let payload = flow.within("packet", payload, "1 B", "64000 B").map_or(1000, |b| b.0.round() as u32);
     let access_rate: Option<Rate> = flow.optional("access_rate");
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
-    let ecn = read_ecn(&mut flow);
     let class: Option<u32> = flow.optional("class").or(Some(0));
     let class = flow.within("class", class, "0", "7");
     let hosts: Option<u32> = flow.optional("hosts");
@@ -47,6 +47,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         };
         (rtt_notification, ack_path, read_tcp(&mut flow))
     };
+    let ecn = read_ecn(&mut flow, tcp.as_ref().map(|tcp| &tcp.control).filter(|_| !is_udp));
     let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|tcp| tcp.params.header) };
     let batches = read_batches(&mut flow);
     let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
@@ -76,14 +77,31 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     })
 }
 
-/// Whether the endpoints speak ECN, and as what: ECT(0) unless `ecn = "ect1"`.
-fn read_ecn(flow: &mut Reader) -> Option<Ecn> {
-    let Some(value) = flow.raw("ecn") else { return Some(Ecn::NotEct) };
+/// Whether the endpoints speak ECN, and with which codepoint; `law` is that of a TCP.
+fn read_ecn(flow: &mut Reader, law: Option<&Control>) -> Option<Ecn> {
+    let is_l4s = law.is_some_and(|law| law.needs().l4s);
+    let own = if is_l4s { Ecn::Ect1 } else { Ecn::Ect0 };
+    let Some(value) = flow.raw("ecn") else { return Some(if is_l4s { own } else { Ecn::NotEct }) };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
-    match text.as_str() {
-        "false" => Some(Ecn::NotEct),
-        "true" | "ect0" => Some(Ecn::Ect0),
-        "ect1" => Some(Ecn::Ect1),
+    match (text.as_str(), law) {
+        ("false", _) => Some(Ecn::NotEct),
+        ("true", _) => Some(own),
+        ("ect0", _) => Some(Ecn::Ect0),
+        ("ect1", Some(law)) if !law.needs().is_scalable() => {
+            let scalable = cc::entries().into_iter().filter(|entry| entry.needs.is_scalable());
+            let scalable: Vec<_> = scalable.map(|entry| format!("\"{}\"", entry.info.name)).collect();
+            flow.refuse(
+                "ecn",
+                format!(
+                    "\"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"{}\" does not; expected \
+                     true, false or \"ect0\", or tcp = {}",
+                    law.name(),
+                    scalable.join(" or ")
+                ),
+            );
+            None
+        }
+        ("ect1", _) => Some(Ecn::Ect1),
         _ => {
             flow.refuse("ecn", format!("\"{}\" is not true, false, \"ect0\" or \"ect1\"", clip(&text)));
             None

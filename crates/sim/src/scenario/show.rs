@@ -72,7 +72,11 @@ impl FlowSpec {
             "packet": format!("{} B", self.payload),
             "header": format!("{} B", self.header),
             "access_rate": self.access_rate.map(|rate| rate.text()),
-            "ecn": if self.ecn == Ecn::Ect1 { json!("ect1") } else { json!(self.ecn.is_capable()) },
+            "ecn": match (self.ecn, self.control.needs().l4s) {
+                (Ecn::Ect1, _) => json!("ect1"),
+                (Ecn::Ect0, true) => json!("ect0"), // true is ECT(1) there
+                _ => json!(self.ecn.is_capable()),
+            },
             "class": self.class,
             "hosts": self.hosts,
         });

@@ -235,8 +235,8 @@ fn unknown_names_are_refused_with_the_nearest_choice() {
         ("\"ns2\"", "\"ns3\"", "flows.ftp.tcp.profile: unknown choice \"ns3\"; did you mean \"ns2\"?"),
         (
             "tcp = \"newreno\"",
-            "tcp = \"westwood\"",
-            "flows.late.tcp: unknown choice \"westwood\"; known: reno, newreno, sack, cubic, ledbat",
+            "tcp = \"illinois\"",
+            "flows.late.tcp: unknown choice \"illinois\"; known: reno, newreno, sack",
         ),
         (
             "\"droptail\"",

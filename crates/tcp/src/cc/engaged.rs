@@ -46,14 +46,19 @@ impl Engaged {
         self.needs.hears_acks()
     }
 
+    /// The law answers marks, not the sender.
+    pub fn answers_marks(&self) -> bool {
+        self.needs.answers_marks
+    }
+
     /// An ACK of new data may open the window.
     #[inline(never)] // Reno's way stays short
     pub fn on_ack(&mut self, window: &mut Window, facts: Facts) {
         if !self.hears_acks() {
             return self.law.on_ack(window, &facts);
         }
-        let Facts { marked, lost, sample, .. } = self.heard;
-        self.law.on_ack(window, &Facts { marked, lost, sample, ..facts });
+        let Facts { marked, lost, sample, hole, sent, .. } = self.heard;
+        self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, ..facts });
     }
 
     /// Any ACK comes: tells the law of it. True if it tells of a new mark.

@@ -33,6 +33,11 @@ catalogue::laws! {
     reno::Reno
     cubic::Cubic
     ledbat::Ledbat
+    dctcp::Dctcp
+    prague::Prague
+    vegas::Vegas
+    westwood::Westwood
+    abe::Abe
 }
 
 /// What a law decides on, in segments.
@@ -67,9 +72,9 @@ pub struct Facts {
     pub srtt: Span,
     /// A round-trip time that it measures; in variants other than `rack` none does.
     pub rtt: Option<Span>,
-    /// The first segment not acknowledged, after it; 0 in variants other than `rack`.
+    /// The first segment not acknowledged, after it. Known in variant `rack` and to laws that are told of every ACK.
     pub hole: u32,
-    /// The first segment never sent; 0 in variants other than `rack`.
+    /// The first segment never sent, before it. Known as `hole` is.
     pub sent: u32,
     /// Delivery rate and round-trip time, if the law asks for them and the ACK tells of an arrival.
     pub sample: Option<RateSample>,
@@ -109,12 +114,29 @@ pub struct Needs {
     pub rate_samples: bool,
     /// The sender asks for [`CongestionControl::pacing_rate`] and keeps to it.
     pub pacing: bool,
+    /// The sender leaves the window alone at a mark: the law answers in [`CongestionControl::on_feedback`], where it sets
+    /// `ssthresh`, too, if it reduces the window.
+    pub answers_marks: bool,
+    /// Its packets carry ECT(1), the codepoint of L4S (RFC 9331), and ECN is on unless it is turned off.
+    pub l4s: bool,
 }
 
 impl Needs {
     /// What Reno asks for: nothing.
-    pub const NONE: Needs =
-        Needs { feedback: EcnFeedback::Classic, delay: false, every_ack: false, rate_samples: false, pacing: false };
+    pub const NONE: Needs = Needs {
+        feedback: EcnFeedback::Classic,
+        delay: false,
+        every_ack: false,
+        rate_samples: false,
+        pacing: false,
+        answers_marks: false,
+        l4s: false,
+    };
+
+    /// It is told how many segments were marked, so that it can answer in proportion (RFC 9331, section 4.3).
+    pub fn is_scalable(&self) -> bool {
+        self.feedback != EcnFeedback::Classic
+    }
 
     /// Some ACK must be looked into before loss recovery sees it.
     fn hears_acks(&self) -> bool {
@@ -146,7 +168,11 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn kept(&self, event: Event) -> f64 {
         0.5
     }
-    /// The window is about to be reduced to that share.
+    /// The threshold after `event`, if it is not a share of what the sender reduces; at least 2 segments are left.
+    fn threshold(&self, event: Event, window: &Window) -> Option<f64> {
+        None
+    }
+    /// The window is about to be reduced to that share or threshold.
     fn on_congestion(&mut self, event: Event, window: &Window) {}
     /// Fast recovery has ended (RFC 5681, section 3.2, step 6; ns-2 leaves the window alone).
     fn on_recovered(&mut self, window: &mut Window) {
@@ -252,9 +278,10 @@ impl Congestion {
 
     /// ssthresh becomes the share kept of what `halve` says; returns that share, which ssthresh may not be below 2 for.
     pub fn reduce_ssthresh(&mut self, event: Event, halve: Halve, window: f64, flight: u32) -> f64 {
-        let kept = self.law().kept(event) * halve.reduced(window, flight);
-        self.window.ssthresh = halve.threshold(kept).max(2.0);
         let before = self.window;
+        let own = self.law().threshold(event, &before);
+        let kept = own.unwrap_or_else(|| self.law().kept(event) * halve.reduced(window, flight));
+        self.window.ssthresh = own.unwrap_or_else(|| halve.threshold(kept)).max(2.0);
         self.law().on_congestion(event, &before);
         kept
     }

@@ -1,0 +1,73 @@
+use super::{CongestionControl, Event, Facts, Info, Law, Reno, Window};
+use aqmlab_core::params;
+
+params! {
+    /// ABE: Reno that gives up less for a mark than for a loss.
+    ///
+    /// ## Idea
+    /// A loss may mean a full buffer, a mark means an AQM with a short queue. Where the queue is short, half of the window
+    /// is more than the queue holds, and the link runs empty: a fifth is enough.
+    ///
+    /// ## Equations
+    /// Growth and losses as Reno (RFC 5681). At the echo of a mark (RFC 8511, section 3):
+    ///
+    /// ```text
+    /// ssthresh = max(beta_ecn*flight, 2),   cwnd = ssthresh
+    /// ```
+    ///
+    /// ## What to expect
+    /// For a mark in 1/p segments the mean window is sqrt((1 + beta_ecn)/(2*(1 - beta_ecn)*p)): 1.73 times Reno's.
+    ///
+    /// ## Readings
+    /// The profile `linux` reduces the window, not the flight, as Linux's Reno does. Linux itself has no ABE.
+    pub struct AbeParams {
+        /// Share of the window that a mark leaves.
+        beta_ecn: f64 = "0.8" in "0.5" ..= "0.95", from "RFC 8511, section 3.1";
+    }
+}
+
+/// See [`AbeParams`].
+#[derive(Clone, Copy, Debug)]
+pub struct Abe {
+    params: AbeParams,
+}
+
+impl Law for Abe {
+    const INFO: Info = Info { name: "abe", title: "ABE", year: 2018, source: "RFC 8511" };
+    type Params = AbeParams;
+
+    fn new(params: AbeParams) -> Self {
+        Self { params }
+    }
+}
+
+impl CongestionControl for Abe {
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
+        Reno.on_ack(window, ack);
+    }
+
+    fn kept(&self, event: Event) -> f64 {
+        if event == Event::Echo { self.params.beta_ecn } else { 0.5 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::ParamSet;
+
+    #[test]
+    fn a_mark_leaves_more_than_a_loss() {
+        let abe = Abe::new(AbeParams::defaults());
+        assert_eq!([Event::Echo, Event::Loss, Event::Timeout].map(|event| abe.kept(event)), [0.8, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn the_window_grows_as_renos_does() {
+        let mut window = Window { cwnd: 3.0, ssthresh: 4.0 };
+        let mut abe = Abe::new(AbeParams::defaults());
+        abe.on_ack(&mut window, &Facts::default());
+        abe.on_ack(&mut window, &Facts::default());
+        assert_eq!(window.cwnd, 4.25);
+    }
+}

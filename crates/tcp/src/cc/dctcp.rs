@@ -1,0 +1,185 @@
+use super::{CongestionControl, Event, Facts, Info, Law, Needs, Reno, Window};
+use crate::ecn::EcnFeedback;
+use aqmlab_core::{choice, params};
+
+choice! {
+    /// Whose details.
+    pub enum Flavour {
+        /// RFC 8257, in real numbers.
+        Rfc8257 = "rfc8257",
+        /// `tcp_dctcp.c` of Linux, in its whole numbers.
+        Linux = "linux",
+    }
+}
+
+params! {
+    /// DCTCP: the window falls by half of the share of segments that were marked.
+    ///
+    /// ## Idea
+    /// A mark says that there is congestion, the share of marked segments says how much. A sender that answers in
+    /// proportion can be marked often and early: the queue stays short and the link full.
+    ///
+    /// ## Equations
+    /// Over each window of data (RFC 8257, section 3.3), F being the share of its segments that were marked:
+    ///
+    /// ```text
+    /// alpha = (1 - g)*alpha + g*F,   1 at the beginning
+    /// cwnd  = cwnd*(1 - alpha/2)     at a mark, at most once per window of data
+    /// ```
+    ///
+    /// The window grows as Reno's (3.4), and falls at a loss as Reno's (3.5). The receiver echoes each mark (3.2).
+    ///
+    /// ## What to expect
+    /// Where each segment is marked with probability p on its own, a reduction comes every W + 1/p segments: a window of
+    /// data, then the wait for the next mark. In them the window grows by (1 - p)/W a segment and then gives up p*W/2:
+    ///
+    /// ```text
+    /// W = x/p,   x^2/2 = (1 - p)*(x + 1):   x = 1 + sqrt(3) at small p
+    /// ```
+    ///
+    /// With variant `rack` the window does not grow in the window of data that follows a mark, as in Linux: x = sqrt(2).
+    /// The 2/p that is often written (RFC 9332, appendix A, for L4S) takes a reduction in every round trip.
+    ///
+    /// ## Readings
+    /// A reduction is one of the window, not of the flight. Packets carry ECT(0), also those sent again, as in Linux
+    /// (`tcp_ecn_send`), which sends ECT(1) for no law of its own; `ecn = "ect1"` sends ECT(1). A loss in a window of data
+    /// that a mark has reduced reduces it no more (3.5).
+    ///
+    /// ## Linux
+    /// `flavour = "linux"`, which the profile `linux` sets, counts alpha in 1024ths and the window in whole segments, and cuts
+    /// off: below 16/1024 alpha drops to 0, a share of marks below 1/64 counts as none, and the reduction is rounded down.
+    ///
+    /// ## Departures
+    /// The SYN carries no ECT codepoint (3.6 asks for it), nor do ACKs. After a pause alpha is what it was.
+    pub struct DctcpParams {
+        /// Weight of the last window of data in alpha.
+        g: f64 = "0.0625" in "0.001" ..= "1", from "RFC 8257, section 4.2 (1/16)";
+        /// Whose details.
+        flavour: Flavour = "rfc8257", from "RFC 8257";
+    }
+}
+
+/// Linux's alpha of one (`DCTCP_MAX_ALPHA`).
+const UNIT: f64 = 1024.0;
+
+/// What DCTCP has counted. See [`DctcpParams`].
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    params: DctcpParams,
+    alpha: f64,
+    acked: u32,
+    marked: u32,
+    /// DCTCP.WindowEnd; `None` before the first ACK.
+    window_end: Option<u32>,
+}
+
+impl Law for Dctcp {
+    const INFO: Info =
+        Info { name: "dctcp", title: "DCTCP", year: 2010, source: "Alizadeh et al., SIGCOMM 2010; RFC 8257" };
+    const NEEDS: Needs = Needs { feedback: EcnFeedback::PerPacket, every_ack: true, ..Needs::NONE };
+    const SETTINGS: &'static [(&'static str, &'static str)] = &[("ect_on_retransmit", "true")];
+    type Params = DctcpParams;
+
+    fn new(params: DctcpParams) -> Self {
+        Self { params, alpha: 1.0, acked: 0, marked: 0, window_end: None }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    /// 3.3: alpha is brought up to date before the window is reduced.
+    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+        self.acked += ack.acked;
+        self.marked += ack.marked;
+        let end = *self.window_end.get_or_insert(ack.sent);
+        if ack.hole > end {
+            self.alpha = self.next_alpha();
+            (self.acked, self.marked, self.window_end) = (0, 0, Some(ack.sent));
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
+        Reno.on_ack(window, ack);
+    }
+
+    fn threshold(&self, event: Event, window: &Window) -> Option<f64> {
+        let cwnd = window.cwnd;
+        match self.params.flavour {
+            _ if event != Event::Echo => None,
+            Flavour::Rfc8257 => Some(cwnd * (1.0 - self.alpha / 2.0)),
+            Flavour::Linux => Some(cwnd.floor() - (cwnd.floor() * self.alpha / 2.0).floor()),
+        }
+    }
+}
+
+impl Dctcp {
+    /// With the share of the window of data that ends.
+    fn next_alpha(&self) -> f64 {
+        let (g, alpha) = (self.params.g, self.alpha);
+        let share = f64::from(self.marked) / f64::from(self.acked.max(1));
+        if self.params.flavour == Flavour::Rfc8257 {
+            return (1.0 - g) * alpha + g * share.min(1.0);
+        }
+        let forgotten = (g * alpha * UNIT).floor();
+        let left = if forgotten > 0.0 { alpha * UNIT - forgotten } else { 0.0 };
+        ((left + (g * share * UNIT).floor()) / UNIT).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::ParamSet;
+
+    /// Windows of data of ten segments, so many of which are marked.
+    fn after(flavour: Flavour, windows: &[u32]) -> Dctcp {
+        let mut dctcp = Dctcp::new(DctcpParams { flavour, ..DctcpParams::defaults() });
+        let window = &mut Window { cwnd: 10.0, ssthresh: 10.0 };
+        dctcp.on_feedback(window, &Facts { acked: 0, hole: 1, sent: 10, ..Facts::default() });
+        for (i, marked) in (1..).zip(windows) {
+            let (hole, sent) = (10 * i + 1, 10 * i + 10);
+            dctcp.on_feedback(window, &Facts { acked: 9, hole: hole - 1, sent, ..Facts::default() });
+            dctcp.on_feedback(window, &Facts { acked: 1, marked: *marked, hole, sent, ..Facts::default() });
+        }
+        dctcp
+    }
+
+    fn reduced(dctcp: &Dctcp, cwnd: f64) -> f64 {
+        dctcp.threshold(Event::Echo, &Window { cwnd, ssthresh: 100.0 }).unwrap()
+    }
+
+    #[test]
+    fn alpha_by_hand() {
+        let alpha = |windows: &[u32]| after(Flavour::Rfc8257, windows).alpha;
+        assert_eq!(alpha(&[]), 1.0);
+        assert_eq!(alpha(&[0]), 0.9375);
+        assert!((alpha(&[0, 4]) - (0.9375 * 0.9375 + 0.4 / 16.0)).abs() < 1e-12);
+        assert_eq!(alpha(&[12]), 1.0, "a share is at most 1");
+    }
+
+    #[test]
+    fn the_window_falls_by_half_of_alpha() {
+        assert_eq!(reduced(&after(Flavour::Rfc8257, &[]), 10.5), 5.25);
+        assert_eq!(reduced(&after(Flavour::Rfc8257, &[0]), 16.0), 16.0 * (1.0 - 0.46875));
+        let dctcp = after(Flavour::Rfc8257, &[0]);
+        let window = Window { cwnd: 16.0, ssthresh: 100.0 };
+        assert_eq!([Event::Loss, Event::Timeout].map(|event| dctcp.threshold(event, &window)), [None, None]);
+    }
+
+    #[test]
+    fn linux_counts_in_1024ths_and_whole_segments() {
+        // 1024 - 64 + floor(3 of 10 of 64) = 979; then 979 - 61 + 6.
+        let alpha = |windows: &[u32]| after(Flavour::Linux, windows).alpha * 1024.0;
+        assert_eq!([alpha(&[3]), alpha(&[3, 1])], [979.0, 924.0]);
+        // 16 - 1 = 15, whose sixteenth is none: forgotten at once.
+        let mut dctcp = after(Flavour::Linux, &[]);
+        dctcp.alpha = 16.0 / 1024.0;
+        dctcp.alpha = dctcp.next_alpha();
+        assert_eq!(dctcp.alpha * 1024.0, 15.0);
+        assert_eq!(dctcp.next_alpha(), 0.0);
+        // One mark in 65 segments is less than 1/64.
+        (dctcp.alpha, dctcp.acked, dctcp.marked) = (0.5, 65, 1);
+        assert_eq!(dctcp.next_alpha() * 1024.0, 480.0);
+        // 17 - floor(17*0.25) = 13, whatever the fraction of the window.
+        assert_eq!(reduced(&dctcp, 17.9), 13.0);
+    }
+}

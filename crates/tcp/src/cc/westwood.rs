@@ -1,0 +1,165 @@
+use super::{CongestionControl, Event, Facts, Info, Law, Needs, Reno, Window};
+use aqmlab_core::{Span, Time, params};
+
+params! {
+    /// Westwood+: after a loss or mark the window is what the path has carried, not half.
+    ///
+    /// ## Idea
+    /// The sender counts how fast its data arrive. That rate over the least round-trip time is the window that fills the path
+    /// without a queue. A loss that congestion did not cause, as on radio, then costs little.
+    ///
+    /// ## Equations
+    /// Every round trip, but not before 50 ms, with d segments that have arrived in a time T (Mascolo et al. 2001, section 3;
+    /// Westwood+ of `tcp_westwood.c` in Linux):
+    ///
+    /// ```text
+    /// b = 7/8*b + 1/8*d/T,   rate = 7/8*rate + 1/8*b,   both d/T the first time
+    /// ```
+    ///
+    /// The window grows as Reno's. At a loss or mark `ssthresh = max(rate*rtt_min, 2)`, no more than the window, and
+    /// `cwnd = ssthresh`; at a timeout `cwnd = 1`. rtt_min is the least round-trip time since the last timeout.
+    ///
+    /// ## What to expect
+    /// Behind a buffer of a bandwidth-delay product it acts as Reno: what it keeps is half. Behind a short buffer, and
+    /// where losses are random, it keeps more and the link stays busy.
+    ///
+    /// ## Readings
+    /// What arrives is counted from acknowledgements and SACKs (`RateSample`), each segment once. Linux, without SACK's word,
+    /// counts one for a duplicate ACK and takes it off again. Until the first estimate half is kept.
+    ///
+    /// ## Departures
+    /// Linux halves while recovery lasts and sets the window when it ends; here the threshold is set at once, as in the
+    /// paper. The filter of the paper, which follows the spacing of the ACKs, is that of Westwood, not of Westwood+.
+    pub struct WestwoodParams {
+        /// Least time over which a rate is taken.
+        min_interval: Span = "50 ms" in "1 us" ..= "10 s", from "Linux, tcp_westwood.c (TCP_WESTWOOD_RTT_MIN)";
+    }
+}
+
+/// What Westwood+ has measured. See [`WestwoodParams`].
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    params: WestwoodParams,
+    /// The rate after one filter and after both, segments per second.
+    rates: Option<(f64, f64)>,
+    /// Segments that have arrived since `since`.
+    arrived: u32,
+    since: Option<Time>,
+    rtt: Span,
+    rtt_min: Option<Span>,
+}
+
+impl Law for Westwood {
+    const INFO: Info = Info {
+        name: "westwood",
+        title: "Westwood+",
+        year: 2001,
+        source: "Mascolo et al., MobiCom 2001; Grieco & Mascolo, Computer Communication Review 34(2), 2004",
+    };
+    const NEEDS: Needs = Needs { rate_samples: true, ..Needs::NONE };
+    type Params = WestwoodParams;
+
+    fn new(params: WestwoodParams) -> Self {
+        Self { params, rates: None, arrived: 0, since: None, rtt: Span::ZERO, rtt_min: None }
+    }
+}
+
+impl CongestionControl for Westwood {
+    fn on_feedback(&mut self, _: &mut Window, ack: &Facts) {
+        let Some(sample) = ack.sample else { return };
+        let since = *self.since.get_or_insert(ack.now);
+        let time = ack.now.since(since);
+        if time > self.rtt.max(self.params.min_interval) {
+            self.filter(f64::from(self.arrived) / time.seconds());
+            (self.arrived, self.since) = (0, Some(ack.now));
+        }
+        self.arrived += sample.newly_delivered;
+        if let Some(rtt) = sample.rtt {
+            self.rtt = rtt;
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
+        Reno.on_ack(window, ack);
+    }
+
+    fn threshold(&self, _: Event, window: &Window) -> Option<f64> {
+        let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
+        Some((rate * rtt_min.seconds()).min(window.cwnd))
+    }
+
+    fn on_timeout(&mut self) {
+        self.rtt_min = None;
+    }
+}
+
+impl Westwood {
+    fn filter(&mut self, sample: f64) {
+        let (once, twice) = self.rates.unwrap_or((sample, sample));
+        let once = (7.0 * once + sample) / 8.0;
+        self.rates = Some((once, (7.0 * twice + once) / 8.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::RateSample;
+    use aqmlab_core::ParamSet;
+
+    /// ACKs of two segments every 10 ms up to `until` ms: 200 segments a second, over this round-trip time.
+    fn fed(rtt: u64, until: u64) -> Westwood {
+        let mut westwood = Westwood::new(WestwoodParams::defaults());
+        (0..=until / 10).for_each(|i| feed(&mut westwood, 10 * i, 2, rtt));
+        westwood
+    }
+
+    fn feed(westwood: &mut Westwood, ms: u64, newly_delivered: u32, rtt: u64) {
+        let sample = RateSample { newly_delivered, rtt: Some(Span::from_millis(rtt)), ..RateSample::default() };
+        let now = Time::ZERO + Span::from_millis(ms);
+        let ack = Facts { sample: Some(sample), now, ..Facts::default() };
+        westwood.on_feedback(&mut Window { cwnd: 50.0, ssthresh: 50.0 }, &ack);
+    }
+
+    fn close(value: Option<f64>, expected: f64) {
+        assert!(value.is_some_and(|value| (value - expected).abs() < 1e-9), "{value:?} is not {expected}");
+    }
+
+    fn threshold(westwood: &Westwood, cwnd: f64) -> Option<f64> {
+        westwood.threshold(Event::Loss, &Window { cwnd, ssthresh: 100.0 })
+    }
+
+    #[test]
+    fn what_arrived_in_the_least_round_trip_is_kept() {
+        assert_eq!(threshold(&fed(100, 100), 50.0), None, "no interval is over");
+        // The interval ends at 110 ms, with the 22 segments of 0 to 100 ms.
+        close(threshold(&fed(100, 110), 50.0), 20.0);
+        close(threshold(&fed(100, 110), 15.0), 15.0);
+    }
+
+    #[test]
+    fn an_interval_is_50_ms_at_the_least() {
+        assert_eq!(threshold(&fed(20, 50), 50.0), None);
+        close(threshold(&fed(20, 60), 50.0), 4.0);
+    }
+
+    #[test]
+    fn rates_pass_two_filters() {
+        let mut westwood = fed(100, 110);
+        // The next interval has 2 + 10 segments in 120 ms: 100 a second.
+        feed(&mut westwood, 120, 10, 100);
+        feed(&mut westwood, 230, 0, 100);
+        let once = (7.0 * 200.0 + 100.0) / 8.0;
+        close(threshold(&westwood, 50.0), 0.1 * (7.0 * 200.0 + once) / 8.0);
+    }
+
+    #[test]
+    fn the_least_round_trip_is_forgotten_at_a_timeout() {
+        let mut westwood = fed(100, 110);
+        westwood.on_timeout();
+        assert_eq!(threshold(&westwood, 50.0), None);
+        feed(&mut westwood, 120, 2, 150);
+        close(threshold(&westwood, 50.0), 30.0);
+    }
+}

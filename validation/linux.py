@@ -62,12 +62,12 @@ Row = Mapping[str, Any]
 
 UNKNOWN = "The cause is not known."
 STEP = (
-    "Four Reno flows fall into step here under some seeds. Of `20-40-fq_codel-reno-4`, seeds 1 and 3 use 87 % of the link, "
-    "seed 2 uses 98.8 % with 8.7 packets and 0.34 %, as Linux does, whose hosts are not as regular."
+    "Four Reno flows fall into step here under some seeds. Of `20-40-fq_codel-reno-4`, seeds 1 and 3 use 87 % of the "
+    "link, seed 2 uses 98.8 % with 8.7 packets and 0.34 %, as Linux does, whose hosts are not as regular."
 )
 SMALL = (
-    "Windows of two to five packets, where the granularity of the timers decides: with a clock of 1 ms instead of 10 ms "
-    "ours uses 65 to 68 % of the link with one flow and loses 6 %. What Linux does otherwise has not been traced."
+    "Windows of two to five packets, where the granularity of the timers decides: with a clock of 1 ms instead of "
+    "10 ms ours uses 65 to 68 % of the link with one flow and loses 6 %. What Linux does otherwise has not been traced."
 )
 CAUSES: Mapping[str, str] = {
     "20-40-codel-reno-4": "The drop ratio alone, at the edge of the tolerance; a second run of Linux had 0.465 %.",
@@ -75,16 +75,16 @@ CAUSES: Mapping[str, str] = {
     "20-40-cake-reno-4": STEP,
     "10-100-fq_codel-reno-4": STEP,
     "10-100-pie-cubic-1": "One flow: a second run of Linux had 95.5 %, 7.5 packets and 0.039 %, as ours.",
-    "20-40-sfb-cubic-4": "Which bins the flows share differs by run: three runs of Linux had 94 to 98 % and 10.4 to 13.0 "
-    "packets.",
+    "20-40-sfb-cubic-4": "Which bins the flows share differs by run: three runs of Linux had 94 to 98 % and 10.4 to "
+    "13.0 packets.",
     "1-40-cake-cubic-1": SMALL,
     "1-40-cake-cubic-4": SMALL,
     "2-30-cake-cubic-2": SMALL,
-    "20-40-codelce1ms-dctcp-4": "htb sends two packets at once, so that a burst of two does not wait, and the threshold is "
-    "two packet times. With a threshold of 2.2 ms ours uses 96.5 %.",
-    "20-40-pfifo132-cubic2-cubic2-rtt120": "Phase effects of a full DropTail queue (Floyd & Jacobson 1991): here no host "
-    "jitters, and the flows that come back soonest take each free place. Where CoDel, PIE or FQ-CoDel choose, the rates "
-    "agree.",
+    "20-40-codelce1ms-dctcp-4": "htb sends two packets at once, so that a burst of two does not wait, and the "
+    "threshold is two packet times. With a threshold of 2.2 ms ours uses 96.5 %.",
+    "20-40-pfifo132-cubic2-cubic2-rtt120": "Phase effects of a full DropTail queue (Floyd & Jacobson 1991): here no "
+    "host jitters, and the flows that come back soonest take each free place. Where CoDel, PIE or FQ-CoDel choose, the "
+    "rates agree.",
 }
 """What is known of the cases whose cells do not all agree."""
 
@@ -360,6 +360,12 @@ def page(checked: Sequence[Checked], left_out: Mapping[str, int]) -> str:
     for kind, of_kind in by_kind(checked).items():
         mine = [cell for each in of_kind for cell in each.cells]
         lines.append(f"| {kind} | {len(of_kind)} | {len(mine)} | {sum(cell.agrees for cell in mine)} |")
+    lines += [
+        "",
+        "Six scripts of losses (`validation/linux/scripts.json`: single, burst, tail, a retransmission, ACKs, reordering)",
+        "show in which order Reno and CUBIC send segments. `cargo test -p aqmlab-tcp --test linux` holds ours",
+        "to it: the same segments are sent again in all twelve, and most are the same to the segment.",
+    ]
     lines += ["", "## Cells that do not agree", "", *(exception(each) for each in checked if not all_agree(each))]
     lines += ["", "## Cases left out", "", *(f"- {count} with {why}" for why, count in sorted(left_out.items()))]
     if not left_out:

@@ -11,7 +11,7 @@
 //! law, and does what the window says. The sender itself sets the window in four cases: to the initial window after the
 //! handshake, to the share that [`CongestionControl::kept`] leaves at a loss or an echo, to one segment at a timeout, and to the
 //! initial window at most after a long pause. A law that keeps its own window sets it again in
-//! [`CongestionControl::on_feedback`].
+//! [`CongestionControl::on_feedback`], or asks for [`Needs::owns_window`].
 
 pub mod catalogue;
 mod engaged;
@@ -25,14 +25,15 @@ use aqmlab_core::{ParamSet, Span, Time};
 use std::fmt::Debug;
 
 pub use catalogue::{Control, Entry, entries, entry, register};
-pub(crate) use engaged::{Engaged, Heard};
-pub use rate::RateSample;
+pub(crate) use engaged::{Engaged, Heard, Seen};
+pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
 
 catalogue::laws! {
     reno::Reno
     cubic::Cubic
     ledbat::Ledbat
+    bbr::Bbr
 }
 
 /// What a law decides on, in segments.
@@ -54,10 +55,13 @@ pub struct Facts {
     /// Segments known to be CE-marked since the ACK before. Classic feedback does not count marks: then it is 0, and
     /// [`Event::Echo`] tells of a mark. Known to laws that are told of every ACK.
     pub marked: u32,
-    /// Segments that loss recovery has sent again since the ACK before. Known to laws that are told of every ACK.
+    /// Segments that loss recovery has sent again since the ACK before; those that it has found lost at this ACK, of a law that
+    /// owns the window. Known to laws that are told of every ACK.
     pub lost: u32,
-    /// Segments outstanding before it: sent and not acknowledged, those that are SACKed included. A law that limits the data
-    /// in flight takes [`RateSample::in_flight`].
+    /// What loss recovery is at, of a law that owns the window.
+    pub recovery: Recovery,
+    /// Segments outstanding before it: sent and not acknowledged, those that are SACKed included; in variant `rack`, segments
+    /// in the network. A law that limits the data in flight takes [`RateSample::in_flight`].
     pub flight: u32,
     /// The application has nothing more to send at present.
     pub is_app_limited: bool,
@@ -85,6 +89,18 @@ impl Facts {
     }
 }
 
+/// What loss recovery is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing is missing.
+    #[default]
+    None,
+    /// Fast recovery.
+    Fast,
+    /// The retransmission timer has expired.
+    Timeout,
+}
+
 /// A sign of congestion. The window is reduced for one of them at most once per window of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -109,16 +125,26 @@ pub struct Needs {
     pub rate_samples: bool,
     /// The sender asks for [`CongestionControl::pacing_rate`] and keeps to it.
     pub pacing: bool,
+    /// The law alone sets the window, in recovery and after a pause too: [`CongestionControl::on_feedback`] is called once loss
+    /// recovery has seen the ACK, [`CongestionControl::on_ack`] never. Only the handshake and a timeout set it besides. Such a
+    /// law goes with loss recovery `rack`.
+    pub owns_window: bool,
 }
 
 impl Needs {
     /// What Reno asks for: nothing.
-    pub const NONE: Needs =
-        Needs { feedback: EcnFeedback::Classic, delay: false, every_ack: false, rate_samples: false, pacing: false };
+    pub const NONE: Needs = Needs {
+        feedback: EcnFeedback::Classic,
+        delay: false,
+        every_ack: false,
+        rate_samples: false,
+        pacing: false,
+        owns_window: false,
+    };
 
     /// Some ACK must be looked into before loss recovery sees it.
     fn hears_acks(&self) -> bool {
-        self.every_ack || self.rate_samples || self.feedback != EcnFeedback::Classic
+        self.every_ack || self.rate_samples || self.owns_window || self.feedback != EcnFeedback::Classic
     }
 }
 
@@ -142,6 +168,11 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts);
     /// Any ACK, before loss recovery sees it; called only if [`Needs::every_ack`] or [`Needs::rate_samples`] asks for it.
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {}
+    /// A number of this sender's own, before the first segment: what a law draws at random comes from it.
+    fn seed(&mut self, seed: u64) {}
+    /// Loss recovery `rack` has found a segment lost; called before the ACK's [`CongestionControl::on_feedback`], and only if
+    /// [`Needs::rate_samples`] asks for it.
+    fn on_lost(&mut self, lost: &LostSegment) {}
     /// The share of the window (RFC 5681: of the data in flight) that `event` leaves.
     fn kept(&self, event: Event) -> f64 {
         0.5
@@ -230,11 +261,23 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
+    /// The law alone sets the window.
+    pub fn owns_window(&self) -> bool {
+        matches!(&self.law, AnyLaw::Other(law) if law.owns_window())
+    }
+
     /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
     pub fn hear(&mut self, ack: &Ack, heard: Heard) -> bool {
         match &mut self.law {
             AnyLaw::Reno(_) => ack.ece,
             AnyLaw::Other(law) => law.hear(&mut self.window, ack, heard),
+        }
+    }
+
+    /// Loss recovery has seen an ACK: the law that owns the window sets it.
+    pub fn set_window(&mut self, seen: Seen) {
+        if let AnyLaw::Other(law) = &mut self.law {
+            law.set_window(&mut self.window, seen);
         }
     }
 

@@ -43,7 +43,8 @@ enum State {
 pub struct Bbr {
     state: State,
     random: Stream,
-    bw: WindowedMax,
+    max_bw: WindowedMax,
+    long_term: LongTerm,
     rounds: Rounds,
     min_rtt: Span,
     min_rtt_stamp: Time,
@@ -76,7 +77,8 @@ impl Law for Bbr {
         Self {
             state: State::Startup,
             random: Stream::new(0, "tcp.bbr", 0),
-            bw: WindowedMax::default(),
+            max_bw: WindowedMax::default(),
+            long_term: LongTerm::default(),
             rounds: Rounds::default(),
             min_rtt: Span::ZERO,
             min_rtt_stamp: Time::ZERO,
@@ -108,9 +110,9 @@ impl CongestionControl for Bbr {
             self.begin(window, ack, &sample);
         }
         self.cwnd = window.cwnd;
-        self.update_bw(&sample);
+        self.update_bw(&sample, ack);
         self.update_extra_acked(&sample, ack.now);
-        self.update_cycle(&sample, ack);
+        self.update_cycle(ack);
         self.check_full_bw(&sample);
         self.check_drain(&sample, ack.now);
         self.update_min_rtt(&sample, ack.now);
@@ -148,6 +150,10 @@ impl CongestionControl for Bbr {
     fn pacing_rate(&self) -> Option<f64> {
         (self.pacing_rate > 0.0).then_some(self.pacing_rate)
     }
+
+    fn send_quantum(&self) -> u32 {
+        self.quantum() as u32
+    }
 }
 
 impl Bbr {
@@ -158,33 +164,41 @@ impl Bbr {
         self.extra_acked.begin_epoch(ack.now);
     }
 
-    fn update_bw(&mut self, sample: &RateSample) {
+    fn update_bw(&mut self, sample: &RateSample, ack: &Facts) {
         self.rounds.note(sample);
         if self.rounds.has_begun {
             self.packet_conservation = false;
         }
-        let is_slow = sample.is_app_limited || self.is_slow(sample);
-        if !is_slow || sample.rate >= self.bw.get() {
-            self.bw.update(BW_ROUNDS, self.rounds.count, sample.rate);
+        let is_cycling = matches!(self.state, State::ProbeBw(..));
+        if self.long_term.update(sample, self.is_slow(sample), self.rounds.has_begun, is_cycling, ack) {
+            self.probe_bw(ack.now);
+        }
+        if !self.is_slow(sample) || sample.rate >= self.max_bw.get() {
+            self.max_bw.update(BW_ROUNDS, self.rounds.count, sample.rate);
         }
     }
 
+    /// The rate is not the network's but the application's, or that of [`State::ProbeRtt`].
     fn is_slow(&self, sample: &RateSample) -> bool {
-        (self.slow.0..self.slow.1).contains(&sample.prior_delivered)
+        sample.is_app_limited || (self.slow.0..self.slow.1).contains(&sample.prior_delivered)
+    }
+
+    fn bw(&self) -> f64 {
+        self.long_term.bw().unwrap_or(self.max_bw.get())
     }
 
     fn update_extra_acked(&mut self, sample: &RateSample, now: Time) {
         if sample.rate > 0.0 {
             let has_begun = self.rounds.has_begun;
-            self.extra_acked.update(sample.newly_delivered, self.bw.get(), self.cwnd, has_begun, now);
+            self.extra_acked.update(sample.newly_delivered, self.bw(), self.cwnd, has_begun, now);
         }
     }
 
     /// A gain above 1 lasts until it has filled the pipe, or losses say that it cannot; one below 1 ends when the pipe is no
     /// more than full.
-    fn update_cycle(&mut self, sample: &RateSample, ack: &Facts) {
+    fn update_cycle(&mut self, ack: &Facts) {
         let State::ProbeBw(i, since) = self.state else { return };
-        let (gain, in_flight) = (CYCLE[i], f64::from(ack.flight));
+        let (gain, in_flight) = (self.pacing_gain(), f64::from(ack.flight));
         let is_full_length = ack.now.since(since) > self.min_rtt;
         let is_over = if gain > 1.0 {
             is_full_length && (ack.lost > 0 || in_flight + self.quantum() >= self.inflight(gain))
@@ -194,15 +208,14 @@ impl Bbr {
         if is_over {
             self.state = State::ProbeBw((i + 1) % CYCLE.len(), ack.now);
         }
-        let _ = sample;
     }
 
     fn check_full_bw(&mut self, sample: &RateSample) {
-        if self.full_bw_reached || !self.rounds.has_begun || sample.is_app_limited || self.is_slow(sample) {
+        if self.full_bw_reached || !self.rounds.has_begun || self.is_slow(sample) {
             return;
         }
-        if self.bw.get() >= FULL_GROWTH * self.full_bw {
-            (self.full_bw, self.full_bw_count) = (self.bw.get(), 0);
+        if self.max_bw.get() >= FULL_GROWTH * self.full_bw {
+            (self.full_bw, self.full_bw_count) = (self.max_bw.get(), 0);
         } else {
             self.full_bw_count += 1;
             self.full_bw_reached = self.full_bw_count >= FULL_ROUNDS;
@@ -267,8 +280,8 @@ impl Bbr {
         match self.state {
             State::Startup => HIGH_GAIN,
             State::Drain => DRAIN_GAIN,
-            State::ProbeBw(i, _) => CYCLE[i],
-            State::ProbeRtt { .. } => 1.0,
+            State::ProbeBw(i, _) if self.long_term.bw().is_none() => CYCLE[i],
+            State::ProbeBw(..) | State::ProbeRtt { .. } => 1.0,
         }
     }
 
@@ -281,7 +294,7 @@ impl Bbr {
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * MARGIN * self.bw.get();
+        let rate = gain * MARGIN * self.bw();
         if self.full_bw_reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -290,7 +303,7 @@ impl Bbr {
     fn set_cwnd(&mut self, sample: &RateSample, ack: &Facts) {
         let acked = f64::from(sample.newly_delivered);
         if !self.recovers(sample, ack) {
-            let target = self.budget(self.bdp(self.cwnd_gain()) + self.aggregation());
+            let target = self.budget(self.bdp(self.bw(), self.cwnd_gain()) + self.aggregation());
             if self.full_bw_reached {
                 self.cwnd = (self.cwnd + acked).min(target);
             } else if self.cwnd < target || sample.delivered < INITIAL_WINDOW {
@@ -329,13 +342,13 @@ impl Bbr {
     }
 
     /// So many times what the path holds without a queue.
-    fn bdp(&self, gain: f64) -> f64 {
-        (gain * self.bw.get() * self.min_rtt.seconds()).ceil()
+    fn bdp(&self, bw: f64, gain: f64) -> f64 {
+        (gain * bw * self.min_rtt.seconds()).ceil()
     }
 
     /// The data in flight that a gain aims at.
     fn inflight(&self, gain: f64) -> f64 {
-        self.budget(self.bdp(gain))
+        self.budget(self.bdp(self.max_bw.get(), gain))
     }
 
     /// With room for what waits in the sending and the receiving host.
@@ -352,8 +365,95 @@ impl Bbr {
 
     /// Room for ACKs that come together.
     fn aggregation(&self) -> f64 {
-        let most = (self.bw.get() * 0.1).floor();
+        let most = (self.bw() * 0.1).floor();
         if self.full_bw_reached { self.extra_acked.get().min(most) } else { 0.0 }
+    }
+}
+
+/// The rate that a policer lets through: two intervals in a row had many losses and about the same rate.
+#[derive(Clone, Debug, Default)]
+struct LongTerm {
+    stage: Stage,
+    /// Rate of the interval before, or of the policer; 0: none yet.
+    bw: f64,
+    /// Round trips of the interval, or with that rate.
+    rounds: u32,
+    /// Segments lost so far.
+    lost: u32,
+    /// Time, segments delivered and lost when the interval began.
+    since: (Time, u64, u32),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Stage {
+    /// No segment has been lost.
+    #[default]
+    Waiting,
+    Sampling,
+    /// There is a policer.
+    Policed,
+}
+
+impl LongTerm {
+    /// Round trips of an interval, at least and at most, and those for which a policer is believed in.
+    const ROUNDS: (u32, u32) = (4, 16);
+    const POLICED_ROUNDS: u32 = 48;
+    /// Segments lost per segment delivered, at least.
+    const LOSS: f64 = 50.0 / 256.0;
+
+    fn bw(&self) -> Option<f64> {
+        (self.stage == Stage::Policed).then_some(self.bw)
+    }
+
+    /// True if there is a policer no longer.
+    fn update(&mut self, sample: &RateSample, is_slow: bool, has_begun: bool, is_cycling: bool, ack: &Facts) -> bool {
+        self.lost += ack.lost;
+        if sample.rate == 0.0 {
+            return false;
+        }
+        if self.stage == Stage::Policed {
+            self.rounds += u32::from(is_cycling && has_begun);
+            let is_over = self.rounds >= Self::POLICED_ROUNDS;
+            if is_over {
+                self.reset();
+            }
+            return is_over;
+        }
+        if self.stage == Stage::Waiting && ack.lost > 0 {
+            self.stage = Stage::Sampling;
+            self.begin(sample, ack.now);
+        }
+        self.rounds += u32::from(has_begun);
+        if self.stage == Stage::Waiting || is_slow || self.rounds > Self::ROUNDS.1 {
+            self.reset();
+        } else if self.rounds >= Self::ROUNDS.0 && ack.lost > 0 {
+            self.end_interval(sample, ack.now);
+        }
+        false
+    }
+
+    fn end_interval(&mut self, sample: &RateSample, now: Time) {
+        let (since, delivered, lost) = self.since;
+        let (delivered, lost) = ((sample.delivered - delivered) as f64, f64::from(self.lost - lost));
+        let time = now.since(since).seconds();
+        if lost < Self::LOSS * delivered || time < 1e-3 {
+            return;
+        }
+        let rate = delivered / time;
+        if self.bw > 0.0 && (rate - self.bw).abs() <= (self.bw / 8.0).max(1.0 / 3.0) {
+            (self.stage, self.bw, self.rounds) = (Stage::Policed, (self.bw + rate) / 2.0, 0);
+        } else {
+            self.bw = rate;
+            self.begin(sample, now);
+        }
+    }
+
+    fn begin(&mut self, sample: &RateSample, now: Time) {
+        (self.since, self.rounds) = ((now, sample.delivered, self.lost), 0);
+    }
+
+    fn reset(&mut self) {
+        (self.stage, self.bw, self.rounds) = (Stage::Waiting, 0.0, 0);
     }
 }
 

@@ -18,8 +18,9 @@ pub(crate) struct Engaged {
     /// Segments sent again until the last ACK.
     resent: u32,
     sampler: Option<RateSampler>,
-    /// When the next segment may be sent.
+    /// When the next segment may be sent, and how many before that time, for segments are paced some at once.
     next_send: Time,
+    at_once: u32,
     /// When a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
     pub due: Time,
 }
@@ -52,7 +53,7 @@ impl Engaged {
     pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
-        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, due }
+        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, at_once: 0, due }
     }
 
     pub fn hears_acks(&self) -> bool {
@@ -133,7 +134,10 @@ impl Engaged {
 
     /// Whether the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
-        let waits = self.needs.pacing && now < self.next_send;
+        let waits = self.needs.pacing && self.at_once == 0 && now < self.next_send;
+        if self.at_once == 0 && !waits {
+            self.at_once = self.law.send_quantum();
+        }
         self.due = if waits { self.next_send } else { Time::NEVER };
         !waits
     }
@@ -148,6 +152,7 @@ impl Engaged {
             && let Some(rate) = self.law.pacing_rate()
         {
             self.next_send = now.max(self.next_send) + Span::from_seconds(1.0 / rate);
+            self.at_once = self.at_once.saturating_sub(1);
         }
     }
 }

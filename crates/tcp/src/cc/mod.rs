@@ -192,6 +192,10 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
+    /// Segments that are sent at once at that rate.
+    fn send_quantum(&self) -> u32 {
+        1
+    }
 }
 
 /// A copy of a law whose type is not known; every law that is `Clone` has it.

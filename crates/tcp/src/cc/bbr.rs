@@ -357,10 +357,8 @@ impl Bbr {
         if matches!(self.state, State::ProbeBw(0, _)) { even + 2.0 } else { even }
     }
 
-    /// Segments that Linux sends at once: what a 1024th of a second takes, two at least above 1.2 Mbit/s.
     fn quantum(&self) -> f64 {
-        let least = if self.pacing_rate < 100.0 { 1.0 } else { 2.0 };
-        (self.pacing_rate / 1024.0).floor().clamp(least, 44.0)
+        quantum(self.pacing_rate)
     }
 
     /// Room for ACKs that come together.
@@ -368,6 +366,12 @@ impl Bbr {
         let most = (self.bw() * 0.1).floor();
         if self.full_bw_reached { self.extra_acked.get().min(most) } else { 0.0 }
     }
+}
+
+/// Segments that Linux sends at once at a rate: what a 1024th of a second takes, 64 KB at most, two at least above 1.2 Mbit/s.
+pub(super) fn quantum(rate: f64) -> f64 {
+    let least = if rate < 100.0 { 1.0 } else { 2.0 };
+    (rate / 1024.0).floor().clamp(least, 44.0)
 }
 
 /// The rate that a policer lets through: two intervals in a row had many losses and about the same rate.

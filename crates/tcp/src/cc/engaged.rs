@@ -100,9 +100,9 @@ impl Engaged {
     }
 
     /// Loss recovery has found a segment lost.
-    pub fn on_lost(&mut self, seq: u32) {
+    pub fn on_lost(&mut self, seq: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
-            self.law.on_lost(&sampler.on_lost(seq));
+            self.law.on_lost(&sampler.on_lost(seq, now));
         }
     }
 

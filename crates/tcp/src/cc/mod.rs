@@ -34,6 +34,7 @@ catalogue::laws! {
     cubic::Cubic
     ledbat::Ledbat
     bbr::Bbr
+    bbr3::Bbr3
 }
 
 /// What a law decides on, in segments.

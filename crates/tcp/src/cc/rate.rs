@@ -42,6 +42,10 @@ pub struct LostSegment {
     pub lost: u32,
     /// It was sent when the application limited the rate.
     pub is_app_limited: bool,
+    /// Segments delivered so far.
+    pub delivered: u64,
+    /// When it is found lost.
+    pub now: Time,
 }
 
 /// A segment outstanding, as it was sent last (P in the draft).
@@ -102,11 +106,11 @@ impl RateSampler {
     }
 
     /// A segment is found lost.
-    pub fn on_lost(&mut self, seq: u32) -> LostSegment {
+    pub fn on_lost(&mut self, seq: u32, now: Time) -> LostSegment {
         self.lost += 1;
         let sent = self.records[(seq - self.first) as usize];
         let Sent { tx_in_flight, is_app_limited, .. } = sent;
-        LostSegment { tx_in_flight, lost: self.lost - sent.lost, is_app_limited }
+        LostSegment { tx_in_flight, lost: self.lost - sent.lost, is_app_limited, delivered: self.delivered, now }
     }
 
     /// The application has nothing more to send: what is sent next is limited by it until `flight` is delivered.

@@ -177,7 +177,7 @@ impl Sender {
         self.rack_end_probe(&news, hole, ack);
         self.rack_end_recovery(&news, hole);
         let (lost, timeout) = self.rack_detect_loss(now, params);
-        if lost > 0 && matches!(self.state, RecoveryState::Open | RecoveryState::Cwr) {
+        if self.rack().board.has_lost() && matches!(self.state, RecoveryState::Open | RecoveryState::Cwr) {
             self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
         }
         if !handshake_done {
@@ -219,8 +219,11 @@ impl Sender {
         }
     }
 
-    /// RFC 3168: once per window of data.
+    /// RFC 3168: once per window of data. A law that owns the window answers marks itself.
     fn rack_on_echo(&mut self, next: u32) {
+        if self.cc.owns_window() {
+            return;
+        }
         if self.state == RecoveryState::Open || next > self.recover && self.state == RecoveryState::Cwr {
             self.rack_reduce(Event::Echo, RecoveryState::Cwr);
             self.ecn_reductions += 1;
@@ -305,7 +308,7 @@ impl Sender {
         let (rack, mut law) = (self.rack.as_mut().expect("made for this variant"), self.cc.engaged());
         rack.detect_loss(reo_wnd, now, |seq| {
             if let Some(law) = &mut law {
-                law.on_lost(seq);
+                law.on_lost(seq, now);
             }
         })
     }
@@ -426,7 +429,7 @@ impl Sender {
             |seq, sent| {
                 let is_lost = seq == hole || sent.time + patience <= now;
                 if is_lost && let Some(law) = &mut law {
-                    law.on_lost(seq);
+                    law.on_lost(seq, now);
                 }
                 is_lost
             },

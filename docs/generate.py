@@ -94,10 +94,11 @@ def tcp() -> str:
         "partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be missing) and\n"
         "`rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments, and the window\n"
         "shrinks as segments arrive).",
-        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
+        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery,\n"
+        "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
-        "Laws other than Reno's come with SACK unless `variant` says otherwise. A law may set constants of TCP over\n"
+        "Laws other than Reno's come with SACK unless `variant` says otherwise, BBR's with `rack`. A law may set constants of TCP over\n"
         "the profile, as LEDBAT does with `initial_window`; its page says which. Parameters of a law are written with\n"
         "its name, as a scheme's are:",
         '```toml\ntcp = "sack"                 # SACK, with Reno\'s law\n'

@@ -277,6 +277,7 @@ fn asks(needs: &Needs) -> Vec<&'static str> {
         (needs.every_ack, "every ACK"),
         (needs.rate_samples, "delivery-rate samples"),
         (needs.pacing, "pacing"),
+        (needs.owns_window, "the window in recovery too"),
     ];
     asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
 }

@@ -80,7 +80,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let variant = tcp.optional("variant").unwrap_or(variant);
     if owns_window && variant != Variant::Rack {
         let name = control.name();
-        tcp.refuse("variant", format!("\"{name}\" sets the window in recovery too, which variant \"rack\" allows only"));
+        tcp.refuse(
+            "variant",
+            format!("\"{name}\" sets the window in recovery too, which variant \"rack\" allows only"),
+        );
     }
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()

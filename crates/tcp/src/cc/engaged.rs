@@ -218,4 +218,28 @@ mod tests {
         engaged.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
         assert!(!engaged.may_send(at(37)) && engaged.may_send(at(38)));
     }
+
+    #[test]
+    fn a_pace_lets_as_many_segments_go_at_once_as_the_law_says() {
+        #[derive(Clone, Debug)]
+        struct Pairs;
+        impl CongestionControl for Pairs {
+            fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+            fn pacing_rate(&self) -> Option<f64> {
+                Some(100.0)
+            }
+            fn send_quantum(&self) -> u32 {
+                2
+            }
+        }
+        let mut engaged = Engaged::new(Box::new(Pairs), Needs { pacing: true, ..Needs::NONE });
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        for start in [0, 20, 40] {
+            for seq in [0, 1] {
+                assert!(engaged.may_send(at(start)), "{start} ms, {seq}");
+                engaged.on_sent(seq, 0, false, 1, at(start));
+            }
+            assert!(!engaged.may_send(at(start + 19)));
+        }
+    }
 }

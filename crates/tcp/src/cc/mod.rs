@@ -4,6 +4,7 @@
 //!   reno, cubic, ...   one file per law, reading like its RFC
 //!   catalogue          what is known of each law, and how one is chosen: "cubic:beta=0.8"
 //!   engaged            what a sender keeps for a law other than Reno's
+//!   path               what BBR learns of a path
 //!   rate               samples of the delivery rate, for the laws that ask for them
 //! ```
 //!
@@ -16,6 +17,7 @@
 pub mod catalogue;
 mod engaged;
 mod hystart;
+mod path;
 pub mod rate;
 
 use crate::ack::Ack;

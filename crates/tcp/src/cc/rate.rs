@@ -243,6 +243,36 @@ mod tests {
     }
 
     #[test]
+    fn losses_count_from_when_a_segment_was_sent() {
+        let mut sampler = ten();
+        let lost = |lost, tx_in_flight, ms: Time| LostSegment {
+            tx_in_flight,
+            lost,
+            is_app_limited: false,
+            delivered: 7,
+            now: ms,
+        };
+        sampler.on_ack(&ack(0, &[3..10]), 0, 10, ms(110));
+        assert_eq!(sampler.on_lost(0, ms(110)), lost(1, 1, ms(110)));
+        assert_eq!(sampler.on_lost(1, ms(110)), lost(2, 2, ms(110)));
+        sampler.on_sent(10, 0, false, 2, ms(111));
+        assert_eq!(sampler.on_lost(2, ms(112)), lost(3, 3, ms(112)));
+        let sample = sampler.on_ack(&ack(0, &[3..11]), 0, 11, ms(211)).unwrap();
+        assert_eq!((sample.tx_in_flight, sample.lost), (2, 1), "2 only was found lost after 10 was sent");
+    }
+
+    #[test]
+    fn a_rate_in_less_than_the_least_round_trip_is_none() {
+        let mut sampler = ten();
+        sampler.on_ack(&ack(0, &[2..10]), 0, 10, ms(110));
+        sampler.on_sent(0, 0, false, 1, ms(120));
+        sampler.on_ack(&ack(1, &[2..10]), 0, 10, ms(121));
+        sampler.on_sent(1, 1, false, 1, ms(122));
+        let sample = sampler.on_ack(&ack(10, &[]), 1, 10, ms(123)).unwrap();
+        assert_eq!((sample.newly_delivered, sample.rate), (1, 0.0), "in a millisecond came what was sent first");
+    }
+
+    #[test]
     fn samples_are_the_applications_until_what_it_had_is_delivered() {
         let mut sampler = ten();
         sampler.on_ack(&ack(8, &[]), 0, 10, ms(110));

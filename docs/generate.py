@@ -94,12 +94,13 @@ def tcp() -> str:
         "through partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be\n"
         "missing) and `rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments,\n"
         "and the window shrinks as segments arrive).",
-        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery.\n"
+        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery,\n"
+        "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
-        "Laws other than Reno's come with SACK unless `variant` says otherwise. A law may set constants of TCP over\n"
-        "the profile, as LEDBAT does with `initial_window`; its page says which. Parameters of a law are written with\n"
-        "its name, as a scheme's are:",
+        "Laws other than Reno's come with SACK unless `variant` says otherwise, BBR's with `rack`. A law may\n"
+        "set constants of TCP over the profile, as LEDBAT does with `initial_window`; its page says which. Parameters of\n"
+        "a law are written with its name, as a scheme's are:",
         '```toml\ntcp = "sack"                 # SACK, with Reno\'s law\n'
         'tcp = "cubic"                # CUBIC, with SACK\n'
         'tcp = "cubic:beta=0.8"\n'

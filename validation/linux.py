@@ -362,7 +362,7 @@ def page(checked: Sequence[Checked], left_out: Mapping[str, int]) -> str:
         lines.append(f"| {kind} | {len(of_kind)} | {len(mine)} | {sum(cell.agrees for cell in mine)} |")
     lines += [
         "",
-        "Six scripts of losses (`validation/linux/scripts.json`: single, burst, tail, a retransmission, ACKs, reordering)",
+        "Six scripts (`validation/linux/scripts.json`: single, burst, tail, retransmission, ACKs, reorder)",
         "show in which order Reno and CUBIC send segments. `cargo test -p aqmlab-tcp --test linux` holds ours",
         "to it: the same segments are sent again in all twelve, and most are the same to the segment.",
     ]

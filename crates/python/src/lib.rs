@@ -279,6 +279,7 @@ fn asks(needs: &Needs) -> Vec<&'static str> {
         (needs.pacing, "pacing"),
         (needs.answers_marks, "its own answer to ECN marks"),
         (needs.l4s, "ECT(1)"),
+        (needs.owns_window, "the window in recovery too"),
     ];
     asked.into_iter().filter_map(|(is_asked, what)| is_asked.then_some(what)).collect()
 }

@@ -5,7 +5,7 @@ use aqmlab_core::{Frequency, ParamSet, Span, Time, params};
 use aqmlab_sim::scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, run};
 use aqmlab_tcp::cc::{self, Event, Facts, Info, Needs, RateSample, Window};
-use aqmlab_tcp::{CongestionControl, EcnFeedback, Law};
+use aqmlab_tcp::{CongestionControl, EcnFeedback, Law, Variant};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, Once};
 
@@ -316,6 +316,56 @@ fn a_law_with_a_model_of_the_path_fills_the_link_and_not_the_buffer() {
         assert!(link.utilisation > 0.99, "gain {gain}: {}", link.utilisation);
         assert!((0.8..1.1).contains(&link.queue_mean) && link.queue_p95 <= 7, "gain {gain}: {link:?}");
         assert_eq!(flows.retransmits, 0);
+    }
+}
+
+#[test]
+fn a_law_that_owns_the_window_comes_with_rack_and_refuses_other_recovery() {
+    let parsed = |tcp: &str| {
+        let text = format!(
+            "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n[[flows]]\n\
+             rtt = \"9 ms\"\ntcp = {tcp}\n"
+        );
+        parse(&text, "own", &[]).map(|scenario| scenario.flows[0].variant).map_err(|why| why.to_string())
+    };
+    assert_eq!(parsed("\"bbr\""), Ok(Variant::Rack));
+    assert_eq!(parsed("{ profile = \"linux\", congestion_control = \"bbr3\" }"), Ok(Variant::Rack));
+    let refused = parsed("{ variant = \"sack\", congestion_control = \"bbr\" }").unwrap_err();
+    assert!(refused.contains("tcp.variant") && refused.contains("\"rack\""), "{refused}");
+}
+
+#[test]
+fn bbr_alone_fills_the_link_and_not_the_buffer() {
+    // The path holds 30 segments. BBR keeps 30 in flight, up to 6 more when it has drained, and 1.25*30 + 8 when it probes,
+    // in one of eight round trips: 16 in the queue at most, and 6 in most of them. 2 % are for the round-trip time.
+    for (tcp, least) in [("bbr", 0.97), ("bbr3", 0.95)] {
+        let (link, flows) = measure("droptail", 400, &format!("tcp = \"{tcp}\"\n"));
+        assert!((least..0.99).contains(&link.utilisation), "{tcp}: {}", link.utilisation);
+        assert!(link.queue_mean < 8.0 && link.queue_p95 <= 32, "{tcp}: {link:?}");
+        assert_eq!(flows.retransmits, 0, "{tcp}");
+    }
+}
+
+#[test]
+fn beside_cubic_bbr_has_less_the_longer_the_buffer() {
+    // The path holds 66 segments. Linux 6.1 gives BBR 88 % of the link beside a CUBIC flow at 66 packets, 42 % at 264.
+    for (buffer, share) in [(66, 0.75..0.95), (264, 0.3..0.55)] {
+        let flows = |law: &str| {
+            format!(
+                "[[flows]]\nname = \"{law}\"\nrtt = \"40 ms\"\npacket = \"1448 B\"\n\
+                 tcp = {{ profile = \"linux\", congestion_control = \"{law}\" }}\n"
+            )
+        };
+        let text = format!(
+            "schema = 1\nduration = \"70 s\"\nwarmup = \"10 s\"\n[[links]]\nrate = \"20 Mbit/s\"\n\
+             buffer = \"{buffer} packets\"\naqm = \"droptail\"\n{}{}",
+            flows("cubic"),
+            flows("bbr")
+        );
+        let scenario = parse(&text, "beside", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+        let [cubic, bbr] = [0, 1].map(|i| result.flows[i].1.goodput);
+        assert!(share.contains(&(bbr / (cubic + bbr))), "{buffer} packets: {cubic} {bbr}");
     }
 }
 

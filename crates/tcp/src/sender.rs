@@ -84,11 +84,16 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock.
+    /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock, which
+    /// also seeds what its law draws at random.
     pub fn new(variant: Variant, params: &TcpParams, control: &Control, ecn: bool, clock_phase: Span) -> Self {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
+        let mut law = control.law();
+        if let AnyLaw::Other(engaged) = &mut law {
+            engaged.law.seed(clock_phase.0);
+        }
         Self {
-            cc: Congestion::new(cwnd, params.window.0.floor(), control.law()),
+            cc: Congestion::new(cwnd, params.window.0.floor(), law),
             rtt: Rtt::new(params, clock_phase),
             scoreboard: (variant == Variant::Sack).then(Box::default),
             rack: (variant == Variant::Rack).then(Box::default),
@@ -131,9 +136,9 @@ impl Sender {
     }
 
     /// The application has more data after a pause in which all had been acknowledged; `open` follows. After more than
-    /// the retransmission timeout the window is the initial one at most (RFC 5681, section 4.1).
+    /// the retransmission timeout the window is the initial one at most (RFC 5681, section 4.1), if the law does not own it.
     pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
-        if pause > self.rtt.timeout(params) {
+        if pause > self.rtt.timeout(params) && !self.cc.owns_window() {
             self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params));
         }
         self.cc.resume(now);
@@ -428,6 +433,14 @@ impl Sender {
         }
     }
 
+    /// Tells a law other than Reno's of a segment sent.
+    fn tell_sent(&mut self, seq: u32, is_first: bool, now: Time) {
+        let in_flight = self.rack.as_ref().map_or(self.flight(), |rack| rack.in_flight());
+        if let Some(law) = self.cc.engaged() {
+            law.on_sent(seq, self.hole, is_first, in_flight, now);
+        }
+    }
+
     pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
         let nothing_outstanding = self.sent == self.hole;
         let is_new = seq >= self.sent;
@@ -441,11 +454,11 @@ impl Sender {
         let is_syn = seq == 0 && params.syn;
         let is_ect = self.ecn && !is_syn && (is_new || params.ect_on_retransmit);
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
-        if let Some(law) = self.cc.engaged() {
-            law.on_sent(seq, self.hole, nothing_outstanding, now);
-        }
         if self.variant == Variant::Rack {
             self.rack_note_sent(seq, now);
+        }
+        if matches!(self.cc.law, AnyLaw::Other(_)) {
+            self.tell_sent(seq, nothing_outstanding, now);
         }
         net.send(Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
         if self.deadline == Time::NEVER || nothing_outstanding {

@@ -144,11 +144,13 @@ fn case() -> impl Strategy<Value = Case> {
         Just((Profile::Linux, "vegas")),
         Just((Profile::Rfc, "westwood")),
         Just((Profile::Rfc, "abe")),
+        Just((Profile::Linux, "bbr")),
+        Just((Profile::Linux, "bbr3")),
     ];
     let loss = prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.5];
     (variant, profile, any::<[bool; 3]>(), 1u32..2000, loss, any::<u64>()).prop_map(
         |(variant, (profile, control), [ecn, delayed_ack, syn], segments, loss, seed)| Case {
-            variant,
+            variant: if control.starts_with("bbr") { Variant::Rack } else { variant },
             profile,
             control,
             ecn,

@@ -71,11 +71,20 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let mut tcp = Reader::new(table, path.clone(), flow.found());
     let profile = tcp.optional("profile").unwrap_or(Profile::Rfc);
     let control = read_control(&mut tcp, profile);
+    let owns_window = control.needs().owns_window;
     let variant = match profile {
+        _ if owns_window => Variant::Rack,
         Profile::Rfc if !control.is_reno() => Variant::Sack,
         _ => profile.default_variant(),
     };
     let variant = tcp.optional("variant").unwrap_or(variant);
+    if owns_window && variant != Variant::Rack {
+        let name = control.name();
+        tcp.refuse(
+            "variant",
+            format!("\"{name}\" sets the window in recovery too, which variant \"rack\" allows only"),
+        );
+    }
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
         .iter()

@@ -1,7 +1,7 @@
 //! What a sender keeps for a law other than Reno's: the marks it knows of, samples of the delivery rate, and a pace.
 
 use super::rate::RateSampler;
-use super::{CongestionControl, Facts, Needs, Window};
+use super::{CongestionControl, Facts, Needs, RateSample, Recovery, Window};
 use crate::ack::Ack;
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Time};
@@ -18,8 +18,9 @@ pub(crate) struct Engaged {
     /// Segments sent again until the last ACK.
     resent: u32,
     sampler: Option<RateSampler>,
-    /// When the next segment may be sent.
+    /// When the next segment may be sent, and how many before that time, for segments are paced some at once.
     next_send: Time,
+    at_once: u32,
     /// When a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
     pub due: Time,
 }
@@ -35,11 +36,24 @@ pub(crate) struct Heard {
     pub resent: u32,
 }
 
+/// What loss recovery makes of it.
+pub(crate) struct Seen {
+    /// Segments that the ACK is the first to tell of.
+    pub delivered: u32,
+    /// Segments found lost.
+    pub lost: u32,
+    pub recovery: Recovery,
+    /// Segments in the network before the ACK, and after.
+    pub was_in_flight: u32,
+    pub in_flight: u32,
+    pub srtt: Span,
+}
+
 impl Engaged {
     pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
-        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, due }
+        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, at_once: 0, due }
     }
 
     pub fn hears_acks(&self) -> bool {
@@ -49,6 +63,10 @@ impl Engaged {
     /// The law answers marks, not the sender.
     pub fn answers_marks(&self) -> bool {
         self.needs.answers_marks
+    }
+
+    pub fn owns_window(&self) -> bool {
+        self.needs.owns_window
     }
 
     /// An ACK of new data may open the window.
@@ -72,10 +90,25 @@ impl Engaged {
             self.note_app_limited(left);
         }
         self.heard = Facts { marked, lost, sample, ..facts };
-        if self.needs.every_ack || self.needs.rate_samples {
+        if (self.needs.every_ack || self.needs.rate_samples) && !self.needs.owns_window {
             self.law.on_feedback(window, &self.heard);
         }
         is_echo
+    }
+
+    /// Loss recovery has seen the ACK: the law that owns the window sets it.
+    pub fn set_window(&mut self, window: &mut Window, seen: Seen) {
+        let Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
+        let sample = self.heard.sample.map(|sample| RateSample { in_flight, ..sample });
+        let facts = Facts { acked: delivered, lost, recovery, flight: was_in_flight, srtt, sample, ..self.heard };
+        self.law.on_feedback(window, &facts);
+    }
+
+    /// Loss recovery has found a segment lost.
+    pub fn on_lost(&mut self, seq: u32, now: Time) {
+        if let Some(sampler) = &mut self.sampler {
+            self.law.on_lost(&sampler.on_lost(seq, now));
+        }
     }
 
     /// Marks that an ACK tells of, and whether it is an echo.
@@ -106,20 +139,25 @@ impl Engaged {
 
     /// Whether the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
-        let waits = self.needs.pacing && now < self.next_send;
+        let waits = self.needs.pacing && self.at_once == 0 && now < self.next_send;
+        if self.at_once == 0 && !waits {
+            self.at_once = self.law.send_quantum();
+        }
         self.due = if waits { self.next_send } else { Time::NEVER };
         !waits
     }
 
-    /// A segment has been sent. `hole`: the first one not acknowledged; `is_first`: none was outstanding.
-    pub fn on_sent(&mut self, seq: u32, hole: u32, is_first: bool, now: Time) {
+    /// A segment has been sent. `hole`: the first one not acknowledged; `is_first`: none was outstanding; `in_flight` are, with
+    /// it.
+    pub fn on_sent(&mut self, seq: u32, hole: u32, is_first: bool, in_flight: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.on_sent(seq, hole, is_first, now);
+            sampler.on_sent(seq, hole, is_first, in_flight, now);
         }
         if self.needs.pacing
             && let Some(rate) = self.law.pacing_rate()
         {
             self.next_send = now.max(self.next_send) + Span::from_seconds(1.0 / rate);
+            self.at_once = self.at_once.saturating_sub(1);
         }
     }
 }
@@ -176,13 +214,37 @@ mod tests {
         let mut engaged = Engaged::new(Box::new(Hundred), Needs { pacing: true, ..Needs::NONE });
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         assert!(engaged.may_send(at(5)));
-        engaged.on_sent(0, 0, true, at(5));
+        engaged.on_sent(0, 0, true, 1, at(5));
         assert!(!engaged.may_send(at(14)));
         assert_eq!(engaged.due, at(15));
         assert!(engaged.may_send(at(18)));
         assert_eq!(engaged.due, Time::NEVER);
-        engaged.on_sent(1, 0, false, at(18));
-        engaged.on_sent(2, 0, false, at(18)); // one that did not ask: the next waits for both
+        engaged.on_sent(1, 0, false, 2, at(18));
+        engaged.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
         assert!(!engaged.may_send(at(37)) && engaged.may_send(at(38)));
+    }
+
+    #[test]
+    fn a_pace_lets_as_many_segments_go_at_once_as_the_law_says() {
+        #[derive(Clone, Debug)]
+        struct Pairs;
+        impl CongestionControl for Pairs {
+            fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+            fn pacing_rate(&self) -> Option<f64> {
+                Some(100.0)
+            }
+            fn send_quantum(&self) -> u32 {
+                2
+            }
+        }
+        let mut engaged = Engaged::new(Box::new(Pairs), Needs { pacing: true, ..Needs::NONE });
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        for start in [0, 20, 40] {
+            for seq in [0, 1] {
+                assert!(engaged.may_send(at(start)), "{start} ms, {seq}");
+                engaged.on_sent(seq, 0, false, 1, at(start));
+            }
+            assert!(!engaged.may_send(at(start + 19)));
+        }
     }
 }

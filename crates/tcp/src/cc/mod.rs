@@ -4,6 +4,7 @@
 //!   reno, cubic, ...   one file per law, reading like its RFC
 //!   catalogue          what is known of each law, and how one is chosen: "cubic:beta=0.8"
 //!   engaged            what a sender keeps for a law other than Reno's
+//!   path               what BBR learns of a path
 //!   rate               samples of the delivery rate, for the laws that ask for them
 //! ```
 //!
@@ -11,11 +12,12 @@
 //! law, and does what the window says. The sender itself sets the window in four cases: to the initial window after the
 //! handshake, to the share that [`CongestionControl::kept`] leaves at a loss or an echo, to one segment at a timeout, and to the
 //! initial window at most after a long pause. A law that keeps its own window sets it again in
-//! [`CongestionControl::on_feedback`].
+//! [`CongestionControl::on_feedback`], or asks for [`Needs::owns_window`].
 
 pub mod catalogue;
 mod engaged;
 mod hystart;
+mod path;
 pub mod rate;
 
 use crate::ack::Ack;
@@ -25,8 +27,8 @@ use aqmlab_core::{ParamSet, Span, Time};
 use std::fmt::Debug;
 
 pub use catalogue::{Control, Entry, entries, entry, register};
-pub(crate) use engaged::{Engaged, Heard};
-pub use rate::RateSample;
+pub(crate) use engaged::{Engaged, Heard, Seen};
+pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
 
 catalogue::laws! {
@@ -38,6 +40,8 @@ catalogue::laws! {
     vegas::Vegas
     westwood::Westwood
     abe::Abe
+    bbr::Bbr
+    bbr3::Bbr3
 }
 
 /// What a law decides on, in segments.
@@ -59,10 +63,13 @@ pub struct Facts {
     /// Segments known to be CE-marked since the ACK before. Classic feedback does not count marks: then it is 0, and
     /// [`Event::Echo`] tells of a mark. Known to laws that are told of every ACK.
     pub marked: u32,
-    /// Segments that loss recovery has sent again since the ACK before. Known to laws that are told of every ACK.
+    /// Segments that loss recovery has sent again since the ACK before; those that it has found lost at this ACK, of a law that
+    /// owns the window. Known to laws that are told of every ACK.
     pub lost: u32,
-    /// Segments outstanding before it: sent and not acknowledged, those that are SACKed included. A law that limits the data
-    /// in flight takes [`RateSample::in_flight`].
+    /// What loss recovery is at, of a law that owns the window.
+    pub recovery: Recovery,
+    /// Segments outstanding before it: sent and not acknowledged, those that are SACKed included; in variant `rack`, segments
+    /// in the network. A law that limits the data in flight takes [`RateSample::in_flight`].
     pub flight: u32,
     /// The application has nothing more to send at present.
     pub is_app_limited: bool,
@@ -88,6 +95,18 @@ impl Facts {
     pub fn credit(&self) -> f64 {
         if self.byte_counting { f64::from(self.acked) } else { 1.0 }
     }
+}
+
+/// What loss recovery is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing is missing.
+    #[default]
+    None,
+    /// Fast recovery.
+    Fast,
+    /// The retransmission timer has expired.
+    Timeout,
 }
 
 /// A sign of congestion. The window is reduced for one of them at most once per window of data.
@@ -119,6 +138,10 @@ pub struct Needs {
     pub answers_marks: bool,
     /// Its packets carry ECT(1), the codepoint of L4S (RFC 9331), and ECN is on unless it is turned off.
     pub l4s: bool,
+    /// The law alone sets the window, in recovery and after a pause too: [`CongestionControl::on_feedback`] is called once loss
+    /// recovery has seen the ACK, [`CongestionControl::on_ack`] never. Only the handshake and a timeout set it besides. Such a
+    /// law goes with loss recovery `rack`.
+    pub owns_window: bool,
 }
 
 impl Needs {
@@ -131,6 +154,7 @@ impl Needs {
         pacing: false,
         answers_marks: false,
         l4s: false,
+        owns_window: false,
     };
 
     /// It is told how many segments were marked, so that it can answer in proportion (RFC 9331, section 4.3).
@@ -140,7 +164,7 @@ impl Needs {
 
     /// Some ACK must be looked into before loss recovery sees it.
     fn hears_acks(&self) -> bool {
-        self.every_ack || self.rate_samples || self.feedback != EcnFeedback::Classic
+        self.every_ack || self.rate_samples || self.owns_window || self.feedback != EcnFeedback::Classic
     }
 }
 
@@ -164,6 +188,11 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts);
     /// Any ACK, before loss recovery sees it; called only if [`Needs::every_ack`] or [`Needs::rate_samples`] asks for it.
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {}
+    /// A number of this sender's own, before the first segment: what a law draws at random comes from it.
+    fn seed(&mut self, seed: u64) {}
+    /// Loss recovery `rack` has found a segment lost; called before the ACK's [`CongestionControl::on_feedback`], and only if
+    /// [`Needs::rate_samples`] asks for it.
+    fn on_lost(&mut self, lost: &LostSegment) {}
     /// The share of the window (RFC 5681: of the data in flight) that `event` leaves.
     fn kept(&self, event: Event) -> f64 {
         0.5
@@ -186,6 +215,10 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     /// if [`Needs::pacing`] says so.
     fn pacing_rate(&self) -> Option<f64> {
         None
+    }
+    /// Segments that are sent at once at that rate.
+    fn send_quantum(&self) -> u32 {
+        1
     }
 }
 
@@ -256,11 +289,23 @@ impl Congestion {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
+    /// The law alone sets the window.
+    pub fn owns_window(&self) -> bool {
+        matches!(&self.law, AnyLaw::Other(law) if law.owns_window())
+    }
+
     /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
     pub fn hear(&mut self, ack: &Ack, heard: Heard) -> bool {
         match &mut self.law {
             AnyLaw::Reno(_) => ack.ece,
             AnyLaw::Other(law) => law.hear(&mut self.window, ack, heard),
+        }
+    }
+
+    /// Loss recovery has seen an ACK: the law that owns the window sets it.
+    pub fn set_window(&mut self, seen: Seen) {
+        if let AnyLaw::Other(law) = &mut self.law {
+            law.set_window(&mut self.window, seen);
         }
     }
 

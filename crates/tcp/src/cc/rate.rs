@@ -15,9 +15,15 @@ pub struct RateSample {
     pub delivered: u64,
     /// The same when the newest of the segments told of was sent: a round trip lies between.
     pub prior_delivered: u64,
-    /// Segments sent and not known to have arrived: those outstanding without what is SACKed.
+    /// Segments sent and not known to have arrived: those outstanding without what is SACKed; of a law that owns the window,
+    /// those in the network.
     pub in_flight: u32,
-    /// Segments per second between `prior_delivered` and `delivered`.
+    /// Segments in the network when the newest was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Segments found lost since.
+    pub lost: u32,
+    /// Segments per second between `prior_delivered` and `delivered`; 0 if that took less than the least round-trip time, which
+    /// a segment sent again without need can pretend.
     pub rate: f64,
     /// Round-trip time of that newest segment; `None` if it was sent twice (Karn).
     pub rtt: Option<Span>,
@@ -27,6 +33,21 @@ pub struct RateSample {
     pub is_app_limited: bool,
 }
 
+/// What is known of a segment found lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LostSegment {
+    /// Segments in the network when it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Segments found lost since then, itself included.
+    pub lost: u32,
+    /// It was sent when the application limited the rate.
+    pub is_app_limited: bool,
+    /// Segments delivered so far.
+    pub delivered: u64,
+    /// When it is found lost.
+    pub now: Time,
+}
+
 /// A segment outstanding, as it was sent last (P in the draft).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -34,6 +55,8 @@ struct Sent {
     first_sent_time: Time,
     delivered: u64,
     delivered_time: Time,
+    tx_in_flight: u32,
+    lost: u32,
     is_app_limited: bool,
     is_resent: bool,
 }
@@ -49,6 +72,8 @@ pub(crate) struct RateSampler {
     /// One past the highest of them.
     top: u32,
     delivered: u64,
+    /// Segments found lost so far.
+    lost: u32,
     delivered_time: Time,
     first_sent_time: Time,
     /// Until so many are delivered, samples are the application's; 0: none are.
@@ -57,8 +82,8 @@ pub(crate) struct RateSampler {
 }
 
 impl RateSampler {
-    /// A segment is sent, new or again. `is_first`: none is outstanding.
-    pub fn on_sent(&mut self, seq: u32, hole: u32, is_first: bool, now: Time) {
+    /// A segment is sent, new or again. `is_first`: none is outstanding; `tx_in_flight` are, with it.
+    pub fn on_sent(&mut self, seq: u32, hole: u32, is_first: bool, tx_in_flight: u32, now: Time) {
         if is_first {
             (self.first_sent_time, self.delivered_time) = (now, now);
         }
@@ -69,6 +94,8 @@ impl RateSampler {
             first_sent_time: self.first_sent_time,
             delivered: self.delivered,
             delivered_time: self.delivered_time,
+            tx_in_flight,
+            lost: self.lost,
             is_app_limited: self.app_limited > 0,
             is_resent: index < self.records.len(),
         };
@@ -76,6 +103,14 @@ impl RateSampler {
             Some(again) => *again = record,
             None => self.records.push_back(record),
         }
+    }
+
+    /// A segment is found lost.
+    pub fn on_lost(&mut self, seq: u32, now: Time) -> LostSegment {
+        self.lost += 1;
+        let sent = self.records[(seq - self.first) as usize];
+        let Sent { tx_in_flight, is_app_limited, .. } = sent;
+        LostSegment { tx_in_flight, lost: self.lost - sent.lost, is_app_limited, delivered: self.delivered, now }
     }
 
     /// The application has nothing more to send: what is sent next is limited by it until `flight` is delivered.
@@ -105,12 +140,15 @@ impl RateSampler {
         }
         let send_elapsed = newest.sent_time.since(newest.first_sent_time);
         let interval = send_elapsed.max(now.since(newest.delivered_time)).max(Span::from_picos(1));
+        let is_plausible = interval >= self.min_rtt;
         Some(RateSample {
             newly_delivered: (self.delivered - before) as u32,
             delivered: self.delivered,
             in_flight: (u64::from(sent) - self.delivered) as u32,
             prior_delivered: newest.delivered,
-            rate: (self.delivered - newest.delivered) as f64 / interval.seconds(),
+            tx_in_flight: newest.tx_in_flight,
+            lost: self.lost - newest.lost,
+            rate: if is_plausible { (self.delivered - newest.delivered) as f64 / interval.seconds() } else { 0.0 },
             rtt,
             min_rtt: self.min_rtt,
             is_app_limited: newest.is_app_limited,
@@ -166,7 +204,7 @@ mod tests {
     /// Segments 0 to 9, sent 1 ms apart from 0 ms on.
     fn ten() -> RateSampler {
         let mut sampler = RateSampler::default();
-        (0..10).for_each(|seq| sampler.on_sent(seq, 0, seq == 0, ms(seq.into())));
+        (0..10).for_each(|seq| sampler.on_sent(seq, 0, seq == 0, seq + 1, ms(seq.into())));
         sampler
     }
 
@@ -183,7 +221,7 @@ mod tests {
             assert_eq!(sample.min_rtt, Span::from_millis(100));
         }
         // The next is sent at 118 ms, with 10 delivered: at 228 ms, 1 in 110 ms.
-        sampler.on_sent(10, 10, true, ms(118));
+        sampler.on_sent(10, 10, true, 1, ms(118));
         let sample = sampler.on_ack(&ack(11, &[]), 10, 11, ms(228)).unwrap();
         assert_eq!((sample.prior_delivered, sample.rtt), (10, Some(Span::from_millis(110))));
         assert!((sample.rate - 1.0 / 0.11).abs() < 1e-9);
@@ -197,7 +235,7 @@ mod tests {
         assert_eq!(sample.in_flight, 7, "1, 2 and 5 to 9");
         assert_eq!(sampler.on_ack(&ack(1, &[3..5]), 1, 10, ms(105)), None);
         assert_eq!(sampler.on_ack(&ack(1, &[3..6]), 1, 10, ms(106)).unwrap().newly_delivered, 1);
-        sampler.on_sent(1, 1, false, ms(107));
+        sampler.on_sent(1, 1, false, 7, ms(107));
         let sample = sampler.on_ack(&ack(2, &[3..6]), 1, 10, ms(210)).unwrap();
         assert_eq!((sample.newly_delivered, sample.rtt), (1, None));
         let sample = sampler.on_ack(&ack(6, &[]), 2, 10, ms(211)).unwrap();
@@ -205,14 +243,44 @@ mod tests {
     }
 
     #[test]
+    fn losses_count_from_when_a_segment_was_sent() {
+        let mut sampler = ten();
+        let lost = |lost, tx_in_flight, ms: Time| LostSegment {
+            tx_in_flight,
+            lost,
+            is_app_limited: false,
+            delivered: 7,
+            now: ms,
+        };
+        sampler.on_ack(&ack(0, &[3..10]), 0, 10, ms(110));
+        assert_eq!(sampler.on_lost(0, ms(110)), lost(1, 1, ms(110)));
+        assert_eq!(sampler.on_lost(1, ms(110)), lost(2, 2, ms(110)));
+        sampler.on_sent(10, 0, false, 2, ms(111));
+        assert_eq!(sampler.on_lost(2, ms(112)), lost(3, 3, ms(112)));
+        let sample = sampler.on_ack(&ack(0, &[3..11]), 0, 11, ms(211)).unwrap();
+        assert_eq!((sample.tx_in_flight, sample.lost), (2, 1), "2 only was found lost after 10 was sent");
+    }
+
+    #[test]
+    fn a_rate_in_less_than_the_least_round_trip_is_none() {
+        let mut sampler = ten();
+        sampler.on_ack(&ack(0, &[2..10]), 0, 10, ms(110));
+        sampler.on_sent(0, 0, false, 1, ms(120));
+        sampler.on_ack(&ack(1, &[2..10]), 0, 10, ms(121));
+        sampler.on_sent(1, 1, false, 1, ms(122));
+        let sample = sampler.on_ack(&ack(10, &[]), 1, 10, ms(123)).unwrap();
+        assert_eq!((sample.newly_delivered, sample.rate), (1, 0.0), "in a millisecond came what was sent first");
+    }
+
+    #[test]
     fn samples_are_the_applications_until_what_it_had_is_delivered() {
         let mut sampler = ten();
         sampler.on_ack(&ack(8, &[]), 0, 10, ms(110));
         sampler.note_app_limited(2);
-        sampler.on_sent(10, 8, false, ms(150));
+        sampler.on_sent(10, 8, false, 3, ms(150));
         assert!(!sampler.on_ack(&ack(10, &[]), 8, 11, ms(151)).unwrap().is_app_limited);
         assert!(sampler.on_ack(&ack(11, &[]), 10, 11, ms(250)).unwrap().is_app_limited);
-        sampler.on_sent(11, 11, true, ms(260));
+        sampler.on_sent(11, 11, true, 1, ms(260));
         assert!(!sampler.on_ack(&ack(12, &[]), 11, 12, ms(360)).unwrap().is_app_limited);
     }
 }

@@ -5,7 +5,7 @@
 //! trip. What Linux does otherwise is in `linux.rs`.
 
 use crate::ack::Ack;
-use crate::cc::{Event, Facts, Window};
+use crate::cc::{Event, Facts, Recovery, Seen, Window};
 use crate::linux::Estimator;
 use crate::params::{Halve, TcpParams};
 use crate::recovery::Outstanding;
@@ -128,24 +128,30 @@ impl Rack {
         Span(self.min_rtt.unwrap_or_default().0 / 4).min(Span(srtt.0 / 8))
     }
 
-    /// RFC 8985, section 6.2, step 5: marks what is lost. Returns how many segments, and when the next may be.
-    fn detect_loss(&mut self, reo_wnd: Span, now: Time) -> (u32, Option<Time>) {
+    /// Segments in the network.
+    pub fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
+    /// RFC 8985, section 6.2, step 5: marks what is lost and tells of it. Returns how many segments, and when the next may be.
+    fn detect_loss(&mut self, reo_wnd: Span, now: Time, mut lost: impl FnMut(u32)) -> (u32, Option<Time>) {
         let (xmit_ts, end_seq, patience) = (self.xmit_ts, self.end_seq, self.rtt + reo_wnd);
         let mut timeout = None::<Time>;
-        let lost = self.board.mark_lost(
+        let count = self.board.mark_lost(
             |sent| !sent.was_resent && sent.time > xmit_ts,
             |seq, sent| {
                 if (sent.time, seq) >= (xmit_ts, end_seq) {
                     return false;
                 }
                 let due = sent.time + patience;
-                if due > now {
-                    timeout = Some(timeout.map_or(due, |last| last.max(due)));
+                match due > now {
+                    true => timeout = Some(timeout.map_or(due, |last| last.max(due))),
+                    false => lost(seq),
                 }
                 due <= now
             },
         );
-        (lost, timeout)
+        (count, timeout)
     }
 }
 
@@ -171,7 +177,7 @@ impl Sender {
         self.rack_end_probe(&news, hole, ack);
         self.rack_end_recovery(&news, hole);
         let (lost, timeout) = self.rack_detect_loss(now, params);
-        if lost > 0 && matches!(self.state, RecoveryState::Open | RecoveryState::Cwr) {
+        if self.rack().board.has_lost() && matches!(self.state, RecoveryState::Open | RecoveryState::Cwr) {
             self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
         }
         if !handshake_done {
@@ -191,7 +197,7 @@ impl Sender {
                 if lost > 0 && matches!(self.state, RecoveryState::Open | RecoveryState::Cwr) {
                     self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
                 }
-                if lost > 0 && self.state == RecoveryState::FastRecovery {
+                if lost > 0 && self.state == RecoveryState::FastRecovery && !self.cc.owns_window() {
                     self.rack_set_window(&News::default(), lost, self.hole, before, now);
                 }
                 self.rack_send(now, params, net);
@@ -213,8 +219,11 @@ impl Sender {
         }
     }
 
-    /// RFC 3168: once per window of data.
+    /// RFC 3168: once per window of data. A law that owns the window answers marks itself.
     fn rack_on_echo(&mut self, next: u32) {
+        if self.cc.owns_window() {
+            return;
+        }
         if self.state == RecoveryState::Open || next > self.recover && self.state == RecoveryState::Cwr {
             self.rack_reduce(Event::Echo, RecoveryState::Cwr);
             self.ecn_reductions += 1;
@@ -296,13 +305,27 @@ impl Sender {
             return (0, None); // nothing sent later has arrived
         }
         let reo_wnd = rack.reo_wnd(in_recovery, srtt, params);
-        rack.detect_loss(reo_wnd, now)
+        let (rack, mut law) = (self.rack.as_mut().expect("made for this variant"), self.cc.engaged());
+        rack.detect_loss(reo_wnd, now, |seq| {
+            if let Some(law) = &mut law {
+                law.on_lost(seq, now);
+            }
+        })
     }
 
-    /// In a reduction the window is what PRR lets be sent; else it may grow by what has arrived.
+    /// In a reduction the window is what PRR lets be sent; else it may grow by what has arrived. A law that owns the window
+    /// sets it itself.
     fn rack_set_window(&mut self, news: &News, lost: u32, hole: u32, was_in_flight: u32, now: Time) {
         let in_flight = self.rack().board.in_flight();
-        if matches!(self.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
+        if self.cc.owns_window() {
+            let recovery = match self.state {
+                RecoveryState::Open | RecoveryState::Cwr => Recovery::None,
+                RecoveryState::FastRecovery => Recovery::Fast,
+                RecoveryState::RtoRecovery => Recovery::Timeout,
+            };
+            let (delivered, srtt) = (news.delivered, self.rtt.smoothed());
+            self.cc.set_window(Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt });
+        } else if matches!(self.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
             if news.delivered == 0 && lost == 0 {
                 return;
             }
@@ -400,7 +423,17 @@ impl Sender {
         let is_new = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
         let patience = self.rack().rtt;
         let hole = self.hole;
-        self.rack().board.mark_lost(|_| false, |seq, sent| seq == hole || sent.time + patience <= now);
+        let (rack, mut law) = (self.rack.as_mut().expect("made for this variant"), self.cc.engaged());
+        rack.board.mark_lost(
+            |_| false,
+            |seq, sent| {
+                let is_lost = seq == hole || sent.time + patience <= now;
+                if is_lost && let Some(law) = &mut law {
+                    law.on_lost(seq, now);
+                }
+                is_lost
+            },
+        );
         if self.state == RecoveryState::Open || self.hole >= self.recover {
             let Window { cwnd, ssthresh } = self.cc.window;
             self.rack().prior = (cwnd, ssthresh);

@@ -72,6 +72,21 @@ fn a_lost_retransmission_is_found_by_time() {
 }
 
 #[test]
+fn recovery_begins_again_while_anything_is_lost() {
+    let mut bench = open();
+    assert_eq!(bench.sack_at(200, 1, &[2..5])[0], 1);
+    let recover = bench.sender.recover;
+    bench.sack_at(250, 1, &[2..recover]);
+    let sent = bench.sender.sent;
+    // Of those sent since, the first is lost.
+    assert!(bench.sack_at(300, 1, &[2..recover, recover + 1..sent]).contains(&recover));
+    let sent = bench.sender.sent;
+    // 1 has arrived, which ends the recovery; the other loss is not mended yet.
+    bench.sack_at(350, recover, &[recover + 1..sent]);
+    assert_eq!((bench.sender.state, bench.sender.recover), (RecoveryState::FastRecovery, sent));
+}
+
+#[test]
 fn fewer_than_three_wait_for_a_quarter_of_the_least_round_trip() {
     let mut bench = open();
     bench.sack_at(200, 1, &[2..3]);

@@ -99,8 +99,8 @@ def tcp() -> str:
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
         "Laws other than Reno's come with SACK unless `variant` says otherwise, BBR's with `rack`. A law may\n"
-        "set constants of TCP over the profile, as LEDBAT does with `initial_window`; its page says which. Parameters of\n"
-        "a law are written with its name, as a scheme's are:",
+        "set constants of TCP over the profile, as LEDBAT does with `initial_window`; its page says which. Parameters\n"
+        "of a law are written with its name, as a scheme's are:",
         '```toml\ntcp = "sack"                 # SACK, with Reno\'s law\n'
         'tcp = "cubic"                # CUBIC, with SACK\n'
         'tcp = "cubic:beta=0.8"\n'

@@ -1,9 +1,11 @@
 """Stored results of other simulators (docs/validation.md).
 
-The stock schemes in profile ns2 against ns-2.35; CoDel, PIE, COBALT, FQ-CoDel and RED in profile rfc against ns-3.37.
+The stock schemes in profile ns2 against ns-2.35; CoDel, PIE, COBALT, FQ-CoDel and RED in profile rfc against ns-3.37;
+queueing disciplines and senders in profile linux against Linux 6.1 (docs/validation-linux.md).
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))
 
+import linux  # noqa: E402
 import ns2  # noqa: E402
 import ns3  # noqa: E402
 import traffic  # noqa: E402
@@ -83,3 +86,34 @@ def test_signals_and_mean_queue_lie_within_a_tenth_of_those_of_ns3(
 def test_no_queue_but_that_of_droptail_is_near_its_buffer(against_ns3: list[ns3.Ns3Row]) -> None:
     # A mean of 100 of 1000 packets: the scheme holds the queue, not the buffer.
     assert [row for row in against_ns3 if row.row["aqm"] != "droptail" and row.theirs[1].mean > 100] == []
+
+
+@pytest.fixture(scope="module")
+def against_linux() -> tuple[list[linux.Checked], Mapping[str, int]]:
+    return linux.checked_cases()
+
+
+def test_nine_cells_in_ten_agree_with_linux(against_linux: tuple[list[linux.Checked], Mapping[str, int]]) -> None:
+    checked, left_out = against_linux
+    cells = [cell for each in checked for cell in each.cells]
+    assert (len(cells) >= 400, left_out) == (True, {})
+    assert sum(cell.agrees for cell in cells) >= 0.9 * len(cells)
+
+
+@pytest.mark.parametrize("kind", ["pfifo", "codel", "pie", "fq_codel", "red", "choke", "sfb", "cake"])
+def test_every_discipline_has_the_mean_queue_of_linux(
+    against_linux: tuple[list[linux.Checked], Mapping[str, int]], kind: str
+) -> None:
+    means = [each.cells[1] for each in linux.by_kind(against_linux[0])[kind]]
+    assert {cell.name for cell in means} == {"queue_mean"}
+    assert sum(cell.agrees for cell in means) >= 0.6 * len(means)
+
+
+def test_the_page_about_linux_tells_these_numbers(
+    against_linux: tuple[list[linux.Checked], Mapping[str, int]],
+) -> None:
+    assert linux.PAGE.read_text(encoding="utf-8") == linux.page(*against_linux)
+    cells = [cell for each in against_linux[0] for cell in each.cells]
+    agree = sum(cell.agrees for cell in cells)
+    readme = (VALIDATION.parent / "README.md").read_text(encoding="utf-8")
+    assert f"{agree} of {len(cells)} measures of Linux 6.1" in " ".join(readme.split())

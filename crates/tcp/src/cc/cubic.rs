@@ -99,7 +99,14 @@ impl Law for Cubic {
     type Params = CubicParams;
 
     fn new(params: CubicParams) -> Self {
-        Self { params, cwnd_prior: 0.0, w_max: 0.0, stage: None, hystart: HyStart::default(), linux: linux::Epoch::default() }
+        Self {
+            params,
+            cwnd_prior: 0.0,
+            w_max: 0.0,
+            stage: None,
+            hystart: HyStart::default(),
+            linux: linux::Epoch::default(),
+        }
     }
 }
 

@@ -52,8 +52,8 @@ RATES = 0.25
 Row = Mapping[str, Any]
 
 CAUSES: Mapping[str, str] = {
-    "20-40-codelce1ms-dctcp-4": "The kernel's link lets two packets pass at once (the burst of htb). Here the third of three "
-    "that come together, which a growing window sends, waits for more than 1 ms and is marked at any load.",
+    "20-40-codelce1ms-dctcp-4": "The kernel's link lets two packets pass at once (the burst of htb). Here the third of "
+    "three that come together, which a growing window sends, waits for more than 1 ms and is marked at any load.",
 }
 """What is known of the cases whose cells do not all agree."""
 

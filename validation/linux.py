@@ -80,8 +80,8 @@ CAUSES: Mapping[str, str] = {
     "1-40-cake-cubic-1": SMALL,
     "1-40-cake-cubic-4": SMALL,
     "2-30-cake-cubic-2": SMALL,
-    "20-40-codelce1ms-dctcp-4": "htb sends two packets at once, so that a burst of two does not wait, and the "
-    "threshold is two packet times. With a threshold of 2.2 ms ours uses 96.5 %.",
+    "20-40-codelce1ms-dctcp-4": "Most likely htb: it sends two packets at once, so that a burst of two does "
+    "not wait, and the threshold is two packet times. With a threshold of 2.2 ms ours uses 96.5 %.",
     "20-40-pfifo132-cubic2-cubic2-rtt120": "Phase effects of a full DropTail queue (Floyd & Jacobson 1991): here no "
     "host jitters, and the flows that come back soonest take each free place. Where CoDel, PIE or FQ-CoDel choose, the "
     "rates agree.",

@@ -17,6 +17,8 @@ pub const SETTINGS: &[(&str, &str)] = &[
 
 /// What it sets of CUBIC.
 pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("hystart", "true")];
+/// What it sets of DCTCP.
+pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
 
 /// Round-trip time estimator of `tcp_rtt_estimator` (net/ipv4/tcp_input.c): four times the mean deviation as RFC 6298, but
 /// slower where round trips get shorter, and held at its maximum for a round trip; all times in seconds.

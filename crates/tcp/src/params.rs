@@ -140,6 +140,7 @@ impl Profile {
     pub fn settings_of(self, law: &str) -> &'static [(&'static str, &'static str)] {
         match self {
             Profile::Linux if law == "cubic" => linux::CUBIC,
+            Profile::Linux if law == "dctcp" => linux::DCTCP,
             _ => &[],
         }
     }

@@ -8,6 +8,14 @@ use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
 
+/// What few receivers need.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    /// A segment of each block reported last, the newest first; one below `next` counts no more.
+    recent: [u32; 3],
+    quick: QuickAcks,
+}
+
 /// One receiver. Acknowledges every segment, or every second one.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -17,11 +25,9 @@ pub struct Receiver {
     end: u32,
     /// What has arrived from `next` on.
     received: SeqSet,
-    /// A segment of each block reported last, the newest first; one below `next` counts no more.
-    recent: [u32; 3],
     ack_due: Time,
-    /// Where some ACKs are quick (`quick_acks`).
-    quick: Option<Box<QuickAcks>>,
+    /// Of receivers that have had segments out of order, or of which some ACKs are quick.
+    memory: Option<Box<Memory>>,
     /// ACKs name what has arrived out of order.
     sack: bool,
     feedback: EcnFeedback,
@@ -35,18 +41,7 @@ impl Receiver {
     /// A receiver before segment 0. `sack`: its ACKs carry selective blocks (RFC 2018). `feedback`: how they tell of marks.
     pub fn new(sack: bool, feedback: EcnFeedback) -> Self {
         let (next, end, ece, ce) = (0, 0, false, 0);
-        Self {
-            next,
-            end,
-            received: SeqSet::default(),
-            recent: [0; 3],
-            ack_due: Time::NEVER,
-            quick: None,
-            sack,
-            feedback,
-            ece,
-            ce,
-        }
+        Self { next, end, received: SeqSet::default(), ack_due: Time::NEVER, memory: None, sack, feedback, ece, ce }
     }
 
     /// A segment arrives at `now`, marked (`is_ce`) or the answer to a mark (`is_cwr`). `Some(ack)` if it is to be
@@ -115,12 +110,12 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.recent, self.quick) = (0, 0, [0; 3], None);
+        (self.next, self.end, self.memory) = (0, 0, None);
         (self.ack_due, self.ece, self.ce) = (Time::NEVER, false, 0);
     }
 
     fn is_quick(&mut self, seq: u32, is_old: bool, is_ce: bool, now: Time, params: &TcpParams) -> bool {
-        let quick = self.quick.get_or_insert_default();
+        let quick = &mut self.memory.get_or_insert_default().quick;
         if is_old {
             quick.hurry(params);
         }
@@ -155,14 +150,16 @@ impl Receiver {
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
         let block = self.block(seq);
-        let mut others = self.recent.into_iter().filter(|old| !block.contains(old));
-        self.recent = [seq, others.next().unwrap_or(0), others.next().unwrap_or(0)];
+        let recent = &mut self.memory.get_or_insert_default().recent;
+        let mut others = recent.iter().copied().filter(|old| !block.contains(old));
+        *recent = [seq, others.next().unwrap_or(0), others.next().unwrap_or(0)];
     }
 
     /// RFC 2018, section 4: the block of the newest segment first, then those reported last.
     fn blocks(&self) -> Sack {
         let mut sack = Sack::default();
-        let open = self.recent.into_iter().filter(|&seq| seq > self.next);
+        let recent = self.memory.as_ref().map_or([0; 3], |memory| memory.recent);
+        let open = recent.into_iter().filter(|&seq| seq > self.next);
         open.for_each(|seq| sack.push(self.block(seq)));
         sack
     }

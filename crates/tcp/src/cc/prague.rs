@@ -33,7 +33,7 @@ params! {
     /// rate = x/(p*rtt_v),   x^2/2 = (1 - p)*(x + 1):   x = 1 + sqrt(3) at small p
     /// ```
     ///
-    /// Marks at equal distances, as DualPI2's, give x between 2 and sqrt(6). RFC 9332 reckons with 2.
+    /// Marks at equal distances give x between 2 and sqrt(6). RFC 9332 reckons with 2; beside CUBIC over DualPI2 it is 2.6.
     ///
     /// ## Below one segment
     /// The sender keeps to the next whole number of segments in flight, and the pace to the window itself: at cwnd = 0.1 a segment

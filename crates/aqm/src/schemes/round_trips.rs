@@ -57,11 +57,11 @@ impl RoundTrips {
 impl Flow {
     /// The SYN's, and that of the first window.
     const ROUND_TRIPS: u8 = 2;
-    /// A shorter pause is no wait for an answer.
+    /// A shorter pause is not a wait for an answer.
     const GAP: Span = Span::from_millis(10);
     /// After so many packets without a gap the answers must have come: the round trip is shorter than a gap.
     const PACKETS: u8 = 32;
-    /// A flow begins anew after a silence of TCP's first timeout, 1 s (RFC 6298): who waits for that has no answer.
+    /// A flow begins again after a silence of TCP's first timeout, 1 s (RFC 6298): who waits for that has no answer.
     const SILENCE: Span = Span::from_secs(1);
 
     fn begin(hash: u32, queue: &QueueView, now: Time) -> Self {
@@ -86,7 +86,7 @@ impl Flow {
         self.rtt
     }
 
-    /// What was known before it began anew gives way to the first measurement.
+    /// What was known before it began again gives way to the first measurement.
     fn measure(&mut self, rtt: Span) {
         self.rtt = Some(if self.measured == 0 { rtt } else { self.rtt.map_or(rtt, |known| known.min(rtt)) });
         self.measured += 1;

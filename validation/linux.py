@@ -88,6 +88,7 @@ CAUSES: Mapping[str, str] = {
     "13.0 packets.",
     "1-40-cake-cubic-1": SMALL,
     "1-40-cake-cubic-4": SMALL,
+    "1-40-cakeshaper-cubic-4": SMALL,
     "2-30-cake-cubic-2": SMALL,
     "20-40-codelce1ms-dctcp-4": "Most likely htb: it sends two packets at once, so that a burst of two does "
     "not wait, and the threshold is two packet times. With a threshold of 2.2 ms ours uses 96.5 %.",

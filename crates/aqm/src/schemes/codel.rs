@@ -256,6 +256,23 @@ mod tests {
         codel
     }
 
+    /// In flow queueing the last packet of a queue is spared only if no more than an MTU waits in all queues.
+    #[test]
+    fn what_waits_in_other_queues_counts_unless_only_its_own_does() {
+        let signals = |behind, others| {
+            let mut codel = Codel::new(CodelParams { behind, ..CodelParams::defaults() }, &bench::queue(0)).unwrap();
+            let queue = QueueView { others, ..bench::queue(0) };
+            let mut last = |now: u64| {
+                let packet = PacketView { enqueued_at: us(now - 6000), ..bench::packet() };
+                codel.on_dequeue(&packet, &queue, &mut Ctx { now: us(now), rng: &mut bench::stream() })
+            };
+            [100_000, 200_000].map(&mut last)
+        };
+        assert_eq!(signals(Behind::All, 1501), [PASS, SIGNAL]);
+        assert_eq!(signals(Behind::All, 1500), [PASS, PASS]);
+        assert_eq!(signals(Behind::Queue, 1501), [PASS, PASS]);
+    }
+
     #[test]
     fn drops_come_closer_and_are_counted_from_the_one_foreseen() {
         let mut codel = entered();

@@ -4,7 +4,7 @@
 
 use super::Simulation;
 use crate::engine::calendar::Lane;
-use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::engine::event::{AT_RECEIVER, AT_SENDER, Event, Packet};
 use crate::net::flow::{Access, Connection, Flow, Path};
 use crate::net::link::{Departures, Offered};
 use crate::traffic::client::Peer;
@@ -19,7 +19,8 @@ impl Simulation {
             return self.acknowledge(&packet);
         }
         let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
-        let index = route.hops[packet.hop as usize].link;
+        let Some(hop) = route.hops.get(packet.hop as usize) else { return self.deliver(&packet) };
+        let index = hop.link;
         let link = &mut self.links[index];
         match link.offer(&mut packet, self.now) {
             Offered::Dropped => {}
@@ -65,19 +66,56 @@ impl Simulation {
         self.start_service(index);
     }
 
-    /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
-    /// sender.
+    /// From a link that has sent the packet, or will have at `sent`, over its wire.
     #[inline(always)]
     fn forward(&mut self, packet: &Packet, sent: Time) {
+        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
+        let link = route.hops[packet.hop as usize].link;
+        match self.links[link].impairment {
+            None => self.go_on(packet, sent),
+            Some(_) => self.cross_impaired(link, *packet, sent),
+        }
+    }
+
+    /// Over a wire with impairments. Where packets may pass others, the receiver acts when they arrive.
+    #[inline(never)]
+    fn cross_impaired(&mut self, link: usize, mut packet: Packet, sent: Time) {
+        let Some(wire) = &mut self.links[link].impairment else { return };
+        let Some(left) = wire.cross(&mut packet, sent, self.warmup..self.end) else { return };
+        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
+        if !wire.reorders() || packet.hop as usize + 1 != route.there {
+            return self.go_on(&packet, left);
+        }
+        let onward = route.hops[packet.hop as usize].onward;
+        packet.hop = AT_RECEIVER;
+        self.calendar.push(Lane::ANY, left + onward.delay, Event::Arrive(packet));
+    }
+
+    /// A packet that may have passed others reaches its receiver's access link.
+    #[inline(never)]
+    fn deliver(&mut self, packet: &Packet) {
+        self.receive(packet, self.now);
+    }
+
+    /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
+    #[inline(always)]
+    fn receive(&mut self, packet: &Packet, time: Time) {
         let flow = &mut self.flows[packet.flow as usize];
-        let route = &self.routes.routes[flow.route as usize];
+        let (group, route) = (flow.group as usize, &self.routes.routes[flow.route as usize]);
+        let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
+        let path = Path { group: &self.groups[group], route, calendar: &mut self.calendar };
+        flow.receive(packet, time, path, meter, measured);
+    }
+
+    /// From the wire, which the packet leaves at `sent` but for propagation: on to the next link, to the receiver, or to
+    /// the sender.
+    #[inline(always)]
+    fn go_on(&mut self, packet: &Packet, sent: Time) {
+        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
         let onward = route.hops[packet.hop as usize].onward;
         let next = packet.hop as usize + 1;
         if next == route.there {
-            let group = flow.group as usize;
-            let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-            let path = Path { group: &self.groups[group], route, calendar: &mut self.calendar };
-            return flow.receive(packet, sent + onward.delay, path, meter, measured);
+            return self.receive(packet, sent + onward.delay);
         }
         let mut packet = *packet;
         packet.hop = if next == route.hops.len() { AT_SENDER } else { next as u8 };

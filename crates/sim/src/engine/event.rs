@@ -142,7 +142,7 @@ impl Packet {
     }
 
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
-    #[inline]
+    #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
         if !ack.sack.is_empty() {

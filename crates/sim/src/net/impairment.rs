@@ -210,8 +210,12 @@ mod tests {
 
     #[test]
     fn the_nth_packet_meets_the_same_fate_whatever_it_is() {
-        let keys = "loss = { p = \"5%\", r = \"30%\" }\njitter = { lognormal = { median = \"3 ms\", sigma = 1 } }\nreorder = \"9%\"";
-        let fates = |packet: fn() -> Packet, apart: u64, seed| {
+        let (loss, rest) = (
+            "loss = { p = \"5%\", r = \"30%\" }\n",
+            "jitter = { lognormal = { median = \"3 ms\", sigma = 1 } }\nreorder = \"9%\"",
+        );
+        let keys = loss.to_string() + rest;
+        let fates = |keys: &str, packet: fn() -> Packet, apart: u64, seed| {
             let mut wire = wire(keys, seed);
             // So far apart that nobody waits for the one before.
             let fate = |i: u64| {
@@ -219,10 +223,15 @@ mod tests {
             };
             (0..1000).map(fate).collect::<Vec<_>>()
         };
-        let first = fates(|| data(Ecn::NotEct), 1000, 1);
-        assert_eq!(first, fates(|| Packet::of_ack(Label::default(), 40, 0, &aqmlab_tcp::Ack::default()), 1700, 1));
-        assert_ne!(first, fates(|| data(Ecn::NotEct), 1000, 2));
+        let first = fates(&keys, || data(Ecn::NotEct), 1000, 1);
+        assert_eq!(
+            first,
+            fates(&keys, || Packet::of_ack(Label::default(), 40, 0, &aqmlab_tcp::Ack::default()), 1700, 1)
+        );
+        assert_ne!(first, fates(&keys, || data(Ecn::NotEct), 1000, 2));
         assert!(first.contains(&None) && first[0] != first[1]);
+        let lossless = fates(rest, || data(Ecn::NotEct), 1000, 1);
+        assert!(first.iter().zip(&lossless).all(|(fate, other)| fate.is_none() || fate == other));
     }
 
     #[test]

@@ -392,8 +392,14 @@ def test_a_buffer_in_bytes_is_packets_of_the_size_on_the_wire_and_the_output_say
     assert not link.rate_changes
     assert network(one_link(80)).buffer_bytes is None
     assert fluid(scenario, "pi", duration=1.0).document()["buffer_bytes"] == 1_000_000
+    assert link.impairments == []
     with pytest.raises(InputError, match='link: unknown link "botleneck"; did you mean "bottleneck"'):
         scenario.link("botleneck")
+
+
+def test_losses_that_are_no_signals_have_no_place() -> None:
+    with pytest.raises(InputError, match=r"^links\.bottleneck\.loss: impairments of the wire"):
+        network(one_link(80, set={"links.bottleneck.loss": "1%"}))
 
 
 def test_a_map_varies_times_and_frequencies_within_their_limits() -> None:

@@ -187,12 +187,13 @@ def test_scenarios_that_do_not_fit_are_refused(name: str, words: list[str]) -> N
 
 def test_what_of_a_scenario_has_no_place_is_named() -> None:
     more = LONG_LIVED + '[[flows]]\nname = "marked"\nrtt = "50 ms"\necn = true\ntcp = { delayed_ack = true }\n'
-    changing = more.replace('rate = "45 Mbit/s"', 'rate = [["0 s", "45 Mbit/s"], ["10 s", "15 Mbit/s"]]')
+    changing = more.replace('rate = "45 Mbit/s"', 'rate = [["0 s", "45 Mbit/s"], ["10 s", "15 Mbit/s"]]\nloss = "1%"')
     with pytest.raises(aqmlab.InputError) as refusal:
         fluid(Scenario.parse(changing, "mixed"))
     lines = str(refusal.value).splitlines()
     assert [line.split(":")[0] for line in lines] == [
         "links.bottleneck.rate",
+        "links.bottleneck.loss",
         "flows.marked.tcp.delayed_ack",
         "flows.marked.ecn",
     ]

@@ -158,6 +158,9 @@ class Link:
     @property
     def ecn(self) -> bool:
         """Whether packets are marked where others are dropped."""
+    @property
+    def impairments(self) -> list[str]:
+        """Keys of the impairments of its wire: "loss", "jitter", "reorder", "ecn_mangling"."""
 
 @final
 class Group:

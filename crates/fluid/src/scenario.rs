@@ -208,6 +208,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
             "the fluid model has a constant rate; write one such as \"45 Mbit/s\"",
         );
     }
+    for key in link.impairments.keys() {
+        refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");
+    }
     let marked = scenario.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
     for flows in &scenario.flows {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);

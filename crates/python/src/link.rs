@@ -72,4 +72,10 @@ impl Link {
     fn ecn(&self) -> bool {
         self.0.ecn
     }
+
+    /// Keys of the impairments of its wire.
+    #[getter]
+    fn impairments(&self) -> Vec<&'static str> {
+        self.0.impairments.keys()
+    }
 }

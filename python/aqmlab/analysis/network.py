@@ -86,7 +86,7 @@ def network(source: str | Scenario) -> Network:
     """Return the network of a scenario's first link.
 
     InputError where the model has no place for something: several queues in a path, traffic other than long-lived TCP,
-    flows that stop, a rate that changes, round-trip times of other laws than constant and uniform.
+    flows that stop, a rate that changes, impairments, round-trip times of other laws than constant and uniform.
     """
     loaded = load(source)
     groups = [loaded.group(name) for name in loaded.flows]
@@ -95,6 +95,8 @@ def network(source: str | Scenario) -> Network:
         raise InputError(f"links: {len(loaded.links)} links; the model has one queue")
     if link.rate_changes:
         raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
+    for key in link.impairments:
+        raise InputError(f"links.{link.name}.{key}: impairments of the wire; the model's only signals are the queue's")
     for group in groups:
         _check(group)
     sizes = {group.payload + group.header for group in groups}

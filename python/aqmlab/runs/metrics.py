@@ -113,6 +113,7 @@ class LinkResult:
     departed: Annotated[int, declared("Departed", "packets", "packets taken into service", COUNT)]
     dropped: Annotated[int, declared("Dropped", "packets", "packets dropped", COUNT)]
     marked: Annotated[int, declared("Marked", "packets", "packets marked", COUNT)]
+    lost: Annotated[int, declared("Lost", "packets", "packets sent and lost on the wire", COUNT)]
     drops: Mapping[str, int]
     """Dropped packets by reason."""
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Everything that can happen.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Event {
-    /// A packet reaches the queue of its next link, or an ACK its sender.
+    /// A packet reaches the queue of its next link or its receiver, or an ACK its sender.
     Arrive(Packet),
     /// A link has sent a packet.
     Sent { link: u32 },
@@ -37,6 +37,8 @@ pub enum Event {
 
 /// The hop of an ACK that has passed all queues: it reaches its sender.
 pub const AT_SENDER: u8 = u8::MAX;
+/// The hop of a segment or datagram that has passed all queues: it reaches its receiver's access link. No route has it.
+pub const AT_RECEIVER: u8 = u8::MAX - 1;
 
 /// A packet on its way: 32 bytes, copied as a whole. `body` holds what the kinds do not have in common, and what is seldom
 /// asked for, as 128 bits counted from the lowest of the first word:
@@ -58,7 +60,7 @@ pub struct Packet {
     pub flow: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Which link of its route it is at or bound for; [`AT_SENDER`] after the last.
+    /// Which link of its route it is at or bound for; [`AT_RECEIVER`] or [`AT_SENDER`] after the last.
     pub hop: u8,
     pub kind: Kind,
     /// Data: the segment; an ACK: the next one expected.
@@ -140,7 +142,7 @@ impl Packet {
     }
 
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
-    #[inline]
+    #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
         if !ack.sack.is_empty() {
@@ -196,6 +198,13 @@ impl Packet {
     #[inline]
     pub fn epoch(&self) -> u8 {
         (self.body[1] >> EPOCH) as u8
+    }
+
+    /// Data with another ECN field.
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        if self.kind.is_data() {
+            self.body[1] = self.body[1] & !(3 << ECN) | (ecn as u64) << ECN;
+        }
     }
 
     /// What a packet of kind data carries.

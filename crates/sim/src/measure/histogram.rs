@@ -15,7 +15,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    #[inline]
+    #[inline(always)] // for each packet
     pub fn add(&mut self, span: Span) {
         let bin = bin(span.0 / 1000);
         if bin >= self.counts.len() {

@@ -60,6 +60,8 @@ pub struct LinkResult {
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
+    /// Packets sent and lost on the wire.
+    pub lost: u64,
     /// Dropped packets by reason.
     pub drops: BTreeMap<&'static str, u64>,
 }

@@ -3,7 +3,8 @@
 use crate::engine::calendar::{Calendar, Lane, Order};
 use crate::engine::event::{Event, Packet};
 use crate::measure::meter::LinkMeter;
-use crate::scenario::{Law, LinkSpec, RateChanges};
+use crate::net::impairment::Impairment;
+use crate::scenario::{Impairments, Law, LinkSpec, RateChanges};
 use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -27,6 +28,8 @@ pub enum Departures {
 pub struct Link {
     pub queue: AnyQueue<Packet>,
     pub meter: LinkMeter,
+    /// What happens to packets on the wire, if anything does.
+    pub impairment: Option<Box<Impairment>>,
     /// Lane of the end of transmissions, which come one by one.
     pub lane: Lane,
     /// Lane of the scheme's periodic updates.
@@ -132,6 +135,7 @@ impl Link {
             },
             queue,
             meter: LinkMeter::new(spec.buffer),
+            impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
             in_service: None,
             ready_at: None,
             sending: None,

@@ -1,5 +1,6 @@
 //! Changes of a running simulation: what `[[changes]]` and [`Simulation::set`](crate::Simulation::set) may say.
 
+use super::impairments::Loss;
 use super::law::Law;
 use super::links::{Crossing, limit, target};
 use super::reader::{Found, Reader, scalar};
@@ -35,6 +36,8 @@ pub enum Action {
     Scheme(usize, AqmChoice),
     /// A parameter of the scheme that is there, and its value.
     Parameter(usize, String, String),
+    /// Loss on the wire, of packets whose transmission starts from then on.
+    Loss(usize, Loss),
     /// Flows of a group that are not stopped: more of them start at once, or those added last stop.
     Count(usize, u32),
     /// Round-trip propagation of a group's flows.
@@ -44,7 +47,7 @@ pub enum Action {
 }
 
 /// Keys of a link that can be changed.
-const OF_LINK: [&str; 5] = ["rate", "delay", "buffer", "target", "aqm"];
+const OF_LINK: [&str; 6] = ["rate", "delay", "buffer", "target", "aqm", "loss"];
 /// Keys of a group of flows that can be changed.
 const OF_FLOWS: [&str; 3] = ["count", "rtt", "stop"];
 const FORM: &str = "write e.g. links.bottleneck.rate, links.bottleneck.aqm.target or flows.ftp.count";
@@ -84,6 +87,9 @@ impl Change {
     }
 
     fn of_link(&self, scenario: &Scenario, links: &[LinkSpec], link: usize, keys: &[&str]) -> Result<Action, String> {
+        if keys == ["loss"] {
+            return Loss::read(&self.value).map(|loss| Action::Loss(link, loss));
+        }
         let (spec, text) = (&links[link], self.text()?);
         let crossing = Crossing::of(link, &scenario.flows);
         match keys {
@@ -166,7 +172,7 @@ impl Action {
     pub fn needs_causality(&self, scenario: &Scenario) -> Vec<usize> {
         match self {
             Action::Rate(link, _) | Action::Delay(link, _) => scenario.together_with(*link),
-            Action::Scheme(link, _) => vec![*link],
+            Action::Scheme(link, _) | Action::Loss(link, _) => vec![*link],
             Action::Rtt(group, _) => scenario.flows[*group].path.clone(),
             _ => Vec::new(),
         }
@@ -182,6 +188,7 @@ impl Action {
             }
             Action::Target(link, target) => links[*link].target = *target,
             Action::Scheme(link, scheme) => links[*link].aqm = scheme.clone(),
+            Action::Loss(link, loss) => links[*link].impairments.loss = Some(*loss),
             Action::Parameter(..) | Action::Count(..) | Action::Rtt(..) | Action::Stop(..) => {}
         }
     }

@@ -1,5 +1,6 @@
 //! Reads the links of a scenario.
 
+use super::impairments::Impairments;
 use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
 use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges};
@@ -30,6 +31,7 @@ pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Fo
     };
     let fixed = link.optional("fixed").unwrap_or(false);
     let ecn = link.optional("ecn").unwrap_or(true);
+    let impairments = Impairments::read(&mut link);
     link.finish();
     let (rate, changes) = rate_and_changes?;
     Some(LinkSpec {
@@ -44,6 +46,7 @@ pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Fo
         aqm: aqm?,
         fixed,
         ecn,
+        impairments,
     })
 }
 

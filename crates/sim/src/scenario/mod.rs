@@ -2,6 +2,7 @@
 
 mod changes;
 mod flows;
+mod impairments;
 mod law;
 mod links;
 mod read;
@@ -12,6 +13,7 @@ mod tcp;
 mod traffic;
 
 pub use changes::{Action, Change};
+pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
 pub use read::parse;
 
@@ -70,6 +72,8 @@ pub struct LinkSpec {
     pub fixed: bool,
     /// ECN-capable packets are marked where others are dropped.
     pub ecn: bool,
+    /// What happens to packets on the wire.
+    pub impairments: Impairments,
 }
 
 /// How a link's rate changes during a run. A packet in transmission is not affected.

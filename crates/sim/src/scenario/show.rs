@@ -1,6 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use super::{FlowSpec, LinkSpec, RateChanges, Scenario, Traffic};
+use super::{FlowSpec, Law, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -33,6 +33,7 @@ impl LinkSpec {
             Limit::Packets(packets) => format!("{packets} packets"),
             Limit::Bytes(bytes) => format!("{bytes} B"),
         };
+        let of = &self.impairments;
         let rate = match &self.changes {
             RateChanges::None => json!(self.rate.text()),
             RateChanges::At(steps) => std::iter::once((Span::ZERO, self.rate))
@@ -52,6 +53,10 @@ impl LinkSpec {
             "aqm": self.aqm.name,
             "fixed": self.fixed,
             "ecn": self.ecn,
+            "loss": of.loss.map(|loss| loss.text()),
+            "jitter": of.jitter.as_ref().map(Law::text),
+            "reorder": of.reorder.map(|share| share.text()),
+            "ecn_mangling": of.ecn_mangling.map(Mangling::name),
         })
     }
 }

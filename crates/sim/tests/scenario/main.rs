@@ -5,7 +5,7 @@ mod any_text;
 mod form;
 
 use aqmlab_sim::Scenario;
-use aqmlab_sim::scenario::parse;
+use aqmlab_sim::scenario::{Loss, parse};
 
 const VALID: &str = r#"schema = 1
 title = "a valid scenario"
@@ -221,6 +221,34 @@ fn paths_and_rates_are_read_strictly() {
             ("[schemes.red]\necn = false", "[schemes.red]\necn = 2", "red.ecn: \"2\" is not true or false"),
         ],
     );
+}
+
+#[test]
+fn impairments_are_read_strictly() {
+    const TARGET: &str = "target = \"30 packets\"";
+    each_is_refused(&[
+        (TARGET, "loss = \"101%\"", "links.bottleneck.loss: \"101%\" is not a ratio: must lie in 0 ..= 1"),
+        (TARGET, "loss = \"-1%\"", "links.bottleneck.loss: \"-1%\" is not a ratio"),
+        (TARGET, "loss = \"1 ms\"", "links.bottleneck.loss: \"1 ms\" is not a ratio: units are"),
+        (TARGET, "loss = [\"1%\"]", "links.bottleneck.loss: expected a probability such as \"0.1%\", found a list"),
+        (TARGET, "loss = { p = \"1%\" }", "links.bottleneck.loss: r: missing; write e.g. { p = \"1%\", r = \"30%\" }"),
+        (TARGET, "loss = { p = 0.1, r = 2 }", "links.bottleneck.loss: r: \"2\" is not a ratio"),
+        (TARGET, "loss = { p = 0, r = 1, bda = 1 }", "loss: unknown key \"bda\"; did you mean \"bad\"?"),
+        (TARGET, "los = \"1%\"", "links.bottleneck.los: unknown key \"los\"; did you mean \"loss\"?"),
+        (TARGET, "jitter = \"1\"", "links.bottleneck.jitter: \"1\" has no unit"),
+        (TARGET, "jitter = \"-1 ms\"", "links.bottleneck.jitter: \"-1 ms\" is negative"),
+        (TARGET, "jitter = { exponential = \"11 s\" }", "jitter: \"11 s\" is out of range: must lie in 0 s ..= 10 s"),
+        (TARGET, "jitter = { expo = \"1 ms\" }", "jitter: unknown distribution \"expo\""),
+        (TARGET, "reorder = \"1%\"", "links.bottleneck.reorder: needs jitter"),
+        (TARGET, "jitter = \"1 ms\"\nreorder = 1.5", "links.bottleneck.reorder: \"1.5\" is not a ratio"),
+        (TARGET, "ecn_mangling = \"bleech\"", "ecn_mangling: unknown choice \"bleech\"; did you mean \"bleach\"?"),
+        (TARGET, "ecn_mangling = true", "links.bottleneck.ecn_mangling: expected text, found true or false"),
+    ]);
+    assert_eq!(valid_with(&[]).links[0].impairments.keys(), [""; 0]);
+    let loss = |text| valid_with(&[("links.bottleneck.loss", text)]).links[0].impairments.loss.unwrap();
+    assert_eq!(loss("0.1%").text(), "0.001");
+    let Loss { p, r, bad, good } = loss("{ p = \"1%\", r = 0.3, good = 0.02 }");
+    assert_eq!([p, r, bad, good], [0.01, 0.3, 1.0, 0.02]);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::setup::{Sends, observables, stream_of};
 use super::{RunError, Simulation};
 use crate::engine::calendar::Lane;
 use crate::engine::event::{Event, Packet};
+use crate::net::impairment::Impairment;
 use crate::net::link::Departures;
-use crate::scenario::{Action, AqmChoice, Change, Law, Scenario};
+use crate::scenario::{Action, AqmChoice, Change, Law, Loss, Scenario};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use toml::{Table, Value};
@@ -27,13 +28,13 @@ impl Simulation {
     /// Changes what `path` names to `value`, now, after everything else of this instant; both are written as in
     /// `[[changes]]`, which repeats it. It can be
     ///
-    /// - `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.aqm` (another scheme, which takes over the packets that
+    /// - `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.loss`, `.aqm` (another scheme, which takes over the packets that
     ///   wait), `.aqm.PARAMETER` (of the scheme that is there);
     /// - `flows.NAME.count` (more flows start now, or those added last stop), `.rtt`, `.stop` (a time).
     ///
     /// # Errors
-    /// If there is no such thing or the value is not legal, and then nothing has changed. A link's rate, delay and scheme
-    /// and a group's `rtt` need [`Options::causal`](super::Options::causal), unless `[[changes]]` changes such a thing on the
+    /// If there is no such thing or the value is not legal, and then nothing has changed. A link's rate, delay, scheme and
+    /// loss and a group's `rtt` need [`Options::causal`](super::Options::causal), unless `[[changes]]` changes such a thing on the
     /// same path.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), RunError> {
         self.step_until(self.now)?;
@@ -86,6 +87,7 @@ impl Simulation {
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
             Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
             Action::Parameter(link, name, value) => self.set_parameter(link, &name, &value).map_err(refused)?,
+            Action::Loss(link, loss) => self.set_loss(link, loss),
             Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
             Action::Rtt(group, law) => self.set_rtt(group, law),
             Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
@@ -112,6 +114,11 @@ impl Simulation {
         self.follow_series(link);
         self.restart_ticks(link, self.now);
         Ok(())
+    }
+
+    fn set_loss(&mut self, link: usize, loss: Loss) {
+        let fresh = || Box::new(Impairment::new(&self.specs[link], self.options.seed));
+        self.links[link].impairment.get_or_insert_with(fresh).set_loss(loss);
     }
 
     fn set_parameter(&mut self, link: usize, name: &str, value: &str) -> Result<(), String> {

@@ -4,9 +4,10 @@
 
 use super::Simulation;
 use crate::engine::calendar::Lane;
-use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::engine::event::{AT_RECEIVER, AT_SENDER, Event, Packet};
 use crate::net::flow::{Access, Connection, Flow, Path};
 use crate::net::link::{Departures, Offered};
+use crate::net::route::Hop;
 use crate::traffic::client::Peer;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
@@ -19,7 +20,8 @@ impl Simulation {
             return self.acknowledge(&packet);
         }
         let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
-        let index = route.hops[packet.hop as usize].link;
+        let Some(hop) = route.hops.get(packet.hop as usize) else { return self.receive(packet, self.now) };
+        let index = hop.link;
         let link = &mut self.links[index];
         match link.offer(&mut packet, self.now) {
             Offered::Dropped => {}
@@ -52,7 +54,7 @@ impl Simulation {
         self.calendar.push_last(link.lane, end, Event::Sent { link: index });
         if let (Some(packet), Some(order)) = (link.take_sending(), link.orders.pop_front()) {
             let present = self.calendar.continue_at(order);
-            self.forward(&packet, end);
+            self.forward_over_wire(packet, end);
             self.calendar.continue_at(present);
         }
     }
@@ -71,7 +73,10 @@ impl Simulation {
     fn forward(&mut self, packet: &Packet, sent: Time) {
         let flow = &mut self.flows[packet.flow as usize];
         let route = &self.routes.routes[flow.route as usize];
-        let onward = route.hops[packet.hop as usize].onward;
+        let Hop { link, onward } = route.hops[packet.hop as usize];
+        if self.links[link].impairment.is_some() {
+            return self.forward_over_wire(*packet, sent);
+        }
         let next = packet.hop as usize + 1;
         if next == route.there {
             let group = flow.group as usize;
@@ -82,6 +87,36 @@ impl Simulation {
         let mut packet = *packet;
         packet.hop = if next == route.hops.len() { AT_SENDER } else { next as u8 };
         self.calendar.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
+    }
+
+    /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
+    #[inline(never)]
+    fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
+        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
+        let Hop { link, onward } = route.hops[packet.hop as usize];
+        let (left, reorders) = match &mut self.links[link].impairment {
+            None => (Some(sent), false),
+            Some(wire) => (wire.cross(&mut packet, sent, self.warmup..self.end), wire.reorders()),
+        };
+        let Some(left) = left else { return };
+        let (next, time) = (packet.hop as usize + 1, left + onward.delay);
+        packet.hop = match next {
+            _ if next == route.there && !reorders => return self.receive(packet, time),
+            _ if next == route.there => AT_RECEIVER,
+            _ if next == route.hops.len() => AT_SENDER,
+            _ => next as u8,
+        };
+        self.calendar.push(onward.lane, time, Event::Arrive(packet));
+    }
+
+    /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
+    #[inline(never)]
+    fn receive(&mut self, packet: Packet, time: Time) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let (group, route) = (flow.group as usize, &self.routes.routes[flow.route as usize]);
+        let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
+        let path = Path { group: &self.groups[group], route, calendar: &mut self.calendar };
+        flow.receive(&packet, time, path, meter, measured);
     }
 
     /// A receiver's ACK may have waited long enough; if a segment has fetched it, none is due.

@@ -91,6 +91,7 @@ impl Simulation {
             departed: accounts.departed,
             dropped: accounts.dropped,
             marked: accounts.marked,
+            lost: link.impairment.as_ref().map_or(0, |wire| wire.lost),
             drops: accounts.drops.iter().copied().collect(),
         }
     }

@@ -102,6 +102,26 @@ fn so_they_do_where_arrivals_and_departures_coincide() {
     }
 }
 
+/// Every impairment at once, there and back: `back` has its ACKs on the second link.
+const IMPAIRED: &str = "loss = { p = \"0.5%\", r = \"40%\", bad = \"90%\", good = \"0.1%\" }\n\
+                        jitter = { exponential = \"2 ms\" }\necn_mangling = \"ce-only\"\n";
+
+#[test]
+fn so_they_do_on_links_with_impairments() {
+    for reorder in ["", "reorder = \"2%\"\n"] {
+        let impaired = format!("delay = \"4 ms\"\n{IMPAIRED}{reorder}");
+        let impaired = TWO_LINKS.replace("delay = \"4 ms\"\n", &impaired);
+        let impaired = impaired.replace("delay = \"3 ms\"\n", "delay = \"3 ms\"\nloss = \"1%\"\n");
+        let scenario = Arc::new(scenario::parse(&impaired, "impaired", &[]).unwrap());
+        for entry in aqmlab_aqm::entries() {
+            let [foreseen, at_service] =
+                [false, true].map(|causal| run(scenario.clone(), options(entry.info.name, causal)).unwrap());
+            assert!(foreseen.result.links.iter().all(|(_, link)| link.lost > 0), "{}", entry.info.name);
+            assert_eq!(text(foreseen), text(at_service), "{}{reorder}", entry.info.name);
+        }
+    }
+}
+
 #[test]
 fn a_cancelled_run_yields_nothing() {
     let scenario = scenario::parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
@@ -203,7 +223,7 @@ fn changed(aqm: &str, causal: bool, changes: &[(f64, &str, &str)]) -> Result<Sim
 }
 
 /// One of everything that can be changed.
-const ALL_CHANGES: [(f64, &str, &str); 14] = [
+const ALL_CHANGES: [(f64, &str, &str); 15] = [
     (0.0, "flows.long.count", "9"),
     (0.7, "links.second.rate", "3 Mbit/s"),
     (1.3, "links.first.target", "5 packets"),
@@ -215,6 +235,7 @@ const ALL_CHANGES: [(f64, &str, &str); 14] = [
     (2.5, "flows.back.rtt", "{ uniform = ['70 ms', '80 ms'] }"),
     (2.6, "links.second.aqm", "codel"),
     (2.8, "flows.pages.count", "1"),
+    (2.9, "links.first.loss", "{ p = '1%', r = '30%' }"),
     (3.0, "flows.voice.stop", "3.4 s"),
     (3.1, "links.second.aqm", "fq-red"),
     (3.3, "flows.pages.rtt", "200 ms"),
@@ -276,6 +297,8 @@ fn changes_do_what_they_say() {
     assert!(after("flows.long.rtt", "900 ms").flows[0].packet_delay_max.unwrap() > 0.45);
     assert!(after("links.second.delay", "300 ms").flows[1].packet_delay_mean.unwrap() > 0.3);
     let pi = after("links.second.aqm", "pi:w=1000Hz");
+    let received = |loss: &str| after("links.second.loss", loss).flows[1].received;
+    assert!(received("0%") > 0 && received("100%") == 0);
     assert_eq!(pi.links[1].observables[0].0, "p");
     assert!(pi.links[1].observables[0].1 > 0.0, "{pi:?}");
 }
@@ -288,6 +311,9 @@ fn a_change_that_would_come_too_late_is_refused() {
     };
     assert!(refusal(false, "links.first.rate", "1 Mbit/s").contains("make it causal"));
     assert!(refusal(false, "flows.long.rtt", "50 ms").contains("make it causal"));
+    assert!(refusal(false, "links.first.loss", "1%").contains("make it causal"));
+    assert!(refusal(true, "links.first.loss", "{ p = '1%' }").contains("r: missing"));
+    assert!(refusal(true, "links.first.jitter", "1 ms").contains("unknown key that can be changed \"jitter\""));
     assert_eq!(refusal(false, "links.first.buffer", "9 packets"), "nothing");
     assert_eq!(refusal(false, "flows.long.count", "3"), "nothing");
     assert!(refusal(true, "links.frist.rate", "1 Mbit/s").contains("did you mean \"first\"?"));

@@ -1,0 +1,268 @@
+//! The wire of a link on which packets are lost, delayed, reordered or have their ECN field changed.
+//!
+//! Each packet takes the same number of draws, whatever becomes of it: under one seed the n-th packet on a link meets the
+//! same fate, whichever flow it is of and whenever it is sent.
+
+use crate::engine::event::Packet;
+use crate::scenario::{Impairments, LinkSpec, Loss};
+use aqmlab_aqm::Carried;
+use aqmlab_core::{Ratio, Span, Stream, Time};
+use std::ops::Range;
+
+/// The wire of a link.
+#[derive(Clone)]
+pub struct Impairment {
+    of: Impairments,
+    /// State of the Gilbert-Elliott model.
+    is_bad: bool,
+    /// Packets so far.
+    packets: usize,
+    /// When the last packet that keeps the order leaves the wire, propagation not counted.
+    last: Time,
+    /// Packets lost while metrics count.
+    pub lost: u64,
+    loss: Stream,
+    jitter: Stream,
+    reorder: Stream,
+}
+
+impl Impairment {
+    /// The wire before the first packet.
+    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+        let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
+        Self {
+            of: spec.impairments.clone(),
+            is_bad: false,
+            packets: 0,
+            last: Time::ZERO,
+            lost: 0,
+            loss: stream("loss"),
+            jitter: stream("jitter"),
+            reorder: stream("reorder"),
+        }
+    }
+
+    /// From the next packet on; the wire is in the good state.
+    pub fn set_loss(&mut self, loss: Loss) {
+        self.of.loss = Some(loss);
+        self.is_bad = false;
+    }
+
+    /// Packets may pass others.
+    pub fn reorders(&self) -> bool {
+        self.of.reorder.is_some()
+    }
+
+    /// When a packet that is sent at `sent` leaves the wire, propagation not counted; `None` if it is lost.
+    pub fn cross(&mut self, packet: &mut Packet, sent: Time, measured: Range<Time>) -> Option<Time> {
+        let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
+        self.packets += 1;
+        if is_lost {
+            self.lost += u64::from(sent > measured.start && sent <= measured.end);
+            return None;
+        }
+        if let Some(mangling) = self.of.ecn_mangling {
+            packet.set_ecn(mangling.apply(packet.ecn()));
+        }
+        if is_free {
+            return Some(sent + jitter);
+        }
+        self.last = self.last.max(sent + jitter);
+        Some(self.last)
+    }
+
+    fn loses(&mut self) -> bool {
+        let Some(Loss { p, r, bad, good }) = self.of.loss else { return false };
+        let (loses, changes) = if self.is_bad { (bad, r) } else { (good, p) };
+        let is_lost = self.loss.uniform() < loses;
+        self.is_bad ^= self.loss.uniform() < changes;
+        is_lost
+    }
+
+    fn delays(&mut self) -> Span {
+        self.of.jitter.as_ref().map_or(Span::ZERO, |law| law.draw(self.packets, &mut self.jitter))
+    }
+
+    /// From the order.
+    fn frees(&mut self) -> bool {
+        self.of.reorder.is_some_and(|Ratio(share)| self.reorder.uniform() < share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::event::{Announced, Data, Label};
+    use crate::scenario::parse;
+    use aqmlab_aqm::Ecn;
+
+    const NAME: &str = "bottleneck";
+
+    fn wire(keys: &str, seed: u64) -> Impairment {
+        let text = format!(
+            "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"{NAME}\"\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n{keys}\n\
+             [[flows]]\nrtt = \"9 ms\"\n"
+        );
+        Impairment::new(&parse(&text, "wire", &[]).unwrap().links[0], seed)
+    }
+
+    fn data(ecn: Ecn) -> Packet {
+        let data = Data { sent_at: Time::ZERO, seq: 7, rtt: Announced::default(), ecn, is_cwr: true };
+        Packet::of_data(Label::default(), 1000, data)
+    }
+
+    fn ms(number: u64) -> Time {
+        Time::ZERO + Span::from_millis(number)
+    }
+
+    /// When each of `count` packets, sent 1 ms apart, leaves the wire.
+    fn left(keys: &str, count: u64) -> Vec<Option<Time>> {
+        let mut wire = wire(keys, 1);
+        (0..count).map(|i| wire.cross(&mut data(Ecn::Ect0), ms(i), Time::ZERO..Time::NEVER)).collect()
+    }
+
+    /// Lengths of the runs of packets that are lost.
+    fn bursts(left: &[Option<Time>]) -> Vec<f64> {
+        left.chunk_by(|a, b| a.is_none() == b.is_none())
+            .filter(|run| run[0].is_none())
+            .map(|run| run.len() as f64)
+            .collect()
+    }
+
+    fn share(count: usize) -> f64 {
+        count as f64 / N as f64
+    }
+
+    const N: u64 = 200_000;
+
+    #[test]
+    fn random_loss_is_binomial_and_without_memory() {
+        let left = left("loss = \"5%\"", N);
+        let lost = left.iter().filter(|left| left.is_none()).count();
+        // Four standard errors: sqrt(0.05 * 0.95 / 200000) = 0.00049.
+        assert!((share(lost) - 0.05).abs() < 0.00195, "{lost}");
+        // A burst goes on with probability 5 %: its mean is 1/0.95 = 1.0526, its standard deviation 0.2354. There are
+        // about 9500.
+        let bursts = bursts(&left);
+        let mean = bursts.iter().sum::<f64>() / bursts.len() as f64;
+        assert!((mean - 1.0526).abs() < 0.0097, "{mean}");
+    }
+
+    #[test]
+    fn bursts_of_gilbert_loss_are_geometric_with_mean_1_over_r() {
+        let left = left("loss = { p = \"1%\", r = \"25%\" }", N);
+        let lost = left.iter().filter(|left| left.is_none()).count();
+        // p / (p + r) = 0.03846. The chain forgets by 0.74 a packet, which multiplies the variance by 1.74/0.26:
+        // four standard errors are 4 sqrt(0.03846 * 0.96154 * 6.69 / 200000) = 0.0045.
+        assert!((share(lost) - 0.03846).abs() < 0.0045, "{lost}");
+        // Mean 4, standard deviation sqrt(0.75)/0.25 = 3.46, about 1920 bursts: four standard errors are 0.32. Of the
+        // bursts 25 % have length 1: four standard errors are 0.04.
+        let bursts = bursts(&left);
+        let mean = bursts.iter().sum::<f64>() / bursts.len() as f64;
+        assert!((mean - 4.0).abs() < 0.32, "{mean}");
+        let single = bursts.iter().filter(|length| **length == 1.0).count() as f64 / bursts.len() as f64;
+        assert!((single - 0.25).abs() < 0.04, "{single}");
+    }
+
+    #[test]
+    fn both_states_of_elliott_s_model_lose() {
+        let left = left("loss = { p = \"2%\", r = \"8%\", bad = \"50%\", good = \"1%\" }", N);
+        let lost = left.iter().filter(|left| left.is_none()).count();
+        // (r good + p bad) / (p + r) = (0.08 * 0.01 + 0.02 * 0.5) / 0.1 = 0.108. The share of time in the bad state, 0.2,
+        // has a standard error of sqrt(0.2 * 0.8 * 1.9/0.1 / 200000) = 0.0039, times 0.49; the losses within the states
+        // add sqrt((0.2 * 0.25 + 0.8 * 0.0099) / 200000) = 0.0005: together 0.002.
+        assert!((share(lost) - 0.108).abs() < 0.008, "{lost}");
+    }
+
+    #[test]
+    fn jitter_keeps_the_order() {
+        let all: Vec<Time> = left("jitter = { uniform = [\"0 ms\", \"20 ms\"] }", 1000).into_iter().flatten().collect();
+        assert!(all.is_sorted());
+        let late = all.iter().zip(0..).map(|(left, i)| left.since(ms(i)));
+        assert!(late.clone().all(|late| late < Span::from_millis(20)));
+        assert!(late.clone().any(|late| late > Span::from_millis(18)) && late.min().unwrap() < Span::from_millis(18));
+        // By hand: a packet waits for the one before, which was sent 1 ms earlier and takes 3 ms.
+        let by_hand: Vec<Time> =
+            left("jitter = { values = [\"3 ms\", \"0 ms\", \"5 ms\"] }", 4).into_iter().flatten().collect();
+        assert_eq!(by_hand, [ms(3), ms(3), ms(7), ms(7)]);
+    }
+
+    #[test]
+    fn packets_free_of_the_order_wait_for_nobody_and_hold_up_nobody() {
+        // A packet without jitter follows one with 10 ms: it leaves at once if it is free, else it waits.
+        let alternating = "jitter = { values = [\"10 ms\", \"0 ms\"] }\nreorder = \"5%\"";
+        let left: Vec<Time> = left(alternating, N).into_iter().flatten().collect();
+        let free = (1..N).step_by(2).filter(|i| left[*i as usize] == ms(*i)).count();
+        // Four standard errors of a binomial share: 4 sqrt(0.05 * 0.95 / 100000) = 0.0028.
+        assert!((2.0 * share(free) - 0.05).abs() < 0.0028, "{free}");
+        assert!((0..N).step_by(2).all(|i| left[i as usize] == ms(i + 10)), "nobody has more than 10 ms");
+    }
+
+    #[test]
+    fn without_any_order_delays_are_independent() {
+        let left: Vec<Time> =
+            left("jitter = { uniform = [\"0 ms\", \"2 ms\"] }\nreorder = \"100%\"", N).into_iter().flatten().collect();
+        let inverted = left.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        // The difference of two draws exceeds the 1 ms between two packets with probability (2 - 1)^2 / (2 * 2^2) = 1/8.
+        // Neighbouring pairs exclude each other, so the binomial standard error, 0.00074, is a bound: four of it.
+        assert!((share(inverted) - 0.125).abs() < 0.003, "{inverted}");
+    }
+
+    #[test]
+    fn the_nth_packet_meets_the_same_fate_whatever_it_is() {
+        let (loss, rest) = (
+            "loss = { p = \"5%\", r = \"30%\" }\n",
+            "jitter = { lognormal = { median = \"3 ms\", sigma = 1 } }\nreorder = \"9%\"",
+        );
+        let keys = loss.to_string() + rest;
+        let fates = |keys: &str, packet: fn() -> Packet, apart: u64, seed| {
+            let mut wire = wire(keys, seed);
+            // So far apart that nobody waits for the one before.
+            let fate = |i: u64| {
+                wire.cross(&mut packet(), ms(i * apart), Time::ZERO..Time::NEVER).map(|left| left.since(ms(i * apart)))
+            };
+            (0..1000).map(fate).collect::<Vec<_>>()
+        };
+        let first = fates(&keys, || data(Ecn::NotEct), 1000, 1);
+        assert_eq!(
+            first,
+            fates(&keys, || Packet::of_ack(Label::default(), 40, 0, &aqmlab_tcp::Ack::default()), 1700, 1)
+        );
+        assert_ne!(first, fates(&keys, || data(Ecn::NotEct), 1000, 2));
+        assert!(first.contains(&None) && first[0] != first[1]);
+        let lossless = fates(rest, || data(Ecn::NotEct), 1000, 1);
+        assert!(first.iter().zip(&lossless).all(|(fate, other)| fate.is_none() || fate == other));
+    }
+
+    #[test]
+    fn losses_count_while_metrics_do() {
+        let mut wire = wire("loss = \"100%\"", 1);
+        for sent in 0..10 {
+            assert_eq!(wire.cross(&mut data(Ecn::NotEct), ms(sent), ms(3)..ms(7)), None);
+        }
+        assert_eq!(wire.lost, 4, "sent after 3 ms and not after 7 ms");
+    }
+
+    #[test]
+    fn mangling_changes_the_ecn_field_and_nothing_else() {
+        const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+        for (name, expected) in [
+            ("bleach", [Ecn::NotEct; 4]),
+            ("ce-only", [Ecn::NotEct, Ecn::NotEct, Ecn::NotEct, Ecn::Ce]),
+            ("continuous-ce", [Ecn::NotEct, Ecn::Ce, Ecn::Ce, Ecn::Ce]),
+        ] {
+            let mut wire = wire(&format!("ecn_mangling = \"{name}\""), 1);
+            let mangled = ALL.map(|ecn| {
+                let mut packet = data(ecn);
+                assert_eq!(wire.cross(&mut packet, ms(1), Time::ZERO..Time::NEVER), Some(ms(1)));
+                assert!(packet.data().is_cwr && packet.data().seq == 7 && packet.size == 1000);
+                packet.ecn()
+            });
+            assert_eq!(mangled, expected, "{name}");
+            let ack = aqmlab_tcp::Ack { next: 9, ece: true, ..Default::default() };
+            let mut packet = Packet::of_ack(Label::default(), 40, 0, &ack);
+            wire.cross(&mut packet, ms(1), Time::ZERO..Time::NEVER);
+            assert_eq!(packet.ack(), ack, "what an ACK echoes is in the TCP header");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What happens to packets on the wire of a link, as a scenario says it.
+
+use super::law::Law;
+use super::reader::{Reader, kind, scalar};
+use super::traffic::read_law;
+use aqmlab_aqm::Ecn;
+use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::{Quantity, Ratio, Span};
+use toml::{Table, Value};
+
+/// What happens to packets on the wire of a link, behind its queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Impairments {
+    /// Packets are lost at random.
+    pub loss: Option<Loss>,
+    /// Extra delay of each packet. A packet that would pass the one before waits for it.
+    pub jitter: Option<Law<Span>>,
+    /// Share of the packets that neither wait for those before them nor hold up those behind.
+    pub reorder: Option<Ratio>,
+    /// The ECN field of packets is changed.
+    pub ecn_mangling: Option<Mangling>,
+}
+
+/// Gilbert-Elliott loss. The wire is in a good or a bad state; after each packet it may change. It begins in the good one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Probability of a change from good to bad.
+    pub p: f64,
+    /// Probability of a change from bad to good.
+    pub r: f64,
+    /// Probability that a packet is lost in the bad state, 1 - h.
+    pub bad: f64,
+    /// Probability that a packet is lost in the good state, 1 - k.
+    pub good: f64,
+}
+
+/// How a node on the path changes the ECN field (RFC 9768, section 3.2.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mangling {
+    /// Every codepoint becomes Not-ECT.
+    Bleach,
+    /// ECT becomes Not-ECT, CE stays.
+    CeOnly,
+    /// ECT becomes CE.
+    ContinuousCe,
+}
+
+/// Longest jitter, of laws with a tail its mean or median.
+const LONGEST_JITTER: &str = "10 s";
+
+impl Impairments {
+    /// The keys that a scenario has set.
+    pub fn keys(&self) -> Vec<&'static str> {
+        let set = [
+            ("loss", self.loss.is_some()),
+            ("jitter", self.jitter.is_some()),
+            ("reorder", self.reorder.is_some()),
+            ("ecn_mangling", self.ecn_mangling.is_some()),
+        ];
+        set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
+    }
+
+    /// Those of one `[[links]]`.
+    pub(super) fn read(link: &mut Reader) -> Self {
+        let loss = link.raw("loss").map(Loss::read);
+        let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
+        let jitter = read_jitter(link);
+        let reorder: Option<Ratio> = link.optional("reorder");
+        if reorder.is_some() && link.raw("jitter").is_none() {
+            link.refuse("reorder", "needs jitter: packets pass others only where some are delayed");
+        }
+        Self { loss, jitter, reorder, ecn_mangling: read_mangling(link) }
+    }
+}
+
+fn read_jitter(link: &mut Reader) -> Option<Law<Span>> {
+    let jitter: Law<Span> = read_law(link, "jitter")?;
+    let (largest, bound) = (jitter.typical_largest(), Span::parse(LONGEST_JITTER).expect("a bound parses"));
+    if largest > bound {
+        link.refuse(
+            "jitter",
+            format!("\"{}\" is out of range: must lie in 0 s ..= {LONGEST_JITTER}", clip(&largest.text())),
+        );
+        return None;
+    }
+    Some(jitter)
+}
+
+fn read_mangling(link: &mut Reader) -> Option<Mangling> {
+    let text = link.text("ecn_mangling")?;
+    let found = Mangling::ALL.into_iter().find(|mangling| mangling.name() == text);
+    if found.is_none() {
+        link.refuse("ecn_mangling", unknown("choice", text, &Mangling::ALL.map(Mangling::name)));
+    }
+    found
+}
+
+impl Loss {
+    /// Each packet on its own with this probability.
+    fn random(probability: f64) -> Self {
+        Self { p: 0.0, r: 1.0, bad: probability, good: probability }
+    }
+
+    /// A probability, or a table of the model's.
+    pub(super) fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Table(table) => Self::model(table),
+            other => probability(other).map(Self::random),
+        }
+    }
+
+    fn model(table: &Table) -> Result<Self, String> {
+        const KEYS: [&str; 4] = ["p", "r", "bad", "good"];
+        if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(unknown("key", key, &KEYS));
+        }
+        let read = |key: &str, default: Option<f64>| match table.get(key) {
+            Some(value) => probability(value).map_err(|reason| format!("{key}: {reason}")),
+            None => default.ok_or_else(|| format!("{key}: missing; write e.g. {{ p = \"1%\", r = \"30%\" }}")),
+        };
+        Ok(Self {
+            p: read("p", None)?,
+            r: read("r", None)?,
+            bad: read("bad", Some(1.0))?,
+            good: read("good", Some(0.0))?,
+        })
+    }
+
+    /// As a scenario writes it, in words.
+    pub fn text(&self) -> String {
+        let Self { p, r, bad, good } = self;
+        match bad == good {
+            true => good.to_string(),
+            false => format!("Gilbert-Elliott, p {p}, r {r}, bad {bad}, good {good}"),
+        }
+    }
+}
+
+fn probability(value: &Value) -> Result<f64, String> {
+    let text =
+        scalar(value).ok_or_else(|| format!("expected a probability such as \"0.1%\", found {}", kind(value)))?;
+    Ratio::parse(&text).map(|ratio| ratio.0)
+}
+
+impl Mangling {
+    const ALL: [Self; 3] = [Self::Bleach, Self::CeOnly, Self::ContinuousCe];
+
+    /// What a scenario calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bleach => "bleach",
+            Self::CeOnly => "ce-only",
+            Self::ContinuousCe => "continuous-ce",
+        }
+    }
+
+    /// What becomes of a codepoint.
+    pub fn apply(self, ecn: Ecn) -> Ecn {
+        match (self, ecn) {
+            (Self::Bleach, _) | (Self::CeOnly, Ecn::Ect0 | Ecn::Ect1) => Ecn::NotEct,
+            (Self::ContinuousCe, Ecn::Ect0 | Ecn::Ect1) => Ecn::Ce,
+            (_, same) => same,
+        }
+    }
+}

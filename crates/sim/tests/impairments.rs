@@ -1,0 +1,123 @@
+//! Links that lose, delay, reorder and mangle: what flows and queues see of it.
+
+use aqmlab_sim::scenario::parse;
+use aqmlab_sim::{AqmChoice, Options, RunResult, run};
+
+/// A run of a scenario of which this is the end: links and flows.
+fn measure(duration: &str, text: &str) -> RunResult {
+    under("droptail", duration, text)
+}
+
+fn under(aqm: &str, duration: &str, text: &str) -> RunResult {
+    let text = format!("schema = 1\nduration = \"{duration}\"\n{text}");
+    let scenario = parse(&text, "impairments", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let aqm = Some(AqmChoice::parse(aqm).unwrap());
+    let mut result = run(scenario, Options { aqm, seed: 1, ..Options::default() }).unwrap().result;
+    (result.engine.events, result.engine.wall) = (0, 0.0);
+    result
+}
+
+fn link(name: &str, rate: &str, keys: &str) -> String {
+    format!("[[links]]\nname = \"{name}\"\nrate = \"{rate}\"\ndelay = \"5 ms\"\nbuffer = \"100 packets\"\n{keys}\n")
+}
+
+/// 1000 datagrams of 1028 B a second for 20 s.
+const CBR: &str =
+    "[[flows]]\nkind = \"udp-cbr\"\nrate = \"8.224 Mbit/s\"\nrtt = \"40 ms\"\nstop = \"20 s\"\necn = true\n";
+
+#[test]
+fn what_the_queue_sends_arrives_or_is_lost() {
+    for keys in
+        ["loss = \"2%\"", "loss = { p = \"1%\", r = \"20%\" }\njitter = { exponential = \"5 ms\" }\nreorder = \"3%\""]
+    {
+        let result = measure("21 s", &(link("a", "10 Mbit/s", keys) + CBR));
+        let link = &result.links[0].1;
+        assert!(link.arrived == link.departed && link.drop_ratio == 0.0, "the queue has dropped nothing");
+        assert!(link.lost > 200 && link.departed == link.lost + result.total.received, "{link:?}");
+    }
+    let result = measure("21 s", &(link("a", "10 Mbit/s", "loss = \"2%\"") + CBR));
+    // 20000 datagrams: four standard deviations are 4 sqrt(20000 * 0.02 * 0.98) = 79.
+    assert!((result.links[0].1.lost as f64 - 400.0).abs() < 79.0, "{}", result.links[0].1.lost);
+}
+
+#[test]
+fn impairments_that_do_nothing_change_nothing() {
+    let flows = "[[flows]]\ncount = 5\nrtt = \"40 ms\"\necn = true\ntcp = \"sack\"\n";
+    let plain = under("red", "10 s", &(link("a", "5 Mbit/s", "") + flows)).json();
+    for keys in ["loss = \"0%\"", "loss = { p = 0, r = 0 }\njitter = \"0 s\""] {
+        assert_eq!(plain, under("red", "10 s", &(link("a", "5 Mbit/s", keys) + flows)).json(), "{keys}");
+    }
+}
+
+/// A link in front of the bottleneck that loses in bursts.
+#[test]
+fn schemes_meet_the_same_losses() {
+    let text = link("radio", "20 Mbit/s", "loss = { p = \"1%\", r = \"30%\" }\njitter = { exponential = \"1 ms\" }")
+        + &link("bottleneck", "6 Mbit/s", "")
+        + CBR;
+    let [droptail, pie] = ["droptail", "pie"].map(|aqm| under(aqm, "20 s", &text));
+    let (radio, bottleneck) = (&droptail.links[0].1, &droptail.links[1].1);
+    assert_eq!((radio.lost, bottleneck.arrived), (pie.links[0].1.lost, pie.links[1].1.arrived));
+    assert!(radio.lost > 400 && bottleneck.lost == 0);
+    assert_ne!(bottleneck.queue_mean, pie.links[1].1.queue_mean);
+}
+
+#[test]
+fn only_reordering_makes_tcp_send_again_without_a_loss() {
+    let flow = "[[flows]]\nrtt = \"40 ms\"\ntcp = { variant = \"sack\", window = \"20 packets\" }\n";
+    let of = |keys: &str| measure("20 s", &(link("a", "10 Mbit/s", keys) + flow)).total;
+    let (jitter, reorder) = ("jitter = { uniform = [\"0 ms\", \"10 ms\"] }", "\nreorder = \"100%\"");
+    let (plain, kept, passed) = (of(""), of(jitter), of(&format!("{jitter}{reorder}")));
+    assert_eq!([plain.retransmits, kept.retransmits], [0, 0]);
+    assert!(passed.retransmits > 20 && passed.goodput < kept.goodput, "{} retransmissions", passed.retransmits);
+    // Uniform jitter adds 5 ms or more to the mean: a packet also waits for those before it.
+    let added = kept.packet_delay_mean.unwrap() - plain.packet_delay_mean.unwrap();
+    assert!((0.005..0.010).contains(&added), "{added}");
+}
+
+#[test]
+fn acks_that_cross_a_link_are_lost_there_too() {
+    let text = link("down", "10 Mbit/s", "")
+        + &link("up", "10 Mbit/s", "loss = \"20%\"\njitter = { exponential = \"2 ms\" }\nreorder = \"5%\"")
+        + "[[flows]]\nkind = \"short\"\ncount = 5\npath = [\"down\"]\nack_path = [\"up\"]\nrtt = \"40 ms\"\n\
+           arrivals = \"10 Hz\"\nsize = { uniform = [\"1 packets\", \"30 packets\"] }\n";
+    let result = measure("40 s", &text);
+    let (down, up) = (&result.links[0].1, &result.links[1].1);
+    assert_eq!(down.lost, 0);
+    let (lost, deviation) = (up.lost as f64 / up.departed as f64, (0.16 / up.departed as f64).sqrt());
+    assert!((lost - 0.2).abs() < 4.0 * deviation, "{up:?}");
+    // 400 transfers are asked for, 20 the standard deviation; those of the last seconds may be under way.
+    assert!(result.total.transfers > 300 && result.total.failed == 0, "{}", result.total.transfers);
+}
+
+/// The first link marks, the second mangles, the third would mark what can be marked.
+#[test]
+fn a_node_that_mangles_ecn_hides_marks_or_makes_them() {
+    let flows = "[[flows]]\ncount = 10\nrtt = \"40 ms\"\necn = true\n";
+    let of = |keys: &str| {
+        let text =
+            link("first", "20 Mbit/s", "") + &link("second", "50 Mbit/s", keys) + &link("third", "19.6 Mbit/s", "");
+        let result = under("red", "20 s", &(text + flows));
+        (result.links[0].1.marked, result.links[2].1.marked, result.total)
+    };
+    let (first, third, total) = of("ecn_mangling = \"bleach\"");
+    assert!(first > 0 && third == 0 && total.marked == 0 && total.ecn_reductions == 0, "{total:?}");
+    // What has a mark can be marked again; nothing else can.
+    let (first, third, total) = of("ecn_mangling = \"ce-only\"");
+    assert!(third <= first && total.marked > 0 && total.marked <= first, "{total:?}");
+    let (_, _, total) = of("ecn_mangling = \"continuous-ce\"");
+    // SYNs and retransmissions are not ECN-capable; windows shrink each round trip, so that little else is lost.
+    assert!(total.received - total.marked <= 10 + total.retransmits, "{total:?}");
+    let (_, _, plain) = of("");
+    assert!(total.goodput < plain.goodput / 2.0, "{} and {}", total.goodput, plain.goodput);
+}
+
+/// Mathis et al. 1997: sqrt(3/2) / sqrt(p) packets a round trip, an ACK for each segment; without timeouts.
+#[test]
+fn random_loss_leaves_tcp_what_the_square_root_law_says() {
+    let text = link("a", "1 Gbit/s", "loss = \"0.1%\"")
+        + "[[flows]]\ncount = 20\nrtt = \"100 ms\"\npacket = \"1000 B\"\ntcp = { variant = \"sack\", window = \"10000 packets\" }\n";
+    let goodput = measure("200 s", &text).total.goodput / 20.0;
+    let law = (1.5f64 / 0.001).sqrt() * 8000.0 / 0.1;
+    assert!((goodput / law - 1.0).abs() < 0.1, "{goodput} bit/s, the law says {law}");
+}

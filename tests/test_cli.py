@@ -118,6 +118,13 @@ def test_the_package_is_the_command() -> None:
     assert answer.stdout.startswith("aqmlab ")
 
 
+def test_losses_of_the_wire_have_a_column_where_there_are_any(aqmlab: Aqmlab, small: str) -> None:
+    assert "Lost" not in aqmlab("run", small).stdout
+    lossy = ("run", small, "--set", "links.bottleneck.loss=5%")
+    lost = json.loads(aqmlab(*lossy, "--json").stdout)["links"]["bottleneck"]["lost"]
+    assert re.search(rf"Lost.*\n.*\n.*bottleneck .* {lost} ", aqmlab(*lossy).stdout)
+
+
 def test_compare_replaces_values_of_the_scenario(aqmlab: Aqmlab, small: str) -> None:
     compared = aqmlab("compare", small, "--aqms", "pi", "--set", "flows.ftp.count=3", "--json")
     [of_pi] = json.loads(compared.stdout)["runs"]

@@ -46,7 +46,7 @@ impl Flows {
     }
 }
 
-/// How many draws in a row miss all of `alike` packets among `waiting`; as good as endless if there are none.
+/// How many draws in a row miss all of `alike` packets among `waiting`; the largest number if there are none.
 fn misses(alike: u32, waiting: u32, cx: &mut Ctx) -> u32 {
     if alike == 0 {
         return u32::MAX;

@@ -126,7 +126,7 @@ impl Loss {
         })
     }
 
-    /// As a scenario writes it, in words.
+    /// For people: a probability, or the model with its parameters.
     pub fn text(&self) -> String {
         let Self { p, r, bad, good } = self;
         match bad == good {
@@ -154,7 +154,7 @@ impl Mangling {
         }
     }
 
-    /// What becomes of a codepoint.
+    /// The codepoint that a packet with `ecn` has afterwards.
     pub fn apply(self, ecn: Ecn) -> Ecn {
         match (self, ecn) {
             (Self::Bleach, _) | (Self::CeOnly, Ecn::Ect0 | Ecn::Ect1) => Ecn::NotEct,

@@ -93,7 +93,7 @@ def test_show_flow_queueing_with_a_scheme_that_no_list_has(aqmlab: Aqmlab) -> No
     assert "FQ-PI (fq-pi)" in aqmlab("show", "fq-pi").stdout
     refused = aqmlab("show", "fq-cake")
     assert refused.returncode == 2
-    assert 'unknown scheme "fq-cake"' in refused.stderr
+    assert 'name: no scheme, law, scenario or study "fq-cake"; did you mean "cake"?' in refused.stderr
 
 
 def test_show_a_scenario_and_a_study(aqmlab: Aqmlab, small: str) -> None:
@@ -116,6 +116,13 @@ def test_show_a_scheme_of_ones_own(aqmlab: Aqmlab, tmp_path: Path) -> None:
 def test_the_package_is_the_command() -> None:
     answer = subprocess.run([sys.executable, "-m", "aqmlab", "--version"], capture_output=True, text=True, check=True)
     assert answer.stdout.startswith("aqmlab ")
+
+
+def test_losses_of_the_wire_have_a_column_where_there_are_any(aqmlab: Aqmlab, small: str) -> None:
+    assert "Lost" not in aqmlab("run", small).stdout
+    lossy = ("run", small, "--set", "links.bottleneck.loss=5%")
+    lost = json.loads(aqmlab(*lossy, "--json").stdout)["links"]["bottleneck"]["lost"]
+    assert re.search(rf"Lost.*\n.*\n.*bottleneck .* {lost} ", aqmlab(*lossy).stdout)
 
 
 def test_compare_replaces_values_of_the_scenario(aqmlab: Aqmlab, small: str) -> None:

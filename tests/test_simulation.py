@@ -39,6 +39,15 @@ def test_probes_add_up(small: str) -> None:
     assert arrived > dropped > 0
 
 
+def test_probes_count_the_losses_of_the_wire(small: str) -> None:
+    simulation = aqmlab.Simulation(small, set={"links.bottleneck.loss": "5%"})
+    lost = 0
+    while simulation.now < simulation.end:
+        simulation.step_until(simulation.now + 0.5)
+        lost += simulation.probe().links["bottleneck"]["lost"]
+    assert lost == simulation.finish().links["bottleneck"].lost > 0
+
+
 def test_what_was_done_by_hand_can_be_repeated(small: str, tmp_path: Path) -> None:
     simulation = aqmlab.Simulation(small, "pi", causal=True)
     simulation.step_until(1)

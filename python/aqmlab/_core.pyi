@@ -277,6 +277,7 @@ class LinkProbe(TypedDict):
     departed: int
     dropped: int
     marked: int
+    lost: int
     bytes: int
     queue: int
     queue_delay_mean: float | None

@@ -307,8 +307,8 @@ macro_rules! built_in {
             fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_overflow(queue, cx))
             }
-            fn on_head_drop(&mut self, queue: &QueueView, cx: &mut Ctx) {
-                any_aqm!($($variant)*; self, aqm => aqm.on_head_drop(queue, cx))
+            fn on_head_drop(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) {
+                any_aqm!($($variant)*; self, aqm => aqm.on_head_drop(packet, queue, cx))
             }
             fn on_empty(&mut self, cx: &mut Ctx) {
                 any_aqm!($($variant)*; self, aqm => aqm.on_empty(cx))

@@ -193,7 +193,7 @@ pub trait Aqm {
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {}
     /// A waiting packet was dropped from the head because all queues of the link together were full.
     #[inline]
-    fn on_head_drop(&mut self, queue: &QueueView, cx: &mut Ctx) {
+    fn on_head_drop(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) {
         self.on_overflow(queue, cx);
     }
     /// The link asked for a packet and found none: it falls idle.

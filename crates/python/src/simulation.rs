@@ -208,6 +208,7 @@ fn link_dict<'py>(py: Python<'py>, link: &LinkProbe) -> PyResult<Bound<'py, PyDi
         ("departed", link.departed),
         ("dropped", link.dropped),
         ("marked", link.marked),
+        ("lost", link.lost),
         ("bytes", link.bytes),
         ("queue", link.queue.into()),
     ] {

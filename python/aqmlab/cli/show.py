@@ -1,5 +1,6 @@
 """The command `show`."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,8 @@ import typer
 
 from aqmlab import catalogue, own
 from aqmlab import scenario as scenarios
+from aqmlab._core import InputError
+from aqmlab.catalogue import Scheme
 from aqmlab.names import unknown
 from aqmlab.study import paper, suite
 
@@ -20,12 +23,11 @@ def show(
     """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
     from aqmlab.present.terminal import catalogue as pages
 
-    known = [scheme.name for scheme in catalogue.schemes()]
     laws = {law.name: law for law in catalogue.laws()}
     if name.partition(":")[0].endswith(".py"):
         pages.scheme_page(catalogue.find(own.spec(name).partition(":")[0]))
-    elif name.removeprefix("fq-") in known or name in known:
-        pages.scheme_page(catalogue.find(name))
+    elif (scheme := _scheme(name)) is not None:
+        pages.scheme_page(scheme)
     elif name in laws:
         pages.law_page(laws[name])
     elif name == "tcp":
@@ -37,5 +39,13 @@ def show(
     elif name in scenarios.scenarios() or name.endswith(".toml") or Path(name).exists():
         pages.scenario_page(scenarios.load(name), scenarios.read(name)[1])
     else:
-        choices = [*known, *laws, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
+        schemes = [scheme.name for scheme in catalogue.schemes()]
+        choices = [*schemes, *laws, "tcp", *paper.studies(), *paper.suites(), *scenarios.scenarios()]
         raise unknown("name", "no scheme, law, scenario or study", name, choices)
+
+
+def _scheme(name: str) -> Scheme | None:
+    """Return the scheme of that name, None if there is none."""
+    with suppress(InputError):
+        return catalogue.find(name)
+    return None

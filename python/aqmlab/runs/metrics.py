@@ -237,6 +237,7 @@ LINK_METRICS = tuple(
         "utilisation",
         "drop_ratio",
         "mark_ratio",
+        "lost",
         "queue_mean",
         "queue_std",
         "queue_p95",

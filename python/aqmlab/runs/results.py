@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 
 def columns(links: Iterable[LinkResult]) -> list[Metric]:
-    """Return the metrics worth a column: no mark ratio where nothing is marked, and of the tails p99 only."""
-    unwanted = {"queue_p95"} if any(link.marked for link in links) else {"queue_p95", "mark_ratio"}
+    """Return the metrics worth a column: marks and losses where there are any, and of the tails p99 only."""
+    shown = list(links)
+    counts = {"mark_ratio": sum(link.marked for link in shown), "lost": sum(link.lost for link in shown)}
+    unwanted = {"queue_p95", *(name for name, count in counts.items() if count == 0)}
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
 
 

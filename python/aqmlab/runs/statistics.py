@@ -85,7 +85,7 @@ def _branch(values: Sequence[float], members: Sequence[int]) -> Branch:
 class Paired:
     """By how much one scheme exceeds another under the same seeds; `p` of the paired t-test, `effect` is Cohen's d_z.
 
-    Both are None where all differences are equal but for rounding, or there is only one.
+    Both are None where all differences are equal except for rounding, or there is only one.
     """
 
     difference: Summary

@@ -46,7 +46,7 @@ impl Flows {
     }
 }
 
-/// How many draws in a row miss all of `alike` packets among `waiting`; as good as endless if there are none.
+/// How many draws in a row miss all of `alike` packets among `waiting`; the largest number if there are none.
 fn misses(alike: u32, waiting: u32, cx: &mut Ctx) -> u32 {
     if alike == 0 {
         return u32::MAX;
@@ -131,7 +131,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// Drops the packet at the head for want of room, and tells the scheme.
     pub(super) fn overflow_at_head(&mut self, cx: &mut Ctx) {
         if let Some(head) = self.remove(0) {
-            self.scheme.on_head_drop(&self.view, cx);
+            self.scheme.on_head_drop(&view(&head.packet, head.since, self.ecn), &self.view, cx);
             self.drop(&head, OVERFLOW);
         }
     }

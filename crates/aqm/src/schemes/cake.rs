@@ -62,8 +62,6 @@ params! {
     /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
     ///   quantum of 1514 bytes, the plain target and no condition on the MTU.
     /// - A shaper that its link has held up does not catch up; in Linux it does, at the link's rate.
-    /// - COBALT's first signal in a queue comes an interval after the first wait above target. In Linux it comes with the
-    ///   next packet the first time ever, as the reciprocal square root of the count is still 0 then.
     pub struct CakeParams {
         /// Rate of the shaper; "auto" leaves it to the link.
         bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", from "Linux sch_cake";

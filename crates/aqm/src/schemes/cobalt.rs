@@ -1,6 +1,16 @@
 use crate::signal::BY_SOJOURN;
 use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
-use aqmlab_core::{Bytes, Ratio, Span, Time, params};
+use aqmlab_core::{Bytes, Ratio, Span, Time, choice, params};
+
+choice! {
+    /// When a queue gives its first signal ever, if packets stay above target.
+    pub enum FirstSignal {
+        /// With the packet after the first one above target.
+        NextPacket = "next_packet",
+        /// An interval after the first packet above target, as later on.
+        Interval = "interval",
+    }
+}
 
 params! {
     /// COBALT: CoDel that also counts down when the queue is good again, with BLUE for flows that do not respond.
@@ -29,6 +39,9 @@ params! {
     /// the queue is empty:           p -= p_dec; leave the dropping state; if due, count down once
     /// ```
     ///
+    /// Linux renews 1 / sqrt(count) with each `count += 1` and `count -= 1`. Before the first of them it is 0, so that a queue's first
+    /// signal ever comes with the packet after the first one above target. With `first_signal = "interval"` it is 1.
+    ///
     /// p changes at most once in a `target`. Late: drop_next, as last moved by what was due, else as met, lies in the
     /// past. The last packet of the queue may be marked but is not dropped; all else goes on as if it had been.
     ///
@@ -38,18 +51,16 @@ params! {
     ///
     /// ## Readings
     /// After Linux's CAKE, with an exact square root. A mark counts as a signal, not as a drop: a late drop_next moves
-    /// to the present after it. ns-3 has no condition on the MTU (`mtu = "0 B"` here), drops the last packet too, and
-    /// can raise p above a sojourn time.
+    /// to the present after it. ns-3 waits an interval for the first signal too (`first_signal = "interval"` here), has no
+    /// condition on the MTU (`mtu = "0 B"`), drops the last packet too, and can raise p above a sojourn time.
     ///
     /// `target`, `interval`, `p_inc` and `p_dec` are the kernel's; tc has no COBALT of its own.
     ///
     /// ## Departures
-    /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line. There, the reciprocal square root of the count
-    /// is 0 until the count first changes: a queue's first signal ever comes with the packet after the first one
-    /// above target, not an interval later as here. One queue, not one per flow as in CAKE: the last packet is that
-    /// of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's count of bulk flows
-    /// (ingress mode) and its longer target and interval on slow links are left out. The target is a sojourn time of
-    /// its own, not the link's.
+    /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line. One queue, not one per flow as in CAKE: the last
+    /// packet is that of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's count of
+    /// bulk flows (ingress mode) and its longer target and interval on slow links are left out. The target is a sojourn
+    /// time of its own, not the link's.
     pub struct CobaltParams {
         /// Sojourn time that may persist; also the least time between changes of p.
         target: Span = "5 ms" in "1 us" ..= "1000 s", from "Linux, sch_cake";
@@ -61,6 +72,8 @@ params! {
         p_inc: Ratio = "0.00390625" in "0" ..= "1", from "Linux, sch_cake: 1/256";
         /// Decrease of p on an empty queue.
         p_dec: Ratio = "0.000244140625" in "0" ..= "1", from "Linux, sch_cake: 1/4096";
+        /// When a queue gives its first signal ever.
+        first_signal: FirstSignal = "next_packet", from "Linux, sch_cake (ns-3: interval)";
     }
 }
 
@@ -69,6 +82,8 @@ params! {
 pub struct Cobalt {
     pub(super) params: CobaltParams,
     count: u32,
+    /// The control law has counted, up or down.
+    has_counted: bool,
     drop_next: Time,
     dropping: bool,
     /// BLUE's probability, and when it last changed.
@@ -86,7 +101,11 @@ impl Cobalt {
         self.count > 0 && now >= self.drop_next
     }
 
+    /// Time to the next signal, by the control law.
     fn gap(&self) -> Span {
+        if !self.has_counted && self.params.first_signal == FirstSignal::NextPacket {
+            return Span::ZERO;
+        }
         Span::from_seconds(self.params.interval.seconds() / f64::from(self.count.max(1)).sqrt())
     }
 
@@ -100,11 +119,13 @@ impl Cobalt {
 
     fn count_up(&mut self) {
         self.count = self.count.saturating_add(1);
+        self.has_counted = true;
         self.drop_next += self.gap();
     }
 
     fn count_down(&mut self) {
         self.count -= 1;
+        self.has_counted = true;
         self.drop_next += self.gap();
     }
 
@@ -143,7 +164,15 @@ impl Scheme for Cobalt {
     type Params = CobaltParams;
 
     fn new(params: CobaltParams, _: &QueueView) -> Result<Self, String> {
-        Ok(Self { params, count: 0, drop_next: Time::ZERO, dropping: false, p: 0.0, p_changed: Time::ZERO })
+        Ok(Self {
+            params,
+            count: 0,
+            has_counted: false,
+            drop_next: Time::ZERO,
+            dropping: false,
+            p: 0.0,
+            p_changed: Time::ZERO,
+        })
     }
 
     fn params(&mut self) -> &mut CobaltParams {
@@ -166,7 +195,7 @@ impl Aqm for Cobalt {
         if signal {
             self.count_up();
         }
-        while !signal && self.is_due(cx.now) {
+        while due && !signal && self.is_due(cx.now) {
             self.count_down();
         }
         let late = cx.now > if due { self.drop_next } else { met };
@@ -220,8 +249,13 @@ mod tests {
     const PASS: Verdict = Verdict::Pass;
     const SIGNAL: Verdict = Verdict::Signal(FORCED);
 
+    /// Of which the first signal comes like all others.
     fn cobalt() -> Cobalt {
-        Cobalt::new(CobaltParams::defaults(), &bench::queue(0)).unwrap()
+        with(FirstSignal::Interval)
+    }
+
+    fn with(first_signal: FirstSignal) -> Cobalt {
+        Cobalt::new(CobaltParams { first_signal, ..CobaltParams::defaults() }, &bench::queue(0)).unwrap()
     }
 
     fn us(us: u64) -> Time {
@@ -260,6 +294,27 @@ mod tests {
             head(&mut cobalt, 50_000, waited, 50, false);
             assert_eq!(cobalt.dropping, dropping, "{waited} us");
         }
+    }
+
+    /// 1/sqrt(count) is 0 when 50 ms is above target, so 50.1 ms is due; then 1/sqrt(2): 50 + 70.710678 ms.
+    #[test]
+    fn the_first_signal_ever_comes_with_the_next_packet() {
+        let mut cobalt = with(FirstSignal::NextPacket);
+        assert_eq!([50_000, 50_100, 50_200].map(|t| long(&mut cobalt, t)), [PASS, SIGNAL, PASS]);
+        assert_eq!((cobalt.count, cobalt.drop_next), (2, Time(120_710_678_119)));
+        // Counted down to 0 in a second of silence, it takes an interval from then on.
+        assert_eq!(head(&mut cobalt, 1_000_000, 1000, 50, false), PASS);
+        assert_eq!([1_050_000, 1_149_999, 1_150_000].map(|t| long(&mut cobalt, t)), [PASS, PASS, SIGNAL]);
+    }
+
+    /// The next packet is good: it is due, so 1 is counted down to 0, and 1/sqrt(0) is 1 in Linux.
+    #[test]
+    fn a_good_packet_that_is_due_ends_the_exception_too() {
+        let mut cobalt = with(FirstSignal::NextPacket);
+        assert_eq!(long(&mut cobalt, 50_000), PASS);
+        assert_eq!(head(&mut cobalt, 50_100, 1000, 50, false), PASS);
+        assert_eq!((cobalt.count, cobalt.drop_next), (0, us(150_100)));
+        assert_eq!([60_000, 60_100, 159_999, 160_000].map(|t| long(&mut cobalt, t)), [PASS, PASS, PASS, SIGNAL]);
     }
 
     #[test]

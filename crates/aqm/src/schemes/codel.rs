@@ -205,7 +205,7 @@ impl Aqm for Codel {
     }
 
     /// Linux, `fq_codel`: the control law counts what the buffer had to drop.
-    fn on_head_drop(&mut self, _: &QueueView, _: &mut Ctx) {
+    fn on_head_drop(&mut self, _: &PacketView, _: &QueueView, _: &mut Ctx) {
         self.count = self.count.saturating_add(1);
     }
 
@@ -366,7 +366,7 @@ mod tests {
         // fq_codel_drop adds what it drops: 1 + 7, the next signal makes it 9, the one after it 100/sqrt(9) ms later.
         let mut codel = entered();
         let cx = &mut Ctx { now: us(250_000), rng: &mut bench::stream() };
-        (0..7).for_each(|_| codel.on_head_drop(&bench::queue(50), cx));
+        (0..7).for_each(|_| codel.on_head_drop(&bench::packet(), &bench::queue(50), cx));
         codel.on_overflow(&bench::queue(50), cx);
         assert_eq!((codel.count, codel.drop_next), (8, us(300_000)));
         assert_eq!([300_000; 2].map(|t| long(&mut codel, t)), [SIGNAL, PASS]);

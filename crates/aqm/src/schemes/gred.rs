@@ -175,6 +175,10 @@ impl Aqm for Gred {
         Verdict::Pass
     }
 
+    fn on_head_drop(&mut self, packet: &PacketView, _: &QueueView, _: &mut Ctx) {
+        self.classes[usize::from(packet.class) % CLASSES].waiting -= 1;
+    }
+
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.classes[0].avg][i]
     }
@@ -223,11 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn departures_are_counted_off() {
+    fn departures_and_drops_at_the_head_are_counted_off() {
         let mut gred = gred("own");
-        assert_eq!([0, 0].map(|_| arrive(&mut gred, 2, 0)), [Verdict::Pass; 2]);
+        assert_eq!([0; 3].map(|_| arrive(&mut gred, 2, 0)), [Verdict::Pass; 3]);
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
-        gred.on_dequeue(&PacketView { class: 2, ..bench::packet() }, &bench::queue(1), cx);
+        let head = PacketView { class: 2, ..bench::packet() };
+        gred.on_dequeue(&head, &bench::queue(2), cx);
+        assert_eq!(gred.classes[2].waiting, 2);
+        gred.on_head_drop(&head, &bench::queue(1), cx);
         assert_eq!(gred.classes[2].waiting, 1);
     }
 }

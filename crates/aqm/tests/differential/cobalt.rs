@@ -30,6 +30,7 @@ pub enum Mutation {
     NoRestWhileCountIsZero,
     OverflowWithoutSignal,
     OverflowDoesNotEnter,
+    FirstSignalWaits,
 }
 
 pub struct Cobalt {
@@ -38,6 +39,8 @@ pub struct Cobalt {
     rng: Stream,
     mtu_time: i64,
     count: u32,
+    /// One over the square root of the count; 0 until the law first counts.
+    inv_sqrt: f64,
     drop_next: i64,
     dropping: bool,
     p_drop: f64,
@@ -48,7 +51,14 @@ pub struct Cobalt {
 impl Cobalt {
     /// `t` moved on by the control law.
     fn control(&self, t: i64) -> i64 {
-        t + (INTERVAL as f64 / f64::from(self.count.max(1)).sqrt()).round() as i64
+        t + (INTERVAL as f64 * self.inv_sqrt).round() as i64
+    }
+
+    /// The law counts up or down, and moves on.
+    fn count(&mut self, count: u32, from: i64) {
+        self.count = count;
+        self.inv_sqrt = 1.0 / f64::from(count.max(1)).sqrt();
+        self.drop_next = self.control(from);
     }
 
     fn blue_may_change(&self, now: i64) -> bool {
@@ -86,8 +96,7 @@ impl Cobalt {
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next && !self.notes.is(Mutation::NoCountingDownWhenEmpty) {
             self.notes.reach("empty, counts down");
-            self.count -= 1;
-            self.drop_next = self.control(self.drop_next);
+            self.count(self.count - 1, self.drop_next);
         }
     }
 
@@ -100,6 +109,7 @@ impl Cobalt {
         self.notes.reach_if(long && !over, "above target, but within four MTU");
         if over && !self.dropping {
             self.notes.reach(if due { "enters and signals" } else { "enters" });
+            self.notes.reach_if(self.inv_sqrt == 0.0, "enters for the first time");
             self.drop_next = self.control(now);
         }
         if over {
@@ -109,9 +119,8 @@ impl Cobalt {
         }
         self.dropping = over;
         if due && self.dropping {
-            self.count += 1;
             let from = if self.notes.is(Mutation::LawFromNow) { now } else { self.drop_next };
-            self.drop_next = self.control(from);
+            self.count(self.count + 1, from);
             return (true, now - self.drop_next);
         }
         let mut steps = 0;
@@ -120,8 +129,7 @@ impl Cobalt {
                 break;
             }
             steps += 1;
-            self.count -= 1;
-            self.drop_next = self.control(self.drop_next);
+            self.count(self.count - 1, self.drop_next);
             lateness = now - self.drop_next;
             due = self.count > 0 && lateness >= 0 && !self.notes.is(Mutation::CountsDownOnce);
         }
@@ -168,6 +176,7 @@ impl Transcription for Cobalt {
         "empty, counts down",
         "above target, but within four MTU",
         "enters",
+        "enters for the first time",
         "enters and signals",
         "leaves the dropping state",
         "counts down once",
@@ -198,6 +207,7 @@ impl Transcription for Cobalt {
         Mutation::NoRestWhileCountIsZero,
         Mutation::OverflowWithoutSignal,
         Mutation::OverflowDoesNotEnter,
+        Mutation::FirstSignalWaits,
     ];
     /// A packet that arrives at an idle link does not wait: the next departure counts down what an empty queue has not.
     const ONLY_IN_STATE: &'static [Mutation] = &[Mutation::NoCountingDownWhenEmpty];
@@ -244,12 +254,14 @@ impl Transcription for Cobalt {
     }
 
     fn new((): (), limit: usize, rng: Stream, notes: Notes<Mutation>) -> Self {
+        let inv_sqrt = if notes.is(Mutation::FirstSignalWaits) { 1.0 } else { 0.0 };
         Self {
             queue: VecDeque::new(),
             limit,
             rng,
             mtu_time: 0,
             count: 0,
+            inv_sqrt,
             drop_next: 0,
             dropping: false,
             p_drop: 0.0,

@@ -134,7 +134,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// The present: everything up to and including this instant has happened, but for transmissions that end now.
+    /// The present: everything up to and including this instant has happened, except transmissions that end now.
     pub fn now(&self) -> Time {
         self.now
     }

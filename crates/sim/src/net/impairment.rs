@@ -1,18 +1,19 @@
 //! The wire of a link on which packets are lost, delayed, reordered or have their ECN field changed.
 //!
-//! Each packet takes the same number of draws, whatever becomes of it: under one seed the n-th packet on a link meets the
-//! same fate, whichever flow it is of and whenever it is sent.
+//! Each packet takes the same number of draws, lost or not: under one seed the n-th packet on a link meets the same fate,
+//! whatever its flow and whenever it is sent.
 
 use crate::engine::event::Packet;
 use crate::scenario::{Impairments, LinkSpec, Loss};
 use aqmlab_aqm::Carried;
 use aqmlab_core::{Ratio, Span, Stream, Time};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// The wire of a link.
 #[derive(Clone)]
 pub struct Impairment {
-    of: Impairments,
+    keys: Impairments,
     /// State of the Gilbert-Elliott model.
     is_bad: bool,
     /// Packets so far.
@@ -21,6 +22,8 @@ pub struct Impairment {
     last: Time,
     /// Packets lost while metrics count.
     pub lost: u64,
+    /// When packets were sent that were lost since the last probe, or will be; `None` if nobody probes.
+    pub losses: Option<VecDeque<Time>>,
     loss: Stream,
     jitter: Stream,
     reorder: Stream,
@@ -31,26 +34,35 @@ impl Impairment {
     pub fn new(spec: &LinkSpec, seed: u64) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         Self {
-            of: spec.impairments.clone(),
+            keys: spec.impairments.clone(),
             is_bad: false,
             packets: 0,
             last: Time::ZERO,
             lost: 0,
+            losses: Some(VecDeque::new()),
             loss: stream("loss"),
             jitter: stream("jitter"),
             reorder: stream("reorder"),
         }
     }
 
-    /// From the next packet on; the wire is in the good state.
+    /// The loss of the packets from the next one on; the wire is in the good state.
     pub fn set_loss(&mut self, loss: Loss) {
-        self.of.loss = Some(loss);
+        self.keys.loss = Some(loss);
         self.is_bad = false;
+    }
+
+    /// Packets sent before now that were lost since the last call.
+    pub fn take_lost(&mut self, now: Time) -> u64 {
+        self.losses.as_mut().map_or(0, |losses| {
+            let past = losses.partition_point(|sent| *sent < now);
+            losses.drain(..past).count() as u64
+        })
     }
 
     /// Packets may pass others.
     pub fn reorders(&self) -> bool {
-        self.of.reorder.is_some()
+        self.keys.reorder.is_some()
     }
 
     /// When a packet that is sent at `sent` leaves the wire, propagation not counted; `None` if it is lost.
@@ -59,9 +71,12 @@ impl Impairment {
         self.packets += 1;
         if is_lost {
             self.lost += u64::from(sent > measured.start && sent <= measured.end);
+            if let Some(losses) = &mut self.losses {
+                losses.push_back(sent);
+            }
             return None;
         }
-        if let Some(mangling) = self.of.ecn_mangling {
+        if let Some(mangling) = self.keys.ecn_mangling {
             packet.set_ecn(mangling.apply(packet.ecn()));
         }
         if is_free {
@@ -71,21 +86,23 @@ impl Impairment {
         Some(self.last)
     }
 
+    /// Whether the next packet is lost.
     fn loses(&mut self) -> bool {
-        let Some(Loss { p, r, bad, good }) = self.of.loss else { return false };
+        let Some(Loss { p, r, bad, good }) = self.keys.loss else { return false };
         let (loses, changes) = if self.is_bad { (bad, r) } else { (good, p) };
         let is_lost = self.loss.uniform() < loses;
         self.is_bad ^= self.loss.uniform() < changes;
         is_lost
     }
 
+    /// Extra delay of the next packet.
     fn delays(&mut self) -> Span {
-        self.of.jitter.as_ref().map_or(Span::ZERO, |law| law.draw(self.packets, &mut self.jitter))
+        self.keys.jitter.as_ref().map_or(Span::ZERO, |law| law.draw(self.packets, &mut self.jitter))
     }
 
-    /// From the order.
+    /// Whether the next packet is free of the order.
     fn frees(&mut self) -> bool {
-        self.of.reorder.is_some_and(|Ratio(share)| self.reorder.uniform() < share)
+        self.keys.reorder.is_some_and(|Ratio(share)| self.reorder.uniform() < share)
     }
 }
 
@@ -121,12 +138,16 @@ mod tests {
         (0..count).map(|i| wire.cross(&mut data(Ecn::Ect0), ms(i), Time::ZERO..Time::NEVER)).collect()
     }
 
-    /// Lengths of the runs of packets that are lost.
-    fn bursts(left: &[Option<Time>]) -> Vec<f64> {
-        left.chunk_by(|a, b| a.is_none() == b.is_none())
-            .filter(|run| run[0].is_none())
-            .map(|run| run.len() as f64)
-            .collect()
+    /// Share of the packets that are lost, and the lengths of the runs of such packets.
+    fn losses(keys: &str) -> (f64, Vec<f64>) {
+        let left = left(keys, N);
+        let runs = left.chunk_by(|a, b| a.is_none() == b.is_none()).filter(|run| run[0].is_none());
+        let bursts: Vec<f64> = runs.map(|run| run.len() as f64).collect();
+        (bursts.iter().sum::<f64>() / N as f64, bursts)
+    }
+
+    fn mean(numbers: &[f64]) -> f64 {
+        numbers.iter().sum::<f64>() / numbers.len() as f64
     }
 
     fn share(count: usize) -> f64 {
@@ -137,28 +158,24 @@ mod tests {
 
     #[test]
     fn random_loss_is_binomial_and_without_memory() {
-        let left = left("loss = \"5%\"", N);
-        let lost = left.iter().filter(|left| left.is_none()).count();
+        let (lost, bursts) = losses("loss = \"5%\"");
         // Four standard errors: sqrt(0.05 * 0.95 / 200000) = 0.00049.
-        assert!((share(lost) - 0.05).abs() < 0.00195, "{lost}");
+        assert!((lost - 0.05).abs() < 0.00195, "{lost}");
         // A burst goes on with probability 5 %: its mean is 1/0.95 = 1.0526, its standard deviation 0.2354. There are
         // about 9500.
-        let bursts = bursts(&left);
-        let mean = bursts.iter().sum::<f64>() / bursts.len() as f64;
+        let mean = mean(&bursts);
         assert!((mean - 1.0526).abs() < 0.0097, "{mean}");
     }
 
     #[test]
     fn bursts_of_gilbert_loss_are_geometric_with_mean_1_over_r() {
-        let left = left("loss = { p = \"1%\", r = \"25%\" }", N);
-        let lost = left.iter().filter(|left| left.is_none()).count();
+        let (lost, bursts) = losses("loss = { p = \"1%\", r = \"25%\" }");
         // p / (p + r) = 0.03846. The chain forgets by 0.74 a packet, which multiplies the variance by 1.74/0.26:
         // four standard errors are 4 sqrt(0.03846 * 0.96154 * 6.69 / 200000) = 0.0045.
-        assert!((share(lost) - 0.03846).abs() < 0.0045, "{lost}");
+        assert!((lost - 0.03846).abs() < 0.0045, "{lost}");
         // Mean 4, standard deviation sqrt(0.75)/0.25 = 3.46, about 1920 bursts: four standard errors are 0.32. Of the
         // bursts 25 % have length 1: four standard errors are 0.04.
-        let bursts = bursts(&left);
-        let mean = bursts.iter().sum::<f64>() / bursts.len() as f64;
+        let mean = mean(&bursts);
         assert!((mean - 4.0).abs() < 0.32, "{mean}");
         let single = bursts.iter().filter(|length| **length == 1.0).count() as f64 / bursts.len() as f64;
         assert!((single - 0.25).abs() < 0.04, "{single}");
@@ -166,12 +183,11 @@ mod tests {
 
     #[test]
     fn both_states_of_elliott_s_model_lose() {
-        let left = left("loss = { p = \"2%\", r = \"8%\", bad = \"50%\", good = \"1%\" }", N);
-        let lost = left.iter().filter(|left| left.is_none()).count();
+        let (lost, _) = losses("loss = { p = \"2%\", r = \"8%\", bad = \"50%\", good = \"1%\" }");
         // (r good + p bad) / (p + r) = (0.08 * 0.01 + 0.02 * 0.5) / 0.1 = 0.108. The share of time in the bad state, 0.2,
         // has a standard error of sqrt(0.2 * 0.8 * 1.9/0.1 / 200000) = 0.0039, times 0.49; the losses within the states
         // add sqrt((0.2 * 0.25 + 0.8 * 0.0099) / 200000) = 0.0005: together 0.002.
-        assert!((share(lost) - 0.108).abs() < 0.008, "{lost}");
+        assert!((lost - 0.108).abs() < 0.008, "{lost}");
     }
 
     #[test]

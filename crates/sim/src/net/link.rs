@@ -221,6 +221,14 @@ impl Link {
         self.sending.take()
     }
 
+    /// Nobody will ask what has happened since the last probe.
+    pub fn stop_probing(&mut self) {
+        self.meter.served = None;
+        if let Some(wire) = &mut self.impairment {
+            wire.losses = None;
+        }
+    }
+
     /// Goes through the departures before now that made no event.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {

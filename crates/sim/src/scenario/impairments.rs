@@ -45,7 +45,7 @@ pub enum Mangling {
     ContinuousCe,
 }
 
-/// Longest jitter, of laws with a tail its mean or median.
+/// The longest jitter; of a law with a tail, the largest mean or median.
 const LONGEST_JITTER: &str = "10 s";
 
 impl Impairments {
@@ -60,7 +60,7 @@ impl Impairments {
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
     }
 
-    /// Those of one `[[links]]`.
+    /// The impairments of one `[[links]]`.
     pub(super) fn read(link: &mut Reader) -> Self {
         let loss = link.raw("loss").map(Loss::read);
         let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
@@ -96,12 +96,12 @@ fn read_mangling(link: &mut Reader) -> Option<Mangling> {
 }
 
 impl Loss {
-    /// Each packet on its own with this probability.
+    /// Each packet is lost with this probability, whatever happened to others.
     fn random(probability: f64) -> Self {
         Self { p: 0.0, r: 1.0, bad: probability, good: probability }
     }
 
-    /// A probability, or a table of the model's.
+    /// A probability, or a table with the model's parameters.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::Table(table) => Self::model(table),
@@ -126,7 +126,7 @@ impl Loss {
         })
     }
 
-    /// As a scenario writes it, in words.
+    /// For people: a probability, or the model with its parameters.
     pub fn text(&self) -> String {
         let Self { p, r, bad, good } = self;
         match bad == good {
@@ -154,7 +154,7 @@ impl Mangling {
         }
     }
 
-    /// What becomes of a codepoint.
+    /// The codepoint that a packet with `ecn` has afterwards.
     pub fn apply(self, ecn: Ecn) -> Ecn {
         match (self, ecn) {
             (Self::Bleach, _) | (Self::CeOnly, Ecn::Ect0 | Ecn::Ect1) => Ecn::NotEct,

@@ -156,6 +156,7 @@ impl Engaged {
         if self.needs.pacing
             && let Some(rate) = self.law.pacing_rate()
         {
+            assert!(rate > 0.0, "a law paces at {rate} segments/s; it must be more than 0");
             self.next_send = now.max(self.next_send) + Span::from_seconds(1.0 / rate);
             self.at_once = self.at_once.saturating_sub(1);
         }
@@ -201,18 +202,34 @@ mod tests {
         assert_eq!(marks(&mut with(EcnFeedback::Classic), 11, 1, true, 0), (0, true));
     }
 
+    /// Paces at `rate` segments/s, `quantum` of them at once.
+    #[derive(Clone, Debug)]
+    struct Paced {
+        rate: f64,
+        quantum: u32,
+    }
+
+    impl CongestionControl for Paced {
+        fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
+        fn pacing_rate(&self) -> Option<f64> {
+            Some(self.rate)
+        }
+        fn send_quantum(&self) -> u32 {
+            self.quantum
+        }
+    }
+
+    fn paced(rate: f64, quantum: u32) -> Engaged {
+        Engaged::new(Box::new(Paced { rate, quantum }), Needs { pacing: true, ..Needs::NONE })
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
     #[test]
     fn a_pace_lets_a_segment_go_when_its_time_has_come() {
-        #[derive(Clone, Debug)]
-        struct Hundred;
-        impl CongestionControl for Hundred {
-            fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
-            fn pacing_rate(&self) -> Option<f64> {
-                Some(100.0)
-            }
-        }
-        let mut engaged = Engaged::new(Box::new(Hundred), Needs { pacing: true, ..Needs::NONE });
-        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut engaged = paced(100.0, 1);
         assert!(engaged.may_send(at(5)));
         engaged.on_sent(0, 0, true, 1, at(5));
         assert!(!engaged.may_send(at(14)));
@@ -226,19 +243,7 @@ mod tests {
 
     #[test]
     fn a_pace_lets_as_many_segments_go_at_once_as_the_law_says() {
-        #[derive(Clone, Debug)]
-        struct Pairs;
-        impl CongestionControl for Pairs {
-            fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
-            fn pacing_rate(&self) -> Option<f64> {
-                Some(100.0)
-            }
-            fn send_quantum(&self) -> u32 {
-                2
-            }
-        }
-        let mut engaged = Engaged::new(Box::new(Pairs), Needs { pacing: true, ..Needs::NONE });
-        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut engaged = paced(100.0, 2);
         for start in [0, 20, 40] {
             for seq in [0, 1] {
                 assert!(engaged.may_send(at(start)), "{start} ms, {seq}");
@@ -246,5 +251,11 @@ mod tests {
             }
             assert!(!engaged.may_send(at(start + 19)));
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "paces at 0 segments/s")]
+    fn a_pace_of_nothing_is_refused() {
+        paced(0.0, 1).on_sent(0, 0, true, 1, at(0));
     }
 }

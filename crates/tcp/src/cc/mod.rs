@@ -211,7 +211,7 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_timeout(&mut self) {}
     /// A pause ends in which the application had nothing to send.
     fn on_resume(&mut self, now: Time) {}
-    /// Segments per second at which to send, more than 0, if the law has a rate yet; asked at each segment sent, and only
+    /// Segments per second at which to send, more than 0 (the sender panics at others), if the law has a rate yet; asked at each segment sent, and only
     /// if [`Needs::pacing`] says so.
     fn pacing_rate(&self) -> Option<f64> {
         None

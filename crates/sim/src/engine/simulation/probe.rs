@@ -31,6 +31,8 @@ pub struct LinkProbe {
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
+    /// Packets sent and lost on the wire.
+    pub lost: u64,
     /// Bytes of the packets taken into service.
     pub bytes: u64,
     /// Packets that wait now, without the one in transmission.
@@ -133,6 +135,7 @@ impl Simulation {
             departed: served.packets,
             dropped: since(&mut seen.dropped, accounts.dropped),
             marked: since(&mut seen.marked, accounts.marked),
+            lost: link.impairment.as_mut().map_or(0, |wire| wire.take_lost(self.now)),
             bytes: served.bytes,
             queue: link.queue.len(),
             queue_delay_mean: sojourn.map(|(mean, _)| mean),

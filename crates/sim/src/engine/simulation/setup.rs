@@ -126,7 +126,7 @@ impl Simulation {
 
     /// Nobody will ask what has happened since the last probe.
     pub(super) fn stop_probing(&mut self) {
-        self.links.iter_mut().for_each(|link| link.meter.served = None);
+        self.links.iter_mut().for_each(Link::stop_probing);
         self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
     }
 

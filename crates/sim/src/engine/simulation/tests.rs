@@ -103,16 +103,18 @@ fn so_they_do_where_arrivals_and_departures_coincide() {
 }
 
 /// Every impairment at once, there and back: `back` has its ACKs on the second link.
-const IMPAIRED: &str = "loss = { p = \"0.5%\", r = \"40%\", bad = \"90%\", good = \"0.1%\" }\n\
-                        jitter = { exponential = \"2 ms\" }\necn_mangling = \"ce-only\"\n";
+fn impaired(reorder: &str) -> Arc<Scenario> {
+    let first = "loss = { p = \"0.5%\", r = \"40%\", bad = \"90%\", good = \"0.1%\" }\n\
+                 jitter = { exponential = \"2 ms\" }\necn_mangling = \"ce-only\"\n";
+    let source = TWO_LINKS.replace("delay = \"4 ms\"\n", &format!("delay = \"4 ms\"\n{first}{reorder}"));
+    let source = source.replace("delay = \"3 ms\"\n", "delay = \"3 ms\"\nloss = \"1%\"\n");
+    Arc::new(scenario::parse(&source, "impaired", &[]).unwrap())
+}
 
 #[test]
 fn so_they_do_on_links_with_impairments() {
     for reorder in ["", "reorder = \"2%\"\n"] {
-        let impaired = format!("delay = \"4 ms\"\n{IMPAIRED}{reorder}");
-        let impaired = TWO_LINKS.replace("delay = \"4 ms\"\n", &impaired);
-        let impaired = impaired.replace("delay = \"3 ms\"\n", "delay = \"3 ms\"\nloss = \"1%\"\n");
-        let scenario = Arc::new(scenario::parse(&impaired, "impaired", &[]).unwrap());
+        let scenario = impaired(reorder);
         for entry in aqmlab_aqm::entries() {
             let [foreseen, at_service] =
                 [false, true].map(|causal| run(scenario.clone(), options(entry.info.name, causal)).unwrap());
@@ -160,8 +162,8 @@ fn at(seconds: f64) -> Time {
 }
 
 /// Probes of a simulation at these times.
-fn probes(causal: bool, times: &[f64]) -> (Vec<Probe>, Output) {
-    let mut simulation = Simulation::new(two_links(), options("pi", causal)).unwrap();
+fn probes(scenario: Arc<Scenario>, causal: bool, times: &[f64]) -> (Vec<Probe>, Output) {
+    let mut simulation = Simulation::new(scenario, options("pi", causal)).unwrap();
     let probes = times.iter().map(|time| {
         simulation.step_until(at(*time)).unwrap();
         simulation.probe()
@@ -173,14 +175,15 @@ fn probes(causal: bool, times: &[f64]) -> (Vec<Probe>, Output) {
 #[test]
 fn probes_add_up_to_the_result() {
     // The warm-up ends at 1 s.
-    let (probes, output) = probes(false, &[1.0, 1.5, 1.51, 3.7, 4.0]);
+    let (probes, output) = probes(impaired(""), false, &[1.0, 1.5, 1.51, 3.7, 4.0]);
     for (i, (name, link)) in output.result.links.iter().enumerate() {
         let sum = |count: fn(&LinkProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.links[i])).sum::<u64>();
         assert_eq!(
-            [sum(|p| p.arrived), sum(|p| p.departed), sum(|p| p.dropped), sum(|p| p.marked)],
-            [link.arrived, link.departed, link.dropped, link.marked],
+            [sum(|p| p.arrived), sum(|p| p.departed), sum(|p| p.dropped), sum(|p| p.marked), sum(|p| p.lost)],
+            [link.arrived, link.departed, link.dropped, link.marked, link.lost],
             "{name}"
         );
+        assert!(link.lost > 0, "{name}");
         let busy: f64 = probes[1..].iter().map(|probe| probe.links[i].utilisation * probe.span).sum();
         assert!((busy / 3.0 - link.utilisation).abs() < 1e-9, "{name}");
         let delays = probes[1..].iter().filter_map(|p| Some(p.links[i].queue_delay_mean? * p.links[i].departed as f64));
@@ -199,7 +202,9 @@ fn probes_add_up_to_the_result() {
 #[test]
 fn a_probe_sees_the_same_whatever_is_computed_ahead() {
     let times = [0.0, 0.05, 0.3, 0.30001, 1.0, 2.2, 3.999, 4.0];
-    assert_eq!(probes(false, &times).0, probes(true, &times).0);
+    for scenario in [two_links(), impaired(""), impaired("reorder = \"2%\"\n")] {
+        assert_eq!(probes(scenario.clone(), false, &times).0, probes(scenario, true, &times).0);
+    }
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! Deficit round robin: which queue is served next, and what happens to one that has nothing to send.
+
+use super::{Fair, Isolation};
+use crate::{Aqm, Carried, Ctx, Discipline, Tune};
+use aqmlab_core::Time;
+
+/// What happens to a queue that has nothing to send.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::disciplines) enum Rounds {
+    /// A new one joins the old, so that it cannot starve them; an old one leaves (RFC 8290).
+    Rfc8290,
+    /// It leaves; until its scheme is at rest it stays its flow's, and is told at departures that it is empty (CAKE).
+    Cake,
+}
+
+/// Where a queue is in the rounds.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Set {
+    /// In no list: any flow may have it.
+    Idle,
+    /// Among the new ones.
+    Sparse,
+    /// Among the old ones, but it was empty when it came there.
+    SparseWait,
+    /// Among the old ones; it counts as load of its host.
+    Bulk,
+    /// Empty, and its scheme is not at rest yet.
+    Decaying,
+}
+
+impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
+    /// What a queue may send in a turn, bytes: its host's bulk queues share one quantum, if hosts are isolated.
+    pub(super) fn quantum(&self, host: u32) -> i64 {
+        let quantum = self.params.quantum.0 as i64;
+        match self.params.isolation {
+            Isolation::Hosts => (quantum / self.hosts.bulk(host).max(1)).max(1),
+            Isolation::Flows => quantum.max(1),
+        }
+    }
+
+    /// A queue moves to another set, and its host's load follows.
+    fn set(&mut self, index: u32, set: Set) {
+        let queue = self.queue(index);
+        let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host);
+        if set == Set::Bulk {
+            self.hosts.gain_bulk(host);
+        }
+        if before == Set::Bulk {
+            self.hosts.lose_bulk(host);
+        }
+    }
+
+    /// The queue whose turn it is, and whether it is in the list of new ones.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<(u32, bool)> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let queue = self.queues[index as usize].as_ref().expect("only queues that exist are listed");
+            if queue.credits > 0 {
+                return Some((index, is_new));
+            }
+            list.pop_front();
+            self.old.push_back(index);
+            if queue.set == Set::Sparse {
+                self.set(index, if queue.fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
+            }
+            let host = self.queue(index).host;
+            self.queue(index).credits += self.quantum(host);
+        }
+    }
+
+    /// A queue has packets: one that was in no list is new.
+    pub(super) fn begin(&mut self, index: u32) {
+        match self.queue(index).set {
+            Set::Sparse | Set::Bulk => return,
+            Set::SparseWait => return self.set(index, Set::Bulk),
+            Set::Decaying | Set::Idle => {}
+        }
+        self.set(index, Set::Sparse);
+        let host = self.queue(index).host;
+        self.queue(index).credits = self.quantum(host);
+        self.new.push_back(index);
+    }
+
+    /// The queue at the head of a list has nothing to send.
+    pub(super) fn retire(&mut self, index: u32, is_new: bool, now: Time) {
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        list.pop_front();
+        match self.rounds {
+            Rounds::Rfc8290 if is_new => {
+                self.old.push_back(index);
+                self.set(index, Set::SparseWait);
+            }
+            Rounds::Rfc8290 => self.set(index, Set::Idle),
+            Rounds::Cake => self.release(index, now),
+        }
+    }
+
+    /// A queue in no list is idle as soon as its scheme is at rest.
+    fn release(&mut self, index: u32, now: Time) {
+        if self.queue(index).fifo.scheme().is_at_rest(now) {
+            return self.set(index, Set::Idle);
+        }
+        self.set(index, Set::Decaying);
+        let queue = self.queue(index);
+        queue.decays += 1;
+        let decays = queue.decays;
+        self.decaying.push_back((index, decays));
+    }
+
+    /// Tells the first of the decaying queues that it is empty.
+    pub(super) fn decay(&mut self, cx: &mut Ctx) {
+        while let Some((index, decays)) = self.decaying.pop_front() {
+            let queue = self.queue(index);
+            if queue.set == Set::Decaying && queue.decays == decays {
+                queue.fifo.dequeue(cx);
+                return self.release(index, cx.now);
+            }
+        }
+    }
+}

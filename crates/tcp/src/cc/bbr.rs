@@ -1,10 +1,12 @@
 use super::path::{
-    Control, ExtraAcked, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax,
+    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax,
 };
 use super::{CongestionControl, Event, Facts, Info, Law, Needs, RateSample, Recovery, Window};
+use aggregation::ExtraAcked;
 use aqmlab_core::{Stream, Time, params};
 use policer::Policer;
 
+mod aggregation;
 mod policer;
 
 params! {
@@ -90,6 +92,7 @@ pub struct Bbr {
     rounds: Rounds,
     min_rtt: LeastRtt,
     full: FullPipe,
+    ack_epoch: AckEpoch,
     extra_acked: ExtraAcked,
     probe: RttProbe,
     /// As many segments are sent as arrive: the first round trip of recovery.
@@ -114,6 +117,7 @@ impl Law for Bbr {
             rounds: Rounds::default(),
             min_rtt: LeastRtt::NONE,
             full: FullPipe::default(),
+            ack_epoch: AckEpoch::default(),
             extra_acked: ExtraAcked::default(),
             probe: RttProbe::default(),
             packet_conservation: false,
@@ -164,11 +168,15 @@ impl CongestionControl for Bbr {
 
     fn on_recovered(&mut self, _: &mut Window) {}
 
-    fn on_resume(&mut self, now: Time) {
+    fn on_resume(&mut self, window: &mut Window, now: Time) {
         self.idle_restart = true;
-        self.extra_acked.begin_epoch(now);
+        self.ack_epoch.begin(now);
         if let State::ProbeBw(..) = self.state {
             self.set_pacing_rate(1.0);
+        } else if self.state == State::ProbeRtt && self.probe.is_time_over(now) {
+            self.control.cwnd = window.cwnd;
+            self.leave_probe_rtt(now);
+            window.cwnd = self.control.cwnd;
         }
     }
 
@@ -187,7 +195,7 @@ impl Bbr {
     fn begin(&mut self, window: &Window, ack: &Facts, sample: &RateSample) {
         self.control.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / ack.srtt.seconds().max(1e-6);
         self.min_rtt = LeastRtt::known(sample, ack.now);
-        self.extra_acked.begin_epoch(ack.now);
+        self.ack_epoch.begin(ack.now);
     }
 
     fn update_bw(&mut self, sample: &RateSample, ack: &Facts) {
@@ -210,8 +218,8 @@ impl Bbr {
 
     fn update_extra_acked(&mut self, sample: &RateSample, now: Time) {
         if sample.rate > 0.0 {
-            let (has_begun, cwnd) = (self.rounds.has_begun, self.control.cwnd);
-            self.extra_acked.update(sample.newly_delivered, self.bw(), cwnd, has_begun, now);
+            let extra = self.ack_epoch.extra(sample.newly_delivered, self.bw(), true, now);
+            self.extra_acked.update(extra.min(self.control.cwnd), self.rounds.has_begun);
         }
     }
 
@@ -260,8 +268,8 @@ impl Bbr {
             self.min_rtt = LeastRtt { rtt, stamp: now };
         }
         if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
-            self.control.save_cwnd(self.control.cwnd, false);
             self.state = State::ProbeRtt;
+            self.control.save_cwnd(self.control.cwnd, true);
             self.probe.begin(sample.delivered);
         }
         if self.state == State::ProbeRtt && self.probe.update(sample, MIN_CWND, &mut self.rounds, now) {

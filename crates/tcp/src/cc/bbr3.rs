@@ -1,4 +1,6 @@
-use super::path::{Control, ExtraAcked, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe};
+use super::path::{
+    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax,
+};
 use super::{CongestionControl, Event, Facts, Info, Law, LostSegment, Needs, RateSample, Recovery, Window};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Stream, Time, params};
@@ -26,6 +28,8 @@ params! {
     /// pace = 0.99*pacing_gain*bw
     /// cwnd = min(cwnd + delivered, cwnd_gain*bw*min_rtt + extra_acked, bound, inflight_shortterm), at least 4
     /// ```
+    ///
+    /// extra_acked is the most that ACKs have told of beyond bw in the last ten round trips, in startup in the last one.
     ///
     /// | state | pacing_gain | cwnd_gain | bound | ends |
     /// | --- | --- | --- | --- | --- |
@@ -64,8 +68,8 @@ params! {
     ///
     /// ## Departures
     /// A loss that turns out to be spurious is not undone. The share of marks that ends a probe is that of the last round
-    /// trip, not that since the newest segment was sent. quantum is that of BBR, pace/1024 s. It goes with loss recovery
-    /// `rack`, whose window it replaces.
+    /// trip, not that since the newest segment was sent. Losses that end startup are counted by ACKs, as Google's BBRv3 does.
+    /// quantum is that of BBR, pace/1024 s. It goes with loss recovery `rack`, whose window it replaces.
     pub struct Bbr3Params {
         /// Least round-trip time up to which marks count.
         ecn_max_rtt: Span = "5 ms" in "0 s" ..= "100 s", from "Google's BBRv3 (ecn_max_rtt_us)";
@@ -83,6 +87,8 @@ const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
+/// ExtraAckedFilterLen: round trips, once the pipe has been full.
+const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// StartupFullLossCnt.
 const FULL_LOSSES: u32 = 6;
 
@@ -112,7 +118,8 @@ pub struct Bbr3 {
     probe_rtt_min: LeastRtt,
     probe: RttProbe,
     full: FullPipe,
-    extra_acked: ExtraAcked,
+    ack_epoch: AckEpoch,
+    extra_acked: WindowedMax,
     loss_round: LossRound,
     /// ACKs that told of losses in this round trip of startup.
     loss_events: u32,
@@ -143,7 +150,8 @@ impl Law for Bbr3 {
             probe_rtt_min: LeastRtt::NONE,
             probe: RttProbe::default(),
             full: FullPipe::default(),
-            extra_acked: ExtraAcked::default(),
+            ack_epoch: AckEpoch::default(),
+            extra_acked: WindowedMax::default(),
             loss_round: LossRound::default(),
             loss_events: 0,
             short_term: ShortTerm::UNBOUNDED,
@@ -202,11 +210,16 @@ impl CongestionControl for Bbr3 {
 
     fn on_recovered(&mut self, _: &mut Window) {}
 
-    fn on_resume(&mut self, now: Time) {
+    /// HandleRestartFromIdle.
+    fn on_resume(&mut self, window: &mut Window, now: Time) {
         self.idle_restart = true;
-        self.extra_acked.begin_epoch(now);
+        self.ack_epoch.begin(now);
         if self.is_in_probe_bw() {
             self.set_pacing_rate(1.0);
+        } else if self.state == State::ProbeRtt && self.probe.is_time_over(now) {
+            self.control.cwnd = window.cwnd;
+            self.leave_probe_rtt(now);
+            window.cwnd = self.control.cwnd;
         }
     }
 
@@ -233,10 +246,10 @@ fn is_lossy(sample: &RateSample) -> bool {
 /// The model, once per ACK (draft, section 5.2.3).
 impl Bbr3 {
     fn begin(&mut self, window: &Window, ack: &Facts, sample: &RateSample) {
-        self.control.pacing_rate = STARTUP_GAIN * MARGIN * window.cwnd / ack.srtt.seconds().max(1e-6);
+        self.control.pacing_rate = STARTUP_GAIN * window.cwnd / ack.srtt.seconds().max(1e-6);
         self.min_rtt = LeastRtt::known(sample, ack.now);
         self.probe_rtt_min = self.min_rtt;
-        self.extra_acked.begin_epoch(ack.now);
+        self.ack_epoch.begin(ack.now);
     }
 
     /// C.is_cwnd_limited: the window was full in the last round trip.
@@ -261,8 +274,9 @@ impl Bbr3 {
             (self.loss_round.has_loss, self.ecn.in_round) = (false, false);
         }
         if sample.rate > 0.0 {
-            let (bw, cwnd, has_begun) = (self.bw(), self.control.cwnd, self.rounds.has_begun);
-            self.extra_acked.update(sample.newly_delivered, bw, cwnd, has_begun, ack.now);
+            let extra = self.ack_epoch.extra(sample.newly_delivered, self.bw(), false, ack.now);
+            let window = if self.full.reached { EXTRA_ACKED_ROUNDS } else { 1 };
+            self.extra_acked.update(window, self.rounds.count, extra.min(self.control.cwnd));
         }
         self.check_full_bw(sample);
         self.check_startup(sample, ack);
@@ -351,26 +365,26 @@ impl Bbr3 {
             self.min_rtt = self.probe_rtt_min;
         }
         if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
-            self.control.save_cwnd(self.control.cwnd, false);
             self.state = State::ProbeRtt;
+            self.control.save_cwnd(self.control.cwnd, true);
             self.cycle.ack_phase = AckPhase::ProbeStopping;
             self.rounds.begin(sample.delivered);
             self.probe.begin(sample.delivered);
         }
         let few = self.probe_rtt_cwnd();
         if self.state == State::ProbeRtt && self.probe.update(sample, few, &mut self.rounds, now) {
-            self.leave_probe_rtt(sample.delivered, now);
+            self.leave_probe_rtt(now);
         }
         self.idle_restart = false;
     }
 
-    fn leave_probe_rtt(&mut self, delivered: u64, now: Time) {
+    fn leave_probe_rtt(&mut self, now: Time) {
         self.probe_rtt_min.stamp = now;
         self.control.restore_cwnd();
         self.short_term = ShortTerm::UNBOUNDED;
         self.state = State::Startup;
         if self.full.reached {
-            self.start_down(delivered, now);
+            self.start_down(self.rounds.delivered, now);
             self.state = State::Cruise;
         }
     }

@@ -146,7 +146,7 @@ impl RttProbe {
         self.is_round_done && self.is_time_over(now)
     }
 
-    fn is_time_over(&self, now: Time) -> bool {
+    pub fn is_time_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }
 
@@ -162,12 +162,15 @@ pub struct Rounds {
     pub count: u64,
     /// One has begun with this ACK.
     pub has_begun: bool,
+    /// Segments delivered, after it.
+    pub delivered: u64,
     next: u64,
 }
 
 impl Rounds {
     /// Takes in an ACK.
     pub fn note(&mut self, sample: &RateSample) {
+        self.delivered = sample.delivered;
         self.has_begun = sample.rate > 0.0 && sample.prior_delivered >= self.next;
         if self.has_begun {
             self.begin(sample.delivered);
@@ -181,42 +184,28 @@ impl Rounds {
     }
 }
 
-/// The most that ACKs have told of beyond what the bandwidth explains, over the last five to ten round trips.
+/// A time in which ACKs have told of more than the bandwidth explains.
 #[derive(Clone, Debug, Default)]
-pub struct ExtraAcked {
-    epoch: Time,
+pub struct AckEpoch {
+    since: Time,
     acked: f64,
-    most: [f64; 2],
-    index: usize,
-    rounds: u32,
 }
 
-impl ExtraAcked {
-    pub fn begin_epoch(&mut self, now: Time) {
-        (self.epoch, self.acked) = (now, 0.0);
+impl AckEpoch {
+    pub fn begin(&mut self, now: Time) {
+        *self = Self { since: now, acked: 0.0 };
     }
 
-    pub fn get(&self) -> f64 {
-        self.most[0].max(self.most[1])
-    }
-
-    /// An ACK tells of `delivered` segments.
-    pub fn update(&mut self, delivered: u32, bw: f64, cwnd: f64, round_has_begun: bool, now: Time) {
-        if round_has_begun {
-            self.rounds += 1;
-            if self.rounds >= 5 {
-                (self.rounds, self.index) = (0, 1 - self.index);
-                self.most[self.index] = 0.0;
-            }
-        }
-        let mut expected = (bw * now.since(self.epoch).seconds()).floor();
+    /// An ACK tells of `delivered` segments: how many more than expected, in whole segments or not, have come in this epoch?
+    pub fn extra(&mut self, delivered: u32, bw: f64, is_whole: bool, now: Time) -> f64 {
+        let expected = bw * now.since(self.since).seconds();
+        let mut expected = if is_whole { expected.floor() } else { expected };
         if self.acked <= expected {
-            self.begin_epoch(now);
+            self.begin(now);
             expected = 0.0;
         }
         self.acked += f64::from(delivered);
-        let extra = (self.acked - expected).min(cwnd);
-        self.most[self.index] = self.most[self.index].max(extra);
+        self.acked - expected
     }
 }
 
@@ -288,21 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_beyond_the_bandwidth_is_remembered_for_five_to_ten_round_trips() {
-        let mut extra = ExtraAcked::default();
-        extra.begin_epoch(ms(0));
+    fn what_comes_beyond_the_bandwidth_is_extra() {
+        let mut epoch = AckEpoch::default();
+        epoch.begin(ms(0));
         // 1000 segments a second: at 10 ms, 10 are expected since 0, and 8 come in a new epoch; at 12 ms 3 more, less 2.
-        extra.update(8, 1000.0, 100.0, false, ms(10));
-        assert_eq!(extra.get(), 8.0);
-        extra.update(3, 1000.0, 100.0, false, ms(12));
-        assert_eq!(extra.get(), 9.0);
-        extra.update(50, 1000.0, 20.0, false, ms(12));
-        assert_eq!(extra.get(), 20.0, "no more than the window");
-        for round in 0..10 {
-            assert_eq!(extra.get(), 20.0, "round {round}");
-            extra.update(1, 1000.0, 100.0, true, ms(1000 + 100 * round));
-        }
-        assert_eq!(extra.get(), 1.0);
+        assert_eq!(epoch.extra(8, 1000.0, true, ms(10)), 8.0);
+        assert_eq!(epoch.extra(3, 1000.0, true, ms(12)), 9.0);
+        // At 13 ms 4.5 of 1500 a second, or 4 whole ones.
+        assert_eq!(epoch.clone().extra(1, 1500.0, true, ms(13)), 8.0);
+        assert_eq!(epoch.extra(1, 1500.0, false, ms(13)), 7.5);
     }
 
     #[test]

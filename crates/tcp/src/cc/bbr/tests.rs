@@ -53,7 +53,7 @@ fn startup_ends_when_three_round_trips_bring_no_quarter_more() {
 #[test]
 fn the_window_is_twice_what_the_path_holds_with_room_for_quanta_and_aggregation() {
     let mut bench = cruising();
-    bench.bbr.extra_acked = ExtraAcked::default();
+    (bench.bbr.ack_epoch, bench.bbr.extra_acked) = (AckEpoch::default(), ExtraAcked::default());
     bench.bbr.state = State::ProbeBw(3, at(bench.now));
     bench.ack(1.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
     // 80 + 1 that came at once + 6, even.
@@ -142,4 +142,20 @@ fn a_policed_flow_paces_at_the_policers_rate() {
     bench.bbr.state = State::ProbeBw(0, at(bench.now));
     (0..20).for_each(|_| bench.ack(40.0, 20, 1000.0, Facts { flight: 40, lost: 5, ..Facts::default() }));
     close(bench.pace(), 0.99 * 500.0);
+}
+
+#[test]
+fn a_pause_while_the_path_is_measured_gives_the_window_back() {
+    let mut bench = cruising();
+    let cwnd = bench.window.cwnd;
+    bench.bbr.min_rtt.rtt = Span::from_millis(30);
+    bench.ack(10_041.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
+    bench.ack(40.0, 4, 100.0, Facts { flight: 8, ..Facts::default() });
+    let mut resumed = |after: f64| {
+        bench.bbr.on_resume(&mut bench.window, at(bench.now + after));
+        (bench.bbr.state == State::ProbeRtt, bench.window.cwnd)
+    };
+    assert_eq!(resumed(200.0), (true, 4.0));
+    let (measures, window) = resumed(201.0);
+    assert!(!measures && window >= cwnd, "{window} < {cwnd}");
 }

@@ -205,3 +205,46 @@ fn marks_count_where_the_round_trip_is_short() {
     let before = cruising().window.cwnd;
     close(inflight, (1.0 - alpha / 3.0) * before);
 }
+
+#[test]
+fn a_pause_while_the_path_is_measured_gives_the_window_back() {
+    let mut bench = cruising();
+    let cwnd = bench.window.cwnd;
+    bench.bbr.probe_rtt_min.rtt = Span::from_millis(30);
+    bench.ack(5001.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
+    bench.ack(40.0, 4, 100.0, Facts { flight: 8, ..Facts::default() });
+    let mut resumed = |after: f64| {
+        bench.bbr.on_resume(&mut bench.window, at(bench.now + after));
+        (bench.bbr.state, bench.window.cwnd)
+    };
+    assert_eq!(resumed(200.0).0, State::ProbeRtt);
+    let (state, window) = resumed(201.0);
+    assert_eq!(state, State::Cruise);
+    assert!(window >= cwnd, "{window} < {cwnd}");
+}
+
+#[test]
+fn extra_acks_are_remembered_for_a_round_trip_of_startup_and_for_ten_later() {
+    // 80 segments in a millisecond, of 1000 a second, then one each round trip of 40 ms.
+    let rounds = |mut bench: Bench<Bbr3>, acked: u32| {
+        bench.ack(1.0, acked, 1000.0, Facts { flight: 80, ..Facts::default() });
+        let extra = bench.bbr.extra_acked.get();
+        let lasts = |_: &u32| {
+            bench.bbr.probe_rtt_min.stamp = at(bench.now);
+            bench.round(1, 40);
+            bench.bbr.extra_acked.get() == extra
+        };
+        (0..20).take_while(lasts).count()
+    };
+    let mut starting = bench();
+    starting.round(10, 10);
+    assert_eq!(rounds(starting, 20), 1);
+    assert_eq!(rounds(cruising(), 80), 10);
+}
+
+#[test]
+fn the_first_pace_is_that_of_the_window() {
+    let mut bench = bench();
+    bench.ack(40.0, 1, 25.0, Facts { flight: 10, ..Facts::default() });
+    close(bench.pace(), 2.77 * 10.0 / 0.04);
+}

@@ -310,6 +310,21 @@ fn dctcp_fills_a_link_that_marks_from_20_packets_on() {
 }
 
 #[test]
+fn dctcp_moves_the_queue_over_a_step_as_its_paper_says() {
+    // Flows in step move it down from k + n by sqrt(2 n (C RTT + k)) / 2 (Alizadeh et al. 2010, section 3.3), as a sawtooth.
+    // C RTT is 84 segments of 1488 B.
+    let link = "rate = \"100 Mbit/s\"\nbuffer = \"400 packets\"\naqm = \"dctcp-step:k=20 packets\"";
+    for count in [1, 2, 4] {
+        let (link, _) = measure(link, &full("dctcp", "10 ms", count, "ecn = true\ntcp = \"dctcp\""));
+        let n = f64::from(count);
+        let amplitude = f64::sqrt(2.0 * n * (84.0 + 20.0)) / 2.0;
+        let (mean, deviation) = (20.0 + n - amplitude / 2.0, amplitude / f64::sqrt(12.0));
+        assert!((link.queue_mean / mean - 1.0).abs() < 0.05, "{count}: {}, not {mean}", link.queue_mean);
+        assert!((link.queue_std / deviation - 1.0).abs() < 0.1, "{count}: {}, not {deviation}", link.queue_std);
+    }
+}
+
+#[test]
 fn prague_waits_a_millisecond_beside_cubic_and_shares_with_it() {
     // L4S packets are marked from 0.8 ms on; one takes 0.24 ms on the slower link. With p' the controller's output, Prague
     // sends (1 + sqrt(3)) / (2 p') segments in a virtual round trip of 25 ms or more (its page), CUBIC as Reno

@@ -1,6 +1,13 @@
-use super::path::{ExtraAcked, LongTerm, Rounds, WindowedMax, quantum};
+use super::path::{
+    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax,
+};
 use super::{CongestionControl, Event, Facts, Info, Law, Needs, RateSample, Recovery, Window};
-use aqmlab_core::{Span, Stream, Time, params};
+use aggregation::ExtraAcked;
+use aqmlab_core::{Stream, Time, params};
+use policer::Policer;
+
+mod aggregation;
+mod policer;
 
 params! {
     /// BBR: sends at the rate that the path has shown to deliver, with at most twice the path's product in flight.
@@ -62,18 +69,6 @@ const CWND_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Round trips that a delivery rate is remembered for.
 const BW_ROUNDS: u64 = 10;
-/// Pace below the bandwidth.
-const MARGIN: f64 = 0.99;
-const MIN_RTT_WINDOW: Span = Span::from_secs(10);
-const PROBE_RTT_TIME: Span = Span::from_millis(200);
-/// Least window, which the window is while it probes for the round-trip time.
-const MIN_CWND: f64 = 4.0;
-/// Linux: TCP_INIT_CWND.
-const INITIAL_WINDOW: u64 = 10;
-const NO_SAMPLE: Span = Span(u64::MAX);
-/// The pipe is full when the bandwidth has not grown by a quarter in three round trips.
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -83,8 +78,8 @@ enum State {
     Drain,
     /// This gain of the cycle, since that time.
     ProbeBw(usize, Time),
-    /// Few segments in flight. Once there are, `until` says how long, and `round_done` whether a round trip has passed.
-    ProbeRtt { until: Option<Time>, round_done: bool },
+    /// Few segments in flight.
+    ProbeRtt,
 }
 
 /// BBR's model of the path. See [`BbrParams`]; names are those of Linux.
@@ -93,28 +88,18 @@ pub struct Bbr {
     state: State,
     random: Stream,
     max_bw: WindowedMax,
-    long_term: LongTerm,
+    policer: Policer,
     rounds: Rounds,
-    min_rtt: Span,
-    min_rtt_stamp: Time,
-    /// Bandwidth when it last grew by a quarter, and round trips since.
-    full_bw: f64,
-    full_bw_count: u32,
-    full_bw_reached: bool,
+    min_rtt: LeastRtt,
+    full: FullPipe,
+    ack_epoch: AckEpoch,
     extra_acked: ExtraAcked,
-    /// What loss recovery was at, at the ACK before.
-    recovery: Recovery,
+    probe: RttProbe,
     /// As many segments are sent as arrive: the first round trip of recovery.
     packet_conservation: bool,
-    /// Window before recovery or [`State::ProbeRtt`].
-    prior_cwnd: f64,
-    /// Segments sent when so many were delivered have a low rate, because of [`State::ProbeRtt`].
-    slow: (u64, u64),
     /// A pause has ended, and nothing sent since has arrived.
     idle_restart: bool,
-    pacing_rate: f64,
-    /// The window that it has set.
-    cwnd: f64,
+    control: Control,
 }
 
 impl Law for Bbr {
@@ -128,21 +113,16 @@ impl Law for Bbr {
             state: State::Startup,
             random: Stream::new(0, "tcp.bbr", 0),
             max_bw: WindowedMax::default(),
-            long_term: LongTerm::default(),
+            policer: Policer::default(),
             rounds: Rounds::default(),
-            min_rtt: NO_SAMPLE,
-            min_rtt_stamp: Time::ZERO,
-            full_bw: 0.0,
-            full_bw_count: 0,
-            full_bw_reached: false,
+            min_rtt: LeastRtt::NONE,
+            full: FullPipe::default(),
+            ack_epoch: AckEpoch::default(),
             extra_acked: ExtraAcked::default(),
-            recovery: Recovery::None,
+            probe: RttProbe::default(),
             packet_conservation: false,
-            prior_cwnd: 0.0,
-            slow: (0, 0),
             idle_restart: false,
-            pacing_rate: 0.0,
-            cwnd: 0.0,
+            control: Control::default(),
         }
     }
 }
@@ -156,10 +136,10 @@ impl CongestionControl for Bbr {
 
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
         let Some(sample) = ack.sample else { return };
-        if self.pacing_rate == 0.0 {
+        if self.control.pacing_rate == 0.0 {
             self.begin(window, ack, &sample);
         }
-        self.cwnd = window.cwnd;
+        self.control.cwnd = window.cwnd;
         self.update_bw(&sample, ack);
         self.update_extra_acked(&sample, ack.now);
         self.update_cycle(ack);
@@ -168,51 +148,54 @@ impl CongestionControl for Bbr {
         self.update_min_rtt(&sample, ack.now);
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(&sample, ack);
-        window.cwnd = self.cwnd;
+        window.cwnd = self.control.cwnd;
     }
 
     fn kept(&self, _: Event) -> f64 {
         1.0
     }
 
-    /// The last window that was good is kept for when recovery is over.
     fn on_congestion(&mut self, event: Event, window: &Window) {
-        self.save_cwnd(window.cwnd);
+        self.control.save_cwnd(window.cwnd, self.state == State::ProbeRtt);
         if event == Event::Timeout {
-            self.full_bw = 0.0;
+            self.full.bw = 0.0;
         }
     }
 
     fn on_timeout(&mut self) {
-        self.recovery = Recovery::Timeout;
+        self.control.recovery = Recovery::Timeout;
     }
 
     fn on_recovered(&mut self, _: &mut Window) {}
 
-    fn on_resume(&mut self, now: Time) {
+    fn on_resume(&mut self, window: &mut Window, now: Time) {
         self.idle_restart = true;
-        self.extra_acked.begin_epoch(now);
+        self.ack_epoch.begin(now);
         if let State::ProbeBw(..) = self.state {
             self.set_pacing_rate(1.0);
+        } else if self.state == State::ProbeRtt && self.probe.is_time_over(now) {
+            self.control.cwnd = window.cwnd;
+            self.leave_probe_rtt(now);
+            window.cwnd = self.control.cwnd;
         }
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        (self.pacing_rate > 0.0).then_some(self.pacing_rate)
+        (self.control.pacing_rate > 0.0).then_some(self.control.pacing_rate)
     }
 
     fn send_quantum(&self) -> u32 {
-        self.quantum() as u32
+        self.control.quantum() as u32
     }
 }
 
+/// The model of the path.
 impl Bbr {
-    /// The first ACK of data: until it, nothing is paced.
+    /// The first ACK of data.
     fn begin(&mut self, window: &Window, ack: &Facts, sample: &RateSample) {
-        self.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / ack.srtt.seconds().max(1e-6);
-        self.min_rtt = if sample.min_rtt == Span::ZERO { NO_SAMPLE } else { sample.min_rtt };
-        self.min_rtt_stamp = ack.now;
-        self.extra_acked.begin_epoch(ack.now);
+        self.control.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / ack.srtt.seconds().max(1e-6);
+        self.min_rtt = LeastRtt::known(sample, ack.now);
+        self.ack_epoch.begin(ack.now);
     }
 
     fn update_bw(&mut self, sample: &RateSample, ack: &Facts) {
@@ -220,28 +203,23 @@ impl Bbr {
         if self.rounds.has_begun {
             self.packet_conservation = false;
         }
-        let is_cycling = matches!(self.state, State::ProbeBw(..));
-        if self.long_term.update(sample, self.is_slow(sample), self.rounds.has_begun, is_cycling, ack) {
+        let (is_slow, is_cycling) = (self.probe.is_slow(sample), matches!(self.state, State::ProbeBw(..)));
+        if self.policer.update(sample, is_slow, self.rounds.has_begun, is_cycling, ack) {
             self.probe_bw(ack.now);
         }
-        if !self.is_slow(sample) || sample.rate >= self.max_bw.get() {
+        if !is_slow || sample.rate >= self.max_bw.get() {
             self.max_bw.update(BW_ROUNDS, self.rounds.count, sample.rate);
         }
     }
 
-    /// The rate is not the network's but the application's, or that of [`State::ProbeRtt`].
-    fn is_slow(&self, sample: &RateSample) -> bool {
-        sample.is_app_limited || (self.slow.0..self.slow.1).contains(&sample.prior_delivered)
-    }
-
     fn bw(&self) -> f64 {
-        self.long_term.bw().unwrap_or(self.max_bw.get())
+        self.policer.bw().unwrap_or(self.max_bw.get())
     }
 
     fn update_extra_acked(&mut self, sample: &RateSample, now: Time) {
         if sample.rate > 0.0 {
-            let has_begun = self.rounds.has_begun;
-            self.extra_acked.update(sample.newly_delivered, self.bw(), self.cwnd, has_begun, now);
+            let extra = self.ack_epoch.extra(sample.newly_delivered, self.bw(), true, now);
+            self.extra_acked.update(extra.min(self.control.cwnd), self.rounds.has_begun);
         }
     }
 
@@ -250,9 +228,9 @@ impl Bbr {
     fn update_cycle(&mut self, ack: &Facts) {
         let State::ProbeBw(i, since) = self.state else { return };
         let (gain, in_flight) = (self.pacing_gain(), f64::from(ack.flight));
-        let is_full_length = ack.now.since(since) > self.min_rtt;
+        let is_full_length = ack.now.since(since) > self.min_rtt.rtt;
         let is_over = if gain > 1.0 {
-            is_full_length && (ack.lost > 0 || in_flight + self.quantum() >= self.inflight(gain))
+            is_full_length && (ack.lost > 0 || in_flight + self.control.quantum() >= self.inflight(gain))
         } else {
             is_full_length || gain < 1.0 && in_flight <= self.inflight(1.0)
         };
@@ -262,19 +240,13 @@ impl Bbr {
     }
 
     fn check_full_bw(&mut self, sample: &RateSample) {
-        if self.full_bw_reached || !self.rounds.has_begun || self.is_slow(sample) {
-            return;
-        }
-        if self.max_bw.get() >= FULL_GROWTH * self.full_bw {
-            (self.full_bw, self.full_bw_count) = (self.max_bw.get(), 0);
-        } else {
-            self.full_bw_count += 1;
-            self.full_bw_reached = self.full_bw_count >= FULL_ROUNDS;
+        if !self.full.reached && self.rounds.has_begun && !self.probe.is_slow(sample) {
+            self.full.check(self.max_bw.get());
         }
     }
 
     fn check_drain(&mut self, sample: &RateSample, now: Time) {
-        if self.state == State::Startup && self.full_bw_reached {
+        if self.state == State::Startup && self.full.reached {
             self.state = State::Drain;
         }
         if self.state == State::Drain && f64::from(sample.in_flight) <= self.inflight(1.0) {
@@ -289,50 +261,41 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
-        let is_expired = now.since(self.min_rtt_stamp) > MIN_RTT_WINDOW;
+        let is_expired = self.min_rtt.is_older(MIN_RTT_WINDOW, now);
         if let Some(rtt) = sample.rtt
-            && (rtt <= self.min_rtt || is_expired)
+            && (rtt <= self.min_rtt.rtt || is_expired)
         {
-            (self.min_rtt, self.min_rtt_stamp) = (rtt, now);
+            self.min_rtt = LeastRtt { rtt, stamp: now };
         }
-        let probes = matches!(self.state, State::ProbeRtt { .. });
-        if is_expired && !self.idle_restart && !probes {
-            self.save_cwnd(self.cwnd);
-            self.state = State::ProbeRtt { until: None, round_done: false };
-            self.slow.0 = sample.delivered;
+        if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
+            self.state = State::ProbeRtt;
+            self.control.save_cwnd(self.control.cwnd, true);
+            self.probe.begin(sample.delivered);
         }
-        self.probe_rtt(sample, now);
+        if self.state == State::ProbeRtt && self.probe.update(sample, MIN_CWND, &mut self.rounds, now) {
+            self.leave_probe_rtt(now);
+        }
         self.idle_restart = false;
     }
 
-    /// At least 200 ms and a round trip with few segments in flight.
-    fn probe_rtt(&mut self, sample: &RateSample, now: Time) {
-        let State::ProbeRtt { until, round_done } = &mut self.state else { return };
-        self.slow.1 = sample.delivered + u64::from(sample.in_flight) + 1;
-        let Some(end) = *until else {
-            if f64::from(sample.in_flight) <= MIN_CWND {
-                *until = Some(now + PROBE_RTT_TIME);
-                self.rounds.begin(sample.delivered);
-            }
-            return;
-        };
-        *round_done |= self.rounds.has_begun;
-        if *round_done && now > end {
-            self.min_rtt_stamp = now;
-            self.cwnd = self.cwnd.max(self.prior_cwnd);
-            match self.full_bw_reached {
-                true => self.probe_bw(now),
-                false => self.state = State::Startup,
-            }
+    fn leave_probe_rtt(&mut self, now: Time) {
+        self.min_rtt.stamp = now;
+        self.control.restore_cwnd();
+        match self.full.reached {
+            true => self.probe_bw(now),
+            false => self.state = State::Startup,
         }
     }
+}
 
+/// Pace and window.
+impl Bbr {
     fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => HIGH_GAIN,
             State::Drain => DRAIN_GAIN,
-            State::ProbeBw(i, _) if self.long_term.bw().is_none() => CYCLE[i],
-            State::ProbeBw(..) | State::ProbeRtt { .. } => 1.0,
+            State::ProbeBw(i, _) if self.policer.bw().is_none() => CYCLE[i],
+            State::ProbeBw(..) | State::ProbeRtt => 1.0,
         }
     }
 
@@ -340,30 +303,21 @@ impl Bbr {
         match self.state {
             State::Startup | State::Drain => HIGH_GAIN,
             State::ProbeBw(..) => CWND_GAIN,
-            State::ProbeRtt { .. } => 1.0,
+            State::ProbeRtt => 1.0,
         }
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * MARGIN * self.bw();
-        if self.full_bw_reached || rate > self.pacing_rate {
-            self.pacing_rate = rate;
-        }
+        self.control.set_pacing_rate(gain * MARGIN * self.bw(), &self.full);
     }
 
     fn set_cwnd(&mut self, sample: &RateSample, ack: &Facts) {
-        let acked = f64::from(sample.newly_delivered);
         if !self.recovers(sample, ack) {
             let target = self.budget(self.bdp(self.bw(), self.cwnd_gain()) + self.aggregation());
-            if self.full_bw_reached {
-                self.cwnd = (self.cwnd + acked).min(target);
-            } else if self.cwnd < target || sample.delivered < INITIAL_WINDOW {
-                self.cwnd += acked;
-            }
-            self.cwnd = self.cwnd.max(MIN_CWND);
+            self.control.grow(sample, target, &self.full);
         }
-        if let State::ProbeRtt { .. } = self.state {
-            self.cwnd = self.cwnd.min(MIN_CWND);
+        if self.state == State::ProbeRtt {
+            self.control.cwnd = self.control.cwnd.min(MIN_CWND);
         }
     }
 
@@ -371,33 +325,26 @@ impl Bbr {
     /// window is what it was when recovery is over.
     fn recovers(&mut self, sample: &RateSample, ack: &Facts) -> bool {
         let conserved = f64::from(sample.in_flight + sample.newly_delivered);
-        self.cwnd = (self.cwnd - f64::from(ack.lost)).max(1.0);
-        let before = std::mem::replace(&mut self.recovery, ack.recovery);
+        let control = &mut self.control;
+        control.cwnd = (control.cwnd - f64::from(ack.lost)).max(1.0);
+        let before = std::mem::replace(&mut control.recovery, ack.recovery);
         if ack.recovery == Recovery::Fast && before != Recovery::Fast {
             self.packet_conservation = true;
             self.rounds.begin(sample.delivered);
-            self.cwnd = conserved;
+            control.cwnd = conserved;
         } else if before != Recovery::None && ack.recovery == Recovery::None {
             self.packet_conservation = false;
-            self.cwnd = self.cwnd.max(self.prior_cwnd);
+            control.restore_cwnd();
         }
         if self.packet_conservation {
-            self.cwnd = self.cwnd.max(conserved);
+            control.cwnd = control.cwnd.max(conserved);
         }
         self.packet_conservation
     }
 
-    fn save_cwnd(&mut self, cwnd: f64) {
-        let is_good = self.recovery == Recovery::None && !matches!(self.state, State::ProbeRtt { .. });
-        self.prior_cwnd = if is_good { cwnd } else { self.prior_cwnd.max(cwnd) };
-    }
-
     /// So many times what the path holds without a queue.
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
-        if self.min_rtt == NO_SAMPLE {
-            return INITIAL_WINDOW as f64;
-        }
-        (gain * bw * self.min_rtt.seconds()).ceil()
+        self.min_rtt.bdp(gain * bw).ceil()
     }
 
     /// The data in flight that a gain aims at.
@@ -407,207 +354,16 @@ impl Bbr {
 
     /// With room for what waits in the sending and the receiving host.
     fn budget(&self, inflight: f64) -> f64 {
-        let even = ((inflight + 3.0 * self.quantum()) / 2.0).ceil() * 2.0;
+        let even = ((inflight + 3.0 * self.control.quantum()) / 2.0).ceil() * 2.0;
         if matches!(self.state, State::ProbeBw(0, _)) { even + 2.0 } else { even }
-    }
-
-    fn quantum(&self) -> f64 {
-        quantum(self.pacing_rate)
     }
 
     /// Room for ACKs that come together.
     fn aggregation(&self) -> f64 {
         let most = (self.bw() * 0.1).floor();
-        if self.full_bw_reached { self.extra_acked.get().min(most) } else { 0.0 }
+        if self.full.reached { self.extra_acked.get().min(most) } else { 0.0 }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ms: f64) -> Time {
-        Time::ZERO + Span::from_seconds(ms / 1e3)
-    }
-
-    /// BBR behind a path whose round trips take 40 ms, and what it has been told so far.
-    struct Bench {
-        bbr: Bbr,
-        window: Window,
-        delivered: u64,
-        /// What had been delivered when the segments were sent that now arrive; if `None`, all of it: a round trip ends.
-        prior: Option<u64>,
-        now: f64,
-    }
-
-    impl Bench {
-        fn new() -> Self {
-            let window = Window { cwnd: 10.0, ssthresh: 1e6 };
-            Self { bbr: Bbr::new(BbrParams {}), window, delivered: 0, prior: None, now: 0.0 }
-        }
-
-        /// An ACK of `acked` segments of 200, 40 ms after the one before, that ends a round trip with this delivery rate.
-        fn round(&mut self, acked: u32, rate: f64) {
-            self.ack(40.0, acked, rate, Facts { flight: 200, ..Facts::default() });
-        }
-
-        fn ack(&mut self, after: f64, acked: u32, rate: f64, facts: Facts) {
-            let prior_delivered = self.prior.unwrap_or(self.delivered);
-            self.delivered += u64::from(acked);
-            self.now += after;
-            let rtt = Span::from_millis(40);
-            let sample = RateSample {
-                newly_delivered: acked,
-                delivered: self.delivered,
-                prior_delivered,
-                in_flight: facts.flight.saturating_sub(acked),
-                rate,
-                rtt: Some(rtt),
-                min_rtt: rtt,
-                ..RateSample::default()
-            };
-            let facts = Facts { acked, srtt: rtt, now: at(self.now), sample: Some(sample), ..facts };
-            self.bbr.on_feedback(&mut self.window, &facts);
-        }
-
-        /// At 1000 segments a second, in `ProbeBw`, with 40 segments in flight, all that the path holds.
-        fn cruising() -> Self {
-            let mut bench = Self::new();
-            (0..4).for_each(|_| bench.round(40, 1000.0));
-            assert_eq!(bench.bbr.state, State::Drain);
-            bench.ack(40.0, 40, 1000.0, Facts { flight: 80, ..Facts::default() });
-            assert!(matches!(bench.bbr.state, State::ProbeBw(..)));
-            bench
-        }
-
-        fn pace(&self) -> f64 {
-            self.bbr.pacing_rate().expect("paces")
-        }
-    }
-
-    fn close(value: f64, expected: f64) {
-        assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
-    }
-
-    #[test]
-    fn the_first_pace_is_that_of_the_window_and_no_round_trip_lowers_it() {
-        let mut bench = Bench::new();
-        assert_eq!(bench.bbr.pacing_rate(), None);
-        bench.round(1, 25.0);
-        close(bench.pace(), 739.0 / 256.0 * 0.99 * 10.0 / 0.04);
-        bench.round(10, 500.0);
-        close(bench.pace(), 739.0 / 256.0 * 0.99 * 500.0);
-    }
-
-    #[test]
-    fn startup_ends_when_three_round_trips_bring_no_quarter_more() {
-        let mut bench = Bench::new();
-        for rate in [100.0, 200.0, 400.0, 499.0, 499.0] {
-            bench.round(20, rate);
-            assert_eq!(bench.bbr.state, State::Startup, "{rate}");
-        }
-        bench.ack(40.0, 20, 499.0, Facts { flight: 120, ..Facts::default() });
-        assert_eq!(bench.bbr.state, State::Drain);
-        close(bench.pace(), 88.0 / 256.0 * 0.99 * 499.0);
-        // ceil(499*0.04) = 20 and three quanta of two are 26, what may be in flight in the end.
-        bench.ack(1.0, 20, 499.0, Facts { flight: 47, ..Facts::default() });
-        assert_eq!(bench.bbr.state, State::Drain);
-        bench.ack(1.0, 20, 499.0, Facts { flight: 46, ..Facts::default() });
-        assert!(matches!(bench.bbr.state, State::ProbeBw(..)));
-    }
-
-    #[test]
-    fn the_window_is_twice_what_the_path_holds_with_room_for_quanta_and_aggregation() {
-        let mut bench = Bench::cruising();
-        bench.bbr.extra_acked = ExtraAcked::default();
-        bench.bbr.state = State::ProbeBw(3, at(bench.now));
-        bench.ack(1.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
-        // 80 + 1 that came at once + 6, even.
-        assert_eq!(bench.window.cwnd, 88.0);
-        bench.bbr.state = State::ProbeBw(0, at(bench.now));
-        bench.ack(1.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
-        assert_eq!(bench.window.cwnd, 89.0, "up to 90 by what arrives");
-    }
-
-    #[test]
-    fn each_gain_lasts_for_a_round_trip_but_a_probe_fills_the_pipe_and_draining_empties_it() {
-        let mut bench = Bench::cruising();
-        bench.bbr.state = State::ProbeBw(0, at(bench.now));
-        let index = |bench: &Bench| if let State::ProbeBw(i, _) = bench.bbr.state { i } else { 9 };
-        let mut step = |after: f64, flight: u32, lost: u32| {
-            bench.ack(after, 1, 1000.0, Facts { flight, lost, ..Facts::default() });
-            index(&bench)
-        };
-        // 1.25*40 = 50, three quanta and two are 58; the quantum to be sent next counts.
-        assert_eq!([step(39.0, 60, 0), step(2.0, 55, 0), step(1.0, 56, 0)], [0, 0, 1]);
-        assert_eq!([step(1.0, 47, 0), step(1.0, 46, 0)], [1, 2], "40 and three quanta");
-        assert_eq!([step(40.0, 40, 0), step(1.0, 40, 0), step(41.0, 40, 0)], [2, 3, 4]);
-        bench.bbr.state = State::ProbeBw(0, at(bench.now));
-        bench.ack(41.0, 1, 1000.0, Facts { flight: 45, lost: 1, ..Facts::default() });
-        assert_eq!(index(&bench), 1, "a loss ends a probe");
-    }
-
-    #[test]
-    fn a_cycle_begins_anywhere_but_where_it_drains() {
-        let mut seen = [0; 8];
-        for seed in 0..700 {
-            let mut bench = Bench::cruising();
-            bench.bbr.seed(seed);
-            bench.bbr.probe_bw(at(0.0));
-            let State::ProbeBw(i, _) = bench.bbr.state else { panic!("{:?}", bench.bbr.state) };
-            seen[i] += 1;
-        }
-        assert_eq!(seen[1], 0);
-        assert!(seen.iter().enumerate().all(|(i, count)| i == 1 || (60..140).contains(count)), "{seen:?}");
-    }
-
-    #[test]
-    fn after_ten_seconds_four_segments_measure_the_path_for_200_ms_and_a_round_trip() {
-        let mut bench = Bench::cruising();
-        bench.bbr.state = State::ProbeBw(3, at(bench.now));
-        bench.bbr.min_rtt = Span::from_millis(30); // a round trip that is not seen again
-        bench.ack(1.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
-        let cwnd = bench.window.cwnd;
-        bench.ack(10_041.0, 1, 1000.0, Facts { flight: 40, ..Facts::default() });
-        assert_eq!((bench.bbr.min_rtt, bench.window.cwnd), (Span::from_millis(40), 4.0));
-        close(bench.pace(), 990.0);
-        // The time runs from when four are in flight; a low rate in it is not the path's.
-        bench.ack(40.0, 4, 100.0, Facts { flight: 8, ..Facts::default() });
-        for after in [40.0, 40.0, 40.0, 40.0, 40.0] {
-            bench.ack(after, 4, 100.0, Facts { flight: 4, ..Facts::default() });
-            assert_eq!(bench.window.cwnd, 4.0);
-        }
-        bench.ack(1.0, 4, 100.0, Facts { flight: 4, ..Facts::default() });
-        assert!(matches!(bench.bbr.state, State::ProbeBw(..)));
-        assert!(bench.window.cwnd >= cwnd, "{} < {cwnd}", bench.window.cwnd);
-        assert_eq!(bench.bbr.max_bw.get(), 1000.0);
-    }
-
-    #[test]
-    fn as_many_are_sent_as_arrive_in_the_first_round_trip_of_recovery_and_then_the_window_returns() {
-        let mut bench = Bench::cruising();
-        bench.bbr.state = State::ProbeBw(3, at(bench.now));
-        bench.ack(1.0, 1, 1000.0, Facts { flight: 80, ..Facts::default() });
-        let cwnd = bench.window.cwnd;
-        bench.bbr.on_congestion(Event::Loss, &bench.window);
-        let fast = |flight, lost| Facts { flight, lost, recovery: Recovery::Fast, ..Facts::default() };
-        bench.prior = Some(0);
-        bench.ack(1.0, 2, 1000.0, fast(72, 3));
-        assert_eq!(bench.window.cwnd, 72.0, "70 in flight and 2");
-        bench.ack(1.0, 2, 1000.0, fast(60, 1));
-        assert_eq!(bench.window.cwnd, 71.0);
-        bench.prior = None;
-        bench.ack(1.0, 2, 1000.0, fast(60, 0));
-        assert_eq!(bench.window.cwnd, 73.0, "slow start");
-        bench.ack(1.0, 2, 1000.0, Facts { flight: 60, ..Facts::default() });
-        assert!(bench.window.cwnd >= cwnd, "{} < {cwnd}", bench.window.cwnd);
-    }
-
-    #[test]
-    fn a_policed_flow_paces_at_the_policers_rate() {
-        let mut bench = Bench::cruising();
-        bench.bbr.state = State::ProbeBw(0, at(bench.now));
-        (0..20).for_each(|_| bench.ack(40.0, 20, 1000.0, Facts { flight: 40, lost: 5, ..Facts::default() }));
-        close(bench.pace(), 0.99 * 500.0);
-    }
-}
+mod tests;

@@ -164,7 +164,7 @@ impl CongestionControl for Cubic {
     }
 
     /// 5.8: the time of a pause does not count.
-    fn on_resume(&mut self, now: Time) {
+    fn on_resume(&mut self, _: &mut Window, now: Time) {
         if let Some(stage) = &mut self.stage {
             stage.last = now;
         }
@@ -324,7 +324,7 @@ mod tests {
         let (mut cubic, cwnd) = reduced();
         let idle = Facts { flight: 600, ..ack(60_000) };
         assert_eq!(after(&mut cubic, cwnd, 700.0, &idle), cwnd);
-        cubic.on_resume(Time::ZERO + Span::from_secs(80));
+        cubic.on_resume(&mut Window { cwnd, ssthresh: 700.0 }, Time::ZERO + Span::from_secs(80));
         // 5 s of use: as in the test above.
         close(after(&mut cubic, 900.0, 700.0, &ack(85_000)), 900.0 + 74.6757 / 900.0);
     }

@@ -40,6 +40,19 @@ params! {
     /// With variant `rack` the window does not grow in the window of data that follows a mark, as in Linux: x = sqrt(2).
     /// The 2/p that is often written (RFC 9332, appendix A, for L4S) takes a reduction in every round trip.
     ///
+    /// Over a step at K packets, N flows in step move the queue from K + N down by A = sqrt(2*N*(C*RTT + K))/2 (Alizadeh et al.
+    /// 2010, section 3.3). At 1 Gbit/s over 1 ms, with K = 20, mean and standard deviation in packets:
+    ///
+    /// | N | K + N - A/2 | A/sqrt(12) | mean queue | deviation |
+    /// | --- | --- | --- | --- | --- |
+    /// | 1 | 17.4 | 2.1 | 17.6 | 2.1 |
+    /// | 2 | 16.9 | 2.9 | 17.3 | 2.8 |
+    /// | 4 | 16.8 | 4.2 | 16.6 | 4.2 |
+    /// | 10 | 18.6 | 6.6 | 16.3 | 7.5 |
+    /// | 40 | 37.3 | 13.1 | 21.5 | 14.1 |
+    ///
+    /// From ten flows on they are not in step: the queue is shorter.
+    ///
     /// ## Readings
     /// A reduction is one of the window, not of the flight. Packets carry ECT(0), also those sent again, as in Linux
     /// (`tcp_ecn_send`), which sends ECT(1) for no law of its own; `ecn = "ect1"` sends ECT(1). A loss in a window of data

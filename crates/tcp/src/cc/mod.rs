@@ -210,9 +210,9 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     /// A timeout has brought the window down to one segment.
     fn on_timeout(&mut self) {}
     /// A pause ends in which the application had nothing to send.
-    fn on_resume(&mut self, now: Time) {}
-    /// Segments per second at which to send, more than 0 (the sender panics at others), if the law has a rate yet; asked at each segment sent, and only
-    /// if [`Needs::pacing`] says so.
+    fn on_resume(&mut self, window: &mut Window, now: Time) {}
+    /// Segments per second at which to send, more than 0 (the sender panics at others), if the law has a rate yet; asked at
+    /// each segment sent, and only if [`Needs::pacing`] says so.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
@@ -367,7 +367,9 @@ impl Congestion {
 
     /// A pause ends in which there was nothing to send.
     pub fn resume(&mut self, now: Time) {
-        self.law().on_resume(now);
+        if let AnyLaw::Other(engaged) = &mut self.law {
+            engaged.law.on_resume(&mut self.window, now);
+        }
     }
 }
 

@@ -1,105 +1,158 @@
-//! What BBR and its third version learn of a path, piece by piece.
+//! What BBR and its third version share: what they learn of a path, piece by piece, and what they send by.
 
-use super::{Facts, RateSample};
-use aqmlab_core::Time;
+use super::{RateSample, Recovery};
+use aqmlab_core::{Span, Time};
 
-/// Segments that Linux sends at once at a rate: what a 1024th of a second takes, 64 KB at most, two at least above 1.2 Mbit/s.
-pub fn quantum(rate: f64) -> f64 {
-    let least = if rate < 100.0 { 1.0 } else { 2.0 };
-    (rate / 1024.0).floor().clamp(least, 44.0)
-}
+/// Pace below the bandwidth.
+pub const MARGIN: f64 = 0.99;
+/// Least window.
+pub const MIN_CWND: f64 = 4.0;
+/// For how long a least round-trip time is believed in.
+pub const MIN_RTT_WINDOW: Span = Span::from_secs(10);
+/// Linux: TCP_INIT_CWND.
+const INITIAL_WINDOW: u64 = 10;
 
-/// The rate that a policer lets through: two intervals in a row had many losses and about the same rate.
+/// Pace and window.
 #[derive(Clone, Debug, Default)]
-pub struct LongTerm {
-    stage: Stage,
-    /// Rate of the interval before, or of the policer; 0: none yet.
-    bw: f64,
-    /// Round trips of the interval, or with that rate.
-    rounds: u32,
-    /// Segments lost so far.
-    lost: u32,
-    /// Time, segments delivered and lost when the interval began.
-    since: (Time, u64, u32),
+pub struct Control {
+    /// Segments a second; 0 before the first ACK, until which nothing is paced.
+    pub pacing_rate: f64,
+    /// The window that the law has set.
+    pub cwnd: f64,
+    /// The window before recovery or a probe for the round-trip time.
+    prior_cwnd: f64,
+    /// What loss recovery was at, at the ACK before.
+    pub recovery: Recovery,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Stage {
-    /// No segment has been lost.
-    #[default]
-    Waiting,
-    Sampling,
-    /// There is a policer.
-    Policed,
-}
-
-impl LongTerm {
-    /// Round trips of an interval, at least and at most, and those for which a policer is believed in.
-    const ROUNDS: (u32, u32) = (4, 16);
-    const POLICED_ROUNDS: u32 = 48;
-    /// Segments lost per segment delivered, at least.
-    const LOSS: f64 = 50.0 / 256.0;
-
-    pub fn bw(&self) -> Option<f64> {
-        (self.stage == Stage::Policed).then_some(self.bw)
+impl Control {
+    /// The pace falls only once the pipe has been full.
+    pub fn set_pacing_rate(&mut self, rate: f64, full: &FullPipe) {
+        if full.reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
     }
 
-    /// True if there is a policer no longer.
-    pub fn update(
-        &mut self,
-        sample: &RateSample,
-        is_slow: bool,
-        has_begun: bool,
-        is_cycling: bool,
-        ack: &Facts,
-    ) -> bool {
-        self.lost += ack.lost;
-        if sample.rate == 0.0 {
+    /// Segments that Linux sends at once: what a 1024th of a second takes, 64 KB at most, two at least above 1.2 Mbit/s.
+    pub fn quantum(&self) -> f64 {
+        let least = if self.pacing_rate < 100.0 { 1.0 } else { 2.0 };
+        (self.pacing_rate / 1024.0).floor().clamp(least, 44.0)
+    }
+
+    /// The window grows by what arrives, and is cut to `most` only once the pipe has been full.
+    pub fn grow(&mut self, sample: &RateSample, most: f64, full: &FullPipe) {
+        let acked = f64::from(sample.newly_delivered);
+        if full.reached {
+            self.cwnd = (self.cwnd + acked).min(most);
+        } else if self.cwnd < most || sample.delivered < INITIAL_WINDOW {
+            self.cwnd += acked;
+        }
+        self.cwnd = self.cwnd.max(MIN_CWND);
+    }
+
+    /// Keeps the last window that was good for when recovery, or a probe for the round-trip time, is over.
+    pub fn save_cwnd(&mut self, cwnd: f64, is_probing_rtt: bool) {
+        let is_good = self.recovery == Recovery::None && !is_probing_rtt;
+        self.prior_cwnd = if is_good { cwnd } else { self.prior_cwnd.max(cwnd) };
+    }
+
+    pub fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}
+
+/// The least round-trip time, and when it was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeastRtt {
+    pub rtt: Span,
+    pub stamp: Time,
+}
+
+impl LeastRtt {
+    /// Before the first measurement.
+    pub const NONE: Self = Self { rtt: Span(u64::MAX), stamp: Time::ZERO };
+
+    /// What is known at the first ACK of data.
+    pub fn known(sample: &RateSample, now: Time) -> Self {
+        Self { rtt: if sample.min_rtt == Span::ZERO { Self::NONE.rtt } else { sample.min_rtt }, stamp: now }
+    }
+
+    pub fn is_older(&self, age: Span, now: Time) -> bool {
+        now.since(self.stamp) > age
+    }
+
+    /// What the path holds at this bandwidth without a queue.
+    pub fn bdp(&self, bw: f64) -> f64 {
+        if self.rtt == Self::NONE.rtt { INITIAL_WINDOW as f64 } else { bw * self.rtt.seconds() }
+    }
+}
+
+/// The pipe is full when the bandwidth has not grown by a quarter in three round trips.
+#[derive(Clone, Debug, Default)]
+pub struct FullPipe {
+    /// Bandwidth when it last grew by a quarter, and round trips since.
+    pub bw: f64,
+    rounds: u32,
+    /// It is full, as found since the last [`FullPipe::restart`].
+    pub now: bool,
+    /// It has been full.
+    pub reached: bool,
+}
+
+impl FullPipe {
+    /// A round trip had this bandwidth.
+    pub fn check(&mut self, bw: f64) {
+        if bw >= 1.25 * self.bw {
+            return self.restart(bw);
+        }
+        self.rounds += 1;
+        self.now = self.rounds >= 3;
+        self.reached |= self.now;
+    }
+
+    pub fn restart(&mut self, bw: f64) {
+        (self.bw, self.rounds, self.now) = (bw, 0, false);
+    }
+}
+
+/// A probe for the least round-trip time: few segments in flight for 200 ms and a round trip.
+#[derive(Clone, Debug, Default)]
+pub struct RttProbe {
+    /// When it ends; `None` until few segments are in flight.
+    until: Option<Time>,
+    is_round_done: bool,
+    /// Segments sent when so many were delivered have a low rate because of it.
+    slow: (u64, u64),
+}
+
+impl RttProbe {
+    const TIME: Span = Span::from_millis(200);
+
+    pub fn begin(&mut self, delivered: u64) {
+        *self = Self { slow: (delivered, delivered), ..Self::default() };
+    }
+
+    /// An ACK comes while it lasts; true if it is over.
+    pub fn update(&mut self, sample: &RateSample, few: f64, rounds: &mut Rounds, now: Time) -> bool {
+        self.slow.1 = sample.delivered + u64::from(sample.in_flight) + 1;
+        if self.until.is_none() {
+            if f64::from(sample.in_flight) <= few {
+                self.until = Some(now + Self::TIME);
+                rounds.begin(sample.delivered);
+            }
             return false;
         }
-        if self.stage == Stage::Policed {
-            self.rounds += u32::from(is_cycling && has_begun);
-            let is_over = self.rounds >= Self::POLICED_ROUNDS;
-            if is_over {
-                self.reset();
-            }
-            return is_over;
-        }
-        if self.stage == Stage::Waiting && ack.lost > 0 {
-            self.stage = Stage::Sampling;
-            self.begin(sample, ack.now);
-        }
-        self.rounds += u32::from(has_begun);
-        if self.stage == Stage::Waiting || is_slow || self.rounds > Self::ROUNDS.1 {
-            self.reset();
-        } else if self.rounds >= Self::ROUNDS.0 && ack.lost > 0 {
-            self.end_interval(sample, ack.now);
-        }
-        false
+        self.is_round_done |= rounds.has_begun;
+        self.is_round_done && self.is_time_over(now)
     }
 
-    fn end_interval(&mut self, sample: &RateSample, now: Time) {
-        let (since, delivered, lost) = self.since;
-        let (delivered, lost) = ((sample.delivered - delivered) as f64, f64::from(self.lost - lost));
-        let time = now.since(since).seconds();
-        if lost < Self::LOSS * delivered || time < 1e-3 {
-            return;
-        }
-        let rate = delivered / time;
-        if self.bw > 0.0 && (rate - self.bw).abs() <= (self.bw / 8.0).max(1.0 / 3.0) {
-            (self.stage, self.bw, self.rounds) = (Stage::Policed, (self.bw + rate) / 2.0, 0);
-        } else {
-            self.bw = rate;
-            self.begin(sample, now);
-        }
+    pub fn is_time_over(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| now > until)
     }
 
-    fn begin(&mut self, sample: &RateSample, now: Time) {
-        (self.since, self.rounds) = ((now, sample.delivered, self.lost), 0);
-    }
-
-    fn reset(&mut self) {
-        (self.stage, self.bw, self.rounds) = (Stage::Waiting, 0.0, 0);
+    /// The rate is not the network's but the application's, or that of a probe.
+    pub fn is_slow(&self, sample: &RateSample) -> bool {
+        sample.is_app_limited || (self.slow.0..self.slow.1).contains(&sample.prior_delivered)
     }
 }
 
@@ -109,12 +162,15 @@ pub struct Rounds {
     pub count: u64,
     /// One has begun with this ACK.
     pub has_begun: bool,
+    /// Segments delivered, after it.
+    pub delivered: u64,
     next: u64,
 }
 
 impl Rounds {
     /// Takes in an ACK.
     pub fn note(&mut self, sample: &RateSample) {
+        self.delivered = sample.delivered;
         self.has_begun = sample.rate > 0.0 && sample.prior_delivered >= self.next;
         if self.has_begun {
             self.begin(sample.delivered);
@@ -128,42 +184,28 @@ impl Rounds {
     }
 }
 
-/// The most that ACKs have told of beyond what the bandwidth explains, over the last five to ten round trips.
+/// A time in which ACKs have told of more than the bandwidth explains.
 #[derive(Clone, Debug, Default)]
-pub struct ExtraAcked {
-    epoch: Time,
+pub struct AckEpoch {
+    since: Time,
     acked: f64,
-    most: [f64; 2],
-    index: usize,
-    rounds: u32,
 }
 
-impl ExtraAcked {
-    pub fn begin_epoch(&mut self, now: Time) {
-        (self.epoch, self.acked) = (now, 0.0);
+impl AckEpoch {
+    pub fn begin(&mut self, now: Time) {
+        *self = Self { since: now, acked: 0.0 };
     }
 
-    pub fn get(&self) -> f64 {
-        self.most[0].max(self.most[1])
-    }
-
-    /// An ACK tells of `delivered` segments.
-    pub fn update(&mut self, delivered: u32, bw: f64, cwnd: f64, round_has_begun: bool, now: Time) {
-        if round_has_begun {
-            self.rounds += 1;
-            if self.rounds >= 5 {
-                (self.rounds, self.index) = (0, 1 - self.index);
-                self.most[self.index] = 0.0;
-            }
-        }
-        let mut expected = (bw * now.since(self.epoch).seconds()).floor();
+    /// An ACK tells of `delivered` segments: how many more than expected, in whole segments or not, have come in this epoch?
+    pub fn extra(&mut self, delivered: u32, bw: f64, is_whole: bool, now: Time) -> f64 {
+        let expected = bw * now.since(self.since).seconds();
+        let mut expected = if is_whole { expected.floor() } else { expected };
         if self.acked <= expected {
-            self.begin_epoch(now);
+            self.begin(now);
             expected = 0.0;
         }
         self.acked += f64::from(delivered);
-        let extra = (self.acked - expected).min(cwnd);
-        self.most[self.index] = self.most[self.index].max(extra);
+        self.acked - expected
     }
 }
 
@@ -205,7 +247,6 @@ impl WindowedMax {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aqmlab_core::Span;
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -236,51 +277,23 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_beyond_the_bandwidth_is_remembered_for_five_to_ten_round_trips() {
-        let mut extra = ExtraAcked::default();
-        extra.begin_epoch(ms(0));
+    fn what_comes_beyond_the_bandwidth_is_extra() {
+        let mut epoch = AckEpoch::default();
+        epoch.begin(ms(0));
         // 1000 segments a second: at 10 ms, 10 are expected since 0, and 8 come in a new epoch; at 12 ms 3 more, less 2.
-        extra.update(8, 1000.0, 100.0, false, ms(10));
-        assert_eq!(extra.get(), 8.0);
-        extra.update(3, 1000.0, 100.0, false, ms(12));
-        assert_eq!(extra.get(), 9.0);
-        extra.update(50, 1000.0, 20.0, false, ms(12));
-        assert_eq!(extra.get(), 20.0, "no more than the window");
-        for round in 0..10 {
-            assert_eq!(extra.get(), 20.0, "round {round}");
-            extra.update(1, 1000.0, 100.0, true, ms(1000 + 100 * round));
-        }
-        assert_eq!(extra.get(), 1.0);
+        assert_eq!(epoch.extra(8, 1000.0, true, ms(10)), 8.0);
+        assert_eq!(epoch.extra(3, 1000.0, true, ms(12)), 9.0);
+        // At 13 ms 4.5 of 1500 a second, or 4 whole ones.
+        assert_eq!(epoch.clone().extra(1, 1500.0, true, ms(13)), 8.0);
+        assert_eq!(epoch.extra(1, 1500.0, false, ms(13)), 7.5);
     }
 
     #[test]
     fn a_quantum_is_a_millisecond_of_the_rate() {
+        let quantum = |pacing_rate| Control { pacing_rate, ..Control::default() }.quantum();
         assert_eq!([50.0, 100.0, 2100.0, 5200.0, 1e6].map(quantum), [1.0, 2.0, 2.0, 5.0, 44.0]);
     }
-
-    /// Round trips of 100 segments and 100 ms, of which `lost` are lost; true if the last says that there is no policer.
-    fn rounds(policer: &mut LongTerm, from: u64, count: u64, delivered: u64, lost: u32) -> bool {
-        let round = |i| {
-            let sample = RateSample { delivered: i * delivered, rate: 1.0, ..RateSample::default() };
-            policer.update(&sample, false, true, true, &Facts { lost, now: ms(100 * i), ..Facts::default() })
-        };
-        (from..from + count).map(round).last().unwrap_or(false)
-    }
-
-    #[test]
-    fn two_intervals_of_one_rate_and_many_losses_are_a_policers() {
-        let mut policer = LongTerm::default();
-        // The first loss begins an interval; three round trips later, with the fourth, it is over: 1000 a second.
-        assert!(!rounds(&mut policer, 1, 6, 100, 25) && policer.bw().is_none());
-        rounds(&mut policer, 7, 1, 100, 25);
-        assert_eq!(policer.bw().map(f64::round), None, "3 round trips of the second interval");
-        rounds(&mut policer, 8, 1, 100, 25);
-        assert_eq!(policer.bw(), Some(1000.0));
-        assert!(!rounds(&mut policer, 9, 47, 100, 0));
-        assert!(rounds(&mut policer, 56, 1, 100, 0), "for 48 round trips");
-        assert_eq!(policer.bw(), None);
-        let mut few = LongTerm::default();
-        rounds(&mut few, 1, 100, 100, 19);
-        assert_eq!(few.bw(), None, "19 of 100 are less than 50/256");
-    }
 }
+
+#[cfg(test)]
+pub mod bench;

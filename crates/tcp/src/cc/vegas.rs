@@ -117,7 +117,7 @@ impl CongestionControl for Vegas {
         self.round = None;
     }
 
-    fn on_resume(&mut self, _: Time) {
+    fn on_resume(&mut self, _: &mut Window, _: Time) {
         (self.base, self.round) = (None, None);
     }
 }
@@ -209,7 +209,7 @@ mod tests {
         let mut vegas = vegas();
         vegas.on_congestion(Event::Loss, &Window { cwnd: 20.0, ssthresh: 10.0 });
         assert_eq!(round(&mut vegas, 10.0, 5.0, 200).0, 10.0, "begins at the first ACK, and has not ended");
-        vegas.on_resume(Time::ZERO);
+        vegas.on_resume(&mut Window { cwnd: 10.0, ssthresh: 5.0 }, Time::ZERO);
         round(&mut vegas, 10.0, 5.0, 200);
         assert_eq!(round(&mut vegas, 10.0, 5.0, 200).0, 11.0, "200 ms is the base");
     }

@@ -15,7 +15,8 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::recovery::Scoreboard;
+use crate::recovery::LossRecovery;
+use crate::recovery::scoreboard::Scoreboard;
 use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::Time;
 
@@ -120,6 +121,7 @@ impl Sender {
     }
 
     fn board(&mut self) -> &mut Scoreboard {
-        self.scoreboard.as_mut().expect("made for this variant")
+        let LossRecovery::Sack(board) = &mut self.recovery else { unreachable!("made for variant sack") };
+        board
     }
 }

@@ -162,9 +162,3 @@ fn an_echo_on_the_ack_that_ends_recovery_halves_the_window_alone() {
     bench.on(Ack { next: 18, ece: true, ..Ack::default() });
     assert_eq!(bench.cwnd_and_ssthresh(), (2.0, 2.0));
 }
-
-#[test]
-fn only_sack_pays_for_a_scoreboard() {
-    assert!(reno(&[]).sender.scoreboard.is_none() && newreno(&[]).sender.scoreboard.is_none());
-    assert!(open().sender.scoreboard.is_some());
-}

@@ -1,0 +1,91 @@
+//! The window: in a reduction what PRR (RFC 9937) lets be sent, else the law's.
+
+use super::{News, Prr};
+use crate::cc::{Event, Facts, Recovery, Seen};
+use crate::params::Halve;
+use crate::sender::{RecoveryState, Sender};
+use aqmlab_core::Time;
+
+impl Sender {
+    /// RFC 3168: once per window of data. A law that owns the window answers marks itself.
+    pub(super) fn rack_on_echo(&mut self, next: u32) {
+        if self.cc.owns_window() {
+            return;
+        }
+        if self.state == RecoveryState::Open || next > self.recover && self.state == RecoveryState::Cwr {
+            self.rack_reduce(Event::Echo, RecoveryState::Cwr);
+            self.ecn_reductions += 1;
+        }
+    }
+
+    /// The threshold falls; the window follows as segments arrive. A loss found while an echo is being answered is of the
+    /// same window of data.
+    pub(super) fn rack_reduce(&mut self, event: Event, state: RecoveryState) {
+        let window = self.cc.window;
+        if self.state != RecoveryState::Cwr || self.hole >= self.recover {
+            self.cc.reduce_ssthresh(event, Halve::Window, window.cwnd, 0);
+            let rack = self.rack();
+            rack.undo.prior = window;
+            rack.prr = Prr::new(window.cwnd as u32);
+            self.cwr_due = self.ecn;
+        }
+        self.recover = self.sent;
+        self.state = state;
+        self.rack().probe = None;
+    }
+
+    /// After an ACK, and when segments are found lost.
+    pub(super) fn rack_set_window(&mut self, news: &News, now: Time) {
+        if self.cc.owns_window() {
+            self.rack_let_law_set_window(news);
+        } else if matches!(self.state, RecoveryState::FastRecovery | RecoveryState::Cwr) {
+            self.rack_reduce_window(news);
+        } else if news.advances {
+            self.rack_grow_window(news, now);
+        }
+    }
+
+    /// A law that owns the window sets it, in recovery too.
+    fn rack_let_law_set_window(&mut self, news: &News) {
+        let &News { delivered, lost, was_in_flight, .. } = news;
+        let recovery = match self.state {
+            RecoveryState::Open | RecoveryState::Cwr => Recovery::None,
+            RecoveryState::FastRecovery => Recovery::Fast,
+            RecoveryState::RtoRecovery => Recovery::Timeout,
+        };
+        let (in_flight, srtt) = (self.rack().board.in_flight(), self.rtt.smoothed());
+        self.cc.set_window(Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt });
+    }
+
+    /// RFC 9937, section 6: cwnd = inflight + SndCnt.
+    fn rack_reduce_window(&mut self, news: &News) {
+        if news.delivered == 0 && news.lost == 0 {
+            return;
+        }
+        let (ssthresh, is_safe) = (self.cc.window.ssthresh as u32, news.advances && news.lost == 0);
+        let rack = self.rack();
+        let in_flight = rack.board.in_flight();
+        let count = rack.prr.send_count(news.delivered, in_flight, ssthresh, is_safe);
+        self.cc.window.cwnd = f64::from(in_flight + count);
+    }
+
+    /// By what has arrived (RFC 3465).
+    fn rack_grow_window(&mut self, news: &News, now: Time) {
+        let (acked, flight, srtt) = (news.delivered, news.was_in_flight, self.rtt.smoothed());
+        let is_app_limited = self.next_seq >= self.end;
+        let (rtt, hole, sent) = (news.rtt.map(|(_, last)| last), self.hole, self.sent);
+        let byte_counting = true;
+        self.cc.on_ack(|| Facts {
+            acked,
+            byte_counting,
+            flight,
+            is_app_limited,
+            srtt,
+            rtt,
+            hole,
+            sent,
+            now,
+            ..Facts::default()
+        });
+    }
+}

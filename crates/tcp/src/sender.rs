@@ -2,13 +2,13 @@
 
 use crate::ack::Ack;
 use crate::cc::{AnyLaw, Congestion, Control, Facts, Heard};
-use crate::params::{EcnResponse, TcpParams, Variant};
+use crate::params::{AfterIdle, EcnResponse, TcpParams, Variant};
 use crate::recovery::LossRecovery;
 use crate::rtt::Rtt;
 use aqmlab_core::{Span, Time};
 
 /// A segment as the sender hands it out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Number of the segment; 0 is the SYN where there is one.
     pub seq: u32,
@@ -69,7 +69,7 @@ pub struct Sender {
     pub(crate) recover: u32,
     /// No segment from here on exists; 0 before the first `open`.
     pub(crate) end: u32,
-    /// The SYN has timed out.
+    /// The SYN has timed out, or was marked.
     pub(crate) syn_lost: bool,
     /// The SYN has been given up.
     pub(crate) has_failed: bool,
@@ -129,11 +129,16 @@ impl Sender {
         }
     }
 
-    /// The application has more data after a pause in which all had been acknowledged; `open` follows. After more than
-    /// the retransmission timeout the window is the initial one at most (RFC 5681, section 4.1), if the law does not own it.
+    /// The application has more data after a pause in which all had been acknowledged; `open` follows. What becomes of the
+    /// window says [`AfterIdle`], if the law does not own it.
     pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
-        if pause > self.rtt.timeout(params) && !self.cc.owns_window() {
-            self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params));
+        if !self.cc.owns_window() {
+            match (params.after_idle, &self.recovery) {
+                (AfterIdle::Keep, _) => {}
+                (AfterIdle::Decay, LossRecovery::Rack(_)) => self.rack_restart_window(now, params),
+                _ if pause <= self.rtt.timeout(params) => {}
+                _ => self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params)),
+            }
         }
         self.cc.resume(now);
     }
@@ -152,6 +157,9 @@ impl Sender {
     /// An ACK arrives.
     #[inline]
     pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if self.hole == 0 && params.ect_on_syn {
+            self.syn_lost |= ack.ece || ack.ce > 0;
+        }
         if self.cc.engaged().is_some_and(|law| law.hears_acks()) {
             ack.ece = self.hear(&ack, now);
         }
@@ -234,13 +242,14 @@ impl Sender {
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
+        if self.state == RecoveryState::RtoRecovery && matches!(self.recovery, LossRecovery::Sack(_)) {
+            return self.sack_send_after_timeout(now, params, net);
+        }
         // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
         let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
         let stop = allowed.min(self.next_seq.saturating_add(burst));
         while self.next_seq < stop && self.may_send(now) {
-            if !matches!(&self.recovery, LossRecovery::Sack(board) if board.has(self.next_seq)) {
-                self.transmit(self.next_seq, now, params, net);
-            }
+            self.transmit(self.next_seq, now, params, net);
             self.next_seq += 1;
         }
     }
@@ -276,7 +285,7 @@ impl Sender {
         }
     }
 
-    /// RFC 5681, section 3.1: after a lost SYN, one segment.
+    /// RFC 5681, section 3.1: after a lost SYN, one segment. So it is after a marked one.
     pub(crate) fn initial_window(&self, params: &TcpParams) -> f64 {
         if self.syn_lost { 1.0 } else { params.initial_window.0 }
     }
@@ -357,7 +366,8 @@ impl Sender {
             self.rtt.on_retransmit(seq);
         }
         let is_syn = seq == 0 && params.syn;
-        let is_ect = self.ecn && !is_syn && (is_new || params.ect_on_retransmit);
+        let may_be_ect = if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
+        let is_ect = self.ecn && may_be_ect;
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
         if let LossRecovery::Rack(rack) = &mut self.recovery {
             rack.board.on_sent(seq, now);

@@ -5,8 +5,8 @@
 //!   outstanding  the segments outstanding: when each was sent last, what has become of it (section 5)
 //!   detection    which of them are lost (section 6)
 //!   tlp          tail loss probes (section 7)
-//!   window       the window: PRR (RFC 9937) in a reduction, else the law's
-//!   undo         a timeout that was spurious (RFC 5682)
+//!   window       the window: PRR (RFC 9937) in a reduction, else the law's while it is used (RFC 2861)
+//!   undo         a reduction that was needless (RFC 3522, 3708, 5682)
 //! ```
 //!
 //! Names are those of the RFCs. Segments are of one size, and every one carries a timestamp, so each ACK measures a round
@@ -31,6 +31,7 @@ use outstanding::Outstanding;
 use prr::Prr;
 use tlp::Probe;
 use undo::Undo;
+use window::Usage;
 
 /// What the timer is waiting for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,6 +55,7 @@ pub(crate) struct Rack {
     /// The probe that is out.
     probe: Option<Probe>,
     undo: Undo,
+    usage: Usage,
 }
 
 impl Sender {
@@ -74,6 +76,9 @@ impl Sender {
         }
         if ack.ece && self.ecn && !handshake_done {
             self.rack_on_echo(ack.next);
+        }
+        if let Some(seq) = ack.dsack {
+            self.rack().undo.on_dsack(seq);
         }
         self.rack_end_probe(&news);
         self.rack_end_recovery(&news);
@@ -106,25 +111,6 @@ impl Sender {
         }
     }
 
-    /// What was outstanding at the last reduction is acknowledged, or a timeout turns out to be spurious.
-    fn rack_end_recovery(&mut self, news: &News) {
-        let is_over = match self.state {
-            RecoveryState::Open => return,
-            RecoveryState::Cwr => self.hole > self.recover,
-            _ => self.hole >= self.recover,
-        };
-        if self.state == RecoveryState::RtoRecovery && self.rack().undo.frto {
-            self.rack_frto(news, is_over);
-        }
-        if is_over && self.state != RecoveryState::Open {
-            if self.state != RecoveryState::RtoRecovery {
-                self.cc.leave_recovery();
-            }
-            self.state = RecoveryState::Open;
-            self.rack().prr = Prr::default();
-        }
-    }
-
     /// RFC 8985, section 6.2, steps 4 and 5. Recovery begins if anything is lost, found so now or left from one that has
     /// ended. Returns when the next segment may be lost.
     fn rack_detect_loss(&mut self, news: &mut News, now: Time, params: &TcpParams) -> Option<Time> {
@@ -134,20 +120,27 @@ impl Sender {
         if rack.board.sacked() == 0 && !rack.board.has_lost() {
             return None; // nothing sent later has arrived
         }
+        let resent = rack.board.resent();
         let reo_wnd = rack.detection.reo_wnd(&rack.board, in_recovery, srtt, params);
         let (lost, timeout) = rack.detection.detect_loss(&mut rack.board, reo_wnd, now, tell_law);
         news.lost = lost;
-        if rack.board.has_lost() && !in_recovery {
+        // As Linux has it, a segment lost again after a timeout begins a recovery, too.
+        let is_lost_again = self.state == RecoveryState::RtoRecovery && self.rack().board.resent() < resent;
+        if is_lost_again || !in_recovery && self.rack().board.has_lost() {
             self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
         }
         timeout
     }
 
-    /// The reordering window of a segment is over: it is lost.
+    /// The reordering window of a segment is over: it is lost. A recovery that begins so counts it as delivered
+    /// (`tcp_rack_reo_timeout` in Linux).
     fn rack_on_reordering_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let mut news = News { was_in_flight: self.rack().board.in_flight(), ..News::default() };
+        let (mut news, before) = (News { delivered: 1, ..News::default() }, self.state);
         let timeout = self.rack_detect_loss(&mut news, now, params);
-        if news.lost > 0 && self.state == RecoveryState::FastRecovery && !self.cc.owns_window() {
+        if news.lost > 0 && self.state == RecoveryState::RtoRecovery {
+            self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
+        }
+        if self.state != before && !self.cc.owns_window() {
             self.rack_set_window(&news, now);
         }
         self.rack_send(now, params, net);
@@ -161,13 +154,17 @@ impl Sender {
         if self.flight() == 0 || self.gives_up(params) {
             return;
         }
-        let is_first = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
-        let hole = self.hole;
+        let (state, hole, sent) = (self.state, self.hole, self.sent);
+        let (is_first, is_again) =
+            (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rtt.is_backed_off());
         let (rack, tell_law) = self.rack_and_law(now);
         rack.detection.on_timeout(&mut rack.board, hole, now, tell_law);
-        if self.state == RecoveryState::Open || self.hole >= self.recover {
+        // Once per window of data, and once more if the timeout before has brought something.
+        let brought = state == RecoveryState::RtoRecovery && !is_again;
+        if state == RecoveryState::Open || hole >= self.recover || brought {
             let window = self.cc.window;
-            self.rack().undo.prior = window;
+            let rack = self.rack();
+            rack.undo = Undo::new(hole, sent, Some(window), rack.board.resent());
             self.cc.reduce_ssthresh(Event::Timeout, Halve::Window, window.cwnd, 0);
         }
         self.timeouts += 1;
@@ -179,7 +176,9 @@ impl Sender {
         self.cwr_due = self.ecn;
         self.rtt.back_off(params);
         let rack = self.rack();
-        (rack.undo.frto, rack.probe, rack.timer) = (is_first && hole > 0, None, Timer::Retransmission);
+        rack.undo.frto = (is_first || is_again) && hole > 0;
+        rack.undo.on_resent();
+        (rack.probe, rack.timer) = (None, Timer::Retransmission);
         self.transmit(self.hole, now, params, net);
         self.deadline = now + self.rtt.timeout(params);
     }
@@ -188,13 +187,20 @@ impl Sender {
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         let limit = (self.cc.window.cwnd as u32).max(1);
         let tries_new = self.rack().undo.frto && self.hole < self.recover && self.rack().board.has_lost();
+        let mut has_sent = false;
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
-            let Some(seq) = lost.or_else(|| self.rack_next_new(params)) else { return };
+            let Some(seq) = lost.or_else(|| self.rack_next_new(params)) else { break };
             self.transmit(seq, now, params, net);
             self.next_seq = self.next_seq.max(seq + 1);
-            self.rack().prr.out += 1;
+            let rack = self.rack();
+            rack.prr.out += 1;
+            if lost.is_some() {
+                rack.undo.on_resent();
+            }
+            has_sent = true;
         }
+        self.rack_validate_window(has_sent, now, params);
     }
 
     /// A segment never sent, for which the receiver has room.

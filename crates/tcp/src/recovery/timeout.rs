@@ -6,7 +6,7 @@ use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
-    /// The timer has expired: one segment, everything after the hole again (go-back-N), timeout doubled. If nothing is
+    /// The timer has expired: one segment, everything after the hole again that is not SACKed, timeout doubled. If nothing is
     /// outstanding, an echo has closed the window, and it opens to one segment.
     pub(crate) fn on_retransmission_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         self.deadline = Time::NEVER;
@@ -46,7 +46,7 @@ impl Sender {
         }
         self.rtt.back_off(params);
         if let LossRecovery::Sack(board) = &mut self.recovery {
-            board.on_timeout(self.hole, self.sent);
+            board.on_timeout(self.sent);
         }
     }
 

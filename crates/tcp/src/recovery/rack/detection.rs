@@ -16,7 +16,7 @@ pub(super) struct Detection {
     /// RACK.min_RTT, over the whole connection.
     min_rtt: Option<Span>,
     /// RACK.reordering_seen.
-    reordering_seen: bool,
+    pub reordering_seen: bool,
 }
 
 /// What an ACK tells, and what is found lost at it.
@@ -26,10 +26,15 @@ pub(super) struct News {
     pub advances: bool,
     /// Segments in the network before it.
     pub was_in_flight: u32,
-    /// Segments delivered.
+    /// Segments delivered, and one past the highest of them.
     pub delivered: u32,
+    pub end: u32,
     /// Among them one that was sent once, before the last reduction.
     pub has_original: bool,
+    /// It echoes the timestamp of a segment that was not sent again.
+    pub is_original: bool,
+    /// It is the answer to a segment that had arrived before.
+    pub is_duplicate: bool,
     /// Among them one that is SACKed.
     pub has_sacked: bool,
     /// Round-trip times of the first and the last of those sent once, or else of one sent again.
@@ -42,11 +47,18 @@ impl Detection {
     /// Section 6.2, steps 1 to 3: takes in an ACK. `hole` is the first segment not acknowledged before it, `recover` what was
     /// next to be sent at the last reduction.
     pub fn on_ack(&mut self, board: &mut Outstanding, ack: &Ack, hole: u32, recover: u32, now: Time) -> News {
-        let mut news = News { advances: ack.next > hole, was_in_flight: board.in_flight(), ..News::default() };
+        let mut news = News {
+            advances: ack.next > hole,
+            was_in_flight: board.in_flight(),
+            is_original: !ack.is_resent,
+            is_duplicate: ack.dsack.is_some(),
+            ..News::default()
+        };
         let (mut newest, mut resent_rtt, top) = (None::<(u32, Sent)>, None, board.top());
         board.take(ack, |seq, sent| {
             let rtt = now.since(sent.time);
             news.delivered += 1;
+            news.end = news.end.max(seq + 1);
             news.has_sacked |= seq >= ack.next;
             if sent.was_resent {
                 resent_rtt = Some(rtt);

@@ -43,13 +43,17 @@ impl Sender {
         (self.deadline, self.rack().timer) = (now + self.rtt.timeout(params), Timer::Retransmission);
     }
 
-    /// Section 7.4: what a probe has brought. One that was sent again and is acknowledged by itself has mended a loss, which
-    /// counts as one.
+    /// Section 7.4.2: what an ACK says of a probe. A probe that was sent again was needless if a duplicate has arrived (cases 1
+    /// and 3); if something later is acknowledged, it has mended a loss, which counts as one (case 2).
     pub(super) fn rack_end_probe(&mut self, news: &News) {
-        let hole = self.hole;
-        let Some(probe) = self.rack().probe.take_if(|probe| hole >= probe.end_seq) else { return };
-        if probe.is_retrans && self.state == RecoveryState::Open && news.advances && news.delivered > 0 {
+        let Some(Probe { end_seq, is_retrans }) = self.rack().probe else { return };
+        if self.hole < end_seq || is_retrans && self.hole == end_seq && !news.is_duplicate {
+            return;
+        }
+        self.rack().probe = None;
+        if is_retrans && !news.is_duplicate {
             self.rack_reduce(Event::Loss, RecoveryState::Cwr);
+            self.rack_leave_recovery();
         }
     }
 }

@@ -4,7 +4,8 @@
 numbers of the segments in the order in which they were sent (0 is the SYN), with times in ms. Sender and receiver are
 namespaces on two veths; between them this program forwards frames: 10 Mbit/s, 20 ms there and 20 ms back. Segment n of
 copy c is dropped if the script has [n, c]; a late one waits for so many ms more; `drop_acks` loses the ACKs of the
-segments from the first number to the second.
+segments from the first number to the second; `pause` has the application write so many segments, and the rest so many ms
+later; the link sends nothing from the first ms to the second of a `stall`.
 """
 
 import heapq
@@ -81,7 +82,9 @@ class Wire:
             late = verdict
         at = now
         if side == FROM_SENDER:
-            self.free = at = max(now, self.free) + len(frame) / RATE
+            first, last = (self.started + ms / 1e3 for ms in self.script.get("stall", [0, 0]))
+            begin = max(now, self.free)
+            self.free = at = (last if first <= begin < last else begin) + len(frame) / RATE
         self.frames += 1
         heapq.heappush(self.waiting, (at + DELAY + late, self.frames, side, frame))
 
@@ -131,12 +134,15 @@ while connection.recv(1 << 20):
 """
 
 SENDER = f"""
-import socket, sys
+import socket, sys, time
 connection = socket.socket()
 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
 connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
 connection.connect(("10.0.1.2", {PORT}))
-connection.sendall(bytes({MSS} * int(sys.argv[2])))
+first, pause, rest = map(int, sys.argv[2:])
+connection.sendall(bytes({MSS} * first))
+time.sleep(pause / 1e3)
+connection.sendall(bytes({MSS} * rest))
 connection.shutdown(socket.SHUT_WR)
 connection.recv(1)
 """
@@ -150,7 +156,8 @@ def record(script: dict[str, Any], law: str) -> dict[str, Any]:
     receiver = threading.Thread(target=sh, args=(f"ip netns exec b /usr/bin/python3 -c '{RECEIVER}'",))
     receiver.start()
     time.sleep(0.5)
-    sh(f"ip netns exec a /usr/bin/python3 -c '{SENDER}' {law} {script['segments']}")
+    first, pause = script.get("pause", [script["segments"], 0])
+    sh(f"ip netns exec a /usr/bin/python3 -c '{SENDER}' {law} {first} {pause} {script['segments'] - first}")
     receiver.join()
     wire.over = True
     thread.join()

@@ -70,6 +70,22 @@ fn contradictions_are_refused_with_a_reason() {
             "flows.a.tcp.congestion_control: \"cubic\" is not in profile \"ns2\", which has \"reno\" only",
         ),
         ("\"cubic:beta=2\"", "flows.a.tcp.congestion_control.beta: \"2\" is out of range"),
+        ("\"cubic:bta=0.5\"", "flows.a.tcp.congestion_control.bta: unknown parameter \"bta\"; did you mean \"beta\"?"),
+        ("{ min_rtt = \"1 s\" }", "flows.a.tcp.min_rtt: unknown key \"min_rtt\"; did you mean \"min_rto\"?"),
+        ("{ after_idle = \"restat\" }", "flows.a.tcp.after_idle: unknown choice \"restat\"; did you mean \"restart\"?"),
+        (
+            "{ congestion_control = \"bbr\", variant = \"sack\" }",
+            "flows.a.tcp.variant: \"sack\" is not for \"bbr\", which sets the window in recovery too; expected \"rack\"",
+        ),
+        (
+            "{ congestion_control = \"cubic\", ect_on_syn = true }",
+            "flows.a.tcp.ect_on_syn: \"true\" needs a law that learns of each mark, and \"cubic\" does not; expected false",
+        ),
+        (
+            "\"cubic\"\necn = \"ect1\"",
+            "flows.a.ecn: \"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"cubic\" does not; \
+             expected true, false or \"ect0\", or tcp = \"dctcp\" or \"prague\"",
+        ),
         ("\"sack:beta=0.5\"", "flows.a.tcp: \"sack\" is a loss recovery, which takes no parameters"),
         (
             "{ congestion_control = \"ledbat\", target = \"5 ms\" }",

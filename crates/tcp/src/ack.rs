@@ -16,6 +16,10 @@ pub struct Ack {
     /// What has arrived beyond `next`, the block of the segment that caused this ACK first (RFC 2018); empty where
     /// there is none.
     pub sack: Sack,
+    /// A segment that had arrived before has caused it (RFC 2883, DSACK): it takes the room of a block.
+    pub dsack: Option<u32>,
+    /// The segment whose timestamp it echoes had been sent before; variant `rack` asks (RFC 3522).
+    pub is_resent: bool,
     /// One-way delay of the segment that caused this ACK, for senders that ask for it: it takes the room of the third
     /// block. Zero where it is not measured.
     pub delay: Span,

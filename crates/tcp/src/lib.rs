@@ -34,5 +34,5 @@ pub use ack::{Ack, Sack};
 pub use cc::{CongestionControl, Control, Law};
 pub use ecn::EcnFeedback;
 pub use params::{EcnResponse, Profile, TcpParams, Variant};
-pub use receiver::Receiver;
+pub use receiver::{Arrival, Receiver};
 pub use sender::{Network, Segment, Sender};

@@ -11,6 +11,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("clock", "4 ms"),
     ("min_rto", "200 ms"),
     ("max_rto", "120 s"),
+    ("after_idle", "decay"),
     ("header", "66 B"),
     ("ack", "66 B"),
 ];

@@ -62,10 +62,24 @@ choice! {
     }
 }
 
+choice! {
+    /// What becomes of a window that the application has not used for longer than the retransmission timeout.
+    pub enum AfterIdle {
+        /// After a pause it is the initial window at most (RFC 5681, section 4.1).
+        Restart = "restart",
+        /// It is halved for each timeout of a pause, down to the initial window, and decays while it is not used up (RFC 2861,
+        /// as Linux has it); in variants other than `rack` as `restart`.
+        Decay = "decay",
+        /// It stays (Linux with `tcp_slow_start_after_idle` off).
+        Keep = "keep",
+    }
+}
+
 params! {
     /// TCP's constants. Defaults are those of the profile `rfc`.
     pub struct TcpParams {
-        /// Receiver's window, and the initial ssthresh.
+        /// Receiver's window, constant, and the initial ssthresh. Linux's grows ahead of a bulk transfer, at 1448 B a segment to
+        /// 2172 packets by default (`tcp_rmem`: half of 6 MiB).
         window: Packets = "1000000 packets" in "1 packet" ..= "1000000000 packets", from "RFC 5681: arbitrarily high";
         /// Initial window.
         initial_window: Packets = "10 packets" in "1 packet" ..= "10000 packets", from "RFC 6928";
@@ -82,7 +96,9 @@ params! {
         /// How a sender answers the echo of a congestion mark.
         ecn_response: EcnResponse = "rfc3168", from "RFC 3168, section 6.1.2";
         /// Segments sent again carry ECT, and CWR where it is due, as new ones do.
-        ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5";
+        ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5; true: draft-ietf-tcpm-generalized-ecn";
+        /// The SYN, too, carries ECT where the law learns of each mark; if it is marked, the initial window is one segment.
+        ect_on_syn: bool = "false", from "draft-ietf-tcpm-generalized-ecn, section 3.2.1; RFC 8257, section 3.5";
         /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
         /// Longest wait of a delayed ACK.
@@ -101,6 +117,8 @@ params! {
         initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
         /// Times that a SYN is sent again before its connection is given up; profile `ns2`: for ever.
         syn_retries: u32 = "6", from "Linux (tcp_syn_retries); RFC 9293, section 3.8.3, R2";
+        /// What becomes of a window that the application has not used for longer than the retransmission timeout.
+        after_idle: AfterIdle = "restart", from "RFC 5681, section 4.1";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
         /// TCP and IP headers, added to every segment; also the size of SYNs.

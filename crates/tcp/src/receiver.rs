@@ -2,11 +2,24 @@
 
 use crate::ack::{Ack, Sack};
 use crate::ecn::EcnFeedback;
-use crate::params::TcpParams;
+use crate::params::{TcpParams, Variant};
 use crate::quickack::QuickAcks;
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
+
+/// A segment that arrives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// Its number.
+    pub seq: u32,
+    /// It is marked (RFC 3168, CE).
+    pub is_ce: bool,
+    /// It answers a mark (RFC 3168, CWR).
+    pub is_cwr: bool,
+    /// It has been sent before.
+    pub is_resent: bool,
+}
 
 /// What few receivers need.
 #[derive(Clone, Debug, Default)]
@@ -28,34 +41,51 @@ pub struct Receiver {
     ack_due: Time,
     /// Of receivers that have had segments out of order, or of which some ACKs are quick.
     memory: Option<Box<Memory>>,
-    /// ACKs name what has arrived out of order.
-    sack: bool,
+    /// What the sender wants to know of what has arrived out of order, or twice.
+    variant: Variant,
     feedback: EcnFeedback,
     /// What ACKs echo: a mark that has come and not yet been answered, or that the last segment was marked.
     ece: bool,
+    /// The first segment not yet acknowledged had been sent before.
+    is_resent: bool,
     /// Marked segments received, where they are counted.
     ce: u32,
 }
 
 impl Receiver {
-    /// A receiver before segment 0. `sack`: its ACKs carry selective blocks (RFC 2018). `feedback`: how they tell of marks.
-    pub fn new(sack: bool, feedback: EcnFeedback) -> Self {
-        let (next, end, ece, ce) = (0, 0, false, 0);
-        Self { next, end, received: SeqSet::default(), ack_due: Time::NEVER, memory: None, sack, feedback, ece, ce }
+    /// A receiver before segment 0. `variant`: the sender's. `feedback`: how ACKs tell of marks.
+    pub fn new(variant: Variant, feedback: EcnFeedback) -> Self {
+        Self {
+            next: 0,
+            end: 0,
+            received: SeqSet::default(),
+            ack_due: Time::NEVER,
+            memory: None,
+            variant,
+            feedback,
+            ece: false,
+            is_resent: false,
+            ce: 0,
+        }
     }
 
-    /// A segment arrives at `now`, marked (`is_ce`) or the answer to a mark (`is_cwr`). `Some(ack)` if it is to be
-    /// acknowledged at once, `None` if the ACK is delayed: then [`ack_due`](Self::ack_due) says until when.
+    /// A segment arrives at `now`. `Some(ack)` if it is to be acknowledged at once, `None` if the ACK is delayed: then
+    /// [`ack_due`](Self::ack_due) says until when.
     #[inline]
-    pub fn on_segment(&mut self, seq: u32, is_ce: bool, is_cwr: bool, now: Time, params: &TcpParams) -> Option<Ack> {
+    pub fn on_segment(&mut self, segment: Arrival, now: Time, params: &TcpParams) -> Option<Ack> {
+        let Arrival { seq, is_ce, is_cwr, is_resent } = segment;
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         let is_in_order = seq == self.next && self.end <= seq + 1;
         let is_old = seq < self.next;
+        let mut dsack = None;
+        if self.ack_due == Time::NEVER {
+            self.is_resent = is_resent; // else the ACK echoes the timestamp of the segment before (RFC 7323, section 4.3)
+        }
         if is_in_order {
             self.next += 1;
             self.end = self.next;
-        } else if seq >= self.next {
-            self.out_of_order(seq);
+        } else if is_old || !self.out_of_order(seq) {
+            dsack = (self.variant == Variant::Rack).then_some(seq);
         }
         let is_quick = params.quick_acks > 0 && self.is_quick(seq, is_old, is_ce, now, params);
         if params.delayed_ack && is_in_order && !is_other_mark && !is_quick && self.may_wait(seq, params) {
@@ -63,7 +93,7 @@ impl Receiver {
             return None;
         }
         self.ack_due = Time::NEVER;
-        Some(self.ack())
+        Some(self.ack(dsack))
     }
 
     /// Takes in whether a segment is marked, and whether it answers a mark. True if its ACK must not wait.
@@ -89,7 +119,7 @@ impl Receiver {
         if self.ack_due == Time::NEVER || self.ack_due > now {
             return None;
         }
-        Some((std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack()))
+        Some((std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None)))
     }
 
     /// The delayed ACK that a segment, marked or not, must not be acknowledged together with: the one that is due, or that
@@ -128,13 +158,16 @@ impl Receiver {
     }
 
     #[inline]
-    fn ack(&self) -> Ack {
-        let has_hole = self.sack && self.end > self.next;
-        let sack = if has_hole { self.blocks() } else { Sack::default() };
-        Ack { next: self.next, ece: self.ece, ce: self.ce, sack, delay: Span::ZERO }
+    fn ack(&self, dsack: Option<u32>) -> Ack {
+        let has_hole = self.end > self.next && self.variant.has_sack();
+        let sack = if has_hole { self.blocks(dsack) } else { Sack::default() };
+        let is_resent = self.is_resent && self.variant == Variant::Rack;
+        Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent, delay: Span::ZERO }
     }
 
-    fn out_of_order(&mut self, seq: u32) {
+    /// False if it had arrived before.
+    fn out_of_order(&mut self, seq: u32) -> bool {
+        let is_new = seq >= self.end || !self.received.contains(seq);
         self.received.reserve(self.next..self.end, self.next..self.end.max(seq + 1));
         self.received.insert(seq);
         self.end = self.end.max(seq + 1);
@@ -142,9 +175,10 @@ impl Receiver {
             let next = self.received.first_missing(seq..self.end).unwrap_or(self.end);
             self.received.clear(seq..next);
             self.next = next;
-        } else if self.sack {
+        } else if self.variant.has_sack() {
             self.remember(seq);
         }
+        is_new
     }
 
     /// The block of `seq` becomes the newest; those it has swallowed go.
@@ -155,11 +189,12 @@ impl Receiver {
         *recent = [seq, others.next().unwrap_or(0), others.next().unwrap_or(0)];
     }
 
-    /// RFC 2018, section 4: the block of the newest segment first, then those reported last.
-    fn blocks(&self) -> Sack {
+    /// RFC 2018, section 4: the block of the newest segment first, then those reported last. A segment that has arrived twice
+    /// takes the room of the third (RFC 2883, section 4).
+    fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
         let recent = self.memory.as_ref().map_or([0; 3], |memory| memory.recent);
-        let open = recent.into_iter().filter(|&seq| seq > self.next);
+        let open = recent.into_iter().filter(|&seq| seq > self.next).take(3 - usize::from(dsack.is_some()));
         open.for_each(|seq| sack.push(self.block(seq)));
         sack
     }
@@ -188,13 +223,15 @@ mod tests {
         let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
         params.read("tcp", changes.iter().copied(), &mut problems);
         assert_eq!(problems, []);
-        Bench { receiver: Receiver::new(sack, EcnFeedback::Classic), params, now: Time::ZERO }
+        let variant = if sack { Variant::Sack } else { Variant::Reno };
+        Bench { receiver: Receiver::new(variant, EcnFeedback::Classic), params, now: Time::ZERO }
     }
 
     impl Bench {
         fn ack(&mut self, seq: u32, is_ce: bool, is_cwr: bool) -> Option<Ack> {
             self.now += Span::from_millis(1);
-            self.receiver.on_segment(seq, is_ce, is_cwr, self.now, &self.params)
+            let segment = Arrival { seq, is_ce, is_cwr, is_resent: false };
+            self.receiver.on_segment(segment, self.now, &self.params)
         }
 
         /// What the ACK says is next, if there is one.
@@ -266,6 +303,34 @@ mod tests {
     }
 
     #[test]
+    fn tells_of_what_has_arrived_twice_in_the_place_of_a_block() {
+        let mut bench = bench(true, &[]);
+        bench.receiver = Receiver::new(Variant::Rack, EcnFeedback::Classic);
+        let mut told = |seq| {
+            let ack = bench.ack(seq, false, false).expect("an ACK at once");
+            (ack.next, ack.dsack, ack.sack.blocks().collect::<Vec<_>>())
+        };
+        assert_eq!([0, 2, 4].map(|seq| told(seq).0), [1, 1, 1]);
+        assert_eq!(told(6), (1, None, vec![6..7, 4..5, 2..3]));
+        assert_eq!(told(4), (1, Some(4), vec![4..5, 6..7]));
+        assert_eq!(told(1), (3, None, vec![4..5, 6..7]));
+        assert_eq!(told(2), (3, Some(2), vec![4..5, 6..7]));
+    }
+
+    #[test]
+    fn echoes_the_timestamp_of_the_first_segment_not_acknowledged() {
+        let mut bench = bench(true, &[("delayed_ack", "true"), ("syn", "false")]);
+        bench.receiver = Receiver::new(Variant::Rack, EcnFeedback::Classic);
+        let mut is_resent = |seq, is_resent| {
+            let segment = Arrival { seq, is_resent, ..Arrival::default() };
+            bench.receiver.on_segment(segment, Time::ZERO, &bench.params).map(|ack| ack.is_resent)
+        };
+        // 0 waits, 1 ends its wait; 3 is out of order; 2, sent again, fills the hole.
+        assert_eq!([is_resent(0, false), is_resent(1, true), is_resent(3, false)], [None, Some(false), Some(false)]);
+        assert_eq!([is_resent(2, true), is_resent(4, true), is_resent(5, false)], [Some(true), None, Some(true)]);
+    }
+
+    #[test]
     fn echoes_a_mark_until_it_is_answered() {
         let mut bench = bench(false, &[]);
         let marked = (true, false);
@@ -316,7 +381,7 @@ mod tests {
     fn per_packet_feedback_never_mixes_marked_and_unmarked_segments() {
         // RFC 8257, section 3.2: an ACK is sent at once when the mark changes, else for every second segment.
         let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
-        bench.receiver = Receiver::new(false, EcnFeedback::PerPacket);
+        bench.receiver = Receiver::new(Variant::Reno, EcnFeedback::PerPacket);
         let mut told = Vec::new();
         for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
             let before = bench.receiver.take_before(is_ce, bench.now).map(|(_, ack)| ack);
@@ -329,7 +394,7 @@ mod tests {
     #[test]
     fn counters_count_every_mark_once() {
         let mut bench = bench(false, &[]);
-        bench.receiver = Receiver::new(false, EcnFeedback::Counter);
+        bench.receiver = Receiver::new(Variant::Reno, EcnFeedback::Counter);
         let marks = [(0, true), (1, false), (3, true), (2, true)].map(|(seq, is_ce)| {
             let ack = bench.ack(seq, is_ce, true).expect("an ACK at once");
             (ack.ece, ack.ce)

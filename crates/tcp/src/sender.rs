@@ -2,13 +2,13 @@
 
 use crate::ack::Ack;
 use crate::cc::{AnyLaw, Congestion, Control, Facts, Heard};
-use crate::params::{EcnResponse, TcpParams, Variant};
-use crate::recovery::{Rack, Scoreboard};
+use crate::params::{AfterIdle, EcnResponse, TcpParams, Variant};
+use crate::recovery::LossRecovery;
 use crate::rtt::Rtt;
 use aqmlab_core::{Span, Time};
 
 /// A segment as the sender hands it out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Number of the segment; 0 is the SYN where there is one.
     pub seq: u32,
@@ -46,11 +46,7 @@ pub(crate) enum RecoveryState {
 pub struct Sender {
     pub(crate) cc: Congestion,
     pub(crate) rtt: Rtt,
-    /// What SACKs have told; only [`Variant::Sack`] has one.
-    pub(crate) scoreboard: Option<Box<Scoreboard>>,
-    /// Only [`Variant::Rack`] has one.
-    pub(crate) rack: Option<Box<Rack>>,
-    variant: Variant,
+    pub(crate) recovery: LossRecovery,
     pub(crate) state: RecoveryState,
     pub(crate) first_partial_seen: bool,
     /// Data are sent ECN-capable.
@@ -73,7 +69,7 @@ pub struct Sender {
     pub(crate) recover: u32,
     /// No segment from here on exists; 0 before the first `open`.
     pub(crate) end: u32,
-    /// The SYN has timed out.
+    /// The SYN has timed out, or was marked.
     pub(crate) syn_lost: bool,
     /// The SYN has been given up.
     pub(crate) has_failed: bool,
@@ -95,9 +91,7 @@ impl Sender {
         Self {
             cc: Congestion::new(cwnd, params.window.0.floor(), law),
             rtt: Rtt::new(params, clock_phase),
-            scoreboard: (variant == Variant::Sack).then(Box::default),
-            rack: (variant == Variant::Rack).then(Box::default),
-            variant,
+            recovery: LossRecovery::new(variant),
             state: RecoveryState::Open,
             first_partial_seen: false,
             ecn,
@@ -129,17 +123,22 @@ impl Sender {
             law.note_app_limited(0); // there was a pause
         }
         self.end = first.saturating_add(segments.unwrap_or(u32::MAX));
-        match self.variant {
-            Variant::Rack => self.rack_send(now, params, net),
+        match self.recovery {
+            LossRecovery::Rack(_) => self.rack_send(now, params, net),
             _ => self.send_allowed(now, params, net, u32::MAX),
         }
     }
 
-    /// The application has more data after a pause in which all had been acknowledged; `open` follows. After more than
-    /// the retransmission timeout the window is the initial one at most (RFC 5681, section 4.1), if the law does not own it.
+    /// The application has more data after a pause in which all had been acknowledged; `open` follows. What becomes of the
+    /// window says [`AfterIdle`], if the law does not own it.
     pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
-        if pause > self.rtt.timeout(params) && !self.cc.owns_window() {
-            self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params));
+        if !self.cc.owns_window() {
+            match (params.after_idle, &self.recovery) {
+                (AfterIdle::Keep, _) => {}
+                (AfterIdle::Decay, LossRecovery::Rack(_)) => self.rack_restart_window(now, params),
+                _ if pause <= self.rtt.timeout(params) => {}
+                _ => self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params)),
+            }
         }
         self.cc.resume(now);
     }
@@ -158,59 +157,37 @@ impl Sender {
     /// An ACK arrives.
     #[inline]
     pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if self.hole == 0 && params.ect_on_syn {
+            self.syn_lost |= ack.ece || ack.ce > 0;
+        }
         if self.cc.engaged().is_some_and(|law| law.hears_acks()) {
             ack.ece = self.hear(&ack, now);
         }
         let ack = &ack;
-        if ack.ece && self.ecn && self.variant != Variant::Rack {
+        if ack.ece && self.ecn && !matches!(self.recovery, LossRecovery::Rack(_)) {
             self.on_ecn_echo(ack.next, params);
         }
-        match self.variant {
-            Variant::Rack => self.rack_on_ack(ack, now, params, net),
-            Variant::Sack => self.sack_on_ack(ack, now, params, net),
-            Variant::Reno if ack.next > self.hole => self.reno_on_new_ack(ack, now, params, net),
-            Variant::NewReno if ack.next > self.hole => self.newreno_on_new_ack(ack, now, params, net),
-            Variant::Reno if ack.next == self.hole => self.reno_on_duplicate_ack(now, params, net),
-            Variant::NewReno if ack.next == self.hole => self.newreno_on_duplicate_ack(now, params, net),
+        match self.recovery {
+            LossRecovery::Rack(_) => self.rack_on_ack(ack, now, params, net),
+            LossRecovery::Sack(_) => self.sack_on_ack(ack, now, params, net),
+            LossRecovery::Reno if ack.next > self.hole => self.reno_on_new_ack(ack, now, params, net),
+            LossRecovery::NewReno if ack.next > self.hole => self.newreno_on_new_ack(ack, now, params, net),
+            LossRecovery::Reno if ack.next == self.hole => self.reno_on_duplicate_ack(now, params, net),
+            LossRecovery::NewReno if ack.next == self.hole => self.newreno_on_duplicate_ack(now, params, net),
             _ if self.duplicate_acks > 0 && self.duplicate_acks < params.dup_ack_threshold => {}
             _ => self.send_allowed(now, params, net, u32::MAX),
         }
     }
 
-    /// The retransmission timer expired: one segment, everything after the hole again (go-back-N), timeout doubled. If
-    /// nothing is outstanding, an echo has closed the window, and it opens to one segment. A SYN that has been sent again
-    /// `syn_retries` times is given up. Before that timer is due, a paced segment is.
+    /// A timer is over: that of loss recovery, or before that one is due, the pace allows the next segment.
     pub fn on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         if now < self.deadline {
-            return self.send_more(now, params, net); // the pace allows the next segment
+            return self.send_more(now, params, net);
         }
-        if self.variant == Variant::Rack {
-            return self.rack_on_timer(now, params, net);
+        match self.recovery {
+            LossRecovery::Rack(_) => self.rack_on_timer(now, params, net),
+            _ => self.on_retransmission_timer(now, params, net),
         }
-        self.deadline = Time::NEVER;
-        if !self.needs_timer() {
-            return;
-        }
-        if self.hole == 0 && params.syn && self.timeouts >= params.syn_retries {
-            self.has_failed = true;
-            return self.close();
-        }
-        self.inflation = 0;
-        self.duplicate_acks = 0;
-        self.limited_transmits = 0;
-        self.first_partial_seen = false;
-        if self.flight() > 0 {
-            self.on_timeout(params);
-        } else {
-            self.cc.window.cwnd = 1.0;
-        }
-        self.state = RecoveryState::RtoRecovery;
-        self.recover = self.sent;
-        self.cwr_due = self.ecn;
-        self.rtt.cancel();
-        self.deadline = now + self.rtt.timeout(params);
-        self.next_seq = self.hole;
-        self.send_allowed(now, params, net, u32::MAX);
     }
 
     /// When `on_timer` is due; [`Time::NEVER`] if the timer is off. It often moves on before it comes.
@@ -265,53 +242,16 @@ impl Sender {
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
+        if self.state == RecoveryState::RtoRecovery && matches!(self.recovery, LossRecovery::Sack(_)) {
+            return self.sack_send_after_timeout(now, params, net);
+        }
         // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
         let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
         let stop = allowed.min(self.next_seq.saturating_add(burst));
         while self.next_seq < stop && self.may_send(now) {
-            if !self.scoreboard.as_ref().is_some_and(|board| board.has(self.next_seq)) {
-                self.transmit(self.next_seq, now, params, net);
-            }
-            self.next_seq += 1;
-        }
-    }
-
-    /// RFC 3042: one new segment for each of the first duplicate ACKs.
-    pub(crate) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        let limit = f64::from(self.hole) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
-        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + params.window.0);
-        if params.limited_transmit && within && self.next_seq < self.end {
             self.transmit(self.next_seq, now, params, net);
             self.next_seq += 1;
-            self.limited_transmits += 1;
         }
-    }
-
-    /// No fast retransmit for duplicates of segments sent before the last reduction (RFC 6582, section 3.2, step 2).
-    pub(crate) fn may_fast_retransmit(&self, params: &TcpParams) -> bool {
-        let careful = params.careful || self.ecn;
-        let only_syn_through = self.hole == 1;
-        let beyond_last_cut = self.recover == 0 || self.hole > self.recover;
-        self.flight() > 0 && (!careful || only_syn_through || beyond_last_cut)
-    }
-
-    /// RFC 5681, section 3.2, steps 2 and 3: reduce the window, resend the hole, count the segments that have left.
-    pub(crate) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.recover = self.sent;
-        // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
-        let flight = self.flight().saturating_sub(self.limited_transmits);
-        self.cc.enter_recovery(params.halve, self.window(params), flight);
-        self.cwr_due = self.ecn;
-        self.enter_fast_recovery(now, params, net);
-    }
-
-    /// Resends the hole and counts the segments that have left.
-    pub(crate) fn enter_fast_recovery(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.state = RecoveryState::FastRecovery;
-        self.deadline = now + self.rtt.timeout(params);
-        self.rtt.cancel();
-        self.transmit(self.hole, now, params, net);
-        self.inflation = params.dup_ack_threshold;
     }
 
     /// New data end fast recovery, if it is on, or are acknowledged outside it.
@@ -345,7 +285,7 @@ impl Sender {
         }
     }
 
-    /// RFC 5681, section 3.1: after a lost SYN, one segment.
+    /// RFC 5681, section 3.1: after a lost SYN, one segment. So it is after a marked one.
     pub(crate) fn initial_window(&self, params: &TcpParams) -> f64 {
         if self.syn_lost { 1.0 } else { params.initial_window.0 }
     }
@@ -355,35 +295,6 @@ impl Sender {
         self.hole = ack.next;
         self.next_seq = self.next_seq.max(ack.next);
         self.rtt.on_ack(ack.next, self.echo_at_one && ack.ece, now, params);
-    }
-
-    /// RFC 6298, (5.2) and (5.3): on while data are outstanding, else off.
-    pub(crate) fn restart_timer(&mut self, now: Time, params: &TcpParams) {
-        self.deadline = if self.needs_timer() { now + self.rtt.timeout(params) } else { Time::NEVER };
-    }
-
-    /// Data are outstanding, or only the timer can open the window again.
-    fn needs_timer(&self) -> bool {
-        self.flight() > 0 || self.cc.window.cwnd < 1.0 && !self.is_done()
-    }
-
-    /// The outstanding data have timed out: RFC 5681, section 3.1, and RFC 6298, (5.5).
-    fn on_timeout(&mut self, params: &TcpParams) {
-        self.timeouts += 1;
-        if self.hole == 0 {
-            self.syn_lost = true;
-        }
-        if self.is_of_echoed_window(params) {
-            self.cc.collapse();
-        } else {
-            // What recovery has sent beyond the lost window must not raise ssthresh (RFC 5681, eq. (4): no more than).
-            let answered = if self.hole < self.recover { self.cc.reduced_from() } else { u32::MAX };
-            self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
-        }
-        self.rtt.back_off(params);
-        if let Some(board) = &mut self.scoreboard {
-            board.on_timeout(self.hole, self.sent);
-        }
     }
 
     /// Tells a law that asks for it of an ACK. True if it tells of a new mark that the sender must answer.
@@ -426,16 +337,19 @@ impl Sender {
         if let Some(law) = self.cc.engaged() {
             law.due = Time::NEVER; // until the window allows more than the pace
         }
-        match self.variant {
-            Variant::Rack => self.rack_send(now, params, net),
-            Variant::Sack if self.state == RecoveryState::FastRecovery => self.fill_pipe(now, params, net),
+        match self.recovery {
+            LossRecovery::Rack(_) => self.rack_send(now, params, net),
+            LossRecovery::Sack(_) if self.state == RecoveryState::FastRecovery => self.fill_pipe(now, params, net),
             _ => self.send_allowed(now, params, net, u32::MAX),
         }
     }
 
     /// Tells a law other than Reno's of a segment sent.
     fn tell_sent(&mut self, seq: u32, is_first: bool, now: Time) {
-        let in_flight = self.rack.as_ref().map_or(self.flight(), |rack| rack.in_flight());
+        let in_flight = match &self.recovery {
+            LossRecovery::Rack(rack) => rack.board.in_flight(),
+            _ => self.flight(),
+        };
         if let Some(law) = self.cc.engaged() {
             law.on_sent(seq, self.hole, is_first, in_flight, now);
         }
@@ -452,10 +366,11 @@ impl Sender {
             self.rtt.on_retransmit(seq);
         }
         let is_syn = seq == 0 && params.syn;
-        let is_ect = self.ecn && !is_syn && (is_new || params.ect_on_retransmit);
+        let may_be_ect = if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
+        let is_ect = self.ecn && may_be_ect;
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
-        if self.variant == Variant::Rack {
-            self.rack_note_sent(seq, now);
+        if let LossRecovery::Rack(rack) = &mut self.recovery {
+            rack.board.on_sent(seq, now);
         }
         if matches!(self.cc.law, AnyLaw::Other(_)) {
             self.tell_sent(seq, nothing_outstanding, now);

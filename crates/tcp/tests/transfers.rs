@@ -2,7 +2,7 @@
 //! that loses one segment in so many.
 
 use aqmlab_core::{ParamSet, Span, Stream, Time};
-use aqmlab_tcp::{Ack, Control, Network, Profile, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Ack, Arrival, Control, Network, Profile, Receiver, Segment, Sender, TcpParams, Variant};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::VecDeque;
@@ -83,7 +83,7 @@ impl Case {
         let (params, mut acks) = (self.params(), VecDeque::<(Time, Ack)>::new());
         let control = Control::parse_in("tcp", self.control, self.profile).expect("a law of the catalogue");
         let mut sender = Sender::new(self.variant, &params, &control, self.ecn, Span::ZERO);
-        let mut receiver = Receiver::new(self.variant.has_sack(), control.needs().feedback);
+        let mut receiver = Receiver::new(self.variant, control.needs().feedback);
         let mut stream = Stream::new(self.seed, "acks", 0);
         let mut pipe = Pipe {
             now: Time::ZERO,
@@ -108,7 +108,8 @@ impl Case {
             pipe.now = first;
             let answer = if first == segment {
                 let (_, segment, is_ce) = pipe.segments.pop_front().expect("just seen");
-                receiver.on_segment(segment.seq, is_ce, segment.is_cwr, first, &params)
+                let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
+                receiver.on_segment(Arrival { seq, is_ce, is_cwr, is_resent }, first, &params)
             } else if first == ack {
                 let (_, ack) = acks.pop_front().expect("just seen");
                 sender.on_ack(ack, first, &params, &mut pipe);

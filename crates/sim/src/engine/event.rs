@@ -47,14 +47,16 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// |----------|------------------------------|---------------------------------------------|
 /// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
 /// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 70-113   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
+/// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
+/// | 113      | 83: it has been sent before  | it echoes a segment that had been           |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
-/// | 116      |                              | there is a block, a delay or a count        |
+/// | 116      |                              | there is anything in the bits before        |
 /// | 117-119  | class                        | class                                       |
 /// | 120-127  | epoch                        | epoch                                       |
 ///
-/// The offset of a block is its first segment's distance from the next one expected.
+/// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
+/// segment that has arrived twice, whose offset has a sign.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -111,6 +113,8 @@ pub struct Data {
     pub ecn: Ecn,
     /// The sender has reduced its window (RFC 3168, CWR).
     pub is_cwr: bool,
+    /// It has been sent before.
+    pub is_resent: bool,
 }
 
 /// Hosts that send data have hashes below this number, those that receive the same hashes above it: an ACK comes from the
@@ -122,6 +126,8 @@ const HOST_BITS: u32 = 20;
 const PORT_BITS: u32 = u32::BITS - HOST_BITS;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
+const RESENT: u32 = 19;
+const ECHOES_RESENT: u32 = 49;
 const ECE: u32 = 50;
 const COUNTS: u32 = 51;
 const MORE: u32 = 52;
@@ -129,15 +135,17 @@ const CLASS: u32 = 53;
 const EPOCH: u32 = 56;
 // Where things are in an ACK's `body` as a whole.
 const OFFSET_BITS: u32 = 19;
+const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
 const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
 const DELAY: u32 = 2 * BLOCK_BITS;
-const DELAY_BITS: u32 = 44;
+const DELAY_BITS: u32 = 43;
 
 impl Packet {
     /// Data at the start of its route.
     #[inline]
     pub fn of_data(label: Label, size: u16, data: Data) -> Self {
-        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | u64::from(data.is_cwr) << CWR;
+        let flags = u64::from(data.is_cwr) << CWR | u64::from(data.is_resent) << RESENT;
+        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | flags;
         Self::new(label, size, 0, Kind::Data, data.seq, [data.sent_at.0, traits])
     }
 
@@ -145,13 +153,9 @@ impl Packet {
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
-        if !ack.sack.is_empty() {
-            let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
-            for (i, block) in (0..).zip(ack.sack.blocks().take_while(near)) {
-                let bits = u128::from(block.start - ack.next) | (block.len() as u128) << OFFSET_BITS;
-                packet.set_bits(packet.bits() | bits << (i * BLOCK_BITS));
-            }
-            packet.body[1] |= 1 << MORE;
+        if !ack.sack.is_empty() || ack.is_resent || ack.dsack.is_some() {
+            packet.set_blocks(ack);
+            packet.body[1] |= 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
         }
         packet
     }
@@ -164,6 +168,17 @@ impl Packet {
         Self { flow, size, hop, kind, number, tuple, body }
     }
 
+    fn set_blocks(&mut self, ack: &Ack) {
+        let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
+        let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1)).map(|seq| seq..seq);
+        let blocks = twice.into_iter().chain(ack.sack.blocks().take_while(near));
+        for (i, block) in (0..3).zip(blocks) {
+            let offset = block.start.wrapping_sub(ack.next) & OFFSETS;
+            let bits = u128::from(offset) | (block.len() as u128) << OFFSET_BITS;
+            self.set_bits(self.bits() | bits << (i * BLOCK_BITS));
+        }
+    }
+
     fn bits(&self) -> u128 {
         u128::from(self.body[0]) | u128::from(self.body[1]) << 64
     }
@@ -172,7 +187,7 @@ impl Packet {
         self.body = [bits as u64, (bits >> 64) as u64];
     }
 
-    /// An ACK takes a delay along, no longer than 17.6 s.
+    /// An ACK takes a delay along, no longer than 8.8 s.
     pub fn set_delay(&mut self, delay: Span) {
         const LONGEST: u64 = (1 << DELAY_BITS) - 1;
         let others = self.bits() & !(u128::from(LONGEST) << DELAY);
@@ -216,6 +231,7 @@ impl Packet {
             rtt: Announced(self.body[1] as u16),
             ecn: self.ecn(),
             is_cwr: self.body[1] >> CWR & 1 == 1,
+            is_resent: self.body[1] >> RESENT & 1 == 1,
         }
     }
 
@@ -226,13 +242,21 @@ impl Packet {
         if self.body[1] >> MORE & 1 == 1 {
             let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
             let bits = self.bits();
-            let blocks = 3 - usize::from(is_timed) - usize::from(counts);
-            for (i, shift) in [0, BLOCK_BITS, 2 * BLOCK_BITS].into_iter().enumerate().take(blocks) {
-                let (offset, length) = (bits >> shift, bits >> (shift + OFFSET_BITS));
-                let start = ack.next.wrapping_add(offset as u32 & ((1 << OFFSET_BITS) - 1));
-                (ack.sack.starts[i], ack.sack.lens[i]) =
-                    if length as u16 > 0 { (start, length as u16) } else { (0, 0) };
+            let blocks = 3 - u32::from(is_timed) - u32::from(counts);
+            let slot = |i: u32| {
+                let (offset, length) = (bits >> (i * BLOCK_BITS), bits >> (i * BLOCK_BITS + OFFSET_BITS));
+                (offset as u32 & OFFSETS, length as u16)
+            };
+            let (first, length) = slot(0);
+            let has_twice = first > 0 && length == 0;
+            if has_twice {
+                let sign = u32::BITS - OFFSET_BITS;
+                ack.dsack = Some(ack.next.wrapping_add_signed((first << sign) as i32 >> sign));
             }
+            for (i, slot) in (u32::from(has_twice)..blocks).map(slot).take_while(|slot| slot.1 > 0).enumerate() {
+                (ack.sack.starts[i], ack.sack.lens[i]) = (ack.next.wrapping_add(slot.0), slot.1);
+            }
+            ack.is_resent = self.body[1] >> ECHOES_RESENT & 1 == 1;
             if is_timed {
                 ack.delay = Span((bits >> DELAY) as u64 & ((1 << DELAY_BITS) - 1));
             }
@@ -319,12 +343,14 @@ mod tests {
     fn data_carries_what_is_put_into_it() {
         let rtt = Announced::new(Span::from_seconds(0.08));
         let label = Label { flow: 7, epoch: 255, tuple: u32::MAX - 1, class: 5 };
-        let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true };
+        let data =
+            Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true, is_resent: true };
         let mut packet = Packet::of_data(label, 1500, data);
         assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, MAX_HOSTS - 1));
         assert_eq!(packet.flow_hash(), u32::MAX - 1);
         packet.mark();
         let out = packet.data();
+        assert!(out.is_resent);
         assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
         assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
     }
@@ -357,10 +383,25 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_tells_of_a_segment_that_has_arrived_twice_in_the_place_of_a_block() {
+        let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
+        for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
+            for dsack in [NEXT - 1, NEXT - (1 << 18) + 1, NEXT + 1, NEXT + (1 << 18) - 1] {
+                for is_resent in [false, true] {
+                    let ack = Ack { next: NEXT, sack, dsack: Some(dsack), is_resent, ..Ack::default() };
+                    assert_eq!(Packet::of_ack(LABEL, 40, AT_SENDER, &ack).ack(), Ack { sack: kept, ..ack });
+                }
+            }
+        }
+        let far = Ack { next: NEXT, dsack: Some(NEXT - (1 << 18)), ..Ack::default() };
+        assert_eq!(Packet::of_ack(LABEL, 40, AT_SENDER, &far).ack().dsack, None);
+    }
+
+    #[test]
     fn a_delay_takes_the_place_of_the_third_block() {
         let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
         for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
-            for (ps, carried) in [(0, 0), (12_345_678_901_234, 12_345_678_901_234), (u64::MAX, (1 << 44) - 1)] {
+            for (ps, carried) in [(0, 0), (8_345_678_901_234, 8_345_678_901_234), (u64::MAX, (1 << 43) - 1)] {
                 let ack = Ack { next: NEXT, ece: true, sack, ..Ack::default() };
                 let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
                 packet.set_delay(Span(ps));

@@ -7,7 +7,7 @@ use crate::net::route::Route;
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{Ack, Arrival, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
 use std::ops::Range;
 
 /// Hot state of one flow.
@@ -111,7 +111,7 @@ impl Group {
 
     /// A receiver of this group before the first segment.
     pub fn receiver(&self) -> Receiver {
-        Receiver::new(self.variant.has_sack(), self.control.needs().feedback)
+        Receiver::new(self.variant, self.control.needs().feedback)
     }
 }
 
@@ -179,7 +179,7 @@ impl Flow {
         if packet.epoch() != self.epoch {
             return;
         }
-        let Data { sent_at, seq, ecn, is_cwr, .. } = packet.data();
+        let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
         let received = self.egress(packet.size, path.group, path.route, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
@@ -193,11 +193,12 @@ impl Flow {
             return meter.note_receipt(received, received.since(sent_at), 1, is_marked);
         }
         if tcp.delayed_ack {
-            let due = self.receiver.take_before(ecn == Ecn::Ce, received);
+            let due = self.receiver.take_before(is_marked, received);
             self.send_due_ack(packet.flow, due, &mut path);
         }
         let before = self.receiver.in_order();
-        let ack = self.receiver.on_segment(seq, ecn == Ecn::Ce, is_cwr, received, tcp);
+        let segment = Arrival { seq, is_ce: is_marked, is_cwr, is_resent };
+        let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;
         meter.note_receipt(received, received.since(sent_at), delivered, is_marked);
@@ -254,13 +255,15 @@ pub struct Access<'a> {
 impl Access<'_> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
-        self.push(self.group.data_size, self.group.data_time, 0, self.group.ecn, false);
+        self.push(self.group.data_size, self.group.data_time, Segment::default(), self.group.ecn);
     }
 
     #[inline(always)] // one copy of its code where segments are sent
-    fn push(&mut self, size: u16, on_link: Span, seq: u32, ecn: Ecn, is_cwr: bool) {
+    fn push(&mut self, size: u16, on_link: Span, segment: Segment, ecn: Ecn) {
         *self.free = self.now.max(*self.free) + on_link;
-        let packet = Packet::of_data(self.label, size, Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr });
+        let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
+        let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
+        let packet = Packet::of_data(self.label, size, data);
         self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
     }
 }
@@ -273,7 +276,7 @@ impl Network for Access<'_> {
             false => (self.group.data_size, self.group.data_time),
         };
         let ecn = if segment.is_ect { self.group.ecn } else { Ecn::NotEct };
-        self.push(size, on_link, segment.seq, ecn, segment.is_cwr);
+        self.push(size, on_link, segment, ecn);
     }
 }
 

@@ -79,10 +79,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     };
     let variant = tcp.optional("variant").unwrap_or(variant);
     if owns_window && variant != Variant::Rack {
-        let name = control.name();
+        let (found, name) = (tcp.text("variant").unwrap_or_default(), control.name());
         tcp.refuse(
             "variant",
-            format!("\"{name}\" sets the window in recovery too, which variant \"rack\" allows only"),
+            format!("\"{found}\" is not for \"{name}\", which sets the window in recovery too; expected \"rack\""),
         );
     }
     refuse_parameters_of_laws(&mut tcp, table);
@@ -95,6 +95,11 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let mut params = TcpParams::defaults();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
+    if params.ect_on_syn && !control.needs().is_scalable() {
+        let name = control.name();
+        let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");
+        Reader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
+    }
     Some(Tcp { profile, variant, params, control })
 }
 

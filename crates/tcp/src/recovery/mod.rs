@@ -1,13 +1,33 @@
-//! Loss recovery: what a new or duplicate ACK means while segments are missing.
+//! Loss recovery: what a new or duplicate ACK means while segments are missing, and what the retransmission timer does.
 
-mod detection;
-pub mod newreno;
-mod outstanding;
-mod prr;
-pub mod rack;
-pub mod reno;
-pub mod sack;
+mod fast;
+mod newreno;
+mod rack;
+mod reno;
+mod sack;
 mod scoreboard;
+mod timeout;
 
-pub(crate) use detection::Rack;
-pub(crate) use scoreboard::Scoreboard;
+use crate::params::Variant;
+use rack::Rack;
+use scoreboard::Scoreboard;
+
+/// The kind of recovery that a sender has, and what it remembers for it.
+#[derive(Clone, Debug)]
+pub(crate) enum LossRecovery {
+    Reno,
+    NewReno,
+    Sack(Box<Scoreboard>),
+    Rack(Box<Rack>),
+}
+
+impl LossRecovery {
+    pub fn new(variant: Variant) -> Self {
+        match variant {
+            Variant::Reno => Self::Reno,
+            Variant::NewReno => Self::NewReno,
+            Variant::Sack => Self::Sack(Box::default()),
+            Variant::Rack => Self::Rack(Box::default()),
+        }
+    }
+}

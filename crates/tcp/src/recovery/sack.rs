@@ -2,8 +2,8 @@
 //! pipe full.
 //!
 //! Readings. Segments are of one size, so `IsLost` is: `DupThresh` segments above are SACKed (the second of its two
-//! conditions; the first implies it). After a timeout the SACKed marks go (RFC 2018, section 5) and go-back-N skips
-//! what the ACKs after it name.
+//! conditions; the first implies it). After a timeout what is SACKed stays SACKed, as errata 1610 of RFC 2018 suggests, for no
+//! receiver here takes its word back.
 //!
 //! The profile `ns2` differs by its constants only; ns-2's own Agent/TCP/Sack1 by more:
 //! - It keeps `pipe` as a counter: flight - 3 at the loss, one less for each ACK, one more for each segment sent.
@@ -11,11 +11,12 @@
 //! - At a partial ACK it sends two segments, resent or new, and it restarts the timer at the first of them only.
 //! - It has no rescue retransmission, and it forgets the scoreboard at each new ACK outside recovery.
 //! - The ACK that ends recovery does not open the window; under `open_on_exit` it does here.
-//! - After a timeout it ignores duplicate ACKs and what they name.
+//! - A timeout empties its scoreboard; after it, it ignores duplicate ACKs and what they name.
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::recovery::Scoreboard;
+use crate::recovery::LossRecovery;
+use crate::recovery::scoreboard::Scoreboard;
 use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::Time;
 
@@ -98,6 +99,22 @@ impl Sender {
         }
     }
 
+    /// Section 5.1: after a timeout, from the hole on, what the receiver lacks, while the window has room for it.
+    pub(crate) fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let (hole, next_seq, window) = (self.hole, self.next_seq, self.window(params) as u32);
+        let end = self.end.min(hole.saturating_add(params.window.0 as u32));
+        let mut sacked = self.board().sacked(hole, next_seq);
+        while self.next_seq < end && self.next_seq - hole - sacked < window && self.may_send(now) {
+            let seq = self.next_seq;
+            if self.board().has(seq) {
+                sacked += 1;
+            } else {
+                self.transmit(seq, now, params, net);
+            }
+            self.next_seq += 1;
+        }
+    }
+
     fn resend(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
         self.board().resend(seq);
         self.transmit(seq, now, params, net);
@@ -120,6 +137,7 @@ impl Sender {
     }
 
     fn board(&mut self) -> &mut Scoreboard {
-        self.scoreboard.as_mut().expect("made for this variant")
+        let LossRecovery::Sack(board) = &mut self.recovery else { unreachable!("made for variant sack") };
+        board
     }
 }

@@ -90,11 +90,16 @@ impl Scoreboard {
         (self.high_rxt, self.resent) = (0, 0);
     }
 
-    /// RFC 2018, section 5: after a timeout the receiver's word of before counts no more. RFC 6675, section 5.1: no
-    /// recovery until all that was sent by now is acknowledged.
-    pub fn on_timeout(&mut self, hole: u32, sent: u32) {
-        self.sacked.clear(hole..self.top.max(hole));
-        *self = Self { sacked: std::mem::take(&mut self.sacked), not_before: sent, ..Self::default() };
+    /// Segments SACKed from `hole` up to `end`.
+    pub fn sacked(&self, hole: u32, end: u32) -> u32 {
+        self.sacked.count(hole..end.min(self.top).max(hole))
+    }
+
+    /// RFC 6675, section 5.1: nothing counts as resent any longer, and no recovery until all that was sent by now is
+    /// acknowledged.
+    pub fn on_timeout(&mut self, sent: u32) {
+        self.restart();
+        self.not_before = sent;
     }
 
     /// Everything from `hole` up to `next` is acknowledged.
@@ -170,14 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_forgets() {
+    fn a_timeout_keeps_what_has_arrived() {
         let mut board = Scoreboard::default();
         board.update(&ack(1, &[4..9]), 0, 12, 3);
         board.resend(1);
-        board.on_timeout(1, 12);
-        assert!(!board.has(5));
-        assert_eq!((board.is_lost(1), board.pipe(1, 12, 3), board.not_before), (false, 11, 12));
-        assert!(board.update(&ack(1, &[4..9]), 1, 12, 3), "the same is new again");
-        assert!(board.has(4) && board.has(8) && !board.has(3) && !board.has(9));
+        board.on_timeout(12);
+        assert_eq!((board.pipe(1, 12, 3), board.not_before), (3, 12), "9 to 11; 1 to 3 are lost");
+        assert_eq!([1, 4, 6, 9, 12].map(|end| board.sacked(1, end)), [0, 0, 2, 5, 5]);
     }
 }

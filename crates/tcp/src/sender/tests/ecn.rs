@@ -42,6 +42,25 @@ fn data_are_ecn_capable_and_the_syn_is_not() {
 }
 
 #[test]
+fn a_syn_that_is_ecn_capable_and_marked_opens_with_one_segment() {
+    // draft-ietf-tcpm-generalized-ecn, section 3.2.1: ECT but where it is sent again, and answered by the initial window.
+    let prague = Control::parse("tcp", "prague").unwrap();
+    for (ce, expected) in [(0, 10.0), (1, 1.0)] {
+        let mut bench = rfc(&[("ect_on_syn", "true")]);
+        bench.sender = Sender::new(Variant::Sack, &bench.params, &prague, true, Span::ZERO);
+        bench.sender.open(None, bench.now, &bench.params, &mut bench.wire);
+        bench.sender.on_ack(Ack { next: 1, ce, ..Ack::default() }, ms(100), &bench.params, &mut bench.wire);
+        assert_eq!(bench.wire.0[0], Segment { is_syn: true, ..ect(0) });
+        assert_eq!(bench.sender.cwnd(), expected);
+    }
+    let mut lost = rfc(&[("ect_on_syn", "true")]);
+    lost.open();
+    lost.now = lost.sender.deadline();
+    lost.sender.on_timer(lost.now, &lost.params, &mut lost.wire);
+    assert!(lost.wire.0.iter().all(|segment| segment.is_syn && !segment.is_ect));
+}
+
+#[test]
 fn an_echo_halves_the_window_once_per_window_of_data() {
     let mut bench = rfc(&[]).grown(0);
     assert_eq!(bench.echo(1), []);

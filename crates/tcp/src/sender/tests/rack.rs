@@ -50,9 +50,10 @@ fn three_segments_above_a_hole_begin_a_recovery_that_shrinks_as_segments_arrive(
     let sent: Vec<_> = (6..11).map(|end| bench.sack_at(203 + u64::from(end), 1, &[2..end]).len()).collect();
     assert_eq!(sent, [0, 1, 0, 1, 0]);
     // 1 has arrived: all sent before the reduction, up to 12, are not yet acknowledged.
-    bench.sack_at(300, 11, &[]);
+    bench.now = ms(300);
+    bench.on(Ack { next: 11, is_resent: true, ..Ack::default() });
     assert_eq!(bench.sender.state, RecoveryState::FastRecovery);
-    bench.sack_at(301, 13, &[]);
+    bench.on(Ack { next: 13, is_resent: true, ..Ack::default() });
     // The ACK that ends it opens the window, too, as Linux has it: two have arrived, 2/5.
     assert_eq!((bench.sender.state, bench.sender.cwnd()), (RecoveryState::Open, 5.4));
     assert_eq!((bench.sender.retransmits(), bench.sender.timeouts()), (1, 0));
@@ -109,15 +110,152 @@ fn a_probe_asks_about_the_last_segments_and_the_timeout_comes_after_it() {
     assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
 }
 
-#[test]
-fn a_probe_that_mends_the_only_loss_counts_as_one() {
+/// Ten segments are acknowledged but the last, which the probe at 10 has sent again; then five more.
+fn probed() -> Bench {
     let mut bench = open_finite();
     bench.sack_at(200, 10, &[]);
     assert_eq!(bench.timeout(), [10]);
-    let before = bench.sender.cwnd();
     bench.now += Span::from_millis(100);
     bench.ack(10);
-    assert_eq!(bench.cwnd_and_ssthresh().1, (before / 2.0).floor());
+    assert_eq!(bench.cwnd_and_ssthresh().0, 20.0, "all ten are acknowledged: it may have been needless");
+    bench.sender.open(Some(5), bench.now, &bench.params, &mut bench.wire);
+    bench.now += Span::from_millis(100);
+    bench
+}
+
+#[test]
+fn a_probe_that_mends_the_only_loss_counts_as_one() {
+    // RFC 8985, section 7.4.2, case 2: something later is acknowledged, and nothing tells of a duplicate.
+    let mut bench = probed();
+    // The window of 20 has not been used up for a timeout: (20 + 10)/2 = 15, whose half is 7.
+    bench.ack(12);
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh()), (RecoveryState::Open, (7.0, 7.0)));
+}
+
+#[test]
+fn a_probe_that_arrives_twice_was_needless() {
+    let mut bench = probed();
+    bench.on(Ack { next: 11, dsack: Some(10), ..Ack::default() });
+    bench.ack(12);
+    assert_eq!(bench.cwnd_and_ssthresh().1, bench.params.window.0);
+}
+
+/// 1 is found lost and sent again at 202 ms, with ssthresh 5; then 5 arrives.
+fn reduced() -> Bench {
+    let mut bench = open();
+    bench.sack_at(200, 1, &[2..3]);
+    bench.sack_at(201, 1, &[2..4]);
+    assert_eq!(bench.sack_at(202, 1, &[2..5]), [1]);
+    bench.sack_at(203, 1, &[2..6]);
+    assert_eq!((bench.cwnd_and_ssthresh().1, bench.sender.state), (5.0, RecoveryState::FastRecovery));
+    bench
+}
+
+#[test]
+fn a_recovery_is_undone_if_the_original_arrives() {
+    // RFC 3522: the ACK echoes a timestamp older than that of 1 when it was sent again.
+    let mut bench = reduced();
+    bench.sack_at(210, 6, &[]);
+    assert_eq!(bench.sender.state, RecoveryState::Open);
+    assert_eq!(bench.cwnd_and_ssthresh(), (11.0, bench.params.window.0), "10 as before, and 1 has arrived");
+    // Now that the path is known to reorder, three above a hole are not enough: 25 ms or an eighth of the round trip are.
+    assert_eq!(bench.sack_at(220, 6, &[7..11]).iter().filter(|seq| **seq == 6).count(), 0);
+}
+
+#[test]
+fn a_recovery_is_not_undone_if_what_was_sent_again_arrives() {
+    let mut bench = reduced();
+    bench.now = ms(302);
+    bench.on(Ack { next: 6, is_resent: true, ..Ack::default() });
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 5.0));
+}
+
+#[test]
+fn a_recovery_is_undone_if_all_that_was_sent_again_arrives_twice() {
+    // RFC 3708. The ACK of the original was lost, and what was sent again has caused one that says so.
+    let mut bench = reduced();
+    bench.now = ms(302);
+    bench.on(Ack { next: 6, is_resent: true, dsack: Some(1), ..Ack::default() });
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, bench.params.window.0));
+}
+
+#[test]
+fn a_recovery_that_is_over_is_undone_by_a_later_dsack() {
+    let mut bench = reduced();
+    let sent = bench.sender.sent;
+    bench.now = ms(302);
+    bench.on(Ack { next: sent, is_resent: true, ..Ack::default() });
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::Open, 5.0));
+    bench.on(Ack { next: sent, dsack: Some(1), ..Ack::default() });
+    assert_eq!(bench.cwnd_and_ssthresh().1, bench.params.window.0);
+    assert!(bench.sender.cwnd() >= 10.0);
+}
+
+#[test]
+fn a_mark_forbids_to_undo() {
+    let mut bench = reduced();
+    bench.sender.ecn = true;
+    bench.now = ms(210);
+    bench.on(Ack { next: 6, ece: true, ..Ack::default() });
+    assert_eq!(bench.cwnd_and_ssthresh().1, 5.0);
+}
+
+#[test]
+fn a_timeout_is_undone_if_the_original_arrives() {
+    let mut bench = open();
+    bench.timeout(); // the probe
+    assert_eq!(bench.timeout(), [1]);
+    bench.now += Span::from_millis(10);
+    bench.ack(1);
+    assert_eq!(bench.sender.state, RecoveryState::Open);
+    assert_eq!(bench.cwnd_and_ssthresh(), (11.0, bench.params.window.0));
+}
+
+#[test]
+fn a_segment_lost_again_after_a_timeout_reduces_again() {
+    let mut bench = open_finite();
+    bench.timeout(); // 10, the probe
+    assert_eq!(bench.timeout(), [1]);
+    assert_eq!(bench.cwnd_and_ssthresh().1, 5.0);
+    bench.now += Span::from_millis(100);
+    assert_eq!(bench.on(Ack { next: 2, is_resent: true, ..Ack::default() }), [2, 3], "a window of two");
+    // 3, sent again after 2, arrives.
+    bench.now += Span::from_millis(100);
+    bench.sack(2, &[3..4]);
+    assert_eq!((bench.sender.state, bench.cwnd_and_ssthresh().1), (RecoveryState::FastRecovery, 2.0));
+}
+
+#[test]
+fn the_window_grows_only_while_it_is_used_up() {
+    let mut bench = open_finite();
+    assert_eq!(bench.sender.cwnd(), 10.0);
+    // Ten of ten are outstanding: slow start up to twice that, as long as they are the most in a round trip.
+    bench.sack_at(200, 11, &[]);
+    assert_eq!(bench.sender.cwnd(), 20.0);
+    bench.sender.open(Some(4), bench.now, &bench.params, &mut bench.wire);
+    bench.now = ms(300);
+    bench.ack(14);
+    assert_eq!(bench.sender.cwnd(), 20.0, "four of twenty");
+}
+
+#[test]
+fn a_pause_halves_the_window_for_each_timeout() {
+    let restarted = |pause: u64, after_idle: &str| {
+        let mut bench = open_finite();
+        bench.params.read("tcp", [("after_idle", after_idle)], &mut Vec::new());
+        bench.sack_at(200, 11, &[]);
+        bench.sender.cc.window.cwnd = 100.0;
+        // The last segment was sent at 100 ms. The timeout is srtt + 4*rttvar = 100 + 200 ms.
+        bench.now = ms(100 + pause);
+        bench.sender.resume(Span::from_millis(pause - 100), bench.now, &bench.params);
+        bench.cwnd_and_ssthresh().0
+    };
+    assert_eq!(
+        [300, 301, 601, 901, 1201, 9000].map(|pause| restarted(pause, "decay")),
+        [100.0, 50.0, 25.0, 12.0, 10.0, 10.0]
+    );
+    assert_eq!([401, 9000].map(|pause| restarted(pause, "restart")), [10.0, 10.0]);
+    assert_eq!(restarted(9000, "keep"), 100.0);
 }
 
 #[test]
@@ -129,7 +267,7 @@ fn a_timeout_that_was_spurious_is_undone() {
     assert_eq!(bench.sender.cwnd(), 1.0);
     // 1 is acknowledged, perhaps by what was sent again: two new ones are tried. 2, never sent again, has arrived.
     bench.now += Span::from_millis(100);
-    assert_eq!(bench.ack(1), [12, 13]);
+    assert_eq!(bench.on(Ack { next: 2, is_resent: true, ..Ack::default() }), [12, 13]);
     bench.ack(2);
     assert_eq!(bench.sender.state, RecoveryState::Open);
     assert!(bench.sender.cwnd() >= cwnd && bench.sender.cc.window.ssthresh == ssthresh);

@@ -101,13 +101,24 @@ fn a_lost_retransmission_waits_for_the_timer_and_what_arrived_is_not_resent() {
     assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.timeouts()), ((1.0, 5.0), 1));
     // No recovery before 12 is acknowledged, whatever the ACKs name.
     assert_eq!(bench.without_1(6..12), vec![vec![0; 0]; 6]);
-    assert_eq!(bench.sack(11, &[12..13]), [11], "12 is there");
-    assert_eq!(bench.sack(13, &[]), [13, 14, 15]);
+    assert_eq!(bench.sack(11, &[12..13]), [11, 13], "12 is there, and takes no room");
+    assert_eq!(bench.sack(13, &[]), [14, 15]);
     assert_eq!(bench.cwnd_and_ssthresh(), (3.0, 5.0));
     assert_eq!(bench.sender.retransmits(), 3);
     // Everything of before the timeout is acknowledged: recovery is possible again.
     assert_eq!([bench.sack(13, &[14..15]), bench.sack(13, &[14..16]), bench.sack(13, &[14..17])], [[16], [17], [13]]);
     assert_eq!(bench.cwnd_and_ssthresh(), (2.0, 2.0), "3 in flight, and two by limited transmit");
+}
+
+#[test]
+fn a_timeout_sends_again_only_what_is_missing() {
+    let mut bench = open();
+    bench.sack(1, &[3..6]); // 1, 2 and 6 to 10 are missing; 1 is sent again
+    let last = bench.sender.sent - 1;
+    assert_eq!(bench.timeout(), [1]);
+    assert_eq!(bench.sack(2, &[3..6]), [2, 6], "3 to 5 are there");
+    assert_eq!(bench.sack(6, &[]), [7, 8]);
+    assert_eq!(bench.sack(7, &[8..9]), [9, 10, 11].map(|seq: u32| seq.min(last + 1)), "a window of four");
 }
 
 #[test]
@@ -161,10 +172,4 @@ fn an_echo_on_the_ack_that_ends_recovery_halves_the_window_alone() {
     assert_eq!(bench.cwnd_and_ssthresh(), (4.0, 4.0));
     bench.on(Ack { next: 18, ece: true, ..Ack::default() });
     assert_eq!(bench.cwnd_and_ssthresh(), (2.0, 2.0));
-}
-
-#[test]
-fn only_sack_pays_for_a_scoreboard() {
-    assert!(reno(&[]).sender.scoreboard.is_none() && newreno(&[]).sender.scoreboard.is_none());
-    assert!(open().sender.scoreboard.is_some());
 }

@@ -88,6 +88,11 @@ impl Outstanding {
         self.segments.len() as u32 - self.sacked - self.lost + self.resent
     }
 
+    /// Segments lost and sent again that are in the network.
+    pub fn resent(&self) -> u32 {
+        self.resent
+    }
+
     /// Segments SACKed.
     pub fn sacked(&self) -> u32 {
         self.sacked

@@ -1,15 +1,23 @@
 //! Proportional Rate Reduction (RFC 9937): in a reduction the window follows what arrives.
 
-/// RFC 9937, section 6, with the segments of this recovery. `RecoverFS` is the window before it, as in Linux.
+/// Its state (section 5), in segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prr {
-    pub recover_fs: u32,
-    pub delivered: u32,
+pub(super) struct Prr {
+    /// RecoverFS: the window before the reduction, as in Linux.
+    recover_fs: u32,
+    /// prr_delivered.
+    delivered: u32,
+    /// prr_out: sent in this reduction.
     pub out: u32,
 }
 
 impl Prr {
-    /// Segments that may be sent now.
+    /// Section 6, at the start of a reduction.
+    pub fn new(recover_fs: u32) -> Self {
+        Self { recover_fs, delivered: 0, out: 0 }
+    }
+
+    /// Section 6, at each ACK: SndCnt, the segments that may be sent now. `is_safe`: SafeACK.
     pub fn send_count(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, is_safe: bool) -> u32 {
         self.delivered += delivered;
         let count = match ssthresh.checked_sub(in_flight) {

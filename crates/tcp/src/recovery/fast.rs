@@ -1,0 +1,45 @@
+//! Fast retransmit, fast recovery (RFC 5681, section 3.2) and limited transmit (RFC 3042), which Reno, NewReno and SACK share.
+
+use crate::params::TcpParams;
+use crate::sender::{Network, RecoveryState, Sender};
+use aqmlab_core::Time;
+
+impl Sender {
+    /// RFC 3042: one new segment for each of the first duplicate ACKs.
+    pub(super) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        let limit = f64::from(self.hole) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
+        let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + params.window.0);
+        if params.limited_transmit && within && self.next_seq < self.end {
+            self.transmit(self.next_seq, now, params, net);
+            self.next_seq += 1;
+            self.limited_transmits += 1;
+        }
+    }
+
+    /// No fast retransmit for duplicates of segments sent before the last reduction (RFC 6582, section 3.2, step 2).
+    pub(super) fn may_fast_retransmit(&self, params: &TcpParams) -> bool {
+        let careful = params.careful || self.ecn;
+        let only_syn_through = self.hole == 1;
+        let beyond_last_cut = self.recover == 0 || self.hole > self.recover;
+        self.flight() > 0 && (!careful || only_syn_through || beyond_last_cut)
+    }
+
+    /// RFC 5681, section 3.2, steps 2 and 3: reduce the window, resend the hole, count the segments that have left.
+    pub(super) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.recover = self.sent;
+        // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
+        let flight = self.flight().saturating_sub(self.limited_transmits);
+        self.cc.enter_recovery(params.halve, self.window(params), flight);
+        self.cwr_due = self.ecn;
+        self.enter_fast_recovery(now, params, net);
+    }
+
+    /// Resends the hole and counts the segments that have left.
+    pub(super) fn enter_fast_recovery(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.state = RecoveryState::FastRecovery;
+        self.deadline = now + self.rtt.timeout(params);
+        self.rtt.cancel();
+        self.transmit(self.hole, now, params, net);
+        self.inflation = params.dup_ack_threshold;
+    }
+}

@@ -1,0 +1,136 @@
+//! Which segments are lost (RFC 8985, section 6).
+
+use super::outstanding::{Outstanding, Sent};
+use crate::ack::Ack;
+use crate::params::TcpParams;
+use aqmlab_core::{Span, Time};
+
+/// What is known of the segments delivered. Names are those of section 5.2.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Detection {
+    /// RACK.xmit_ts and RACK.end_seq: of the segment sent last among those delivered.
+    xmit_ts: Time,
+    end_seq: u32,
+    /// RACK.rtt: its round-trip time.
+    rtt: Span,
+    /// RACK.min_RTT, over the whole connection.
+    min_rtt: Option<Span>,
+    /// RACK.reordering_seen.
+    pub reordering_seen: bool,
+}
+
+/// What an ACK tells, and what is found lost at it.
+#[derive(Default)]
+pub(super) struct News {
+    /// It acknowledges something cumulatively.
+    pub advances: bool,
+    /// Segments in the network before it.
+    pub was_in_flight: u32,
+    /// Segments delivered, and one past the highest of them.
+    pub delivered: u32,
+    pub end: u32,
+    /// Among them one that was sent once, before the last reduction.
+    pub has_original: bool,
+    /// It echoes the timestamp of a segment that was not sent again.
+    pub is_original: bool,
+    /// It is the answer to a segment that had arrived before.
+    pub is_duplicate: bool,
+    /// Among them one that is SACKed.
+    pub has_sacked: bool,
+    /// Round-trip times of the first and the last of those sent once, or else of one sent again.
+    pub rtt: Option<(Span, Span)>,
+    /// Segments found lost.
+    pub lost: u32,
+}
+
+impl Detection {
+    /// Section 6.2, steps 1 to 3: takes in an ACK. `hole` is the first segment not acknowledged before it, `recover` what was
+    /// next to be sent at the last reduction.
+    pub fn on_ack(&mut self, board: &mut Outstanding, ack: &Ack, hole: u32, recover: u32, now: Time) -> News {
+        let mut news = News {
+            advances: ack.next > hole,
+            was_in_flight: board.in_flight(),
+            is_original: !ack.is_resent,
+            is_duplicate: ack.dsack.is_some(),
+            ..News::default()
+        };
+        let (mut newest, mut resent_rtt, top) = (None::<(u32, Sent)>, None, board.top());
+        board.take(ack, |seq, sent| {
+            let rtt = now.since(sent.time);
+            news.delivered += 1;
+            news.end = news.end.max(seq + 1);
+            news.has_sacked |= seq >= ack.next;
+            if sent.was_resent {
+                resent_rtt = Some(rtt);
+                if self.min_rtt.is_some_and(|least| rtt < least) {
+                    return; // step 2: it is the first copy that has arrived
+                }
+            } else {
+                news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
+                news.has_original |= seq < recover;
+                self.reordering_seen |= seq < top; // step 3
+            }
+            if newest.is_none_or(|(other, at)| (sent.time, seq) > (at.time, other)) {
+                newest = Some((seq, *sent));
+            }
+        });
+        if let Some((_, last)) = news.rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
+        }
+        news.rtt = news.rtt.or(resent_rtt.map(|rtt| (rtt, rtt)));
+        if let Some((seq, sent)) = newest {
+            self.rtt = now.since(sent.time);
+            (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max((sent.time, seq));
+        }
+        news
+    }
+
+    /// Step 4: RACK.reo_wnd. Until reordering has been seen, three segments SACKed are as good as time.
+    pub fn reo_wnd(&self, board: &Outstanding, in_recovery: bool, srtt: Span, params: &TcpParams) -> Span {
+        if !self.reordering_seen && (in_recovery || board.sacked() >= params.dup_ack_threshold) {
+            return Span::ZERO;
+        }
+        Span(self.min_rtt.unwrap_or_default().0 / 4).min(Span(srtt.0 / 8))
+    }
+
+    /// Step 5: marks what is lost and tells `lost` of each. Returns how many segments, and when the others are.
+    pub fn detect_loss(
+        &self,
+        board: &mut Outstanding,
+        reo_wnd: Span,
+        now: Time,
+        mut lost: impl FnMut(u32),
+    ) -> (u32, Option<Time>) {
+        let &Self { xmit_ts, end_seq, .. } = self;
+        let (patience, mut timeout) = (self.rtt + reo_wnd, None::<Time>);
+        let count = board.mark_lost(
+            |sent| !sent.was_resent && sent.time > xmit_ts,
+            |seq, sent| {
+                if (sent.time, seq) >= (xmit_ts, end_seq) {
+                    return false;
+                }
+                let due = sent.time + patience;
+                match due > now {
+                    true => timeout = Some(timeout.map_or(due, |last| last.max(due))),
+                    false => lost(seq),
+                }
+                due <= now
+            },
+        );
+        (count, timeout)
+    }
+
+    /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago.
+    pub fn on_timeout(&self, board: &mut Outstanding, hole: u32, now: Time, mut lost: impl FnMut(u32)) {
+        board.mark_lost(
+            |_| false,
+            |seq, sent| {
+                let is_lost = seq == hole || sent.time + self.rtt <= now;
+                if is_lost {
+                    lost(seq);
+                }
+                is_lost
+            },
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Tail loss probes (RFC 8985, section 7).
+
+use super::{News, Timer};
+use crate::cc::Event;
+use crate::params::TcpParams;
+use crate::sender::{Network, RecoveryState, Sender};
+use aqmlab_core::{Span, Time};
+
+/// A probe that is out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    /// TLP.end_seq: one past the highest segment sent, the probe included.
+    end_seq: u32,
+    /// TLP.is_retrans: it was a segment sent before.
+    is_retrans: bool,
+}
+
+impl Sender {
+    /// Section 7.2: a probe may be scheduled while nothing is SACKed and nothing being recovered.
+    pub(super) fn may_probe(&mut self) -> bool {
+        let is_calm = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
+        is_calm && self.rack().board.sacked() == 0 && !self.rack().board.has_lost()
+    }
+
+    /// Section 7.2: PTO. For a single segment the receiver may delay its ACK.
+    pub(super) fn probe_timeout(&self, params: &TcpParams) -> Span {
+        let slack = if self.flight() == 1 { params.min_rto } else { Span(2 * params.clock.0) };
+        match self.rtt.srtt() {
+            Some(srtt) => Span(2 * srtt.0) + slack,
+            None => params.initial_rto,
+        }
+    }
+
+    /// Section 7.3: sends a new segment, or the last again, whatever the window says.
+    pub(super) fn rack_send_probe(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        if self.rack().probe.is_none() {
+            let new = self.rack_next_new(params);
+            let seq = new.unwrap_or(self.sent - 1);
+            self.transmit(seq, now, params, net);
+            self.next_seq = self.next_seq.max(seq + 1);
+            self.rack().probe = Some(Probe { end_seq: self.sent, is_retrans: new.is_none() });
+        }
+        (self.deadline, self.rack().timer) = (now + self.rtt.timeout(params), Timer::Retransmission);
+    }
+
+    /// Section 7.4.2: what an ACK says of a probe. A probe that was sent again was needless if a duplicate has arrived (cases 1
+    /// and 3); if something later is acknowledged, it has mended a loss, which counts as one (case 2).
+    pub(super) fn rack_end_probe(&mut self, news: &News) {
+        let Some(Probe { end_seq, is_retrans }) = self.rack().probe else { return };
+        if self.hole < end_seq || is_retrans && self.hole == end_seq && !news.is_duplicate {
+            return;
+        }
+        self.rack().probe = None;
+        if is_retrans && !news.is_duplicate {
+            self.rack_reduce(Event::Loss, RecoveryState::Cwr);
+            self.rack_leave_recovery();
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A reduction that turns out to have been needless is undone: the original has arrived after all (Eifel, RFC 3522 and 4015;
+//! F-RTO, RFC 5682), or all that was sent again had arrived before (DSACK, RFC 3708). What is asked when is Linux's
+//! (`tcp_fastretrans_alert`, `tcp_process_loss` in net/ipv4/tcp_input.c), as are the names in parentheses.
+
+use super::News;
+use crate::cc::Window;
+use crate::sender::{RecoveryState, Sender};
+
+/// What an undo needs to know of the last reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// What was outstanding then, as long as it can be undone (`undo_marker`).
+    range: Option<(u32, u32)>,
+    /// Window and threshold before it, if no mark asked for it, too (`prior_cwnd`, `prior_ssthresh`).
+    prior: Option<Window>,
+    /// Of the segments sent again since, those not known to have been needless; `None` before the first (`undo_retrans`).
+    resent: Option<u32>,
+    /// F-RTO: whether the last timeout was spurious is not known yet (`frto`).
+    pub frto: bool,
+}
+
+impl Undo {
+    /// A loss reduces the window (`tcp_init_undo`). `resent` segments sent again are in the network.
+    pub fn new(hole: u32, sent: u32, prior: Option<Window>, resent: u32) -> Self {
+        Self { range: Some((hole, sent)), prior, resent: (resent > 0).then_some(resent), frto: false }
+    }
+
+    /// A segment is sent again.
+    pub fn on_resent(&mut self) {
+        self.resent = Some(self.resent.unwrap_or(0) + 1);
+    }
+
+    /// A segment has arrived twice (`tcp_check_dsack`).
+    pub fn on_dsack(&mut self, seq: u32) {
+        if self.range.is_some_and(|(hole, _)| seq >= hole) {
+            self.resent = self.resent.map(|resent| resent.saturating_sub(1));
+        }
+    }
+
+    /// An echo has asked for a reduction.
+    pub fn forbid(&mut self) {
+        self.prior = None;
+    }
+
+    /// All that was sent again had arrived before (`tcp_try_undo_dsack`).
+    fn was_needless(&self) -> bool {
+        self.range.is_some() && self.resent == Some(0)
+    }
+
+    /// The original of what was sent again has arrived (`tcp_packet_delayed`): the ACK is for a segment sent before.
+    fn was_delayed(&self, news: &News) -> bool {
+        let is_older = self.range.is_some_and(|(_, sent)| news.end <= sent);
+        is_older && self.resent > Some(0) && news.is_original
+    }
+}
+
+impl Sender {
+    /// What an ACK says of the reduction that is on, or was the last: it is over, or it is undone.
+    pub(super) fn rack_end_recovery(&mut self, news: &News) {
+        match self.state {
+            RecoveryState::Open => self.rack_try_undo_dsack(),
+            RecoveryState::Cwr if self.hole > self.recover => self.rack_leave_recovery(),
+            RecoveryState::Cwr => {}
+            RecoveryState::FastRecovery if self.hole >= self.recover => self.rack_try_undo_recovery(news),
+            RecoveryState::FastRecovery => {
+                self.rack_try_undo_partial(news);
+                self.rack_try_undo_dsack();
+            }
+            RecoveryState::RtoRecovery => self.rack_process_loss(news),
+        }
+    }
+
+    /// What was outstanding at the reduction is acknowledged (`tcp_try_undo_recovery`).
+    fn rack_try_undo_recovery(&mut self, news: &News) {
+        let undo = self.rack().undo;
+        if undo.was_needless() || undo.was_delayed(news) {
+            self.rack_undo();
+        } else {
+            self.rack_leave_recovery();
+            self.rack_try_undo_dsack();
+        }
+    }
+
+    /// A part of it is, by an original: the path reorders more than was known (`tcp_try_undo_partial`).
+    fn rack_try_undo_partial(&mut self, news: &News) {
+        let rack = self.rack();
+        if news.advances && rack.undo.was_delayed(news) {
+            rack.detection.reordering_seen = true;
+            if rack.board.resent() == 0 {
+                rack.board.forget_losses();
+                self.rack_undo();
+            }
+        }
+    }
+
+    /// DSACKs have told of all that was sent again (`tcp_try_undo_dsack`).
+    fn rack_try_undo_dsack(&mut self) {
+        if self.rack().undo.was_needless() {
+            self.rack_undo();
+        }
+    }
+
+    /// After a timeout (`tcp_process_loss`). F-RTO (RFC 5682, section 3.1): if an ACK tells of a segment that was not sent
+    /// again, the timeout was spurious.
+    fn rack_process_loss(&mut self, news: &News) {
+        let is_over = self.hole >= self.recover;
+        let undo = self.rack().undo;
+        let is_spurious = news.advances && (undo.was_needless() || undo.was_delayed(news));
+        if is_spurious || undo.frto && news.has_original {
+            self.rack().board.forget_losses();
+            return self.rack_undo();
+        }
+        if undo.frto && self.sent > self.recover {
+            self.rack().undo.frto = !news.has_sacked; // new data have been tried: the loss is real
+        } else if undo.frto && news.advances && !is_over {
+            self.recover = self.sent; // new data are tried next
+            self.rack().undo.frto = self.sent < self.end;
+        }
+        if is_over {
+            self.rack_end();
+        }
+    }
+
+    /// The window is what it was (`tcp_undo_cwnd_reduction`).
+    fn rack_undo(&mut self) {
+        if let Some(prior) = self.rack().undo.prior {
+            let window = &mut self.cc.window;
+            self.cwr_due &= prior.ssthresh <= window.ssthresh;
+            (window.cwnd, window.ssthresh) = (window.cwnd.max(prior.cwnd), window.ssthresh.max(prior.ssthresh));
+        }
+        self.rack().undo = Undo::default();
+        self.rack_end();
+    }
+
+    /// The reduction is over (`tcp_end_cwnd_reduction`).
+    pub(super) fn rack_leave_recovery(&mut self) {
+        self.cc.leave_recovery();
+        self.rack_end();
+    }
+
+    fn rack_end(&mut self) {
+        self.state = RecoveryState::Open;
+        let rack = self.rack();
+        (rack.prr, rack.undo.frto) = (Default::default(), false);
+    }
+}

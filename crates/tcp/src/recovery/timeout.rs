@@ -1,0 +1,72 @@
+//! The retransmission timer (RFC 6298, section 5) of Reno, NewReno and SACK.
+
+use crate::params::TcpParams;
+use crate::recovery::LossRecovery;
+use crate::sender::{Network, RecoveryState, Sender};
+use aqmlab_core::Time;
+
+impl Sender {
+    /// The timer has expired: one segment, everything after the hole again that is not SACKed, timeout doubled. If nothing is
+    /// outstanding, an echo has closed the window, and it opens to one segment.
+    pub(crate) fn on_retransmission_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+        self.deadline = Time::NEVER;
+        if !self.needs_timer() || self.gives_up(params) {
+            return;
+        }
+        self.inflation = 0;
+        self.duplicate_acks = 0;
+        self.limited_transmits = 0;
+        self.first_partial_seen = false;
+        if self.flight() > 0 {
+            self.on_timeout(params);
+        } else {
+            self.cc.window.cwnd = 1.0;
+        }
+        self.state = RecoveryState::RtoRecovery;
+        self.recover = self.sent;
+        self.cwr_due = self.ecn;
+        self.rtt.cancel();
+        self.deadline = now + self.rtt.timeout(params);
+        self.next_seq = self.hole;
+        self.send_allowed(now, params, net, u32::MAX);
+    }
+
+    /// The outstanding data have timed out: RFC 5681, section 3.1, and RFC 6298, (5.5).
+    fn on_timeout(&mut self, params: &TcpParams) {
+        self.timeouts += 1;
+        if self.hole == 0 {
+            self.syn_lost = true;
+        }
+        if self.is_of_echoed_window(params) {
+            self.cc.collapse();
+        } else {
+            // What recovery has sent beyond the lost window must not raise ssthresh (RFC 5681, eq. (4): no more than).
+            let answered = if self.hole < self.recover { self.cc.reduced_from() } else { u32::MAX };
+            self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
+        }
+        self.rtt.back_off(params);
+        if let LossRecovery::Sack(board) = &mut self.recovery {
+            board.on_timeout(self.sent);
+        }
+    }
+
+    /// (5.2) and (5.3): on while data are outstanding, else off.
+    pub(crate) fn restart_timer(&mut self, now: Time, params: &TcpParams) {
+        self.deadline = if self.needs_timer() { now + self.rtt.timeout(params) } else { Time::NEVER };
+    }
+
+    /// Data are outstanding, or only the timer can open the window again.
+    fn needs_timer(&self) -> bool {
+        self.flight() > 0 || self.cc.window.cwnd < 1.0 && !self.is_done()
+    }
+
+    /// The SYN has been sent again `syn_retries` times: the connection is given up.
+    pub(super) fn gives_up(&mut self, params: &TcpParams) -> bool {
+        let gives_up = self.hole == 0 && params.syn && self.timeouts >= params.syn_retries;
+        if gives_up {
+            self.has_failed = true;
+            self.close();
+        }
+        gives_up
+    }
+}

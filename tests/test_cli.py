@@ -1,6 +1,7 @@
 """Every command as a user types it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Aqmlab
+from conftest import COMMAND, Aqmlab
 
 SEED_PAPER = ["ared", "rem", "pi", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl"]
 
@@ -279,3 +280,61 @@ def test_reproduce_refuses_what_it_cannot_do(aqmlab: Aqmlab, arguments: tuple[ob
     answer = aqmlab("reproduce", *arguments)
     assert answer.returncode == 2
     assert answer.stderr.startswith("Error: ")
+
+
+def test_the_files_are_there_though_nobody_reads_the_answer(small: str, tmp_path: Path) -> None:
+    """As in `aqmlab compare ... --out D | head -1`."""
+    for command, left in (
+        (("compare", small, "--aqms", "pi", "--out", "D"), "D/report.html"),
+        (("run", small, "--aqm", "pi", "--json", "--trace", "packets.parquet", "--out", "R"), "packets.parquet"),
+    ):
+        with subprocess.Popen(
+            [str(COMMAND), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        ) as process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.close()
+            assert "Traceback" not in process.stderr.read()
+        assert (tmp_path / left).exists()
+    assert (tmp_path / "R" / "result.json").exists()
+
+
+def test_help_is_short_too(aqmlab: Aqmlab) -> None:
+    assert aqmlab("-h").stdout == aqmlab("--help").stdout
+    assert aqmlab("plot", "-h").stdout == aqmlab("plot", "--help").stdout
+
+
+def test_the_shell_completes_commands() -> None:
+    asked = {"_AQMLAB_COMPLETE": "complete_bash", "COMP_WORDS": "aqmlab re", "COMP_CWORD": "1"}
+    answer = subprocess.run([str(COMMAND)], env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert answer.stdout.split() == ["reproduce", "report"]
+
+
+def test_what_a_scheme_prints_is_no_answer(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:
+    (tmp_path / "half.py").write_text(HALF.replace("return", "print('seen'); return") + "\nprint('read')\n")
+    (tmp_path / "e.toml").write_text(f'schema = 1\nscenarios = ["{small}"]\naqms = ["half.py"]\n')
+    for command in (
+        ("run", small, "--aqm", "half.py"),
+        ("compare", small, "--aqms", "half.py"),
+        ("sweep", "e.toml", "--out", "swept"),
+    ):
+        answer = aqmlab(*command, "--json")
+        assert json.loads(answer.stdout)
+        assert {"read", "seen"} <= set(answer.stderr.split())
+
+
+def test_the_title_says_what_was_set(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:
+    told = "Ten flows for two seconds, with flows.ftp.count=3, duration=1 s"
+    options = ("--set", "flows.ftp.count=3", "--set", "duration=1 s")
+    assert told in aqmlab("run", small, *options).stdout
+    assert told in aqmlab("compare", small, "--aqms", "pi", *options, "--out", "out").stdout
+    assert told in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_scheme_set_where_others_take_its_place_is_refused(aqmlab: Aqmlab, small: str) -> None:
+    given = "links.bottleneck.aqm=red"
+    refused = aqmlab("compare", small, "--aqms", "pi", "--set", given)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"set: {given}: the schemes that are compared replace it" in refused.stderr
+    kept = aqmlab("compare", small, "--aqms", "pi", "--set", given, "--set", "links.bottleneck.fixed=true", "--json")
+    assert kept.returncode == 0

@@ -95,3 +95,16 @@ def test_bad_input_is_refused(aqmlab: Aqmlab, tmp_path: Path, arguments: tuple[s
     for word in words:
         assert word in answer.stderr, answer.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_models_that_disagree_give_no_headline_of_one(aqmlab: Aqmlab) -> None:
+    """13 times the default gains are between the gain margins: 10.9 with refined windows, 15.5 with classic ones."""
+    network = ("--rate", "45 Mbit/s", "--rtt", "80 ms", "--flows", 60, "--ecn")
+    agreed = aqmlab("analyse", "pi", *network).stdout
+    assert "Predicted: stable" in agreed
+    pi = f"pi:a={13 * 1.822e-5:.5g},b={13 * 1.816e-5:.5g}"
+    text = aqmlab("analyse", pi, *network).stdout
+    assert "No clear prediction: stable as linearised exactly" in text
+    assert "unstable with refined windows" in text
+    assert "Predicted" not in text
+    assert json.loads(aqmlab("analyse", pi, *network, "--json").stdout)["disputed"]

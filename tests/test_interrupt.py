@@ -46,3 +46,38 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
     assert stdout == ""
     assert "Traceback" not in stderr
     assert not (tmp_path / "out").exists()
+
+
+ENDLESS = """
+import aqmlab, time
+
+class Endless(aqmlab.Aqm):
+    def on_enqueue(self, packet, queue):
+        if queue.arrived_packets == 1:
+            open("begun", "w").close()
+        while True:
+            {body}
+"""
+
+
+@pytest.mark.parametrize("body", ["pass", "time.sleep(0.01)"])
+def test_ctrl_c_ends_a_scheme_in_python_that_does_not(body: str, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS.format(body=body))
+    process = subprocess.Popen(
+        [str(COMMAND), "compare", str(SMALL), "--aqms", "endless.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
+    )
+    for _ in range(600):
+        if (tmp_path / "begun").exists():
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    try:
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, stdout, stderr) == (130, "", "")

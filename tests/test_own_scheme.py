@@ -338,3 +338,24 @@ def test_broken_schemes_are_told_which_clause_they_break() -> None:
 
 def test_the_tables_of_experiments_take_a_class_alone(small: str) -> None:
     assert simulate.compare(small, OwnPi).schemes == ("own-pi",)
+
+
+def test_a_misspelt_hook_is_refused() -> None:
+    with pytest.raises(lab.InputError, match=r'late.on_tik: no hook is called "on_tik"; did you mean "on_tick"?'):
+
+        class Late(lab.Aqm):
+            def on_tik(self, queue: lab.Queue) -> None:
+                self.p = 0.5
+
+
+def test_verdicts_of_numpy_are_verdicts(small: str) -> None:
+    import numpy as np
+
+    def above_twenty(kind: type) -> Any:
+        class Above(lab.Aqm):
+            def on_enqueue(self, packet: lab.Packet, queue: lab.Queue) -> Any:
+                return kind(queue.packets > 20)
+
+        return measured(lab.run(small, Above))
+
+    assert above_twenty(np.bool_) == above_twenty(bool)

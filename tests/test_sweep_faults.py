@@ -77,6 +77,28 @@ def test_a_damaged_file_is_named_and_costs_only_its_runs(
     assert table(folder) == whole
 
 
+@pytest.mark.parametrize("name", ["runs.parquet", "timing.parquet", "environment.json"])
+def test_a_resume_repairs_what_it_writes_and_says_so(aqmlab: Aqmlab, folder: Path, name: str) -> None:
+    sweep(folder)
+    whole = table(folder)
+    assert aqmlab("sweep", "e.toml", "--out", "out", "--resume").stderr.count("Repaired") == 0
+    path = folder / "out" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    path.write_bytes(data)
+    if name == "runs.parquet":
+        for command in (("report", "out"), ("plot", "out")):
+            answer = aqmlab(*command)
+            assert answer.returncode == 1
+            assert "runs.parquet: is damaged; go on with --resume" in answer.stderr
+        with pytest.raises(lab.StoreError, match="is damaged"):
+            lab.load_experiment(folder / "out")
+    answer = aqmlab("sweep", "e.toml", "--out", "out", "--resume", "--json")
+    assert f"Repaired: out/{name}" in answer.stderr
+    assert json.loads(answer.stdout)["repaired"] == [name]
+    assert table(folder) == whole
+
+
 def test_a_file_of_another_kind_among_the_results(aqmlab: Aqmlab, folder: Path) -> None:
     sweep(folder)
     whole = table(folder)

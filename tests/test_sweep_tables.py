@@ -56,14 +56,14 @@ def test_latex() -> None:
 
 
 def test_two_states_are_shown_and_said() -> None:
-    found = by_hand({"x": {"red": [0.1] * 4, "pi": [0.1] * 4}})
-    for row, queue in zip(found.rows, [300, 301, 600, 601, 300, 301, 302, 303], strict=True):
+    found = by_hand({"x": {"red": [0.1] * 12, "pi": [0.1] * 12}})
+    for row, queue in zip(found.rows, [300, 301] * 3 + [600, 601] * 3 + [300, 301, 302, 303] * 3, strict=True):
         dict.__setitem__(row, "links.a.queue_mean", float(queue))  # type: ignore[index,arg-type]
     case = found.cases["x"]
     [entry] = sweep_tables.entries(found, case, ["link.queue_mean"])["red"]
     assert entry.text == "300.5 | 600.5"
     [note] = sweep_tables.notes(found, case)
-    assert note.startswith("RED has two states: mean queue 300 packets in 2 of 4 seeds, 600 in the others.")
+    assert note.startswith("RED has two states: mean queue 300 packets in 6 of 12 seeds, 600 in the others.")
 
 
 def test_a_measure_that_some_seeds_lack_says_how_many() -> None:

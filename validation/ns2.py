@@ -26,7 +26,7 @@ from traffic import TrafficRow, check_traffic, section
 from aqmlab import _core
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.statistics import branches
+from aqmlab.runs.statistics import parts
 from aqmlab.runs.task import Failure, Task
 
 HERE = Path(__file__).parent
@@ -238,7 +238,7 @@ def held_against(row: Row, runs: list[Metrics]) -> Checked:
     """Our mean over all seeds, or over those in the row's state where there are two."""
     theirs, branch = metrics_of(row), ""
     means = tuple(run[1] for run in runs)
-    if states := branches(means):
+    if states := parts(means):
         state = min(states, key=lambda state: abs(state.mean - theirs[1]))
         branch = f"{'lower' if state is states[0] else 'upper'} state, {state.n} of {len(runs)} seeds"
         runs = [runs[i] for i in state.members]

@@ -108,6 +108,9 @@ class Scenario:
     @property
     def title(self) -> str: ...
     @property
+    def overrides(self) -> list[tuple[str, str]]:
+        """What was set of it: paths and values."""
+    @property
     def duration(self) -> float: ...
     @property
     def warmup(self) -> float: ...

@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -197,6 +198,9 @@ def _declare(cls: type[Aqm]) -> Parameters:
     for base in cls.__mro__[: cls.__mro__.index(Aqm)]:
         for name in RESERVED & base.__dict__.keys():
             raise InputError(f"{cls.name}.{name}: is the engine's; prepare in reset, set self.p in the hooks")
+        for name, item in base.__dict__.items():
+            if name.startswith("on_") and name not in HOOKS and callable(item):
+                raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)
     named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
     params = {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
     for name in params.keys() & TAKEN:
@@ -263,7 +267,8 @@ def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
         raise InputError(f"aqm: {path.name}: cannot be read as Python")
     module = sys.modules[found.name] = module_from_spec(found)
     try:
-        found.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):
+            found.loader.exec_module(module)
     except Exception as error:
         raise InputError(f"aqm: {path.name}: {_cause(error)}") from error
     defined = {

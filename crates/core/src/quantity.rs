@@ -72,12 +72,19 @@ fn in_unit(value: f64, units: Units) -> String {
     format!("{} {name}", round_digits(value / scale, 12))
 }
 
+/// `value` in the largest unit of which it is a whole number, else in the base unit: 1500 B is not 1.46484375 KiB.
+fn in_whole_unit(value: f64, units: Units) -> String {
+    let fits = units.iter().rev().filter(|(_, scale)| value != 0.0 && value % scale == 0.0);
+    let (name, scale) = fits.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(&units[0]);
+    format!("{} {name}", round_digits(value / scale, 12))
+}
+
 fn round_digits(value: f64, digits: i32) -> f64 {
     format!("{value:.*e}", digits as usize).parse().unwrap_or(value)
 }
 
 macro_rules! quantity {
-    ($(#[$doc:meta])* $ty:ident, $units:expr, $dimension:literal, $unit:literal, $example:literal) => {
+    ($(#[$doc:meta])* $ty:ident, $units:expr, $text:ident, $dimension:literal, $unit:literal, $example:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
         pub struct $ty(pub f64);
@@ -88,7 +95,7 @@ macro_rules! quantity {
                 parse_unit(text, $units, $dimension, $example).map($ty)
             }
             fn text(self) -> String {
-                in_unit(self.0, $units)
+                $text(self.0, $units)
             }
             fn value(self) -> Value {
                 Value::Number(self.0)
@@ -98,13 +105,13 @@ macro_rules! quantity {
 }
 
 quantity!(/// A rate in bit/s; one Mbit is 10^6 bits.
-    Rate, RATE, "rate", "bit/s", "45 Mbit/s");
+    Rate, RATE, in_unit, "rate", "bit/s", "45 Mbit/s");
 quantity!(/// A number of bytes.
-    Bytes, BYTES, "size", "B", "1000 B");
+    Bytes, BYTES, in_whole_unit, "size", "B", "1000 B");
 quantity!(/// A number of packets; thresholds may be fractions.
-    Packets, PACKETS, "number of packets", "packets", "300 packets");
+    Packets, PACKETS, in_unit, "number of packets", "packets", "300 packets");
 quantity!(/// Times per second.
-    Frequency, FREQUENCY, "frequency", "Hz", "170 Hz");
+    Frequency, FREQUENCY, in_unit, "frequency", "Hz", "170 Hz");
 
 impl Rate {
     /// Time that `bytes` take at this rate.
@@ -340,6 +347,9 @@ mod tests {
         }
         assert_eq!(Rate::parse("45 Mbit/s").unwrap().text(), "45 Mbit/s");
         assert_eq!(Packets(300.0).text(), "300 packets");
+        for text in ["1500 B", "1514 B", "64 KiB", "4 MB", "0 B", "0.5 B", "1234567.5 B"] {
+            assert_eq!(Bytes::parse(text).unwrap().text(), text);
+        }
         assert_eq!(Frequency(170.0).text(), "170 Hz");
         assert_eq!(1.822e-5.text(), "1.822e-5");
     }

@@ -97,7 +97,7 @@ impl Scenario {
 
     /// What pickle makes it again from.
     fn __getnewargs__(&self) -> (&str, &str, Vec<(String, String)>) {
-        (&self.1.0, &self.0.name, self.1.1.clone())
+        (&self.1.0, &self.0.name, self.overrides())
     }
 
     #[getter]
@@ -108,6 +108,12 @@ impl Scenario {
     #[getter]
     fn title(&self) -> &str {
         &self.0.title
+    }
+
+    /// What was set of it, as (path, value).
+    #[getter]
+    fn overrides(&self) -> Vec<(String, String)> {
+        self.1.1.clone()
     }
 
     #[getter]

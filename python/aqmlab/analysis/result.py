@@ -65,6 +65,11 @@ class Analysis:
         return self.models["exact"].verdict.stable
 
     @property
+    def disputed(self) -> bool:
+        """Refined windows give the other verdict."""
+        return self.models["refined"].verdict.stable != self.stable
+
+    @property
     def doubts(self) -> list[str]:
         """Why the model does not hold here; nothing if it does."""
         return self.models["exact"].point.doubts()
@@ -79,6 +84,7 @@ class Analysis:
             "holds": not self.doubts,
             "doubts": self.doubts,
             "stable": self.stable,
+            "disputed": self.disputed,
             "models": {name: model.document() for name, model in self.models.items()},
             "design": None if self.design is None else asdict(self.design) | {"spec": self.design.spec},
             "map": None if self.map is None else _map(self.map),

@@ -20,8 +20,8 @@ from aqmlab.runs.task import RunError
 
 app = typer.Typer(
     name="aqmlab",
-    add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A laboratory for Active Queue Management: simulate, compare and reproduce schemes.",

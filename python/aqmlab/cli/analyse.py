@@ -64,14 +64,14 @@ def analyse(
     )
     for doubt in found.doubts:
         print(f"Warning: the model does not hold here: {doubt}", file=sys.stderr)
+    if out:
+        leave(out, _contents(found))
     if as_json:
         print(found.json())
     else:
         from aqmlab.present.terminal import analysis as tables
 
         tables.analysis(found)
-    if out:
-        leave(out, _contents(found))
 
 
 def _contents(found: "Analysis") -> dict[str, bytes | str]:

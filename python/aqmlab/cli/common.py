@@ -3,8 +3,8 @@
 import json
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -29,13 +29,20 @@ Settings = Annotated[
 ]
 
 
-def progress(title: str) -> AbstractContextManager[Progress | None]:
-    """A progress bar; where stderr is not a terminal nothing is shown and nothing loaded."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    from aqmlab.present.terminal import progress
+@contextmanager
+def progress(title: str) -> Iterator[Progress | None]:
+    """Yield what shows a progress bar; where stderr is not a terminal nothing is shown and nothing loaded.
 
-    return progress.progress(title)
+    What a user's scheme prints meanwhile goes to stderr, so that stdout has the answer only.
+    """
+    with redirect_stdout(sys.stderr):
+        if not sys.stderr.isatty():
+            yield None
+            return
+        from aqmlab.present.terminal import progress
+
+        with progress.progress(title) as told:
+            yield told
 
 
 def command(*arguments: str) -> str:
@@ -50,7 +57,10 @@ def print_json(document: object) -> None:
 
 
 def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
-    """Write files into a folder, and say so."""
+    """Write files into a folder, and say so.
+
+    A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`.
+    """
     files.write_all(folder, contents)
     print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
 

@@ -82,15 +82,15 @@ def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list
         compared = simulate.compare(
             scenario, wanted.aqms, wanted.seeds, set=assignments(settings), jobs=wanted.jobs, progress=told
         )
-    if wanted.as_json:
-        print(compared.json())
-    else:
-        tables.comparison(compared)
     if wanted.out:
         from aqmlab.present.html import comparison as page
 
         options = [part for setting in settings for part in ("--set", setting)]
         leave(wanted.out, page.files(compared, wanted.command(scenario, *options)))
+    if wanted.as_json:
+        print(compared.json())
+    else:
+        tables.comparison(compared)
     return compared.failures
 
 
@@ -102,13 +102,13 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
         compared = suite_result.compare_suite(
             name, wanted.aqms, seeds=wanted.seeds, jobs=wanted.jobs, progress=told, **link
         )
-    if wanted.as_json:
-        print_json(compared.document())
-    else:
-        tables.suite(compared)
     if wanted.out:
         from aqmlab.present.html import suite as page
 
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
         leave(wanted.out, page.files(compared, wanted.command("--study", name, *options)))
+    if wanted.as_json:
+        print_json(compared.document())
+    else:
+        tables.suite(compared)
     return compared.failures

@@ -42,12 +42,12 @@ def reproduce(
         else:
             numbers = {"tables": table or None, "figures": figure or None}
             several = [reproduction.reproduce(name, seeds=seeds, jobs=jobs, progress=told, **numbers)]
-    _tell(several, every, as_json)
     if out:
         from aqmlab.present.html import reproduction as page
 
         left = page.files_of_all(several, again) if every else page.files(several[0], again)
         leave(out, left)
+    _tell(several, every, as_json)
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 

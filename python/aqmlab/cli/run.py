@@ -43,15 +43,15 @@ def run(
     traced = wanted.link(loaded, link)
     with progress(f"Running {scenario}") as told:
         result = simulate.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
-    if as_json:
-        print(result.json())
-    else:
-        from aqmlab.present.terminal import runs
-
-        runs.run(result, loaded)
     if out:
         from aqmlab.present import run_files
 
         leave(out, run_files.run_files(result, loaded))
     for path in wanted.write(result.trace):
         print(f"Left: {path}", file=sys.stderr)
+    if as_json:
+        print(result.json())
+    else:
+        from aqmlab.present.terminal import runs
+
+        runs.run(result, loaded)

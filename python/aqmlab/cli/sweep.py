@@ -1,6 +1,7 @@
 """The command `sweep`."""
 
 import sys
+from contextlib import redirect_stdout
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -63,7 +64,7 @@ def sweep(
     if out is None:
         raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
     print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
-    with pace("Sweeping") as progress:
+    with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # what schemes print is no answer
         swept = sweeps.sweep(
             asked,
             out,
@@ -74,9 +75,11 @@ def sweep(
             series=series and series.value,
             progress=progress,
         )
+    for name in swept.repaired:
+        print(f"Repaired: {out / name}, which was damaged, is written again", file=sys.stderr)
+    print(f"Left in {out}: runs.parquet", file=sys.stderr)
     if as_json:
         print_json(swept.document())
     else:
         tables.sweep(swept)
-    print(f"Left in {out}: runs.parquet", file=sys.stderr)
     exit_if_failed(swept.failures)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from aqmlab._core import Scenario
 from aqmlab.present.labels import in_figure, of_panel
 from aqmlab.runs.statistics import Ranking, Summary
 from aqmlab.study.charts import Chart, ChartPanel
@@ -11,6 +12,12 @@ from aqmlab.study.paper import Study
 def seeds(count: int) -> str:
     """Return how many seeds there are, and what ± then means."""
     return "seed 1" if count == 1 else f"seeds 1 to {count}, mean ± half-width of the 95 % interval"
+
+
+def titled(scenario: Scenario) -> str:
+    """Return the title of a scenario with the values that were set of it, which the title may contradict."""
+    given = [f"{path}={value}" for path, value in scenario.overrides if path != "title"]
+    return f"{scenario.title}, with {', '.join(given)}" if given else scenario.title
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

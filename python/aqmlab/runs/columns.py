@@ -88,7 +88,8 @@ def decode(path: Path, wanted: Sequence[str], again: str = "--resume") -> "pa.Ta
 
     try:
         with path.open("rb") as file:
-            found = parquet.ParquetFile(file, page_checksum_verification=True).read()
+            # Alone, because threads that still read when one has met the damage abort the program at its end.
+            found = parquet.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException) as error:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -178,10 +178,25 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
     store = Store(folder)
     if not (store.folder / PLAN).exists():
         raise InputError(f"sweep: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
+    store.check()
     rows = store.table()
     if not rows:
         raise InputError(f"sweep: {folder}: no run is done yet; go on with aqmlab sweep --resume")
     return Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)
+
+
+def only(found: Findings, aqms: Sequence[str]) -> Findings:
+    """Return the runs of some schemes, in this order; a name without parameters means the scheme with any."""
+    order: dict[str, int] = {}
+    for wanted in aqms:
+        bare = wanted.replace(" ", "")
+        fits = [each for each in found.schemes if bare in (each.replace(" ", ""), each.partition(":")[0])]
+        if not fits:
+            raise unknown("aqms", "no scheme of the sweep", wanted, found.schemes)
+        for scheme in fits:
+            order.setdefault(scheme, len(order))
+    rows = [row for row in found.rows if row["aqm"] in order]
+    return replace(found, rows=sorted(rows, key=lambda row: order[row["aqm"]]))
 
 
 def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:

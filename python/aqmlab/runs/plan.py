@@ -20,7 +20,7 @@ from aqmlab import _core, own, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs import grid
-from aqmlab.runs.simulate import MOST_SEEDS, check_schemes
+from aqmlab.runs.simulate import MOST_SEEDS, check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import Task
 
@@ -242,6 +242,7 @@ def _conditions(
 def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
     """Return a scenario with its overrides under each scheme."""
     parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
+    check_set(parsed)
     check_schemes(parsed, [arm.aqm for arm in arms])
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing

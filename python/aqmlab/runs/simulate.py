@@ -62,7 +62,9 @@ def compare(
     is listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
-    return compare_many([(load(scenario, set), specs)], seeds, jobs=jobs, progress=progress)[0]
+    loaded = load(scenario, set)
+    check_set(loaded)
+    return compare_many([(loaded, specs)], seeds, jobs=jobs, progress=progress)[0]
 
 
 def compare_many(
@@ -120,6 +122,22 @@ def find_flows(
         middle = (low + high) // 2
         low, high = (middle, high) if drop_ratio(middle) < loss else (low, middle)
     return high
+
+
+def check_set(scenario: Scenario) -> None:
+    """Raise InputError if a scheme was set at a link where the schemes that are compared take its place."""
+    for path, value in scenario.overrides:
+        match path.split("."):
+            case ["links", link, "aqm"] if not _fixed(scenario, link):
+                raise InputError(
+                    f"set: {path}={value}: the schemes that are compared replace it; "
+                    f"name it among them, or set links.{link}.fixed=true too"
+                )
+
+
+def _fixed(scenario: Scenario, link: str) -> bool:
+    links = scenario.resolved()["links"]
+    return any(each["fixed"] for i, each in enumerate(links) if link in (each["name"], str(i)))
 
 
 def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:

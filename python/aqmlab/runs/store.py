@@ -140,6 +140,26 @@ class Store:
         self._pack(results)
         return rows
 
+    def damaged(self) -> list[str]:
+        """Return which of the files that a sweep writes anew are there and cannot be read."""
+        return [name for name in (PLAN, RUNS, TIMING, ENVIRONMENT) if not self._sound(name)]
+
+    def check(self) -> None:
+        """Raise StoreError if the final table is damaged: then the others may be, too."""
+        if not self._sound(RUNS):
+            raise StoreError(f"{self.folder / RUNS}: is damaged; go on with --resume, which writes it again")
+
+    def _sound(self, name: str) -> bool:
+        with suppress(FileNotFoundError):
+            try:
+                if name.endswith(".json"):
+                    json.loads((self.folder / name).read_text(encoding="utf-8"))
+                else:
+                    decode(self.folder / name, ["key"])
+            except (StoreError, ValueError):
+                return False
+        return True
+
     def unfinish(self) -> None:
         """Remove the final tables, which are out of date once more runs are asked for."""
         for name in (RUNS, TIMING):
@@ -248,6 +268,7 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
     store = Store(folder)
     if not (store.folder / PLAN).exists():
         raise InputError(f"experiment: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
+    store.check()
     return store
 
 

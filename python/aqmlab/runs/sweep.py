@@ -72,6 +72,8 @@ class Sweep:
     done_now: int
     lost: Mapping[str, str] = field(default_factory=dict)
     """By key: why a run that was done before, and now again for its series, has failed."""
+    repaired: Sequence[str] = ()
+    """The files of the folder that were damaged and have been written again."""
 
     @property
     def failures(self) -> list[str]:
@@ -134,6 +136,7 @@ class Sweep:
             "ranking": {measure: vars(found) for measure, found in rankings.items() if found},
             "notes": self.notes,
             "failures": self.failures,
+            "repaired": self.repaired,
         }
 
     def _entries(self) -> Iterator[dict[str, Any]]:
@@ -203,6 +206,7 @@ def sweep(
     tried: set[str] = set()
     lost: dict[str, str] = {}
     with workers.workers(executor, jobs) as pool, store.held(resume=resume):
+        damaged = store.damaged()
         asked = warmup.settle(asked, store, pool, _offset(progress, 0))
         store.begin(asked.files(), pool.where)
         while True:
@@ -225,7 +229,7 @@ def sweep(
             if sum(wanted.values()) == len(runs):
                 break
             seeds = wanted
-    return replace(found, rows=store.finish())
+    return replace(found, rows=store.finish(), repaired=damaged)
 
 
 def _done(store: Store) -> set[str]:

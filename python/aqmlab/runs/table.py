@@ -4,12 +4,12 @@ Comparisons, sweeps, reproductions and suites are views of it. In memory it is w
 and seed; `Table.rows` and `Table.frame` give it in its long form.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from aqmlab.runs import metrics
-from aqmlab.runs.statistics import Paired, Ranking, Summary, branches, paired, rank, summarise
+from aqmlab.runs.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,9 @@ C = TypeVar("C", bound=Hashable)
 
 Values = Mapping[str, float | None]
 """What one run measured, by the full names of the measures; None where it has no value."""
+
+ToldApart = Callable[[Sequence[float]], tuple[Branch, Branch] | None]
+"""How two states are told apart: by the test `branches`, or by the rule `parts` where there are known to be two."""
 
 PLACES = ("links.", "flows.", "total.")
 
@@ -95,10 +98,12 @@ class Table(Generic[C]):
         chosen = [value for seed, value in found.items() if state is None or seed in state.seeds]
         return summarise(chosen) if chosen else None
 
-    def states(self, case: C, scheme: str, link: str | None = None) -> tuple[State, State] | None:
+    def states(
+        self, case: C, scheme: str, link: str | None = None, told_apart: ToldApart = branches
+    ) -> tuple[State, State] | None:
         """Return the two states the seeds fall into, judged by the mean queue (of the first link), or None."""
         found = self.values(case, scheme, f"links.{link or self.links[case]}.queue_mean")
-        two, seeds = branches(list(found.values())), list(found)
+        two, seeds = told_apart(list(found.values())), list(found)
         if two is None:
             return None
         low, high = (State(tuple(seeds[i] for i in branch.members), branch.mean) for branch in two)

@@ -3,18 +3,24 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from ctypes import c_ulong, py_object, pythonapi
 from dataclasses import dataclass
 from functools import partial
 from os import cpu_count
+from threading import Thread, current_thread
 from typing import Any
 
 from aqmlab import _core
-from aqmlab._core import InputError, Watch
+from aqmlab._core import InputError, Interrupted, Watch
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, Task, do
 
 CONNECT = 10
 """Seconds that a scheduler and its first worker may take to answer."""
+
+
+GRACE = 0.5
+"""Seconds in which a run ends by itself once its watch is cancelled."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,31 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         slots = jobs or 2 * (cpu_count() or 1)
         yield Workers(lambda batch, _: where.submit(do, batch), slots, lambda: None, type(where).__name__)
     elif where is None or where == "threads":
-        with ThreadPoolExecutor(jobs := jobs or cpu_count() or 1) as pool:
-            stop = partial(pool.shutdown, cancel_futures=True)
+        threads: list[Thread] = []
+        with ThreadPoolExecutor(
+            jobs := jobs or cpu_count() or 1, initializer=lambda: threads.append(current_thread())
+        ) as pool:
+            stop = partial(_stop, pool, threads)
             yield Workers(lambda batch, watch: pool.submit(do, batch, watch), jobs, stop, f"{jobs} threads")
     elif where.startswith("dask://"):
         with _dask(where, jobs) as found:
             yield found
     else:
         raise InputError(f'executor: {where}: unknown; expected "threads" or "dask://host:port"')
+
+
+def _stop(pool: ThreadPoolExecutor, threads: Sequence[Thread]) -> None:
+    """Give up what waits, and end the runs whose watch was cancelled.
+
+    The engine looks at the watch, but not while a user's scheme is at work: there an exception is raised, again and
+    again should the scheme catch it, between two of its steps.
+    """
+    pool.shutdown(wait=False, cancel_futures=True)
+    while busy := [thread for thread in threads if thread.is_alive()]:
+        busy[0].join(GRACE)
+        for thread in busy:
+            if thread.is_alive() and thread.ident is not None:
+                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread.ident), py_object(Interrupted))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from aqmlab.runs.statistics import Summary, summarise
+from aqmlab.runs.statistics import Summary, parts, summarise
 from aqmlab.runs.table import State
 from aqmlab.study.measured import OVER, Measured
 from aqmlab.study.paper import Published, StudyMetric, Table, built
@@ -187,7 +187,7 @@ def _state(table: Table, cell: Published, measured: Measured) -> Chosen | None:
     if len(table.scenarios) != 1 or not printed:
         return None
     spec = table.schemes[cell.scheme]
-    two = measured.table.states(table.scenarios[0], spec, table.link)
+    two = measured.table.states(table.scenarios[0], spec, table.link, told_apart=parts)
     if two is None:
         return None
     return Chosen(*sorted(two, key=lambda state: abs(state.mean - printed[0])))

@@ -9,7 +9,7 @@ from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
-from aqmlab.runs.table import State, Table
+from aqmlab.runs.table import Table
 from aqmlab.scenario import load, original
 from aqmlab.study.readings import Reading
 
@@ -41,10 +41,6 @@ class Measured:
         compared = self.comparisons[scenario]
         series = {seed: run for (ran, seed), run in compared.runs.items() if ran == spec and run.series}
         return {seed: reading.of(run, compared.scenario, link) for seed, run in series.items()}
-
-    def states(self, scenario: str, spec: str, link: str) -> tuple[State, State] | None:
-        """Return the two states the seeds fall into, or None."""
-        return self.table.states(scenario, spec, link)
 
     def values(self, scenarios: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
         """Return by seed what each scenario measured, for the seeds whose runs all succeeded."""

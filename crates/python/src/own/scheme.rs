@@ -247,15 +247,26 @@ fn verdict(answer: &Bound<'_, PyAny>) -> Option<Verdict> {
     if answer.is_none() {
         return Some(Verdict::Pass);
     }
-    if let Ok(signal) = answer.cast::<PyBool>() {
-        return Some(if signal.is_true() { Verdict::Signal(EARLY) } else { Verdict::Pass });
+    if let Ok(answer) = answer.cast::<Answer>() {
+        return Some(match answer.get() {
+            Answer::Pass => Verdict::Pass,
+            Answer::Signal => Verdict::Signal(EARLY),
+            Answer::Mark => Verdict::MarkOnly(EARLY),
+            Answer::Drop => Verdict::Drop(EARLY),
+        });
     }
-    Some(match answer.cast::<Answer>().ok()?.get() {
-        Answer::Pass => Verdict::Pass,
-        Answer::Signal => Verdict::Signal(EARLY),
-        Answer::Mark => Verdict::MarkOnly(EARLY),
-        Answer::Drop => Verdict::Drop(EARLY),
-    })
+    let signal = if answer.is_instance_of::<PyBool>() || is_numpy_bool(answer) {
+        answer.is_truthy().ok()?
+    } else {
+        return None;
+    };
+    Some(if signal { Verdict::Signal(EARLY) } else { Verdict::Pass })
+}
+
+/// What comparing NumPy's numbers gives; `numpy.bool_` before NumPy 2.
+fn is_numpy_bool(answer: &Bound<'_, PyAny>) -> bool {
+    let kind = answer.get_type().fully_qualified_name();
+    kind.is_ok_and(|kind| kind == "numpy.bool" || kind == "numpy.bool_")
 }
 
 /// A value as Python writes it, on one short line.

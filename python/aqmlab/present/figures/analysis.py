@@ -123,6 +123,8 @@ def _response(name: str, loop: Loop, frequency: "NDArray[np.float64]") -> Respon
 def _remark(analysis: Analysis) -> str:
     margins = analysis.models["exact"].margins
     parts = ["stable" if analysis.stable else "unstable"]
+    if analysis.disputed:
+        parts = [f"{parts[0]}, but not with refined windows"]
     if margins.gain is not None:
         parts.append(f"gain margin {margins.gain:.3g}")
     if margins.phase is not None:

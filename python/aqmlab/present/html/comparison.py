@@ -23,7 +23,7 @@ def files(comparison: Comparison, command: str) -> Files:
     drawings: Drawings = {}
     sections = [_section(comparison, link, drawings) for link in comparison.scenario.links]
     name = comparison.scenario.name
-    part = Part(name, comparison.scenario.title, f"Scenario {name}", sections)
+    part = Part(name, text.titled(comparison.scenario), f"Scenario {name}", sections)
     facts = provenance([comparison], comparison.seeds, command)
     return {"results.json": comparison.json() + "\n", **page.report(part.title, [part], drawings, facts)}
 

@@ -127,7 +127,7 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
     }
     return Section(
         case,
-        scenario.title if scenario else "",
+        text.titled(scenario) if scenario else "",
         Table("Scheme", heads, means, sortable=True),
         tables.notes(found, case),
         Table("Scheme", heads, differences, sortable=True),

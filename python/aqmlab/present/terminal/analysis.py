@@ -75,6 +75,10 @@ def _verdict(found: Analysis) -> str:
     gain = found.models["exact"].margins.gain
     if found.doubts:
         return f"No prediction: the model does not hold here, {'; '.join(found.doubts)}"
+    if found.disputed:
+        first, second = ("stable", "unstable") if found.stable else ("unstable", "stable")
+        turns = "" if gain is None else f" (it turns at {gain:.3g} times the gain)"
+        return f"No clear prediction: {first} as linearised exactly{turns}, {second} with refined windows"
     if found.stable:
         room = "for any gain" if gain is None else f"up to {gain:.3g} times the gain"
         return f"Predicted: stable, {room}"

@@ -2,10 +2,14 @@
 
 import sys
 from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Column, Table
 from rich.text import Text
 
 from aqmlab.present.labels import footnote
@@ -55,6 +59,55 @@ def marks(labels: Iterable[str]) -> list[Text]:
     return [aside(meaning)] if (meaning := footnote(labels)) else []
 
 
+class Stack(Table):
+    """A table of which nothing is cut: columns without room are below, beside the first ones again."""
+
+    leads = 1
+    """How many columns each part begins with; they say what a row is."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for column in self.columns:
+            if column.no_wrap:
+                column.min_width = _width(column)
+        parts = self._parts(console, options)
+        for i, part in enumerate(parts):
+            part.title = self.title if i == 0 else None
+            part.caption = self.caption if i == len(parts) - 1 else None
+            yield from Table.__rich_console__(part, console, options)
+
+    def _parts(self, console: Console, options: ConsoleOptions) -> "list[Stack]":
+        """Return as few tables as the width allows, each with the first columns."""
+        width = options.max_width
+        roomy = options.update(width=sum(map(_width, self.columns)) + 10 * len(self.columns))
+        leads = [_narrow(column, width // 2) for column in self.columns[: self.leads]]
+        parts: list[Stack] = []
+        part = self._with(leads)
+        for column in self.columns[self.leads :]:
+            wider = self._with([*part.columns, column])
+            if len(part.columns) > len(leads) and Measurement.get(console, roomy, wider).minimum > width:
+                parts.append(part)
+                wider = self._with([*leads, column])
+            part = wider
+        return [*parts, part] if parts else [self]
+
+    def _with(self, columns: Iterable[Column]) -> "Stack":
+        """Return the same rows with these columns only."""
+        part = copy(self)
+        part.columns = [replace(column, _index=i) for i, column in enumerate(columns)]
+        return part
+
+
+def _width(column: Column) -> int:
+    """The characters that a column takes where nothing is folded."""
+    texts = [column.header, *column.cells]
+    return max((cell_len(line) for text in texts for line in str(text).splitlines()), default=0)
+
+
+def _narrow(column: Column, most: int) -> Column:
+    """A first column, which may be folded if it would take more than its share."""
+    return replace(column, no_wrap=False, min_width=None) if _width(column) > most else column
+
+
 def explained(shown: Table) -> Table:
     """Return a table with what the marks in its first column mean below it."""
     shown.caption = footnote(map(str, shown.columns[0].cells)) or None
@@ -65,9 +118,9 @@ def table(name: str, *texts: str, numbers: Iterable[str] = ()) -> Table:
     """Return an empty table: columns of text, the first bold, then columns of numbers.
 
     There is a line under the heads, and no borders. The head of a column of numbers has one word a line so that a table
-    fits 80 columns.
+    fits 80 columns. A number is never folded, a text only between words where there is room.
     """
-    empty = Table(
+    empty = Stack(
         title=name or None,
         title_justify="left",
         title_style="bold",
@@ -78,7 +131,9 @@ def table(name: str, *texts: str, numbers: Iterable[str] = ()) -> Table:
         collapse_padding=True,
     )
     for i, head in enumerate(texts):
-        empty.add_column(head, style="bold" if i == 0 or head in FIXED else "", no_wrap=head in FIXED)
+        style = "bold" if i == 0 or head in FIXED else ""
+        empty.add_column(head, style=style, no_wrap=head in FIXED, overflow="fold")
     for head in numbers:
-        empty.add_column("\n".join(head.split()), justify="right")
+        empty.add_column("\n".join(head.split()), justify="right", no_wrap=True, overflow="fold")
+    empty.leads = len(texts) if len(empty.columns) > len(texts) else 1
     return empty

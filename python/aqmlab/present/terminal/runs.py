@@ -8,6 +8,7 @@ from aqmlab import catalogue
 from aqmlab._core import Scenario
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
+from aqmlab.present.text import titled
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import FlowResult, definitions
 from aqmlab.runs.results import RunResult, columns
@@ -16,7 +17,7 @@ from aqmlab.runs.results import RunResult, columns
 def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""
     out = console()
-    out.print(title(f"{scenario.title}\n{catalogue.title(result.aqm)}, seed {result.seed}"))
+    out.print(title(f"{titled(scenario)}\n{catalogue.title(result.aqm)}, seed {result.seed}"))
     metrics = columns(result.links.values())
     links = table("", "Link", numbers=[metric.heading for metric in metrics])
     for name, link in result.links.items():
@@ -29,7 +30,7 @@ def run(result: RunResult, scenario: Scenario) -> None:
 def comparison(compared: Comparison) -> None:
     """Print the schemes side by side, one table a link, with the definitions below."""
     out = console()
-    out.print(title(compared.scenario.title))
+    out.print(title(titled(compared.scenario)))
     for link in compared.scenario.links:
         metrics = compared.metrics(link)
         shown = table(f"Link {link}", "Scheme", numbers=[metric.heading for metric in metrics])

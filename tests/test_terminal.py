@@ -1,0 +1,97 @@
+"""What people read in a terminal, however narrow: nothing is cut, and each part of a table says what its rows are."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+import aqmlab as lab
+from aqmlab.present.terminal import catalogue, console, runs
+from aqmlab.present.terminal.console import table
+
+HEADS = [f"Measure{i} (ms)" for i in range(8)]
+VALUES = [f"{i}23.45 ± {i}.67" for i in range(8)]
+
+
+def printed(shown: Table, width: int) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, highlight=False, markup=False).print(shown)
+    return file.getvalue()
+
+
+def wide() -> Table:
+    shown = table("Link bottleneck", "Scheme", numbers=HEADS)
+    shown.add_row("PI (a=1e-5,b=9e-6)", *VALUES)
+    shown.add_row("RED", *VALUES)
+    shown.caption = "explained"
+    return shown
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_table_without_room_goes_on_below(width: int) -> None:
+    text = printed(wide(), width)
+    assert max(map(len, text.splitlines())) <= width
+    for i, value in enumerate(VALUES):
+        assert text.count(value) == 2, "once for each scheme"
+        assert text.count(f"Measure{i} ") == 1
+    parts = text.count("Scheme")
+    assert parts > 1
+    assert len(re.findall(r"^ RED ", text, re.MULTILINE)) == parts
+    assert (text.count("Link bottleneck"), text.count("explained")) == (1, 1)
+
+
+def test_a_table_with_room_is_one() -> None:
+    text = printed(wide(), 160)
+    assert text.count("Scheme") == text.count("RED") == 1
+
+
+def test_columns_of_text_are_folded_and_then_continued() -> None:
+    shown = table("", "Name", "Unit", "Meaning", "Source")
+    words = ["proportional_gain", "packets/second", "what_it_multiplies", "Hollot_et_al_2001"]
+    shown.add_row(*words)
+    text = printed(shown, 40)
+    assert all(word in text for word in words)
+    assert max(map(len, text.splitlines())) <= 40
+    assert text.count("proportional_gain") > 1
+
+
+def test_a_name_as_long_as_the_line_is_folded_not_cut() -> None:
+    shown = table("", "Scheme", numbers=HEADS)
+    name = "own-scheme:" + ",".join(f"parameter_{i}={i}e-5" for i in range(6))
+    shown.add_row(name, *VALUES)
+    text = printed(shown, 60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert all(value in text for value in VALUES)
+    [*parts] = text.split("\n\n")
+    pieces = "".join(re.findall(r"^ (\S+)", parts[0], re.MULTILINE))
+    assert name in pieces
+
+
+def test_sections_stay() -> None:
+    shown = table("", "Scheme", numbers=HEADS)
+    shown.add_row("PI", *VALUES)
+    shown.add_section()
+    shown.add_row("mean", *VALUES)
+    text = printed(shown, 60)
+    parts = text.count("Scheme")
+    assert parts > 1
+    assert len(re.findall(r"^ PI .*\n +\n mean ", text, re.MULTILINE)) == parts
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_tables_of_runs_are_whole(
+    width: int, small: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = lab.compare(small, ["pi", "red"], 2)
+    monkeypatch.setattr(console, "PIPE_WIDTH", width)
+    runs.comparison(compared)
+    runs.run(compared.runs["pi", 1], compared.scenario)
+    catalogue.scheme_page(lab.catalogue.find("red"))
+    text = capsys.readouterr().out
+    assert "…" not in text
+    for metric in compared.metrics("bottleneck"):
+        assert all(word in text for word in metric.heading.split())
+        assert all(compared.text(scheme, "bottleneck", metric) in text for scheme in ("pi", "red"))
+    assert all(word in text for word in ("Retransmits", "Timeouts", "mean_packet"))

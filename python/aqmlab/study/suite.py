@@ -157,7 +157,8 @@ class Experiment:
     def changes(self, link: Link) -> dict[str, str]:
         """Return what of the scenario is set for a link, with quantities as text."""
         given = load(self.scenario)
-        usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in LINK_KEYS.items()}
+        keys = {key: of for key, of in LINK_KEYS.items() if not (self.kind and key == "target")}
+        usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in keys.items()}
         usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
         asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
         scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set)).items()}
@@ -190,7 +191,7 @@ class Experiment:
 
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
-"""What each link of a scenario takes from the user's link."""
+"""What each link of a scenario takes from the user's link; no target where a kind of experiment varies the buffer."""
 
 
 def _place(group: str) -> str:

@@ -161,7 +161,7 @@ class Places:
 
     def judge(self, suite: Suite, claim: Claim) -> Checked:
         """Judge a claim where its places were run under its schemes."""
-        groups = tuple(tuple(self._matching(patterns)) for patterns in claim.groups)
+        groups = tuple(tuple(self.matching(patterns)) for patterns in claim.groups)
         places = {place for group in groups for place in group}
         specs = {suite.spec(name) for name in (*claim.schemes, *claim.below, *claim.above)}
         are_run = all(specs <= set(self.trials[place].comparison.schemes) for place in places)
@@ -169,7 +169,8 @@ class Places:
             return Checked(claim, "missing", why="not among the links and schemes of this comparison")
         return check(suite, replace(claim, groups=groups, shown=self._shown(claim, places)), self)
 
-    def _matching(self, patterns: Iterable[str]) -> list[str]:
+    def matching(self, patterns: Iterable[str]) -> list[str]:
+        """Return the places that the patterns of a claim mean."""
         return [place for pattern in patterns for place in self.trials if fnmatchcase(place, pattern)]
 
     def _shown(self, claim: Claim, places: Iterable[str]) -> Shown | None:

@@ -6,7 +6,7 @@ TEMPLATE := examples/own-scheme/Cargo.toml
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed ledgers analysis clean
+.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed suites ledgers analysis clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -36,6 +36,7 @@ test-rust:
 nightly: build  ## Run the property tests over thousands of random scenarios; hold all results to those stored
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	$(BIN)/python validation/frozen.py
+	$(BIN)/python docs/suites.py --check
 
 lint: build lint-rust  ## Check formatting, lints and types
 	$(BIN)/ruff format --check
@@ -64,6 +65,9 @@ pictures: build  ## Redraw the pictures on the schemes' pages
 
 deployed: build  ## Measure what the deployed schemes promise; writes docs/deployed.md
 	$(BIN)/python docs/deployed.py
+
+suites: build  ## Measure what is written of L4S and BBR; writes docs/l4s.md and docs/bbr.md
+	$(BIN)/python docs/suites.py
 
 ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (ten minutes)
 	$(BIN)/python docs/ledgers.py

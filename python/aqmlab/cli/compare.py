@@ -21,12 +21,17 @@ def compare(
         typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.", show_default=False),
     ] = None,
     aqms: Annotated[
-        str, typer.Option(metavar="LIST", help="a,b:k=v,... | seed-papers | all; FILE.py[:Class] for your own")
-    ] = "seed-papers",
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="a,b:k=v,... | seed-papers (default, or the study's own) | all; FILE.py[:Class] for your own",
+        ),
+    ] = None,
     seeds: Seeds = 1,
     settings: Settings = None,
     name: Annotated[
-        str | None, typer.Option("--study", metavar="NAME", help="Every experiment of a suite instead: rfc7928.")
+        str | None,
+        typer.Option("--study", metavar="NAME", help="Every experiment of a suite instead: rfc7928, l4s, bbr."),
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of your link, with --study.")] = None,
     rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time over it, with --study.")] = None,
@@ -39,7 +44,8 @@ def compare(
 ) -> None:
     """Simulate schemes side by side, in a scenario or in every experiment of a suite.
 
-    With --study rfc7928 the experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows.
+    With --study rfc7928 the experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows. The studies
+    l4s and bbr hold what is written of L4S and of BBR against the simulator, on links of their own or on yours.
     --out leaves report.html, results.json and the figures.
     """
     mine = {"rate": rate, "rtt": rtt, "flows": flows}
@@ -64,7 +70,7 @@ def compare(
 class Wanted:
     """What a comparison is asked for, besides where."""
 
-    aqms: str
+    aqms: str | None
     seeds: int
     jobs: int | None
     as_json: bool
@@ -72,7 +78,8 @@ class Wanted:
 
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
-        return command("compare", *where, "--aqms", self.aqms, "--seeds", str(self.seeds))
+        aqms = ["--aqms", self.aqms] if self.aqms is not None else []
+        return command("compare", *where, *aqms, "--seeds", str(self.seeds))
 
 
 def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list[Failure]:
@@ -80,7 +87,12 @@ def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list
 
     with progress(f"Comparing in {scenario}") as told:
         compared = simulate.compare(
-            scenario, wanted.aqms, wanted.seeds, set=assignments(settings), jobs=wanted.jobs, progress=told
+            scenario,
+            wanted.aqms or "seed-papers",
+            wanted.seeds,
+            set=assignments(settings),
+            jobs=wanted.jobs,
+            progress=told,
         )
     if wanted.out:
         from aqmlab.present.html import comparison as page

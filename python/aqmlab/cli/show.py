@@ -30,6 +30,8 @@ def show(
         pages.scheme_page(scheme)
     elif name in laws:
         pages.law_page(laws[name])
+        if name in paper.suites():  # the study of a law has its name
+            pages.suite_page(suite.load_suite(name))
     elif name == "tcp":
         pages.tcp_page()
     elif name in paper.studies():

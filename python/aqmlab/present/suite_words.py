@@ -1,5 +1,8 @@
 """What a suite says in words and cells, in the terminal and in the report."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 from aqmlab.present.labels import label
 from aqmlab.present.text import ranking_sentence
 from aqmlab.runs.metrics import Shown
@@ -69,3 +72,49 @@ def sentence(measure: str, ranking: Ranking | None) -> str:
     if ranking is None:
         return f"{measure}: ranks need three schemes."
     return ranking_sentence(measure, ranking, f"{ranking.blocks} experiments", label)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A measure over the places of one kind: a row for each place, a column for each scheme, or for what varies."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Mapping[str, Sequence[str]]
+
+
+def grids(result: SuiteResult) -> list[Grid]:
+    """Return the tables of a suite whose claims are judged, percentiles of one measure in one."""
+    found = []
+    for kind in dict.fromkeys(trial.experiment.kind for trial in result.trials):
+        trials = [trial for trial in result.trials if trial.experiment.kind == kind]
+        measures: dict[str, list[str]] = {}
+        for measure in trials[0].measures:
+            measures.setdefault(measure.rpartition(" p")[0] or measure, []).append(measure)
+        found += [_grid(result, trials, f"{kind}: {name}", parts) for name, parts in measures.items()]
+    return found
+
+
+def _grid(result: SuiteResult, trials: Sequence[Trial], title: str, parts: Sequence[str]) -> Grid:
+    rows: dict[str, dict[str, str]] = {}
+    for trial in trials:
+        for spec in trial.comparison.schemes:
+            row, column = cell(result, trial, spec)
+            shown = trial.shown(parts[0])
+            texts = [_text(trial, spec, part, shown, interval=len(parts) == 1) for part in parts]
+            rows.setdefault(row, {})[column] = " / ".join(texts)
+    heads = list(dict.fromkeys(head for row in rows.values() for head in row))
+    percentiles = [part.rpartition(" ")[2] for part in parts] if len(parts) > 1 else []
+    units = [" / ".join(percentiles), f"({shown.unit})" if shown.unit else ""]
+    full = " ".join([title, *(unit for unit in units if unit)])
+    return Grid(full, heads, {row: [cells.get(head, "–") for head in heads] for row, cells in rows.items()})
+
+
+def cell(result: SuiteResult, trial: Trial, spec: str) -> tuple[str, str]:
+    """Return in which row and column of a grid a scheme of a trial stands."""
+    names = {known: name for name, known in result.suite.schemes.items()}
+    scheme = names.get(spec) or label(spec)
+    if not trial.experiment.column:
+        return trial.row, scheme
+    row = trial.row if trial.experiment.schemes else ", ".join(part for part in (trial.row, scheme) if part)
+    return row, trial.experiment.column

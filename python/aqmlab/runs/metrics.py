@@ -175,6 +175,9 @@ class FlowResult:
     packet_delay_p99: Annotated[
         float | None, declared("Packet delay p99", "s", "99 % of the packets take at most this long", MILLISECONDS)
     ]
+    packet_delay_p999: Annotated[
+        float | None, declared("Packet delay p99.9", "s", "99.9 % of the packets take at most this long", MILLISECONDS)
+    ]
     retransmits: Annotated[int, declared("Retransmits", "packets", "segments sent again", COUNT)]
     timeouts: Annotated[int, declared("Timeouts", "1", "expiries of the retransmission timer", COUNT)]
     ecn_reductions: Annotated[int, declared("ECN reductions", "1", "windows reduced for a congestion mark", COUNT)]

@@ -7,10 +7,9 @@ from typing import Any
 
 from aqmlab.runs.metrics import OF_FLOWS, OF_LINK
 from aqmlab.study.cells import Cell, Verdict
-from aqmlab.study.evidence import Found, Values, failing, gather, holds_in_print, means, of_each_seed
+from aqmlab.study.evidence import Found, Judged, Source, Values, failing, gather, holds_in_print, means, of_each_seed
 from aqmlab.study.ledger import Claim
-from aqmlab.study.measured import Measured
-from aqmlab.study.paper import Study, built
+from aqmlab.study.paper import built
 from aqmlab.study.readings import READ
 
 VERDICTS = {
@@ -71,7 +70,7 @@ def tally(claims: Iterable[Checked]) -> dict[str, int]:
     return {"claims": len(verdicts), **{name: verdicts.count(name) for name in VERDICTS}}
 
 
-def check(paper: Study, claim: Claim, measured: Measured, cells: Sequence[Cell] = ()) -> Checked:
+def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] = ()) -> Checked:
     """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables hold."""
     if claim.untestable:
         return Checked(claim, "untestable", why=claim.untestable)
@@ -115,7 +114,7 @@ def _shown(claim: Claim, cells: Iterable[Cell]) -> str:
     return ", ".join(places) + (f": {about.count('match')} of {len(about)} numbers match" if about else "")
 
 
-def _built(paper: Study, name: str) -> bool:
+def _built(paper: Judged, name: str) -> bool:
     return all(built(paper.spec(part)) for part in paper.differences.get(name, [name]))
 
 
@@ -160,6 +159,8 @@ def _list(claim: Claim, values: Values) -> str:
 def _text(claim: Claim, value: float) -> str:
     if value == inf:
         return "never"
+    if claim.shown:
+        return f"{value * claim.shown.scale:.{claim.shown.digits}f}{f' {claim.shown.unit}' if claim.shown.unit else ''}"
     if claim.value not in METRICS:
         return f"{value:.4g}"
     metric = METRICS[claim.value]

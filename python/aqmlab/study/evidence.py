@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from statistics import fmean
+from typing import Protocol
 
 from aqmlab.runs.metrics import at
 from aqmlab.study.ledger import Claim
-from aqmlab.study.measured import Measured
-from aqmlab.study.paper import Study
+from aqmlab.study.paper import Table
 from aqmlab.study.readings import Reading
 
 Values = Mapping[str, float]
@@ -22,6 +22,31 @@ BySeed = Mapping[str, Mapping[str, Mapping[int, float]]]
 """By place, scheme and seed. A value that a run does not have, such as a settling time, is endless."""
 
 
+class Judged(Protocol):
+    """A paper or a suite, of which claims are judged: what it calls our schemes, and the numbers that it prints."""
+
+    @property
+    def differences(self) -> Mapping[str, Sequence[str]]:
+        """Rows that are one scheme less the mean of others."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """What it prints."""
+
+    def spec(self, name: str, /) -> str:
+        """Return the scheme that it calls so."""
+
+
+class Source(Protocol):
+    """What there is of a place under a scheme, by seed."""
+
+    def values(self, places: Iterable[str], spec: str, link: str, path: str, /) -> Mapping[int, Sequence[float | None]]:
+        """Return what each place has, for the seeds that all have."""
+
+    def read(self, place: str, spec: str, link: str, reading: Reading, /) -> Mapping[int, float | None]:
+        """Return what is read off a time series."""
+
+
 @dataclass(frozen=True)
 class Printed:
     """The numbers of a paper's tables, as if they were measured under seed 1: by scenario, scheme and measure."""
@@ -29,7 +54,7 @@ class Printed:
     numbers: Mapping[tuple[str, str, str], float]
 
     @classmethod
-    def of(cls, paper: Study) -> "Printed":
+    def of(cls, paper: Judged) -> "Printed":
         """Return the numbers of the tables that one scenario gives."""
         return cls(
             {
@@ -53,7 +78,7 @@ class Printed:
         return {}
 
 
-def gather(paper: Study, claim: Claim, source: Measured | Printed, names: Iterable[str]) -> BySeed:
+def gather(paper: Judged, claim: Claim, source: Source, names: Iterable[str]) -> BySeed:
     """Return what a source has in each place of the claim: in each scenario, or over each group."""
     over_groups = claim.average or claim.trend or claim.steady
     groups = claim.groups if over_groups else tuple((name,) for name in claim.scenarios)
@@ -93,7 +118,7 @@ def failing(claim: Claim, found: Found) -> Found:
     return places if len(places) > allowed else {}
 
 
-def holds_in_print(paper: Study, claim: Claim) -> bool | None:
+def holds_in_print(paper: Judged, claim: Claim) -> bool | None:
     """Say whether the claim holds of the paper's own numbers; None where not all that it compares are printed."""
     by_seed = gather(paper, claim, Printed.of(paper), [*claim.schemes, *claim.below, *claim.above])
     if not all(values for schemes in by_seed.values() for values in schemes.values()):
@@ -107,9 +132,9 @@ def _place(group: Sequence[str], reading: Reading | None) -> str:
 
 
 def _row(
-    paper: Study,
+    paper: Judged,
     claim: Claim,
-    source: Measured | Printed,
+    source: Source,
     group: Sequence[str],
     reading: Reading | None,
     name: str,

@@ -11,6 +11,7 @@ from itertools import chain
 from math import inf
 from typing import Any
 
+from aqmlab.runs.metrics import Shown
 from aqmlab.study.readings import READ, Reading
 
 if sys.version_info >= (3, 11):
@@ -29,6 +30,7 @@ class Claim:
     most `alike` times the least. `most` allows that to fail in less than half of the places, `average` takes the mean
     over each group. From group to group the mean goes where `trend` says ("rises", "falls"), or changes by a factor of
     `steady` at most. `band` and `between` (packets) belong to values read off the series (`aqmlab.study.readings`).
+    `shown` is how people read a value that only a suite knows.
     """
 
     section: str
@@ -56,6 +58,7 @@ class Claim:
     trend: str | None = None
     steady: float | None = None
     why: str | None = None
+    shown: Shown | None = None
 
     @property
     def scenarios(self) -> tuple[str, ...]:
@@ -71,7 +74,7 @@ class Claim:
 
 
 def load_ledger(name: str, schemes: Iterable[str]) -> tuple[Mapping[str, str], list[Claim]]:
-    """Return what a paper's vague words are taken for, and its sentences; `schemes` are all that "all" stands for."""
+    """Return what the vague words of a paper or suite are taken for, and the sentences; "all" means these `schemes`."""
     data = tomllib.loads((files("aqmlab.study") / "ledgers" / f"{name}.toml").read_text(encoding="utf-8"))
     return data["words"], [_claim(entry, list(schemes)) for entry in data["claims"]]
 

@@ -1,15 +1,17 @@
 """A suite: experiments scaled to the user's link, and which scheme does well there.
 
 `suites/<name>.toml` lists the experiments: the scenario of each, and how its values follow from rate and RTT.
-docs/rfc7928.md describes the one there is.
+docs/rfc7928.md, docs/l4s.md and docs/bbr.md describe those there are. What others have written about their subject
+stands in `ledgers/<name>.toml`, if it does, and is judged as the sentences of a paper are.
 """
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from math import ceil
 from typing import Any
 
@@ -17,7 +19,8 @@ from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
 from aqmlab.quantities import quantity
 from aqmlab.scenario import load
-from aqmlab.study.paper import studies, suites
+from aqmlab.study.ledger import Claim, load_ledger
+from aqmlab.study.paper import Table, studies, suites
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -68,6 +71,8 @@ class Link:
             return f"{factor * self.rate / 1e6:.9g} Mbit/s"
         if unit == "rtt":
             return f"{factor * self.rtt * 1e3:.9g} ms"
+        if unit == "s":  # of the link's rate
+            factor, unit = factor / self.rtt, "bdp"
         if unit == "bdp":
             return f"{self.buffer(factor)} packets"
         if unit == "bdp-bytes":
@@ -76,6 +81,9 @@ class Link:
             third = self.buffer(factor) * PACKET * 8 / (factor * self.rate) / 3
             return f"{min(TARGET, third) * 1e3:.9g} ms"
         return str(max(1, round(factor * self._flows(unit))))
+
+    def __str__(self) -> str:
+        return f"{self.rate / 1e6:g} Mbit/s, {self.rtt * 1e3:g} ms"
 
     def _flows(self, unit: str) -> int:
         if unit == "mild-up":
@@ -96,23 +104,32 @@ class Phases:
 class Measure:
     """What is read off a run: the value at `path`, perhaps divided by the one at `over`.
 
-    With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay.
+    With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
+    it is any packet delay less what an empty path takes: propagation, and transmission at each link.
     """
 
     path: str
     over: str | None = None
     queueing: bool = False
+    waiting: bool = False
 
     def __str__(self) -> str:
-        more = f" / {self.over}" if self.over else " - propagation" if self.queueing else ""
-        return self.path + more
+        less = " - propagation" if self.queueing else WAITING if self.waiting else ""
+        return self.path + (f" / {self.over}" if self.over else less)
+
+
+WAITING = " - empty path"
+"""What stands behind the path of a packet delay of which only the waiting counts."""
 
 
 @dataclass(frozen=True)
 class Experiment:
     """One experiment of a suite: its scenario, how the scenario follows the link, and what is measured.
 
-    Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none.
+    Goodput and queueing delay are measured of each of `classes`, of all flows together if there are none. `fixed` is
+    set in the scenario whatever the link.
+    `schemes` are those that it is about, if not those that are asked for. Several of one `kind` are rows of one table;
+    a value of the suite's columns is the `column`.
     """
 
     section: str
@@ -127,27 +144,34 @@ class Experiment:
     """What is measured besides delay, goodput and loss, by title."""
 
     phases: Phases | None
+    kind: str = ""
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    schemes: Sequence[str] = ()
+    column: str = ""
 
     @property
     def name(self) -> str:
         """Section and title."""
-        return f"{self.section} {self.title}"
+        return f"{self.section} {self.title}".strip()
 
     def changes(self, link: Link) -> dict[str, str]:
         """Return what of the scenario is set for a link, with quantities as text."""
         given = load(self.scenario)
-        usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in LINK_KEYS.items()}
+        keys = {key: of for key, of in LINK_KEYS.items() if not (self.kind and key == "target")}
+        usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in keys.items()}
         usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
         asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
         scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set)).items()}
-        return scaled | {path: str(link.flows) for path in self.flows if link.flows}
+        return scaled | dict(self.fixed) | {path: str(link.flows) for path in self.flows if link.flows}
 
     def scenario_at(self, link: Link) -> Scenario:
         """Return the scenario at a link."""
         return load(self.scenario, self.changes(link))
 
     def measures_in(self, scenario: Scenario) -> dict[str, Measure]:
-        """Return everything that is measured, by title."""
+        """Return everything that is measured, by title; what a kind of experiment names itself is all there is."""
+        if self.kind:
+            return dict(self.measures)
         delay, goodput = _place(self.delay), _place(self.goodput)
         paths = {"Goodput": f"{goodput}.goodput", "Loss": f"links.{scenario.links[0]}.drop_ratio"}
         paths |= {f"Delay {part}": f"{delay}.packet_delay_{part}" for part in ("p50", "p95", "p99")}
@@ -167,7 +191,7 @@ class Experiment:
 
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
-"""What each link of a scenario takes from the user's link."""
+"""What each link of a scenario takes from the user's link; no target where a kind of experiment varies the buffer."""
 
 
 def _place(group: str) -> str:
@@ -179,24 +203,74 @@ def _scaled(value: str | Sequence[str], link: Link) -> str:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """A panel of a suite's picture: a measure in the places of one kind, in the rows that a pattern allows."""
+
+    title: str
+    label: str
+    kind: str
+    value: str
+    rows: str = "*"
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A suite's picture: measures against the number that rows begin with, called `x`."""
+
+    x: str
+    columns: int
+    panels: Sequence[Curves]
+
+
+@dataclass(frozen=True)
 class Suite:
-    """Experiments as data, and the link of its base case."""
+    """Experiments as data, and the links of its base case.
+
+    `schemes` are those that it compares unless others are asked for, by the names that its `claims` give them. `across`
+    is what the columns of its tables are: a value that the experiments vary, "" for the schemes. It has a `picture` of
+    its own if it has claims.
+    """
 
     name: str
     title: str
     source: str
-    base: Mapping[str, str]
+    base: Mapping[str, str | Sequence[str]]
     experiments: Sequence[Experiment]
+    schemes: Mapping[str, str]
+    across: str
+    picture: Picture
+    words: Mapping[str, str]
+    claims: Sequence[Claim]
+    differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    """A suite prints no numbers."""
 
-    def link(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> Link:
-        """Return the link that these quantities ("20 Mbit/s", "50 ms") describe; what is None is the base case's."""
+    def spec(self, name: str) -> str:
+        """Return the scheme that the claims call so."""
+        return self.schemes.get(name, name)
+
+    def links(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> list[Link]:
+        """Return the links that these quantities ("20 Mbit/s", "50 ms") describe; what is None is the base case's."""
         if flows is not None and not 1 <= flows <= MOST_FLOWS:
             raise InputError(f"flows: {flows}: out of range; 1 to {MOST_FLOWS}")
-        return Link(
-            _given("rate", self.base["rate"] if rate is None else rate),
-            _given("rtt", self.base["rtt"] if rtt is None else rtt),
-            flows,
+        rates, rtts = (
+            [_given(field, text) for text in _list(self.base[field] if given is None else given)]
+            for field, given in (("rate", rate), ("rtt", rtt))
         )
+        return [Link(each, delay, flows) for each, delay in product(rates, rtts)]
+
+    def at(self, link: Link) -> str:
+        """Return what a link is called: nothing where the base case is one link."""
+        return "" if isinstance(self.base["rate"], str) else str(link)
+
+    def link(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> Link:
+        """Return the first of these links; a suite whose base case is one link has no other."""
+        return self.links(rate, rtt, flows)[0]
+
+
+def _list(value: str | Sequence[str]) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
 
 
 @cache
@@ -209,29 +283,65 @@ def load_suite(name: str) -> Suite:
     if name not in suites():
         raise unknown("study", "no suite of experiments", name, suites())
     data = tomllib.loads((files("aqmlab.study") / "suites" / f"{name}.toml").read_text(encoding="utf-8"))
+    schemes, across = data.get("schemes", {}), data.get("across", "")
+    drawn = data.get("picture", {"x": "", "columns": 1, "panels": []})
+    words, claims = load_ledger(name, schemes) if schemes else ({}, [])
     return Suite(
-        name, data["title"], data["source"], data["base"], [_experiment(entry) for entry in data["experiments"]]
+        name,
+        data["title"],
+        data["source"],
+        data["base"],
+        [
+            _experiment(entry, varied, across)
+            for entry in data["experiments"]
+            for varied in _varied(entry.get("vary", {}))
+        ],
+        schemes,
+        across,
+        Picture(drawn["x"], drawn["columns"], [Curves(**panel) for panel in drawn["panels"]]),
+        words,
+        claims,
     )
 
 
-def _experiment(entry: Mapping[str, Any]) -> Experiment:
+def _varied(vary: Mapping[str, Any]) -> list[dict[str, tuple[str, str]]]:
+    """Return every combination of the values that an entry varies, by name and as text; an empty one if there are none.
+
+    A list has the texts alone, which are their names.
+    """
+    choices = [
+        values.items() if isinstance(values, dict) else zip(values, values, strict=True) for values in vary.values()
+    ]
+    return [dict(zip(vary, values, strict=True)) for values in product(*choices)]
+
+
+def _experiment(entry: Mapping[str, Any], varied: Mapping[str, tuple[str, str]], across: str) -> Experiment:
+    def filled(value: Any, part: int = 1) -> Any:
+        for name, texts in varied.items() if isinstance(value, str) else ():
+            value = value.replace(f"<{name}>", texts[part])
+        return value
+
     return Experiment(
-        section=entry["section"],
+        section=entry.get("section", ""),
         scenario=entry["scenario"],
-        title=entry["title"],
-        set=entry.get("set", {}),
+        title=filled(entry["title"], 0),
+        set={path: filled(value) for path, value in entry.get("set", {}).items()},
         flows=entry.get("flows", ()),
         delay=entry.get("delay", ""),
         goodput=entry.get("goodput", ""),
         classes=entry.get("classes", ()),
         measures={title: _measure(text) for title, text in entry.get("measures", {}).items()},
         phases=Phases(entry["phases"]["names"], quantity(entry["phases"]["each"])) if "phases" in entry else None,
+        kind=entry.get("kind", ""),
+        fixed={path: filled(value) for path, value in entry.get("fixed", {}).items()},
+        schemes=entry.get("schemes", ()),
+        column=varied[across][0] if across in varied else "",
     )
 
 
 def _measure(text: str) -> Measure:
     path, _, over = text.partition(" / ")
-    return Measure(path, over or None)
+    return Measure(path.removesuffix(WAITING), over or None, waiting=path.endswith(WAITING))
 
 
 BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}

@@ -1,7 +1,8 @@
-"""What a suite says about schemes at one link: values, which are the best, ranks."""
+"""What a suite says about schemes: values, which are the best, ranks, and what becomes of the claims of others."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -9,12 +10,14 @@ from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.metrics import PERCENT, Shown, find, split
+from aqmlab.runs.metrics import PERCENT, Shown, at, find, split
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.statistics import Ranking, Summary, paired
 from aqmlab.runs.table import Table, Values
 from aqmlab.runs.task import Failure
+from aqmlab.study.claims import Checked, check, tally
+from aqmlab.study.ledger import Claim
 from aqmlab.study.suite import Experiment, Link, Measure, Suite, load_suite
 
 PLAIN = Shown(1, "", 3)
@@ -30,12 +33,28 @@ MARGIN = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """One experiment at the user's link: its scenario, the measures by title, and the runs."""
+    """One experiment at a link: its scenario, the measures by title, and the runs.
+
+    `at` names the link where the suite has several of its own.
+    """
 
     experiment: Experiment
     scenario: Scenario
     measures: Mapping[str, Measure]
     comparison: Comparison
+    link: Link | None = None
+    at: str = ""
+
+    @property
+    def row(self) -> str:
+        """Which of its kind it is, without the value that the columns of a table show."""
+        return ", ".join(part for part in (self.experiment.title, self.at) if part)
+
+    @property
+    def place(self) -> str:
+        """What claims call it."""
+        column = f"{self.experiment.column}: " if self.experiment.column else ""
+        return column + ", ".join(part for part in (self.experiment.kind, self.row) if part)
 
     @cached_property
     def measured(self) -> Table[str]:
@@ -54,6 +73,9 @@ class Trial:
         if measure.queueing:
             place, _ = split(measure.path)
             return queueing_delay(run, self._propagation, None if place == "total" else place.removeprefix("flows."))
+        if measure.waiting:
+            delay = run.values[measure.path]
+            return None if delay is None else delay - self._empty_path(measure.path.split(".")[1])
         above, below = run.values[measure.path], run.values[measure.over] if measure.over else 1.0
         return above / below if above is not None and below else None
 
@@ -61,6 +83,13 @@ class Trial:
     def _propagation(self) -> dict[str, float]:
         """The propagation one way of each group of flows (s): every flow of a group has the same."""
         return {name: (self.scenario.group(name).rtt or 0.0) / 2 for name in self.scenario.flows}
+
+    def _empty_path(self, name: str) -> float:
+        """Return what a packet of a group takes one way where nothing waits (s)."""
+        group = self.scenario.group(name)
+        bits = 8 * (group.payload + group.header)
+        rates = [self.scenario.link(link).rate for link in self.scenario.links]
+        return self._propagation[name] + sum(bits / rate for rate in (*rates, group.access_rate) if rate)
 
     def summary(self, spec: str, measure: str) -> Summary | None:
         """Return mean and 95 % interval over the seeds, None if no run has the measure."""
@@ -70,7 +99,7 @@ class Trial:
         """Return how a measure is read."""
         path, over = self.measures[measure].path, self.measures[measure].over
         if over:
-            return PERCENT if path.endswith(".retransmits") else PLAIN
+            return PERCENT if path.endswith(".retransmits") or over.startswith("total.") else PLAIN
         return PLAIN if path.endswith(".jain") else find(path).shown
 
     @cached_property
@@ -111,14 +140,64 @@ def queueing_delay(run: RunResult, propagation: Mapping[str, float], group: str 
 
 
 @dataclass(frozen=True)
+class Places:
+    """The runs of a suite by the names of their places, as claims want them."""
+
+    trials: Mapping[str, Trial]
+
+    def values(self, places: Iterable[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
+        """Return by seed what each place measured, for the seeds that all have."""
+        found = []
+        for place in places:
+            trial = self.trials[place]
+            name = path if path in trial.measures else at(path, link)
+            found.append(trial.measured.measured(trial.experiment.scenario, spec, name))
+        seeds = sorted(set[int].intersection(*map(set, found)))
+        return {seed: [values[seed] for values in found] for seed in seeds}
+
+    def read(self, *_: object) -> dict[int, float | None]:
+        """Return what is read off a time series: nothing, for a suite keeps none."""
+        return {}
+
+    def judge(self, suite: Suite, claim: Claim) -> Checked:
+        """Judge a claim where its places were run under its schemes."""
+        groups = tuple(tuple(self.matching(patterns)) for patterns in claim.groups)
+        places = {place for group in groups for place in group}
+        specs = {suite.spec(name) for name in (*claim.schemes, *claim.below, *claim.above)}
+        are_run = all(specs <= set(self.trials[place].comparison.schemes) for place in places)
+        if not claim.untestable and not (all(groups) and are_run):
+            return Checked(claim, "missing", why="not among the links and schemes of this comparison")
+        return check(suite, replace(claim, groups=groups, shown=self._shown(claim, places)), self)
+
+    def matching(self, patterns: Iterable[str]) -> list[str]:
+        """Return the places that the patterns of a claim mean."""
+        return [place for pattern in patterns for place in self.trials if fnmatchcase(place, pattern)]
+
+    def _shown(self, claim: Claim, places: Iterable[str]) -> Shown | None:
+        of = [trial for trial in map(self.trials.__getitem__, places) if claim.value in trial.measures]
+        return of[0].shown(claim.value) if of else None
+
+
+@dataclass(frozen=True)
 class SuiteResult:
-    """Schemes in every experiment of a suite at one link."""
+    """Schemes in every experiment of a suite at one link, or at the several that are the suite's own."""
 
     suite: Suite
-    link: Link
+    links: Sequence[Link]
     schemes: tuple[str, ...]
     seeds: int
     trials: Sequence[Trial]
+
+    @property
+    def link(self) -> Link:
+        """The link, the first where there are several."""
+        return self.links[0]
+
+    @cached_property
+    def claims(self) -> list[Checked]:
+        """What others have written of the suite's subject, held against the runs."""
+        places = Places({trial.place: trial for trial in self.trials})
+        return [places.judge(self.suite, claim) for claim in self.suite.claims]
 
     @property
     def failures(self) -> list[Failure]:
@@ -139,7 +218,9 @@ class SuiteResult:
 
     @property
     def caveats(self) -> list[str]:
-        """Return what must be read before a scheme is chosen."""
+        """Return what must be read before a scheme is chosen; nothing where claims are judged instead."""
+        if self.suite.claims:
+            return []
         few = "One seed has no interval: a difference may be chance; give --seeds 5."
         wide = f"{self.seeds} seeds give wide intervals, and many schemes look as good as the best; give --seeds 5."
         seeds = [few] if self.seeds == 1 else [wide] if self.seeds < 4 else []
@@ -158,29 +239,36 @@ class SuiteResult:
         return {
             "schema": 1,
             "study": self.suite.name,
-            "rate": self.link.rate,
-            "rtt": self.link.rtt,
+            **({} if self.suite.claims else {"rate": self.link.rate, "rtt": self.link.rtt}),
             "flows": self.link.flows,
             "seeds": self.seeds,
             "aqms": list(self.schemes),
             "experiments": [self._entry(trial) for trial in self.trials],
+            **(self._judged() if self.suite.claims else self._ranked()),
+            "failures": [str(failure) for failure in self.failures],
+        }
+
+    def _judged(self) -> dict[str, Any]:
+        return {"tally": tally(self.claims), "claims": [checked.entry() for checked in self.claims]}
+
+    def _ranked(self) -> dict[str, Any]:
+        return {
             "ranking": {name: _ranks(self.ranking(name)) for name in (GOODPUT, DELAY)},
             "caveats": self.caveats,
-            "failures": [str(failure) for failure in self.failures],
         }
 
     def _entry(self, trial: Trial) -> dict[str, Any]:
         return {
             "section": trial.experiment.section,
-            "title": trial.experiment.title,
+            "title": trial.place if self.suite.claims else trial.experiment.title,
             "scenario": trial.experiment.scenario,
-            "set": trial.experiment.changes(self.link),
+            "set": trial.experiment.changes(trial.link or self.link),
             "measures": [
                 {"measure": name, "path": str(measure), "aqm": spec, **_numbers(trial.summary(spec, name))}
                 for name, measure in trial.measures.items()
-                for spec in self.schemes
+                for spec in trial.comparison.schemes
             ],
-            "best": {name: list(trial.best[name]) for name in (GOODPUT, DELAY)},
+            **({} if self.suite.claims else {"best": {name: list(trial.best[name]) for name in (GOODPUT, DELAY)}}),
         }
 
 
@@ -203,7 +291,7 @@ def _ranks(ranking: Ranking | None) -> dict[str, Any] | None:
 
 def compare_suite(
     name: str,
-    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     *,
     rate: str | None = None,
     rtt: str | None = None,
@@ -212,18 +300,21 @@ def compare_suite(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> SuiteResult:
-    """Simulate every experiment of a suite at a link under each of `aqms` (see `own.select`), seeds 1 to `seeds`.
+    """Simulate every experiment of a suite under each of `aqms` (see `own.select`), seeds 1 to `seeds`.
 
-    `rate` ("20 Mbit/s") and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base
-    case; `flows` is the number of long flows where the RFC has a few. Raises InputError for bad input, before
+    `aqms` are by default the suite's own, or those of the papers (`seed-papers`) if it has none. `rate` ("20 Mbit/s")
+    and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base case, which may be
+    several links; `flows` is the number of long flows where the RFC has a few. Raises InputError for bad input, before
     anything runs.
     """
     suite = load_suite(name)
-    link, specs = suite.link(rate, rtt, flows), own.select(aqms)
-    placed = [(experiment, experiment.scenario_at(link)) for experiment in suite.experiments]
-    compared = compare_many([(at, specs) for _, at in placed], seeds, series=False, jobs=jobs, progress=progress)
+    links = suite.links(rate, rtt, flows)
+    specs = own.select(aqms if aqms is not None else list(suite.schemes.values()) or "seed-papers")
+    placed = [(experiment, link, experiment.scenario_at(link)) for experiment in suite.experiments for link in links]
+    grid = [(at, experiment.schemes or specs) for experiment, _, at in placed]
+    compared = compare_many(grid, seeds, series=False, jobs=jobs, progress=progress)
     trials = [
-        Trial(experiment, at, experiment.measures_in(at), comparison)
-        for (experiment, at), comparison in zip(placed, compared, strict=True)
+        Trial(experiment, at, experiment.measures_in(at), comparison, link, suite.at(link))
+        for (experiment, link, at), comparison in zip(placed, compared, strict=True)
     ]
-    return SuiteResult(suite, link, specs, seeds, trials)
+    return SuiteResult(suite, links, specs, seeds, trials)

@@ -19,14 +19,18 @@ params! {
     ///
     /// A packet at the head is marked, or dropped, with probability p.
     ///
+    /// ## One queue for L4S too
+    /// With a `coupling` k (2 in RFC 9332), packets with ECT(1) or CE are marked with k*p', at most 1, instead: the senders
+    /// behind them answer each mark, so that their rate goes as 1 / p'. Rates balance as in [DualPI2](dualpi2.md), but all
+    /// packets wait in the same queue.
+    ///
     /// ## Readings
     /// The delay comes from time stamps: what the last packet to leave had waited, or 0 if the link fell idle since.
     /// The decision falls at the head, as RFC 9332 has it. RFC 9332 (A.1) has target 15 ms, t_update 15 ms, alpha 0.15
     /// Hz and beta 3 Hz.
     ///
     /// ## Departures
-    /// Every flow is a classic one; flows that take p' unsquared need the coupled queue of RFC 9332. The target is a
-    /// delay of its own, not the link's.
+    /// The target is a delay of its own, not the link's. The fluid model and the linear law have classic flows.
     pub struct Pi2Params {
         /// Queueing delay to hold.
         target: Span = "20 ms" in "1 us" ..= "1000 s", from "De Schepper et al. 2016 (recalled)";
@@ -36,6 +40,8 @@ params! {
         alpha: Frequency = "0.3125 Hz" in "0 Hz" ..= "1000 kHz", from "De Schepper et al. 2016 (recalled): 5/16";
         /// Gain on the change of the delay, per second of delay.
         beta: Frequency = "3.125 Hz" in "0 Hz" ..= "1000 kHz", from "De Schepper et al. 2016 (recalled): 50/16";
+        /// Marks of an L4S packet per p'; 0: they are treated as all others.
+        coupling: f64 = "0" in "0" ..= "100", unit "1", from "De Schepper et al. 2016; RFC 9332, A.1 (2)";
     }
 }
 
@@ -101,6 +107,10 @@ impl Aqm for Pi2 {
 
     fn on_dequeue(&mut self, packet: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
         self.delay = cx.now.since(packet.enqueued_at).seconds();
+        if self.params.coupling > 0.0 && packet.ecn.is_l4s() {
+            let p = (self.params.coupling * self.p_root).min(1.0);
+            return if cx.chance(p) { Verdict::Signal(EARLY) } else { Verdict::Pass };
+        }
         if cx.chance(self.p_root * self.p_root) { Verdict::Signal(EARLY) } else { Verdict::Pass }
     }
 
@@ -191,5 +201,18 @@ mod tests {
         let drawn = (0..40_000).filter(|_| leave(&mut pi2, 20, &mut cx) == Verdict::Signal(EARLY)).count();
         // 10000 expected, 5 standard deviations of 87 allowed.
         assert!((9_567..=10_433).contains(&drawn), "{drawn}");
+    }
+
+    #[test]
+    fn coupled_l4s_packets_are_marked_with_the_root_times_k() {
+        let mut pi2 = pi2();
+        (pi2.p_root, pi2.params.coupling) = (0.25, 2.0);
+        let (mut rng, l4s) = (bench::stream(), PacketView { ecn: crate::Ecn::Ect1, ..bench::packet() });
+        let mut cx = Ctx { now: Time::ZERO, rng: &mut rng };
+        let mut count = |packet: &PacketView| {
+            (0..40_000).filter(|_| pi2.on_dequeue(packet, &bench::queue(50), &mut cx) == Verdict::Signal(EARLY)).count()
+        };
+        // 2*0.25: 20000 expected, 5 standard deviations of 100 allowed; classic 0.25^2: 2500, 5 of 48.
+        assert!((19_500..=20_500).contains(&count(&l4s)) && (2_260..=2_740).contains(&count(&bench::packet())));
     }
 }

@@ -95,6 +95,8 @@ pub struct FlowResult {
     pub packet_delay_p95: Option<f64>,
     /// 99th percentile.
     pub packet_delay_p99: Option<f64>,
+    /// 99.9th percentile.
+    pub packet_delay_p999: Option<f64>,
     /// Segments sent again.
     pub retransmits: u64,
     /// Retransmission timeouts.

@@ -1,12 +1,24 @@
 """The figures of a suite: delay against goodput, and distributions, a panel each experiment (RFC 7928, section 2)."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 
 from aqmlab.present.figures.ellipses import FEWEST_FOR_SPREAD, of_spread
 from aqmlab.present.labels import label
-from aqmlab.present.plots.data import Cloud, DistributionPanel, Distributions, Scatter, ScatterPanel, extent
+from aqmlab.present.plots.data import (
+    Cloud,
+    DistributionPanel,
+    Distributions,
+    LinePanel,
+    Lines,
+    Scatter,
+    ScatterPanel,
+    extent,
+)
+from aqmlab.present.suite_words import cell
+from aqmlab.runs.statistics import Summary
 from aqmlab.study.suite_result import SuiteResult, Trial
 from aqmlab.study.suite_trace import Traced
 
@@ -25,6 +37,23 @@ def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
     panels = [_clouds(trial, result, name) for trial in trials for name in trial.experiment.graphs]
     names = [label(spec) for spec in result.schemes]
     return Scatter(LABELS["delay"][0], LABELS["goodput"][0], names, panels, centre="median")
+
+
+def curves(result: SuiteResult) -> Lines:
+    """Return the suite's own picture: a measure against the number that its rows begin with, a line for each column."""
+    wanted = result.suite.picture
+    panels = []
+    for panel in wanted.panels:
+        lines: dict[str, dict[float, Summary]] = {}
+        for trial in result.trials:
+            for spec in trial.comparison.schemes if trial.experiment.kind == panel.kind else ():
+                row, column = cell(result, trial, spec)
+                summary = trial.summary(spec, panel.value)
+                if summary and fnmatchcase(row, panel.rows):
+                    scaled = summary.scaled(trial.shown(panel.value).scale)
+                    lines.setdefault(column, {})[float(row.split()[0])] = scaled
+        panels.append(LinePanel(panel.title, panel.label, lines, panel.logarithmic))
+    return Lines(wanted.x, panels, wanted.columns, logarithmic=True)
 
 
 def distributions(result: SuiteResult, traced: Traces, what: str) -> Distributions:

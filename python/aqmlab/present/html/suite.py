@@ -4,19 +4,45 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from aqmlab.present.figures.suite import Traces, distributions, trade_off
+from aqmlab.present.figures.suite import Traces, curves, distributions, trade_off
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
 from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
 from aqmlab.present.labels import label
-from aqmlab.present.suite_words import LEGEND, link, mark, rows, sentence, totals
+from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
 from aqmlab.present.text import seeds
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
 from aqmlab.study.suite_trace import EVENT, WINDOW, K, Traced, is_small, traces
 
 
 def files(result: SuiteResult, command: str) -> Files:
-    """Return what a suite leaves: report.html, results.json and the figures. Traces a run of each experiment."""
+    """Return what a suite leaves: report.html, results.json and the figures."""
+    return _judged(result, command) if result.suite.claims else _ranked(result, command)
+
+
+def _judged(result: SuiteResult, command: str) -> Files:
+    """Return the report on a suite whose claims are judged: curves, the claims, a table for each measure."""
+    drawings: Drawings = {"curves": curves(result)}
+    caption = "Means over the seeds with their 95 % intervals, none for a single seed."
+    tables = [
+        Section(
+            grid.title, "", Table("", grid.heads, {row: list(map(Item, cells)) for row, cells in grid.rows.items()})
+        )
+        for grid in grids(result)
+    ]
+    sections = [Section("Curves", seeds(result.seeds), figures={caption: "curves"}), *tables]
+    suite = result.suite
+    part = Part(suite.name, suite.title, suite.source, sections, claims=result.claims, words=suite.words)
+    facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
+    return {"results.json": _document(result), **page.report(suite.title, [part], drawings, facts)}
+
+
+def _document(result: SuiteResult) -> str:
+    return json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _ranked(result: SuiteResult, command: str) -> Files:
+    """Return the report on a suite that ranks schemes. Traces a run of each experiment."""
     traced = traces(result)
     drawings: Drawings = {
         "trade-off": trade_off(result, result.trials),
@@ -32,9 +58,8 @@ def files(result: SuiteResult, command: str) -> Files:
     ]
     title = f"{result.suite.name}: which scheme for {link(result)}?"
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
-    document = json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"
     part = Part(result.suite.name, title, result.suite.source, sections)
-    return {"results.json": document, **page.report(title, [part], drawings, facts)}
+    return {"results.json": _document(result), **page.report(title, [part], drawings, facts)}
 
 
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:

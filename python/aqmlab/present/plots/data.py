@@ -162,6 +162,7 @@ class LinePanel:
     title: str
     label: str
     lines: Mapping[str, Mapping[float, Summary]]
+    logarithmic: bool = False
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,10 @@ def lines(drawn: Lines) -> Figure:
                 _intervals(axes, xs, [line[x] for x in xs], of[name], linestyle=of[name].dashes)
             if drawn.logarithmic:
                 axes.set_xscale("log")
+                axes.xaxis.set_major_formatter("{x:g}")
+            if panel.logarithmic:
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter("{x:g}")
             heading(axes, panel.title)
         label(grid, drawn.x, [panel.label for panel in drawn.panels])
         legend(figure, {name: entry(of[name], marker=True, line=True) for name in drawn.names})

@@ -123,9 +123,13 @@ def suite_page(suite: Suite) -> None:
     """Print a suite: its source and its experiments."""
     out = console()
     out.print(title(f"{suite.title}\n{suite.source}\n"))
-    base = suite.base
-    out.print(f"Base case: {base['rate']}, {base['rtt']}. Run it with: aqmlab compare --study {suite.name}")
+    rate, rtt = (
+        suite.base[key] if isinstance(suite.base[key], str) else some(suite.base[key]) for key in ("rate", "rtt")
+    )
+    out.print(f"Base case: {rate}, {rtt}. Run it with: aqmlab compare --study {suite.name}")
     listed = table("Experiments", "Section", "What it is", "Scenario")
-    for experiment in suite.experiments:
-        listed.add_row(experiment.section, experiment.title, experiment.scenario)
+    for section, what, scenario in dict.fromkeys((e.section, e.kind or e.title, e.scenario) for e in suite.experiments):
+        listed.add_row(section, what, scenario)
     out.print(listed)
+    for claim in suite.claims:
+        out.print(f"{claim.section}: {claim.text}")

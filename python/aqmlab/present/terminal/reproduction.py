@@ -23,7 +23,7 @@ def reproduction(reproduced: Reproduction) -> None:
     for figure in reproduced.figures:
         _reproduced_figure(out, reproduced, figure)
     if reproduced.claims:
-        _claims(out, reproduced)
+        claims_table(out, "What the paper says", reproduced.claims)
     if reproduced.unbuilt:
         out.print(aside(f"Not built yet, so left out: {', '.join(reproduced.unbuilt)}"))
     _coverage(out, reproduced.coverage)
@@ -71,19 +71,19 @@ def _reproduced_figure(out: Console, reproduced: Reproduction, figure: Figure) -
         out.print(shown, *marks(rows), sep="\n")
 
 
-def _claims(out: Console, reproduced: Reproduction) -> None:
+def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -> None:
     """Print how many sentences hold, then those that do not, with the reason."""
-    counts = {name: count for name, count in reproduced.ledger.items() if count and name in claims.VERDICTS}
-    out.print(title(f"What the paper says: {len(reproduced.claims)} sentences"))
+    counts = {name: count for name, count in claims.tally(judged).items() if count and name in claims.VERDICTS}
+    out.print(title(f"{heading}: {len(judged)} sentences"))
     for name, count in counts.items():
         verdict = claims.VERDICTS[name]
         out.print(Text(f"{verdict.mark} {count} {name}: {verdict.meaning}", style=COLOURS[name]))
-    told = [checked for checked in reproduced.claims if checked.verdict not in ("holds", "shown")]
+    told = [checked for checked in judged if checked.verdict not in ("holds", "shown")]
     if told:
         shown = table("", "Section", "Sentence", "Verdict", "Measured, and why")
         for checked in sorted(told, key=lambda checked: checked.verdict):
-            judged = Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.verdict}", style=COLOURS[checked.verdict])
-            shown.add_row(checked.claim.section, checked.claim.text, judged, checked.told)
+            mark = Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.verdict}", style=COLOURS[checked.verdict])
+            shown.add_row(checked.claim.section, checked.claim.text, mark, checked.told)
         out.print(shown)
     out.print(aside("All sentences: --json, or --out DIR for a page."))
 

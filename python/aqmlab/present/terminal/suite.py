@@ -1,16 +1,20 @@
 """A suite: the measures of every experiment, and which scheme is best where."""
 
 from aqmlab.present.labels import label
-from aqmlab.present.suite_words import LEGEND, link, mark, rows, sentence, totals
+from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
 from aqmlab.present.terminal.console import console, marks, note, table, title
+from aqmlab.present.terminal.reproduction import claims_table
 from aqmlab.present.text import seeds
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult
 
 
 def suite(result: SuiteResult) -> None:
-    """Print the measures of every experiment, which scheme is best where, the ranks, and the caveats."""
+    """Print the measures of every experiment, then the claims, or which scheme is best where."""
     out = console()
     out.print(title(result.suite.title))
+    if result.suite.claims:
+        _judged(result)
+        return
     out.print(f"{link(result)}; {seeds(result.seeds)}")
     measures = table("", "Experiment", "Measure", numbers=map(label, result.schemes))
     for trial in result.trials:
@@ -20,6 +24,17 @@ def suite(result: SuiteResult) -> None:
             name = ""
     out.print(measures)
     _matrix(result)
+
+
+def _judged(result: SuiteResult) -> None:
+    out = console()
+    out.print(seeds(result.seeds))
+    for grid in grids(result):
+        shown = table(grid.title, "", numbers=grid.heads)
+        for row, cells in grid.rows.items():
+            shown.add_row(row, *cells)
+        out.print(shown, *marks(grid.heads), sep="\n")
+    claims_table(out, "What is written", result.claims)
 
 
 def _matrix(result: SuiteResult) -> None:

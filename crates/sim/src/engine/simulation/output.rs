@@ -199,6 +199,7 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         packet_delay_p50: delay.quantile(0.5),
         packet_delay_p95: delay.quantile(0.95),
         packet_delay_p99: delay.quantile(0.99),
+        packet_delay_p999: delay.quantile(0.999),
         retransmits: counters.retransmits,
         timeouts: counters.timeouts,
         ecn_reductions: counters.ecn_reductions,

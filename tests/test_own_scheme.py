@@ -144,7 +144,7 @@ def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path
     compared = lab.compare(small, ["pi", OwnPi, OwnPi(w="100 Hz")])
     assert list(compared.table().index) == ["pi", "own-pi", "own-pi:w=100 Hz"]
     assert json.loads(compared.json())["aqms"][2] == "own-pi:w=100 Hz"
-    page = comparison.files(compared, "command")["report.html"]
+    page = comparison.files([compared], "command")["report.html"]
     assert "OwnPi (w=100 Hz)" in str(page)
     assert "w = 100 Hz" in str(page)
     run = lab.run(small, DrawingPi, series=True)

@@ -204,6 +204,9 @@ class Group:
     def payload(self) -> int:
         """Payload of a packet, bytes."""
     @property
+    def rate(self) -> float | None:
+        """Rate of a source of datagrams while it sends, headers included, bit/s; None for TCP."""
+    @property
     def header(self) -> int:
         """Headers of a packet, bytes."""
 

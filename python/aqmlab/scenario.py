@@ -67,6 +67,11 @@ def original(name: str) -> str:
     return other[1] if other else name
 
 
+def chosen(name: str) -> list[str]:
+    """Return the built-in scenarios of a folder, such as "home"; any other name stands for itself."""
+    return [each for each in scenarios() if each.startswith(f"{name}/")] or [name]
+
+
 @cache
 def scenarios() -> tuple[str, ...]:
     """Return the names of the built-in scenarios, tables in numerical order."""

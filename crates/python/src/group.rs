@@ -87,6 +87,12 @@ impl Group {
         self.0.payload
     }
 
+    /// Rate of a source of datagrams while it sends, headers included, bit/s.
+    #[getter]
+    fn rate(&self) -> Option<f64> {
+        self.0.traffic.rate().map(|rate| rate.0)
+    }
+
     /// Headers of a packet, bytes.
     #[getter]
     fn header(&self) -> u32 {

@@ -33,7 +33,8 @@ pub use engine::simulation::{
 };
 pub use engine::watch::Watch;
 pub use measure::result::{
-    Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable, VideoResult,
+    CallResult, Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable,
+    VideoResult,
 };
 pub use measure::trace::{Columns, Trace};
 pub use scenario::{AqmChoice, Scenario};

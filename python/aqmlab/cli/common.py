@@ -27,6 +27,10 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What aqmlab sweep -
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
 ]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("--measure", metavar="NAME", help="Show this measure, or those that fit *; repeatable."),
+]
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The command `compare`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,16 +9,35 @@ import typer
 
 from aqmlab import files
 from aqmlab._core import InputError
-from aqmlab.cli.common import Jobs, Json, Out, Seeds, Settings, command, exit_if_failed, leave, print_json, progress
+from aqmlab.cli.common import (
+    Jobs,
+    Json,
+    Measures,
+    Out,
+    Seeds,
+    Settings,
+    command,
+    exit_if_failed,
+    leave,
+    print_json,
+    progress,
+)
 from aqmlab.runs import simulate
 from aqmlab.runs.task import Failure
-from aqmlab.scenario import assignments
+from aqmlab.scenario import assignments, chosen
+
+LINE = {"down": "links.down.rate", "up": "links.up.rate", "rtt": "flows.*.rtt", "buffer": "links.*.buffer"}
+"""The options that describe an access line, and what they set."""
 
 
 def compare(
-    scenario: Annotated[
-        str | None,
-        typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.", show_default=False),
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SCENARIO...",
+            help="Built-in names (li2014/table-1; home: all of them) or TOML files.",
+            show_default=False,
+        ),
     ] = None,
     aqms: Annotated[
         str | None,
@@ -29,12 +48,16 @@ def compare(
     ] = None,
     seeds: Seeds = 1,
     settings: Settings = None,
+    measures: Measures = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up.")] = None,
+    buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     name: Annotated[
         str | None,
         typer.Option("--study", metavar="NAME", help="Every experiment of a suite instead: rfc7928, l4s, bbr."),
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of your link, with --study.")] = None,
-    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time over it, with --study.")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of all flows.")] = None,
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="Long flows where the RFC has a few, with --study.")
     ] = None,
@@ -42,28 +65,40 @@ def compare(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Simulate schemes side by side, in a scenario or in every experiment of a suite.
+    """Simulate schemes side by side, in scenarios or in every experiment of a suite.
 
-    With --study rfc7928 the experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows. The studies
-    l4s and bbr hold what is written of L4S and of BBR against the simulator, on links of their own or on yours.
+    --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
+    experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows. The studies l4s and bbr hold what is
+    written of L4S and of BBR against the simulator, on links of their own or on yours.
     --out leaves report.html, results.json and the figures.
     """
-    mine = {"rate": rate, "rtt": rtt, "flows": flows}
-    link = {option: value for option, value in mine.items() if value is not None}
-    if (scenario is None) == (name is None):
-        raise InputError("scenario: give one scenario, or --study rfc7928 for every experiment of a suite")
-    if scenario is not None and link:
-        option, value = next(iter(link.items()))
-        raise InputError(f"{option}: {value}: describes the link of a suite; give it with --study rfc7928")
-    if scenario is None and settings:
-        raise InputError(f"set: {settings[0]}: replaces a value of one scenario; give the scenario, without --study")
+    if (scenarios is None) == (name is None):
+        raise InputError("scenario: give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
     wanted = Wanted(aqms, seeds, jobs, as_json, out)
-    failures = (
-        _in_suite(name or "", link, wanted) if scenario is None else _in_scenario(scenario, settings or [], wanted)
-    )
+    line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
+    link = _given({"rate": rate, "flows": flows})
+    if scenarios is not None:
+        _refuse(link, "describes the link of a suite; give it with --study rfc7928")
+        asked = [each for scenario in scenarios for each in chosen(scenario)]
+        changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *(settings or [])]
+        failures = _in_scenarios(asked, changes, measures or [], wanted)
+    else:
+        of_scenarios = {"down": down, "up": up, "buffer": buffer, "set": settings, "measure": measures}
+        _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
+        failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {option: value for option, value in options.items() if value is not None}
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    """Raise InputError for an option that has no meaning here."""
+    for option, value in _given(options).items():
+        raise InputError(f"{option}: {value[0] if isinstance(value, list) else value}: {why}")
 
 
 @dataclass(frozen=True)
@@ -82,15 +117,19 @@ class Wanted:
         return command("compare", *where, *aqms, "--seeds", str(self.seeds))
 
 
-def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list[Failure]:
+def _in_scenarios(
+    scenarios: Sequence[str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
+) -> list[Failure]:
     from aqmlab.present.terminal import runs as tables
+    from aqmlab.runs.comparison import document
 
-    with progress(f"Comparing in {scenario}") as told:
-        compared = simulate.compare(
-            scenario,
+    with progress(f"Comparing in {scenarios[0] if len(scenarios) == 1 else f'{len(scenarios)} scenarios'}") as told:
+        compared = simulate.compare_all(
+            scenarios,
             wanted.aqms or "seed-papers",
             wanted.seeds,
             set=assignments(settings),
+            measures=measures,
             jobs=wanted.jobs,
             progress=told,
         )
@@ -98,12 +137,14 @@ def _in_scenario(scenario: str, settings: Sequence[str], wanted: Wanted) -> list
         from aqmlab.present.html import comparison as page
 
         options = [part for setting in settings for part in ("--set", setting)]
-        leave(wanted.out, page.files(compared, wanted.command(scenario, *options)))
+        options += [part for measure in measures for part in ("--measure", measure)]
+        leave(wanted.out, page.files(compared, wanted.command(*scenarios, *options)))
     if wanted.as_json:
-        print(compared.json())
+        print(document(compared))
     else:
-        tables.comparison(compared)
-    return compared.failures
+        for each in compared:
+            tables.comparison(each)
+    return [failure for each in compared for failure in each.failures]
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:

@@ -10,6 +10,7 @@ from aqmlab import catalogue
 from aqmlab import scenario as scenarios
 from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
+from aqmlab.runs import measures, metrics
 from aqmlab.study import paper, suite
 
 
@@ -20,20 +21,29 @@ class Kind(str, Enum):
     tcps = "tcps"
     scenarios = "scenarios"
     studies = "studies"
+    measures = "measures"
 
 
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios or studies.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Argument(metavar="KIND", help="aqms, tcps, scenarios, studies or measures.")
+    ] = None,
+    scenario: Annotated[
+        str | None, typer.Argument(metavar="SCENARIO", help="Whose measures; a built-in name or a TOML file.")
+    ] = None,
     cost: Annotated[
         bool, typer.Option("--cost", help="Of schemes: parameters, memory, and the time they take on this machine.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List schemes, congestion-control laws, scenarios and studies."""
+    """List schemes, congestion-control laws, scenarios and studies, or what is measured in a scenario."""
     if cost:
         _costs(kind, as_json)
         return
-    kinds = [kind] if kind else list(Kind)
+    if kind is Kind.measures or scenario is not None:
+        _measures(kind, scenario, as_json)
+        return
+    kinds = [kind] if kind else [each for each in Kind if each is not Kind.measures]
     if as_json:
         found = {each.value: _entries(each) for each in kinds}
         print_json(found[kind.value] if kind else found)
@@ -50,6 +60,24 @@ def list_(
             rows = [(entry["name"], entry["title"]) for entry in _entries(each)]
             shown = pages.names(each.value.capitalize(), rows)
         console().print(shown)
+
+
+def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
+    if kind is not Kind.measures:
+        raise InputError(f"scenario: {scenario}: only measures are those of a scenario: list measures SCENARIO")
+    if scenario is None:
+        raise InputError("scenario: missing; which measures there are depends on it: list measures SCENARIO")
+    found = {name: metrics.find(name) for name in measures.every(scenarios.load(scenario))}
+    if as_json:
+        print_json(
+            [{"name": name, "unit": m.unit, "better": m.better, "doc": m.definition} for name, m in found.items()]
+        )
+        return
+    from aqmlab.present.terminal import catalogue as pages
+    from aqmlab.present.terminal.console import console
+
+    rows = [(name, f"{m.definition}{'' if m.unit == '1' else f' ({m.unit})'}") for name, m in found.items()]
+    console().print(pages.names("Measures", rows))
 
 
 def _costs(kind: Kind | None, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._core import InputError
-from aqmlab.cli.common import Jobs, Json, Out, exit_if_failed, print_json
+from aqmlab.cli.common import Jobs, Json, Measures, Out, exit_if_failed, print_json
 from aqmlab.runs import simulate
 
 
@@ -29,6 +29,7 @@ def sweep(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    measures: Measures = None,
     precise: Annotated[
         str | None,
         typer.Option("--precision", metavar="[MEASURE=]P%", help="Add seeds until the interval is that narrow."),
@@ -71,6 +72,7 @@ def sweep(
             jobs=jobs,
             executor=executor,
             resume=resume,
+            measures=measures or (),
             precise=wanted,
             series=series and series.value,
             progress=progress,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aqmlab.present.labels import footnote, label
-from aqmlab.runs.findings import BETTER, MEASURES, Findings
-from aqmlab.runs.metrics import Metric
+from aqmlab.runs.findings import Findings, more_is_better
+from aqmlab.runs.measures import heading
+from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.statistics import Summary
 from aqmlab.runs.table import Case, State, told_states
 
@@ -68,10 +69,11 @@ def entries(found: Findings, case: Case, measures: Sequence[str]) -> dict[str, l
 
 
 def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
-    metric = MEASURES[measure]
+    metric = find(measure)
     summaries = {scheme: found.measured.summary(case, scheme, measure) for scheme in found.schemes}
     means = [summary.mean for summary in summaries.values() if summary]
-    best = (max if BETTER[measure] else min)(means) if measure in BETTER and len(means) > 1 else None
+    more = more_is_better(measure)
+    best = (max if more else min)(means) if more is not None and len(means) > 1 else None
     alike = len({metric.show(mean) for mean in means}) == 1
     return {
         scheme: Entry(
@@ -108,7 +110,7 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
                 summary = found.measured.summary(case, scheme, measure) or Summary(float("nan"), None, 0)
                 mean = repr(float(summary.mean)) if summary.n else ""
                 width = "" if summary.half_width is None else repr(float(summary.half_width))
-                writer.writerow([*place, scheme, measure, MEASURES[measure].unit, mean, width, summary.n])
+                writer.writerow([*place, scheme, measure, find(measure).unit, mean, width, summary.n])
     return buffer.getvalue()
 
 
@@ -119,7 +121,7 @@ def as_markdown(found: Findings, measures: Sequence[str]) -> str:
 
 def _markdown(found: Findings, case: Case, measures: Sequence[str]) -> Iterator[str]:
     yield f"## {case.name}\n"
-    yield f"| Scheme | {' | '.join(MEASURES[measure].heading for measure in measures)} |"
+    yield f"| Scheme | {' | '.join(heading(measure) for measure in measures)} |"
     yield "|---" + "|--:" * len(measures) + "|"
     for scheme, row in entries(found, case, measures).items():
         cells = [(f"**{entry.text}**" if entry.best else entry.text).replace("|", "/") for entry in row]
@@ -136,7 +138,7 @@ def as_latex(found: Findings, measures: Sequence[str]) -> str:
 
 
 def _latex(found: Findings, case: Case, measures: Sequence[str]) -> str:
-    heads = " & ".join(_escaped(MEASURES[measure].heading) for measure in measures)
+    heads = " & ".join(_escaped(heading(measure)) for measure in measures)
     rows = [
         " & ".join([_escaped(label(scheme)), *map(_cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
@@ -172,7 +174,7 @@ def _cell(entry: Entry) -> str:
 def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     """What belongs under a table."""
     several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
-    bold = "; bold: the best mean" if any(measure in BETTER for measure in measures) else ""
+    bold = "; bold: the best mean" if any(more_is_better(measure) is not None for measure in measures) else ""
     marks = footnote(map(label, found.schemes))
     return [f"{several[0].upper()}{several[1:]}{bold}.", *([marks] if marks else [])]
 

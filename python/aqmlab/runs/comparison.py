@@ -1,21 +1,30 @@
 """Schemes side by side: what the runs of a comparison say together."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
-from aqmlab.runs.metrics import LINK_METRICS, Metric
+from aqmlab.runs import measures
+from aqmlab.runs.metrics import LINK_METRICS, find, split
 from aqmlab.runs.results import RunResult, columns
-from aqmlab.runs.statistics import Summary
-from aqmlab.runs.table import State, Table, Values
+from aqmlab.runs.statistics import Summary, branches
+from aqmlab.runs.table import State, Table, ToldApart, Values
 from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class View(NamedTuple):
+    """A table of a comparison: measures by their heads, in order, and the link whose seeds may fall into two states."""
+
+    title: str
+    columns: Mapping[str, str]
+    link: str
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,8 @@ class Comparison:
     outcomes: tuple[RunResult | Failure, ...]
     wall: float
     """Seconds the whole batch took."""
+    asked: tuple[str, ...] = ()
+    """The measures that were asked for; without any, tables have those of the links and the usual ones of the flows."""
 
     @cached_property
     def runs(self) -> Mapping[tuple[str, int], RunResult]:
@@ -42,10 +53,6 @@ class Comparison:
         """The runs that failed."""
         return [outcome for outcome in self.outcomes if isinstance(outcome, Failure)]
 
-    def metrics(self, link: str) -> list[Metric]:
-        """Return the metrics worth a column of a table."""
-        return columns(run.links[link] for run in self.runs.values())
-
     @cached_property
     def measured(self) -> Table[str]:
         """What the runs measured, in the one form of all results; the case is the scenario's name."""
@@ -54,20 +61,41 @@ class Comparison:
             runs[self.scenario.name, spec][seed] = run.values
         return Table(runs, {self.scenario.name: self.scenario.links[0]})
 
-    def summary(self, spec: str, link: str, metric: str, state: State | None = None) -> Summary | None:
-        """Return mean and interval of a metric over the seeds (of a state), None if no seed has it.
+    @property
+    def views(self) -> list[View]:
+        """The tables that show it: what was asked for; or each link, then the flows."""
+        first = self.scenario.links[0]
+        if self.asked:
+            return [View("Measures", {measures.heading(name): name for name in self.asked}, first)]
+        return [*map(self.of_link, self.scenario.links), self.of_flows]
+
+    def of_link(self, link: str) -> View:
+        """Return the table of a link."""
+        shown = columns(run.links[link] for run in self.runs.values())
+        return View(f"Link {link}", {metric.heading: f"links.{link}.{metric.name}" for metric in shown}, link)
+
+    @property
+    def of_flows(self) -> View:
+        """The table of the flows."""
+        names = measures.usual(self.scenario)
+        return View("Flows", {measures.heading(name): name for name in names}, self.scenario.links[0])
+
+    def summary(self, spec: str, measure: str, state: State | None = None) -> Summary | None:
+        """Return mean and interval of a measure over the seeds (of a state), None if no seed has it.
 
         The settling time has a value only for the seeds that settled, `n` of them.
         """
-        return self.measured.summary(self.scenario.name, spec, f"links.{link}.{metric}", state)
+        return self.measured.summary(self.scenario.name, spec, measure, state)
 
-    def branches(self, spec: str, link: str) -> tuple[State, State] | None:
-        """Return the two states the seeds fall into, judged by the mean queue, or None."""
-        return self.measured.states(self.scenario.name, spec, link)
+    def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:
+        """Return the two states the seeds fall into, judged by the mean queue of a link, or None."""
+        return self.measured.states(self.scenario.name, spec, link, told_apart)
 
-    def text(self, spec: str, link: str, metric: Metric) -> str:
-        """Return a metric as people read it: mean ± half-width, or both means where there are two states."""
-        summaries = [self.summary(spec, link, metric.name, state) for state in self.branches(spec, link) or (None,)]
+    def text(self, spec: str, measure: str) -> str:
+        """Return a measure as people read it: mean ± half-width, or both means where there are two states."""
+        metric, (place, _) = find(measure), split(measure)
+        link = place.removeprefix("links.") if place.startswith("links.") else self.scenario.links[0]
+        summaries = [self.summary(spec, measure, state) for state in self.states(spec, link) or (None,)]
         if len(summaries) == 2:
             return " | ".join(metric.show(summary.mean if summary else None) for summary in summaries)
         [summary] = summaries
@@ -77,9 +105,9 @@ class Comparison:
         some = f" ({summary.n} of {runs} seeds)" if summary.n < runs else ""
         return metric.show(summary.mean, summary.half_width) + some
 
-    def warnings(self, link: str) -> list[str]:
+    def warnings(self, link: str, told_apart: ToldApart = branches) -> list[str]:
         """Return what must be read before the table is trusted: which schemes have two states."""
-        found = [(spec, self.branches(spec, link)) for spec in self.schemes]
+        found = [(spec, self.states(spec, link, told_apart)) for spec in self.schemes]
         return [
             f"{title(spec)} has two states here: {_state(two[0])} | {_state(two[1])}. "
             "A mean over all seeds describes neither."
@@ -87,50 +115,82 @@ class Comparison:
             if two
         ]
 
-    def table(self, link: str | None = None) -> "pd.DataFrame":
-        """Return mean and 95 % half-width ("mean", "ci95") of every metric of a link, one row a scheme."""
+    def table(self, link: str | None = None, wanted: Sequence[str] | None = None) -> "pd.DataFrame":
+        """Return mean and 95 % half-width ("mean", "ci95") of measures, one row a scheme.
+
+        `wanted` are names, with globs; without it the columns are the metrics of a link, by default the first, and the
+        measures that were asked for.
+        """
         import pandas as pd
 
-        place = link or self.scenario.links[0]
-        rows = {spec: self._row(spec, place) for spec in self.schemes}
-        columns = pd.MultiIndex.from_product([[metric.name for metric in LINK_METRICS], ["mean", "ci95"]])
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=float).rename_axis("aqm")
+        names = self._tabled(link or self.scenario.links[0], wanted)
+        rows = {spec: self._row(spec, names.values()) for spec in self.schemes}
+        heads = pd.MultiIndex.from_product([list(names), ["mean", "ci95"]])
+        return pd.DataFrame.from_dict(rows, orient="index", columns=heads, dtype=float).rename_axis("aqm")
 
-    def _row(self, spec: str, link: str) -> list[float | None]:
-        summaries = [self.summary(spec, link, metric.name) for metric in LINK_METRICS]
-        return [value for summary in summaries for value in _mean_and_width(summary)]
+    def _repr_html_(self) -> str:
+        """Return the tables for a notebook."""
+        import pandas as pd
+
+        shown = []
+        for view in self.views:
+            rows = {spec: [self.text(spec, name) for name in view.columns.values()] for spec in self.schemes}
+            frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(view.columns)).rename_axis("aqm")
+            shown.append(frame.to_html())
+        return "\n".join(shown)
+
+    def _tabled(self, link: str, wanted: Sequence[str] | None) -> dict[str, str]:
+        """Return the measures of a data frame by the names of its columns."""
+        if wanted is None:
+            return {
+                **{metric.name: f"links.{link}.{metric.name}" for metric in LINK_METRICS},
+                **{name: name for name in self.asked},
+            }
+        return {name: name for name in measures.expand(wanted, measures.every(self.scenario), link)}
+
+    def _row(self, spec: str, names: Iterable[str]) -> list[float | None]:
+        return [value for name in names for value in _mean_and_width(self.summary(spec, name))]
 
     def json(self) -> str:
         """Return the summaries, the runs and the failures as one JSON document."""
-        return json.dumps(
-            {
-                "schema": 1,
-                "scenario": self.scenario.name,
-                "seeds": self.seeds,
-                "aqms": list(self.schemes),
-                "summary": [
-                    self._entry(spec, link, metric)
-                    for link in self.scenario.links
-                    for spec in self.schemes
-                    for metric in LINK_METRICS
-                ],
-                "runs": [json.loads(run.text) for run in self.runs.values()],
-                "failures": [str(failure) for failure in self.failures],
-            },
-            indent=1,
-        )
+        return json.dumps(self.document(), indent=1)
 
-    def _entry(self, spec: str, link: str, metric: Metric) -> dict[str, Any]:
-        summary = self.summary(spec, link, metric.name)
+    def document(self) -> dict[str, Any]:
+        """Return the summaries, the runs and the failures, for JSON."""
+        of_links = [(link, metric) for link in self.scenario.links for metric in LINK_METRICS]
+        others = self.asked or self.of_flows.columns.values()
         return {
-            "link": link,
-            "aqm": spec,
-            "metric": metric.name,
-            "unit": metric.unit,
+            "schema": 1,
+            "scenario": self.scenario.name,
+            "seeds": self.seeds,
+            "aqms": list(self.schemes),
+            "summary": [
+                {"link": link, "aqm": spec, "metric": metric.name, **self._entry(spec, f"links.{link}.{metric.name}")}
+                for link, metric in of_links
+                for spec in self.schemes
+            ],
+            "measures": [
+                {"measure": name, "aqm": spec, **self._entry(spec, name)} for name in others for spec in self.schemes
+            ],
+            "runs": [json.loads(run.text) for run in self.runs.values()],
+            "failures": [str(failure) for failure in self.failures],
+        }
+
+    def _entry(self, spec: str, measure: str) -> dict[str, Any]:
+        summary = self.summary(spec, measure)
+        return {
+            "unit": find(measure).unit,
             "n": summary.n if summary else 0,
             "mean": summary.mean if summary else None,
             "interval": summary.interval if summary else None,
         }
+
+
+def document(comparisons: Sequence[Comparison]) -> str:
+    """Return one comparison, or several as a list `comparisons`, as one JSON document."""
+    if len(comparisons) == 1:
+        return comparisons[0].json()
+    return json.dumps({"schema": 1, "comparisons": [each.document() for each in comparisons]}, indent=1)
 
 
 def _state(state: State) -> str:

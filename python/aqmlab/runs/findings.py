@@ -12,32 +12,16 @@ from typing import Any
 
 from aqmlab import _core, scenario
 from aqmlab._core import InputError
-from aqmlab.names import unknown
-from aqmlab.runs.metrics import LINK_METRICS, find
+from aqmlab.runs.measures import expand
+from aqmlab.runs.metrics import FIRST_LINK, find
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
-from aqmlab.runs.table import Case, Table
+from aqmlab.runs.table import PLACES, Case, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-MEASURES = {
-    name: find(name)
-    for name in (
-        *(f"link.{metric.name}" for metric in LINK_METRICS),
-        "total.goodput",
-        "total.jain",
-        "total.packet_delay_mean",
-        "total.fct_p50",
-        "total.fct_p99",
-    )
-}
-"""What tables and figures show; link is the first link of a scenario."""
-
-BETTER = {name: metric.better == "more" for name, metric in MEASURES.items() if metric.better}
-"""Whether more is better, for the measures where either is."""
 
 TABLED = (
     "link.utilisation",
@@ -117,12 +101,16 @@ class Findings:
 
     @cached_property
     def measures(self) -> list[str]:
-        """The measures that some run has; the mark ratio only if something is marked."""
-        found = {
-            measure: [value for key in self.measured.runs for value in self.measured.values(*key, measure).values()]
-            for measure in MEASURES
+        """The measures that some run has, those of the scenarios' first links as "link.METRIC" too."""
+        names = dict.fromkeys(name for row in self.rows for name, value in row.items() if _is_number(name, value))
+        prefixes = [f"links.{case.link}." for case in self.cases.values()]
+        first = {
+            f"{FIRST_LINK}{name.removeprefix(prefix)}": None
+            for name in names
+            for prefix in prefixes
+            if name.startswith(prefix)
         }
-        return [measure for measure, values in found.items() if any(values) or (values and "mark" not in measure)]
+        return [*first, *names]
 
     def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
         """Return the rows of a scheme in a case that are done, by seed."""
@@ -135,7 +123,7 @@ class Findings:
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the cases in which each has a value; None if there are too few."""
         measures = dict.fromkeys(self.cases.values(), measure)
-        return self.measured.ranking(self.schemes, measures, more_is_better=BETTER[measure])
+        return self.measured.ranking(self.schemes, measures, more_is_better=more_is_better(measure) is True)
 
     def scenario(self, case: Case) -> _core.Scenario | None:
         """Return the scenario of a case with its overrides, None if this version cannot read it."""
@@ -201,24 +189,37 @@ def only(found: Findings, aqms: Sequence[str]) -> Findings:
 
 def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:
     """Return the measures to show: those wanted, or the usual ones that the sweep has; InputError for unknown ones."""
-    for measure in wanted or ():
-        check_measure(found, measure)
-    return list(dict.fromkeys(wanted)) if wanted else [measure for measure in TABLED if measure in found.measures]
+    if wanted:
+        return expand(wanted, found.measures)
+    marks = any(row.get(f"links.{case.link}.marked") for row, case in zip(found.rows, found._cases, strict=True))
+    return [name for name in TABLED if name in found.measures and (marks or "mark" not in name)]
 
 
 def check_measure(found: Findings, measure: str) -> str:
     """Return the measure if some run has it, else raise InputError."""
-    if measure not in MEASURES:
-        raise unknown("measure", "no measure", measure, MEASURES)
-    if measure not in found.measures:
-        raise InputError(f"measure: {measure}: no run has a value; this sweep has {', '.join(found.measures)}")
-    return measure
+    [only, *others] = expand([measure], found.measures)
+    if others:
+        raise InputError(f"measure: {measure}: fits {1 + len(others)} measures; expected one")
+    return only
+
+
+def more_is_better(measure: str) -> bool | None:
+    """Return whether more of a measure is better; None where neither is."""
+    better = find(measure).better
+    return None if better is None else better == "more"
 
 
 def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str, Ranking]:
     """Return the rankings by those measures of which more or less is better; all of them only if `every` is set."""
-    wanted = [measure for measure in measures if measure in BETTER and (every or measure not in UNRANKED)]
+    wanted = [
+        measure for measure in measures if more_is_better(measure) is not None and (every or measure not in UNRANKED)
+    ]
     return {measure: ranking for measure in wanted if (ranking := found.ranking(measure))}
+
+
+def _is_number(name: str, value: Any) -> bool:
+    """Whether a column holds a measure, and a row has a value in it."""
+    return name.startswith(PLACES) and isinstance(value, int | float) and value == value  # noqa: PLR0124 (NaN)
 
 
 def _is_text(column: str) -> bool:

@@ -119,6 +119,30 @@ class LinkResult:
 
 
 @dataclass(frozen=True)
+class CallResult:
+    """What became of a group's datagrams after the warm-up, and what a G.711 call over them would be like."""
+
+    sent: Annotated[int, declared("Sent", "packets", "datagrams sent", COUNT)]
+    loss_ratio: Annotated[
+        float, declared("Loss ratio", "ratio", "datagrams that were not received over those sent", PERCENT, "less")
+    ]
+    r_factor: Annotated[
+        float | None,
+        declared(
+            "R factor",
+            "1",
+            "transmission rating of a G.711 call that waits for 99 % of the packets (ITU-T G.107)",
+            Shown(1, "1", 0),
+            "more",
+        ),
+    ]
+    mos: Annotated[
+        float | None,
+        declared("MOS", "1", "mean opinion score of that call, 1 to 4.5 (ITU-T G.107)", Shown(1, "1", 2), "more"),
+    ]
+
+
+@dataclass(frozen=True)
 class VideoResult:
     """What the viewers of adaptive video saw after the warm-up, together."""
 
@@ -142,7 +166,7 @@ class VideoResult:
 
 @dataclass(frozen=True)
 class FlowResult:
-    """What is measured of a group of flows after the warm-up, or of all of them; `video` where that is the kind."""
+    """What is measured of a group of flows after the warm-up, or of all; `call` and `video` where that is the kind."""
 
     count: Annotated[int, declared("Flows", "1", "connections, sources, sessions or hosts", COUNT)]
     goodput: Annotated[float, declared("Goodput", "bit/s", "payload received by all flows", RATE, "more")]
@@ -178,6 +202,20 @@ class FlowResult:
     packet_delay_p999: Annotated[
         float | None, declared("Packet delay p99.9", "s", "99.9 % of the packets take at most this long", MILLISECONDS)
     ]
+    packet_delay_variation_p99: Annotated[
+        float | None,
+        declared(
+            "Delay variation p99",
+            "s",
+            "packet delay that 99 % of the packets do not exceed, less the least (RFC 5481)",
+            MILLISECONDS,
+            "less",
+        ),
+    ]
+    power: Annotated[
+        float | None,
+        declared("Power", "bit/s^2", "goodput over mean packet delay", Shown(1e-9, "Mbit/s per ms", 3), "more"),
+    ]
     retransmits: Annotated[int, declared("Retransmits", "packets", "segments sent again", COUNT)]
     timeouts: Annotated[int, declared("Timeouts", "1", "expiries of the retransmission timer", COUNT)]
     ecn_reductions: Annotated[int, declared("ECN reductions", "1", "windows reduced for a congestion mark", COUNT)]
@@ -198,13 +236,17 @@ class FlowResult:
     fct_p99: Annotated[
         float | None, declared("FCT p99", "s", "99 % of the transfers take at most this long", MILLISECONDS, "less")
     ]
+    call: CallResult | None = None
     video: VideoResult | None = None
 
     @classmethod
     def of(cls, group: Mapping[str, Any]) -> "FlowResult":
-        """Return the typed view of a group, which has `video` only where that is its kind."""
-        video = group.get("video")
-        return cls(**{**group, "video": VideoResult(**video) if video else None})
+        """Return the typed view of a group, which has `call` and `video` only where that is its kind."""
+        parts = {name: of(**group[name]) for name, of in _PARTS.items() if name in group}
+        return cls(**{**group, **parts})
+
+
+_PARTS: Mapping[str, type[CallResult] | type[VideoResult]] = {"call": CallResult, "video": VideoResult}
 
 
 def _metrics(of: type, before: str = "") -> list[Metric]:
@@ -222,7 +264,7 @@ OF_LINK = (
 )
 """Everything that is measured of a link."""
 
-OF_FLOWS = (*_metrics(FlowResult), *_metrics(VideoResult, "video."))
+OF_FLOWS = (*_metrics(FlowResult), *_metrics(CallResult, "call."), *_metrics(VideoResult, "video."))
 """Everything that is measured of a group of flows, and of all together."""
 
 FIRST_LINK = "link."

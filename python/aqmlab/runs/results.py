@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aqmlab._core import Run, Trace
-from aqmlab.runs.metrics import LINK_METRICS, FlowResult, LinkResult, Metric, VideoResult
+from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,14 +35,16 @@ class EngineResult:
     wall: float
 
 
-def _numbers(of: LinkResult | FlowResult | VideoResult, before: str = "") -> Iterator[tuple[str, float | None]]:
+def _numbers(
+    of: LinkResult | FlowResult | CallResult | VideoResult, before: str = ""
+) -> Iterator[tuple[str, float | None]]:
     """Yield the measures of a place by name, those within it after its name: "drops.overflow", "video.stalls"."""
     for name, value in vars(of).items():
-        if isinstance(value, VideoResult):
+        if isinstance(value, CallResult | VideoResult):
             yield from _numbers(value, f"{name}.")
         elif isinstance(value, Mapping):
             yield from ((f"{name}.{inner}", float(count)) for inner, count in value.items())
-        elif name != "video" and (value is None or isinstance(value, int | float)):
+        elif name not in ("call", "video") and (value is None or isinstance(value, int | float)):
             yield f"{before}{name}", value
 
 

@@ -3,10 +3,13 @@
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from aqmlab import own
 from aqmlab._core import InputError, Scenario, SchemeError
+from aqmlab.runs import measures as names_of_measures
+from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.results import RunResult
@@ -53,18 +56,49 @@ def compare(
     seeds: int = 1,
     *,
     set: Mapping[str, str] | None = None,
+    measures: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
-    `set` replaces values of the scenario; `jobs` runs go on at the same time, by default one per core. A run that fails
-    is listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
+    `set` replaces values of the scenario; `measures` are shown instead of the usual ones: names, with globs
+    ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core. A run that fails is listed in
+    `failures` and affects no other. Raises InputError for bad input, before anything runs.
+    """
+    [compared] = compare_all([scenario], aqms, seeds, set=set, measures=measures, jobs=jobs, progress=progress)
+    return compared
+
+
+def compare_all(
+    scenarios: Sequence[Source],
+    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    seeds: int = 1,
+    *,
+    set: Mapping[str, str] | None = None,
+    measures: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Comparison]:
+    """Return the comparison of each scenario, all runs in one batch; arguments as of `compare`.
+
+    A measure must be known in one of the scenarios, and is shown in those that have it.
     """
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
-    loaded = load(scenario, set)
-    check_set(loaded)
-    return compare_many([(loaded, specs)], seeds, jobs=jobs, progress=progress)[0]
+    loaded = [load(scenario, set) for scenario in scenarios]
+    for each in loaded:
+        check_set(each)
+    asked = [_expanded(each, measures, loaded) for each in loaded]
+    found = compare_many([(each, specs) for each in loaded], seeds, jobs=jobs, progress=progress)
+    return [replace(compared, asked=names) for compared, names in zip(found, asked, strict=True)]
+
+
+def _expanded(scenario: Scenario, patterns: Sequence[str], among: Sequence[Scenario]) -> tuple[str, ...]:
+    """Return the measures of a scenario that are asked for; InputError for one that none of the scenarios has."""
+    known = list(dict.fromkeys(name for each in among for name in names_of_measures.every(each)))
+    mine = {*names_of_measures.every(scenario)}
+    names = names_of_measures.expand(patterns, known, scenario.links[0])
+    return tuple(name for name in names if name in mine or metrics.DROPS in name)
 
 
 def compare_many(

@@ -11,9 +11,10 @@ from typing import Any
 
 from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.runs import measures as names_of_measures
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
-from aqmlab.runs.metrics import find
+from aqmlab.runs.metrics import FIRST_LINK, Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import Ranking, holm, more_seeds
@@ -23,24 +24,18 @@ from aqmlab.runs.table import Case, Table, told_states
 SERIES = ("first", "all")
 """Whose time series may be recorded: of the first seed of each scenario and scheme, or of all runs."""
 
-MEASURES = {
-    name: find(name)
-    for name in (
-        "link.utilisation",
-        "link.drop_ratio",
-        "link.queue_mean",
-        "link.queue_delay_mean",
-        "total.goodput",
-        "total.jain",
-    )
-}
-"""What a summary shows; link is the first link of a scenario."""
+USUAL = (
+    "link.utilisation",
+    "link.drop_ratio",
+    "link.queue_mean",
+    "link.queue_delay_mean",
+    "total.goodput",
+    "total.jain",
+)
+"""What a summary shows if nobody asks for other measures; link is the first link of a scenario."""
 
-BETTER = {
-    name: MEASURES[name].better == "more"
-    for name in ("link.drop_ratio", "link.queue_delay_mean", "total.goodput", "total.jain")
-}
-"""What schemes are ranked by, and whether more is better."""
+UNRANKED = ("link.utilisation",)
+"""It adds little to goodput: ranked only on request."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +53,8 @@ def precision(text: str, most: int = 100) -> Precision:
     number = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*%\s*", share)
     if not number or not 0 < float(number[1]) < 100:
         raise InputError(f'precision: {text}: expected a share of the mean, such as "2%" or "total.goodput=2%"')
-    if name and name not in MEASURES:
-        raise unknown("precision", "no measure", name, MEASURES)
+    if name:
+        find(name)
     return Precision(name or "link.queue_mean", float(number[1]) / 100, most)
 
 
@@ -70,6 +65,8 @@ class Sweep:
     plan: Plan
     rows: Sequence[Mapping[str, Any]]
     done_now: int
+    asked: Sequence[str] = ()
+    """The measures that were asked for, instead of the usual ones."""
     lost: Mapping[str, str] = field(default_factory=dict)
     """By key: why a run that was done before, and now again for its series, has failed."""
     repaired: Sequence[str] = ()
@@ -104,6 +101,18 @@ class Sweep:
         }
         return Table(runs, {case: case.link for case in self.cases})
 
+    @cached_property
+    def measures(self) -> Mapping[str, Metric]:
+        """What a summary shows: measures by name."""
+        return {name: find(name) for name in self.asked or USUAL}
+
+    @cached_property
+    def ranked(self) -> Mapping[str, bool]:
+        """What schemes are ranked by, and whether more is better."""
+        names = self.asked or [name for name in USUAL if name not in UNRANKED]
+        better = {name: metric.better for name, metric in self.measures.items() if name in names}
+        return {name: each == "more" for name, each in better.items() if each}
+
     @property
     def notes(self) -> list[str]:
         """What must be read before the means are trusted: which schemes have two states where."""
@@ -122,17 +131,19 @@ class Sweep:
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the cases in which each has a value; None if there are too few."""
-        return self.measured.ranking(self.schemes, dict.fromkeys(self.cases, measure), more_is_better=BETTER[measure])
+        return self.measured.ranking(
+            self.schemes, dict.fromkeys(self.cases, measure), more_is_better=self.ranked[measure]
+        )
 
     def document(self) -> dict[str, Any]:
         """Return summaries, paired differences from the first scheme, and rankings, for JSON."""
-        rankings = {measure: self.ranking(measure) for measure in BETTER}
+        rankings = {measure: self.ranking(measure) for measure in self.ranked}
         return {
             "schema": 1,
             "title": self.plan.title,
             "runs": len(self.rows),
             "done_now": self.done_now,
-            "summary": _adjusted([*self._entries()]),
+            "summary": self._adjusted([*self._entries()]),
             "ranking": {measure: vars(found) for measure, found in rankings.items() if found},
             "notes": self.notes,
             "failures": self.failures,
@@ -142,7 +153,7 @@ class Sweep:
     def _entries(self) -> Iterator[dict[str, Any]]:
         for case in self.cases:
             for scheme in self.schemes:
-                for measure in MEASURES:
+                for measure in self.measures:
                     yield self._entry(case, scheme, measure)
 
     def _entry(self, case: Case, scheme: str, measure: str) -> dict[str, Any]:
@@ -154,7 +165,7 @@ class Sweep:
             "set": dict(case.overrides),
             "aqm": scheme,
             "measure": measure,
-            "unit": MEASURES[measure].unit,
+            "unit": self.measures[measure].unit,
             "n": summary.n if summary else 0,
             "mean": summary.mean if summary else None,
             "interval": summary.interval if summary else None,
@@ -169,15 +180,14 @@ class Sweep:
             else None,
         }
 
-
-def _adjusted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add to each difference its p-value after Holm, over all differences in its measure."""
-    for measure in MEASURES:
-        found = [entry["more_than_first"] for entry in entries if entry["measure"] == measure]
-        tested = [than for than in found if than and than["p"] is not None]
-        for than, p in zip(tested, holm([than["p"] for than in tested]), strict=True):
-            than["p_holm"] = p
-    return entries
+    def _adjusted(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add to each difference its p-value after Holm, over all differences in its measure."""
+        for measure in self.measures:
+            found = [entry["more_than_first"] for entry in entries if entry["measure"] == measure]
+            tested = [than for than in found if than and than["p"] is not None]
+            for than, p in zip(tested, holm([than["p"] for than in tested]), strict=True):
+                than["p_holm"] = p
+        return entries
 
 
 def sweep(
@@ -187,6 +197,7 @@ def sweep(
     jobs: int | None = None,
     executor: str | Executor | None = None,
     resume: bool = False,
+    measures: Sequence[str] = (),
     precise: Precision | None = None,
     series: str | None = None,
     progress: Progress | None = None,
@@ -194,13 +205,14 @@ def sweep(
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
     `jobs` and `executor` say where (see `workers.workers`), `resume` goes on in a folder that holds a sweep,
-    `precise` adds seeds, `series` ("first" or "all") records time series (see `SERIES`). Raises InputError for bad
-    input before anything runs, StoreError if the results cannot be stored, RunError if the executor is lost; whatever
-    stops it, what is stored is intact.
+    `measures` (names, with globs) are summarised instead of the usual ones, `precise` adds seeds, `series` ("first" or
+    "all") records time series (see `SERIES`). Raises InputError for bad input before anything runs, StoreError if the
+    results cannot be stored, RunError if the executor is lost; whatever stops it, what is stored is intact.
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
     asked = experiment if isinstance(experiment, Plan) else plan.read(experiment)
+    names = _expanded(asked, measures)
     store = Store(out)
     seeds: dict[Condition, int] = {}
     tried: set[str] = set()
@@ -222,7 +234,7 @@ def sweep(
             take = partial(_store, store, [run.key for run in missing], done, lost)
             do_all(todo, pool, take, _offset(progress, len(runs) - len(missing)))
             tried |= {run.key for run in missing}
-            found = Sweep(asked, store.table(), len(tried), lost)
+            found = Sweep(asked, store.table(), len(tried), names, lost)
             wanted = {
                 each: _wanted(found, each, seeds.get(each, len(asked.seeds)), precise) for each in asked.conditions
             }
@@ -230,6 +242,17 @@ def sweep(
                 break
             seeds = wanted
     return replace(found, rows=store.finish(), repaired=damaged)
+
+
+def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the measures that are asked for; those of each scenario's first link are called "link.METRIC" too."""
+    known: dict[str, None] = {}
+    for scenario in {condition.case.scenario: condition.scenario for condition in asked.conditions}.values():
+        names = names_of_measures.every(scenario)
+        prefix = f"links.{scenario.links[0]}."
+        first = [f"{FIRST_LINK}{name.removeprefix(prefix)}" for name in names if name.startswith(prefix)]
+        known.update(dict.fromkeys([*first, *names]))
+    return tuple(names_of_measures.expand(patterns, list(known)))
 
 
 def _done(store: Store) -> set[str]:

@@ -87,6 +87,8 @@ pub struct GroupMeter {
     pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
     pub packet_delay: Spans,
+    /// Datagrams sent.
+    pub sent: u64,
     /// Packets received with a congestion mark.
     pub marked: u64,
     /// From the request of a transfer to its last ACK.

@@ -1,5 +1,6 @@
 //! What is measured, and what a run yields.
 
+pub mod call;
 pub mod group;
 pub mod histogram;
 pub mod meter;

@@ -97,6 +97,10 @@ pub struct FlowResult {
     pub packet_delay_p99: Option<f64>,
     /// 99.9th percentile.
     pub packet_delay_p999: Option<f64>,
+    /// 99th percentile less the least packet delay, s (packet delay variation, RFC 5481, section 4.2).
+    pub packet_delay_variation_p99: Option<f64>,
+    /// Power: goodput over mean packet delay, bit/s^2.
+    pub power: Option<f64>,
     /// Segments sent again.
     pub retransmits: u64,
     /// Retransmission timeouts.
@@ -115,6 +119,9 @@ pub struct FlowResult {
     pub fct_p95: Option<f64>,
     /// 99th percentile.
     pub fct_p99: Option<f64>,
+    /// What became of datagrams; only groups that send them have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallResult>,
     /// What the viewers of adaptive video have seen; only groups of that kind have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoResult>,
@@ -196,6 +203,19 @@ impl RunResult {
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always serialise")
     }
+}
+
+/// What became of a group's datagrams after the warm-up, and what a G.711 call over them would be like.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallResult {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Share of them that was not received.
+    pub loss_ratio: f64,
+    /// Transmission rating factor (ITU-T G.107); `None` if no datagram was received.
+    pub r_factor: Option<f64>,
+    /// Its mean opinion score, 1 to 4.5.
+    pub mos: Option<f64>,
 }
 
 /// What the viewers of a group have seen after the warm-up, all together.

@@ -156,21 +156,30 @@ fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
 
 fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Option<Limit> {
     let Some(value) = link.raw("buffer") else {
-        link.refuse("buffer", "missing; write e.g. buffer = \"900 packets\", \"1 MB\" or \"2 bdp\"");
+        link.refuse("buffer", "missing; write e.g. buffer = \"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"");
         return None;
     };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
+    if Span::parse(&text).is_ok() && rate.is_none() {
+        return None; // what is wrong with the rate has been said
+    }
     if text.trim().ends_with("bdp") && (rate.is_none() || crossing.longest_rtt.is_none()) {
         return None; // what is wrong with the rate or the flows has been said
     }
     limit(&text, rate, crossing).map_err(|reason| link.refuse("buffer", reason)).ok()
 }
 
-/// Packets, bytes, or multiples of the bandwidth-delay product at the longest RTT that crosses the link.
+/// Packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product at the longest RTT that
+/// crosses the link.
 pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Result<Limit, String> {
-    if text.trim().ends_with('B') {
-        return match Bytes::parse(text)? {
-            Bytes(bytes) if (1.0..=1e12).contains(&bytes) => Ok(Limit::Bytes(bytes as u64)),
+    let bytes = match Span::parse(text) {
+        Ok(time) => Some(rate.map_or(1.0, |rate| rate.0 / 8.0 * time.seconds())),
+        Err(_) if text.trim().ends_with('B') => Some(Bytes::parse(text)?.0),
+        Err(_) => None,
+    };
+    if let Some(bytes) = bytes {
+        return match bytes {
+            1.0..=1e12 => Ok(Limit::Bytes(bytes as u64)),
             _ => Err(format!("\"{}\" is out of range: must lie in 1 B ..= 1000000 MB", clip(text))),
         };
     }

@@ -211,6 +211,14 @@ impl Traffic {
         matches!(self, Traffic::Http(_) | Traffic::Video(_) | Traffic::Short { .. })
     }
 
+    /// Rate of a source of datagrams while it sends, headers included.
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Traffic::UdpCbr { rate } | Traffic::UdpOnOff { rate, .. } => Some(*rate),
+            _ => None,
+        }
+    }
+
     /// It goes over UDP.
     pub fn is_udp(&self) -> bool {
         matches!(self, Traffic::UdpCbr { .. } | Traffic::UdpOnOff { .. })

@@ -7,34 +7,49 @@ use toml::{Table, Value};
 /// Longest path; nothing in a scenario lies deeper.
 const MAX_KEYS: usize = 8;
 
-/// Sets `links.bottleneck.rate` and the like: list items go by their `name` or their index.
+/// Sets `links.bottleneck.rate` and the like: list items go by their `name` or their index, or are all meant by `*`.
 pub fn set(table: &mut Table, path: &str, text: &str) -> Result<(), String> {
-    let mut keys: Vec<&str> = path.split('.').collect();
+    let keys: Vec<&str> = path.split('.').collect();
     if keys.iter().any(|key| key.is_empty()) {
         return Err("is not a path; write e.g. links.bottleneck.rate=\"15 Mbit/s\"".into());
     }
     if keys.len() > MAX_KEYS {
         return Err(format!("is a path of {} keys; at most {MAX_KEYS}", keys.len()));
     }
-    let last = keys.pop().unwrap_or_default();
-    let (mut place, mut keys) = (table, keys.into_iter());
-    while let Some(key) = keys.next() {
-        // A table that is not there is made; if it has no business there, the reader refuses it by name.
-        let next = match place.entry(key).or_insert_with(|| Value::Table(Table::new())) {
-            Value::Array(items) => {
-                let name = keys.next().ok_or_else(|| format!("names a list; write {key}.NAME.{last}"))?;
-                named_item(items, key, name)?
-            }
-            next => next,
-        };
-        place = match next {
-            Value::Table(table) => table,
-            other => return Err(format!("\"{}\" is {}, not a table", clip(key), kind(other))),
-        };
-    }
     let value = format!("value = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("value"));
-    place.insert(last.to_string(), value.unwrap_or_else(|| Value::String(text.to_string())));
-    Ok(())
+    put(table, &keys, &value.unwrap_or_else(|| Value::String(text.to_string())))
+}
+
+fn put(table: &mut Table, keys: &[&str], value: &Value) -> Result<(), String> {
+    let (key, rest) = match keys {
+        [] => return Ok(()),
+        [last] => {
+            table.insert((*last).to_string(), value.clone());
+            return Ok(());
+        }
+        [key, rest @ ..] => (*key, rest),
+    };
+    // A table that is not there is made; if it has no business there, the reader refuses it by name.
+    match (table.entry(key).or_insert_with(|| Value::Table(Table::new())), rest) {
+        (Value::Table(inner), _) => put(inner, rest, value),
+        (Value::Array(_), [last]) => Err(format!("names a list; write {key}.NAME.{last}")),
+        (Value::Array(items), ["*", rest @ ..]) => {
+            items.iter_mut().try_for_each(|item| put(as_table(item, key)?, rest, value))
+        }
+        (Value::Array(items), [name, rest @ ..]) => put(as_table(named_item(items, key, name)?, key)?, rest, value),
+        (other, _) => Err(not_a_table(other, key)),
+    }
+}
+
+fn as_table<'a>(value: &'a mut Value, key: &str) -> Result<&'a mut Table, String> {
+    match value {
+        Value::Table(table) => Ok(table),
+        other => Err(not_a_table(other, key)),
+    }
+}
+
+fn not_a_table(value: &Value, key: &str) -> String {
+    format!("\"{}\" is {}, not a table", clip(key), kind(value))
 }
 
 fn named_item<'a>(items: &'a mut [Value], list: &str, name: &str) -> Result<&'a mut Value, String> {
@@ -44,5 +59,32 @@ fn named_item<'a>(items: &'a mut [Value], list: &str, name: &str) -> Result<&'a 
     match index {
         Some(index) => Ok(&mut items[index]),
         None => Err(unknown(list.trim_end_matches('s'), name, &names.iter().map(String::as_str).collect::<Vec<_>>())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(path: &str, text: &str) -> Result<String, String> {
+        let mut table: Table = "links = [{ name = \"up\", rate = 1 }, { name = \"down\", rate = 2 }]".parse().unwrap();
+        set(&mut table, path, text)?;
+        let rates = table["links"].as_array().unwrap().iter().map(|link| link["rate"].to_string());
+        Ok(rates.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn one_item_of_a_list_or_all_of_them() {
+        assert_eq!(changed("links.down.rate", "7"), Ok("1 7".into()));
+        assert_eq!(changed("links.0.rate", "8 Mbit/s"), Ok("\"8 Mbit/s\" 2".into()));
+        assert_eq!(changed("links.*.rate", "9"), Ok("9 9".into()));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_refused() {
+        assert!(changed("links.rate", "7").unwrap_err().contains("links.NAME.rate"));
+        assert!(changed("links.dwon.rate", "7").unwrap_err().contains("down"));
+        assert!(changed("links.up.rate.x", "7").unwrap_err().contains("not a table"));
+        assert!(changed("links..rate", "7").is_err());
     }
 }

@@ -27,8 +27,10 @@ from aqmlab.present.plots.data import (
     ScatterPanel,
 )
 from aqmlab.present.plots.style import THIRDS
-from aqmlab.runs.findings import BETTER, MEASURES, Findings, check_measure
+from aqmlab.runs.findings import Findings, check_measure, more_is_better
 from aqmlab.runs.grid import number
+from aqmlab.runs.measures import heading
+from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Ranking, Summary, summarise
 from aqmlab.runs.table import Case
 
@@ -59,14 +61,14 @@ def scatter(found: Findings, case: Case, x: str = DELAY, y: str = GOODPUT) -> Sc
             points = np.array([(across[seed], up[seed]) for seed in seeds])
             clouds[label(scheme)] = Cloud(points, seeds, points.mean(axis=0), of_mean(points))
     panel = ScatterPanel("", clouds)
-    return Scatter(MEASURES[x].heading, MEASURES[y].heading, names(found), [panel], centre="mean", columns=1)
+    return Scatter(heading(x), heading(y), names(found), [panel], centre="mean", columns=1)
 
 
 def dots(found: Findings, case: Case, measure: str) -> Dots:
     """Return a measure of each run of a case; without the schemes that have no value."""
     values = {label(scheme): got for scheme in found.schemes if (got := _shown(found, case, scheme, measure))}
     summaries = {name: summarise(list(got.values())) for name, got in values.items()}
-    return Dots(MEASURES[measure].heading, names(found), values, summaries)
+    return Dots(heading(measure), names(found), values, summaries)
 
 
 def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> Lines:
@@ -85,14 +87,14 @@ def lines(found: Findings, measure: str, against: str, scenario: str | None = No
             summary = found.measured.summary(case, scheme, measure)
             if row.get(against) is not None and summary:
                 line = panels.setdefault(rest, {}).setdefault(_without(scheme, against), {})
-                line[xs[str(row[against])][0]] = summary.scaled(MEASURES[measure].shown.scale)
+                line[xs[str(row[against])][0]] = summary.scaled(find(measure).shown.scale)
     if scenario is not None:
         panels = {name: panel for name, panel in panels.items() if f"{name}, ".startswith(f"{scenario}, ")}
         if not panels:
             raise unknown("scenario", "nothing is drawn of", scenario, {case.scenario for case in found.cases.values()})
     unit = next(iter(xs.values()))[1]
     x = f"{against.removeprefix('set.')}{f' ({unit})' if unit else ''}"
-    return Lines(x, [LinePanel(title, MEASURES[measure].heading, drawn) for title, drawn in panels.items()])
+    return Lines(x, [LinePanel(title, heading(measure), drawn) for title, drawn in panels.items()])
 
 
 def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
@@ -177,8 +179,8 @@ def _case(found: Findings, name: str | None) -> Case:
 
 
 def _ranking(found: Findings, measure: str) -> CriticalDifference:
-    if measure not in BETTER:
-        raise unknown("measure", "neither more nor less is better of", measure, BETTER)
+    if more_is_better(measure) is None:
+        raise InputError(f"measure: {measure}: neither more nor less is better, so schemes cannot be ranked by it")
     ranks = found.ranking(measure)
     if ranks is None:
         raise InputError("figure: ranking: needs three schemes, and two scenarios in which each has a value")
@@ -187,7 +189,7 @@ def _ranking(found: Findings, measure: str) -> CriticalDifference:
 
 def _shown(found: Findings, case: Case, scheme: str, measure: str) -> dict[int, float]:
     """A measure by seed in the unit people read."""
-    scale = MEASURES[measure].shown.scale
+    scale = find(measure).shown.scale
     return {seed: scale * value for seed, value in found.measured.values(case, scheme, measure).items()}
 
 

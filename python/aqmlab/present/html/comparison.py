@@ -1,4 +1,4 @@
-"""The report on a comparison: a table and the figures of each link."""
+"""The report on a comparison: its tables, and the figures of each link."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,8 +8,8 @@ from aqmlab.present.figures import runs as figures_of_runs
 from aqmlab.present.html import page
 from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
 from aqmlab.present.labels import label
-from aqmlab.runs.comparison import Comparison
-from aqmlab.runs.metrics import definitions
+from aqmlab.runs.comparison import Comparison, View, document
+from aqmlab.runs.metrics import definitions, find
 
 CAPTIONS = {
     "queue": "Packets waiting against time, seed 1. The dashed line is the target.",
@@ -18,30 +18,44 @@ CAPTIONS = {
 """By the kind of figure."""
 
 
-def files(comparison: Comparison, command: str) -> Files:
-    """Return what a comparison leaves: report.html, results.json and the figures."""
+def files(comparisons: Sequence[Comparison], command: str) -> Files:
+    """Return what comparisons leave: report.html, results.json and the figures."""
     drawings: Drawings = {}
-    sections = [_section(comparison, link, drawings) for link in comparison.scenario.links]
+    parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
+    facts = provenance(comparisons, comparisons[0].seeds, command)
+    title = parts[0].title if len(parts) == 1 else f"{len(parts)} scenarios"
+    return {"results.json": document(comparisons) + "\n", **page.report(title, parts, drawings, facts)}
+
+
+def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
     name = comparison.scenario.name
-    part = Part(name, text.titled(comparison.scenario), f"Scenario {name}", sections)
-    facts = provenance([comparison], comparison.seeds, command)
-    return {"results.json": comparison.json() + "\n", **page.report(part.title, [part], drawings, facts)}
+    stem = f"{name.replace('/', '-')}-" if several else ""
+    sections = [_section(comparison, view) for view in comparison.views]
+    sections += [_over_time(comparison, link, stem, drawings) for link in comparison.scenario.links]
+    return Part(name, text.titled(comparison.scenario), f"Scenario {name}", sections)
 
 
-def _section(comparison: Comparison, link: str, drawings: Drawings) -> Section:
-    metrics = comparison.metrics(link)
+def _section(comparison: Comparison, view: View) -> Section:
     rows = {
-        label(spec): [Item(comparison.text(spec, link, metric)) for metric in metrics] for spec in comparison.schemes
+        label(spec): [Item(comparison.text(spec, measure)) for measure in view.columns.values()]
+        for spec in comparison.schemes
     }
-    prefix = f"{link}-" if len(comparison.scenario.links) > 1 else ""
     return Section(
-        title=f"Link {link}",
+        title=view.title,
         subtitle=text.seeds(comparison.seeds),
-        table=Table("Scheme", [metric.heading for metric in metrics], rows),
-        definition=definitions(metrics),
-        warnings=comparison.warnings(link),
+        table=Table("Scheme", list(view.columns), rows),
+        definition=definitions(dict.fromkeys(map(find, view.columns.values()))),
+        warnings=comparison.warnings(view.link),
+    )
+
+
+def _over_time(comparison: Comparison, link: str, stem: str, drawings: Drawings) -> Section:
+    prefix = f"{stem}{link}-" if len(comparison.scenario.links) > 1 else stem
+    return Section(
+        title=f"Link {link} over time",
+        subtitle=text.seeds(1),
         figures=figures(comparison, comparison.schemes, link, prefix, drawings),
-        parameters=parameters(comparison, comparison.schemes),
+        parameters=parameters(comparison, comparison.schemes) if link == comparison.scenario.links[0] else {},
     )
 
 

@@ -10,6 +10,7 @@ from aqmlab.present.html.page import Table as Cells
 from aqmlab.present.labels import in_table
 from aqmlab.present.text import chart_rows
 from aqmlab.runs.metrics import definitions
+from aqmlab.runs.statistics import parts
 from aqmlab.study.cells import Cell
 from aqmlab.study.paper import Figure, Table
 from aqmlab.study.reproduction import Reproduction, all_json
@@ -77,7 +78,7 @@ def _table_section(reproduction: Reproduction, table: Table, prefix: str, drawin
         table=Cells("Scheme", list(heads.values()), ours, ("paper", "ours")),
         definition=definitions(metrics),
         notes=notes,
-        warnings=comparison.warnings(table.link) if comparison else (),
+        warnings=comparison.warnings(table.link, parts) if comparison else (),
         figures=figures(comparison, specs, table.link, f"{prefix}table-{table.number}-", drawings)
         if comparison and table.figure
         else {},

@@ -17,8 +17,9 @@ from aqmlab.present.html import page
 from aqmlab.present.html.page import Item, Table
 from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
-from aqmlab.runs.findings import MEASURES, Findings, chosen, ranked
-from aqmlab.runs.metrics import Metric, definitions
+from aqmlab.runs.findings import Findings, chosen, ranked
+from aqmlab.runs.measures import heading
+from aqmlab.runs.metrics import Metric, definitions, find
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import TIMING
 from aqmlab.runs.table import Case
@@ -79,10 +80,10 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
         failures=found.failures[:MOST_FAILURES],
         failed=len(found.failures),
         ranks=_ranks(found, rankings),
-        diagrams={MEASURES[name].title: _diagram(ranking) for name, ranking in rankings.items()},
+        diagrams={find(name).title: _diagram(ranking) for name, ranking in rankings.items()},
         first=label(found.schemes[0]),
         marks=footnote(map(label, found.schemes)),
-        definitions=definitions([MEASURES[measure] for measure in shown]),
+        definitions=definitions([find(measure) for measure in shown]),
         several=len(found.seeds) > 1,
         sections=[_section(found, case, shown, series, delays) for case in cases],
         missing="" if series and delays else how_to_store(found),
@@ -108,12 +109,12 @@ def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
         "p (Friedman)": [Item(f"{ranking.p:.2g}") for ranking in each],
         "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
     }
-    return Table("Scheme", [MEASURES[name].title for name in rankings], rows, foot=foot, sortable=True)
+    return Table("Scheme", [find(name).title for name in rankings], rows, foot=foot, sortable=True)
 
 
 def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> Section:
     scenario = found.scenario(case)
-    heads = [MEASURES[measure].heading for measure in measures]
+    heads = [heading(measure) for measure in measures]
     means = {
         label(scheme): [
             Item(entry.text, value=entry.summary.mean if entry.summary else None, bold=entry.best, small=entry.some)
@@ -122,7 +123,7 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
         for scheme, row in tables.entries(found, case, measures).items()
     }
     differences = {
-        label(scheme): [_difference(MEASURES[measure], found.difference(case, scheme, measure)) for measure in measures]
+        label(scheme): [_difference(find(measure), found.difference(case, scheme, measure)) for measure in measures]
         for scheme in found.schemes[1:]
     }
     return Section(
@@ -179,7 +180,7 @@ def _summary(found: Findings, rankings: Mapping[str, Ranking]) -> list[str]:
     """What was done and what came out of it, in sentences."""
     failed = f"{len(found.failures):,} failed" if found.failures else "none failed"
     ranks = [
-        text.ranking_sentence(MEASURES[measure].title, each, f"{each.blocks} of {len(found.cases)} scenarios", label)
+        text.ranking_sentence(find(measure).title, each, f"{each.blocks} of {len(found.cases)} scenarios", label)
         for measure, each in rankings.items()
     ]
     return [f"{_runs(found)}; {failed}.", *ranks]

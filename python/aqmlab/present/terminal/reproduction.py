@@ -8,6 +8,7 @@ from rich.text import Text
 from aqmlab.present.labels import in_table
 from aqmlab.present.terminal.console import COLOURS, aside, console, marks, note, table, title
 from aqmlab.present.text import chart_rows
+from aqmlab.runs.statistics import parts
 from aqmlab.study import claims
 from aqmlab.study.cells import VERDICTS, Cell
 from aqmlab.study.paper import Figure
@@ -51,7 +52,7 @@ def _reproduced_table(out: Console, reproduced: Reproduction, wanted: StudyTable
         shown.add_row(name, *(_cell(row[column]) if column in row else "" for column in heads))
     out.print(shown, *marks(rows), sep="\n")
     if len(wanted.scenarios) == 1:
-        for warning in reproduced.comparisons[wanted.scenarios[0]].warnings(wanted.link):
+        for warning in reproduced.comparisons[wanted.scenarios[0]].warnings(wanted.link, parts):
             out.print(note(warning))
 
 

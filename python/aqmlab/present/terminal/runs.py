@@ -10,7 +10,7 @@ from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 from aqmlab.present.text import titled
 from aqmlab.runs.comparison import Comparison
-from aqmlab.runs.metrics import FlowResult, definitions
+from aqmlab.runs.metrics import FlowResult, definitions, find
 from aqmlab.runs.results import RunResult, columns
 
 
@@ -28,16 +28,16 @@ def run(result: RunResult, scenario: Scenario) -> None:
 
 
 def comparison(compared: Comparison) -> None:
-    """Print the schemes side by side, one table a link, with the definitions below."""
+    """Print the schemes side by side in the tables of the comparison, each with its definitions below."""
     out = console()
     out.print(title(titled(compared.scenario)))
-    for link in compared.scenario.links:
-        metrics = compared.metrics(link)
-        shown = table(f"Link {link}", "Scheme", numbers=[metric.heading for metric in metrics])
-        names = [label(spec) for spec in compared.schemes]
+    names = [label(spec) for spec in compared.schemes]
+    for view in compared.views:
+        shown = table(view.title, "Scheme", numbers=view.columns)
         for name, spec in zip(names, compared.schemes, strict=True):
-            shown.add_row(name, *(compared.text(spec, link, metric) for metric in metrics))
-        out.print(shown, *map(note, compared.warnings(link)), *marks(names), aside(definitions(metrics)), sep="\n")
+            shown.add_row(name, *(compared.text(spec, measure) for measure in view.columns.values()))
+        metrics = dict.fromkeys(map(find, view.columns.values()))
+        out.print(shown, *map(note, compared.warnings(view.link)), *marks(names), aside(definitions(metrics)), sep="\n")
 
 
 def _flows(result: RunResult) -> Table:

@@ -8,10 +8,11 @@ from aqmlab.present.labels import label
 from aqmlab.present.terminal.catalogue import names
 from aqmlab.present.terminal.console import console, marks, note, table, title
 from aqmlab.present.text import some
-from aqmlab.runs import findings
 from aqmlab.runs.findings import Findings
+from aqmlab.runs.measures import heading
+from aqmlab.runs.metrics import find
 from aqmlab.runs.plan import Plan
-from aqmlab.runs.sweep import BETTER, MEASURES, Sweep
+from aqmlab.runs.sweep import Sweep
 
 MOST_ROWS = 60
 """Rows of a sweep's summary that are still read in a terminal."""
@@ -37,11 +38,11 @@ def plan(asked: Plan, done: int) -> None:
 def sweep(swept: Sweep) -> None:
     """Print means and intervals of each scenario and scheme, then the ranking of the schemes."""
     out = console()
-    heads = [metric.heading for metric in MEASURES.values()]
+    heads = [heading(measure) for measure in swept.measures]
     means = table(swept.plan.title, "Scenario", "Scheme", numbers=heads)
     for condition in swept.plan.conditions[:MOST_ROWS]:
         case, scheme = condition.case, condition.arm.aqm
-        found = ((metric, swept.measured.summary(case, scheme, measure)) for measure, metric in MEASURES.items())
+        found = ((metric, swept.measured.summary(case, scheme, measure)) for measure, metric in swept.measures.items())
         shown = (metric.show(x.mean, x.half_width) if x else metric.show(None) for metric, x in found)
         varied = (f"{path} = {value}" for path, value in case.overrides if len(swept.plan.overrides.get(path, ())) != 1)
         where = "\n".join([case.scenario, *varied])
@@ -57,10 +58,10 @@ def sweep(swept: Sweep) -> None:
 
 def _ranking(out: Console, swept: Sweep) -> None:
     """Print the mean ranks, if there are schemes and scenarios enough for them."""
-    found = {measure: ranking for measure in BETTER if (ranking := swept.ranking(measure))}
+    found = {measure: ranking for measure in swept.ranked if (ranking := swept.ranking(measure))}
     if not found:
         return
-    heads = [MEASURES[measure].title for measure in found]
+    heads = [swept.measures[measure].title for measure in found]
     ranks = table("Mean rank over the scenarios, 1 the best", "Scheme", numbers=heads)
     for scheme in swept.schemes:
         ranks.add_row(label(scheme), *(f"{ranking.ranks[scheme]:.2f}" for ranking in found.values()))
@@ -75,6 +76,8 @@ def what_to_draw(found: Findings, figures: Mapping[str, str]) -> None:
     out = console()
     out.print(names("Figures", list(figures.items())))
     out.print(names("Scenarios", [(name, f"link {case.link}") for name, case in found.cases.items()]))
-    out.print(names("Measures", [(name, findings.MEASURES[name].definition) for name in found.measures]))
+    out.print(
+        names("Measures", [(name, find(name).definition) for name in found.measures if not name.startswith("links.")])
+    )
     if found.varied:
         out.print(names("Varied values", [(name, ", ".join(values)) for name, values in found.varied.items()]))

@@ -153,6 +153,7 @@ impl Simulation {
             return;
         }
         let flow = &mut self.flows[source.flow as usize];
+        self.group_meters[flow.group as usize].sent += 1;
         let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
         flow.at_sender(source.flow, group, route, self.now, &mut self.calendar).1.send_datagram();
         if let Some(next) = source.after(self.now) {
@@ -342,6 +343,7 @@ impl Simulation {
         }
         for group in 0..self.groups.len() {
             self.group_meters[group].before = self.counters(group);
+            self.group_meters[group].sent = 0;
         }
     }
 }

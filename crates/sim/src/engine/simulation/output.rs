@@ -2,9 +2,12 @@
 
 use super::Simulation;
 use super::setup::{Member, Sends};
+use crate::measure::call;
 use crate::measure::group::{Counters, GroupMeter};
 use crate::measure::meter::Stage;
-use crate::measure::result::{Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain};
+use crate::measure::result::{
+    CallResult, Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain,
+};
 use crate::measure::trace::{Record, Trace};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
@@ -34,7 +37,8 @@ impl Simulation {
         let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
         let flows = flows.enumerate().map(|(group, ((spec, shares), (meter, counters)))| {
             let result = flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters);
-            (spec.name.clone(), FlowResult { video: self.video(group), ..result })
+            let call = spec.traffic.is_udp().then(|| call_result(meter));
+            (spec.name.clone(), FlowResult { call, video: self.video(group), ..result })
         });
         // Looks for the time series are no part of the simulation: a result is the same with them and without.
         let looks = self.series.first().map_or(0, |series| series.columns[0].1.len() as u64);
@@ -184,10 +188,12 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
     let mut sorted: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
     sorted.sort_by(f64::total_cmp);
     let (delay, completion) = (&meter.packet_delay, &meter.completion);
+    let goodput = shares.iter().map(|share| share.goodput).sum();
+    let variation = |p99: f64| delay.quantile(0.0).map(|least| p99 - least);
     let always_active = shares.iter().filter(|share| share.always_active);
     FlowResult {
         count: shares.len() as u32,
-        goodput: shares.iter().map(|share| share.goodput).sum(),
+        goodput,
         goodput_min: sorted.first().copied(),
         goodput_p50: median(&sorted),
         goodput_max: sorted.last().copied(),
@@ -200,6 +206,8 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         packet_delay_p95: delay.quantile(0.95),
         packet_delay_p99: delay.quantile(0.99),
         packet_delay_p999: delay.quantile(0.999),
+        packet_delay_variation_p99: delay.quantile(0.99).and_then(variation),
+        power: delay.mean().filter(|mean| *mean > 0.0).map(|mean| goodput / mean),
         retransmits: counters.retransmits,
         timeouts: counters.timeouts,
         ecn_reductions: counters.ecn_reductions,
@@ -209,8 +217,16 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         fct_p50: completion.quantile(0.5),
         fct_p95: completion.quantile(0.95),
         fct_p99: completion.quantile(0.99),
+        call: None,
         video: None,
     }
+}
+
+fn call_result(meter: &GroupMeter) -> CallResult {
+    let (sent, received) = (meter.sent, meter.packet_delay.count());
+    let loss_ratio = if sent > 0 { (1.0 - received as f64 / sent as f64).max(0.0) } else { 0.0 };
+    let r_factor = meter.packet_delay.quantile(0.99).map(|delay| call::r_factor(delay, loss_ratio));
+    CallResult { sent, loss_ratio, r_factor, mos: r_factor.map(call::mos) }
 }
 
 /// Of sorted values; between the two in the middle if their number is even.

@@ -1,0 +1,84 @@
+"""Which measures a scenario has, how they are asked for (by name, with globs), and which are shown if nobody asks."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from aqmlab._core import Group, InputError, Scenario
+from aqmlab.names import unknown
+from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, Metric, at, find, split
+
+ONLY_OF = {"call.": ("udp-cbr", "udp-onoff"), "video.": ("video",)}
+"""The kinds of traffic that alone have the metrics with these names."""
+
+USUAL = {
+    "ftp": ("goodput", "jain"),
+    "udp-cbr": ("packet_delay_p99", "call.loss_ratio"),
+    "udp-onoff": ("packet_delay_p99", "call.loss_ratio"),
+    "http": ("fct_p50", "fct_p95"),
+    "short": ("fct_p50", "fct_p95"),
+    "video": ("video.bitrate_mean", "video.stall_time"),
+}
+"""What is shown of a group, by its kind of traffic."""
+
+SPEECH = (0.010, 0.060)
+"""Seconds between its packets, and at most 128 kbit/s: what is taken for a call, whose quality is shown."""
+
+
+def every(scenario: Scenario) -> list[str]:
+    """Return the names of all measures of a scenario's runs, but for reasons of drops that only some schemes have."""
+    groups = [scenario.group(name) for name in scenario.flows]
+    return [
+        *(f"links.{link}.{metric.name}" for link in scenario.links for metric in OF_LINK),
+        *(f"flows.{group.name}.{metric.name}" for group in groups for metric in OF_FLOWS if _has(group, metric)),
+        *(f"total.{metric.name}" for metric in OF_FLOWS if not metric.name.startswith(tuple(ONLY_OF))),
+    ]
+
+
+def _has(group: Group, metric: Metric) -> bool:
+    return all(not metric.name.startswith(of) or group.kind in kinds for of, kinds in ONLY_OF.items())
+
+
+def usual(scenario: Scenario) -> list[str]:
+    """Return the measures of flows that tell most about a scenario, by the kinds of its traffic."""
+    groups = [scenario.group(name) for name in scenario.flows]
+    return [f"flows.{group.name}.{name}" for group in groups for name in _usual(group)]
+
+
+def _usual(group: Group) -> Sequence[str]:
+    if group.kind == "udp-cbr" and _is_call(group):
+        return (*USUAL[group.kind], "call.mos")
+    return [name for name in USUAL[group.kind] if name != "jain" or group.count > 1]
+
+
+def _is_call(group: Group) -> bool:
+    rate = group.rate or 0.0
+    return 0 < rate <= 128e3 and SPEECH[0] <= 8 * (group.payload + group.header) / rate <= SPEECH[1]
+
+
+def expand(patterns: Iterable[str], names: Sequence[str], link: str | None = None) -> list[str]:
+    """Return the measures that are asked for, in order, each once.
+
+    A pattern is a name or has `*`, `?` or `[...]` in it; with a `link`, "link.queue_mean" and "queue_mean" are those of
+    that link. Raises InputError, with the nearest name, for a pattern that fits none of `names`.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        full = pattern if link is None or pattern.startswith("*") else at(pattern, link)
+        fitting = [name for name in names if fnmatchcase(name, full)]
+        if not fitting and f".{DROPS}" in full and full.partition(f".{DROPS}")[0] in {split(name)[0] for name in names}:
+            fitting = [full]  # a reason that only some schemes have
+        if not fitting and set(pattern) & set("*?["):
+            raise InputError(f"measure: {pattern}: fits no measure; known, for example: {', '.join(names[:5])}")
+        if not fitting:
+            raise unknown("measure", "no measure", pattern, {*names, *(split(name)[1] for name in names)})
+        found.update(dict.fromkeys(fitting))
+    return list(found)
+
+
+def heading(measure: str) -> str:
+    """Return place, title and unit of a measure, for the head of a column: "voice: Packet delay p99 (ms)".
+
+    The place is left out where it is the first link ("link.") or all flows.
+    """
+    of = "" if measure.startswith((FIRST_LINK, "total.")) else f"{split(measure)[0].partition('.')[2]}: "
+    return f"{of}{find(measure).heading}"

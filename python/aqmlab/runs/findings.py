@@ -12,6 +12,7 @@ from typing import Any
 
 from aqmlab import _core, scenario
 from aqmlab._core import InputError
+from aqmlab.names import unknown
 from aqmlab.runs.measures import expand
 from aqmlab.runs.metrics import FIRST_LINK, find
 from aqmlab.runs.statistics import Paired, Ranking

@@ -123,7 +123,8 @@ def tcp() -> str:
         "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
         "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while it is used up,\n"
         "and `after_idle` says what a pause leaves of it. Absent are RFC 7661, protection against wrapped sequence\n"
-        "numbers (RFC 7323: an original that arrives after what was sent again counts), and bursts of segmentation offload.",
+        "numbers (RFC 7323: an original that arrives after what was sent again counts), and bursts of segmentation\n"
+        "offload.",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

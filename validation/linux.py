@@ -384,7 +384,7 @@ def page(checked: Sequence[Checked], left_out: Mapping[str, int]) -> str:
         "",
         "- CUBIC sends segment 60 again after 121 to 135 segments in Linux, after 122 here (single, burst,",
         "  retransmission, reordering, late), and after a pause of two timeouts 22 at once, 15 here. `hystart_update`",
-        "  (net/ipv4/tcp_cubic.c) ends slow start on gaps between ACKs of 2 ms; recordings of one script differ so too.",
+        "  (net/ipv4/tcp_cubic.c) ends slow start on gaps between ACKs of 2 ms; recordings of one script differ so.",
         "- Reno sends it again one segment earlier in Linux where a segment is late. The cause is not known.",
         "- A stall begins at a time, so it meets another segment. What follows is the same: a segment at each timeout,",
         "  then new ones, for `tcp_try_undo_loss` (net/ipv4/tcp_input.c) undoes the timeout at the first ACK.",

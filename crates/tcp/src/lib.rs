@@ -4,7 +4,7 @@
 //!   params     every constant of TCP, declared once; three profiles fill them in
 //!   ack        what an ACK says
 //!   sender     what every kind of recovery shares: window, sending, ECN, retransmission timer
-//!   recovery/  what a duplicate or partial ACK means: one file per kind, and SACK's scoreboard
+//!   recovery/  what a duplicate or partial ACK means: one file per kind, SACK's scoreboard, RACK's parts in rack/
 //!   ecn        how a receiver tells of marks, and when a sender answers
 //!   cc/        congestion control: how the window grows and shrinks; one file per law
 //!   ns2        what ns-2 does otherwise

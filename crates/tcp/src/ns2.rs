@@ -12,6 +12,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("open_on_exit", "true"),
     ("ecn_response", "ns2"),
     ("ect_on_retransmit", "true"),
+    ("go_back_n", "true"),
     ("clock", "10 ms"),
     ("estimator", "integer"),
     ("min_rto", "200 ms"),

@@ -117,6 +117,8 @@ params! {
         initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
         /// Times that a SYN is sent again before its connection is given up; profile `ns2`: for ever.
         syn_retries: u32 = "6", from "Linux (tcp_syn_retries); RFC 9293, section 3.8.3, R2";
+        /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.
+        go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
         /// What becomes of a window that the application has not used for longer than the retransmission timeout.
         after_idle: AfterIdle = "restart", from "RFC 5681, section 4.1";
         /// Begin with a SYN and wait for its ACK.

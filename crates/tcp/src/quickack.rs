@@ -1,4 +1,7 @@
 //! When a receiver of Linux acknowledges a segment at once instead of delaying the ACK (net/ipv4/tcp_input.c).
+//!
+//! The receive window is followed for this only. Linux lets it grow ahead of what arrives; what limits a sender here is the
+//! constant `window`.
 
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};

@@ -242,14 +242,16 @@ impl Sender {
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
-        if self.state == RecoveryState::RtoRecovery && matches!(self.recovery, LossRecovery::Sack(_)) {
+        if matches!(&self.recovery, LossRecovery::Sack(board) if self.hole < board.not_before) && !params.go_back_n {
             return self.sack_send_after_timeout(now, params, net);
         }
         // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
         let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
         let stop = allowed.min(self.next_seq.saturating_add(burst));
         while self.next_seq < stop && self.may_send(now) {
-            self.transmit(self.next_seq, now, params, net);
+            if !matches!(&self.recovery, LossRecovery::Sack(board) if board.has(self.next_seq)) {
+                self.transmit(self.next_seq, now, params, net);
+            }
             self.next_seq += 1;
         }
     }

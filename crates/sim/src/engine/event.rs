@@ -420,7 +420,8 @@ mod tests {
             sack
         });
         for (sack, two, one) in [(THREE, two, one), Default::default()] {
-            let ack = Ack { next: NEXT, ece: true, ce: Ack::CE_MASK, sack, delay: Span::from_millis(123) };
+            let delay = Span::from_millis(123);
+            let ack = Ack { next: NEXT, ece: true, ce: Ack::CE_MASK, sack, delay, ..Ack::default() };
             let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
             packet.set_marks(ack.ce);
             assert_eq!(packet.ack(), Ack { sack: two, delay: Span::ZERO, ..ack });

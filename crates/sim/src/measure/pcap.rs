@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
-        let data = Data { sent_at: Time::ZERO, seq, rtt: Default::default(), ecn, is_cwr };
+        let data = Data { sent_at: Time::ZERO, seq, rtt: Default::default(), ecn, is_cwr, is_resent: false };
         Packet::of_data(Label { class: 5, ..Label::default() }, size, data)
     }
 

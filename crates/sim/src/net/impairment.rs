@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn data(ecn: Ecn) -> Packet {
-        let data = Data { sent_at: Time::ZERO, seq: 7, rtt: Announced::default(), ecn, is_cwr: true };
+        let data = Data { sent_at: Time::ZERO, seq: 7, rtt: Announced::default(), ecn, is_cwr: true, is_resent: false };
         Packet::of_data(Label::default(), 1000, data)
     }
 

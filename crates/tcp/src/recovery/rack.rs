@@ -5,7 +5,8 @@
 //!   outstanding  the segments outstanding: when each was sent last, what has become of it (section 5)
 //!   detection    which of them are lost (section 6)
 //!   tlp          tail loss probes (section 7)
-//!   window       the window: PRR (RFC 9937) in a reduction, else the law's while it is used (RFC 2861)
+//!   window       the window: PRR (RFC 9937) in a reduction, else the law's
+//!   usage        whether it is used up (RFC 2861)
 //!   undo         a reduction that was needless (RFC 3522, 3708, 5682)
 //! ```
 //!
@@ -17,6 +18,7 @@ mod outstanding;
 mod prr;
 mod tlp;
 mod undo;
+mod usage;
 mod window;
 
 use crate::ack::Ack;
@@ -31,7 +33,7 @@ use outstanding::Outstanding;
 use prr::Prr;
 use tlp::Probe;
 use undo::Undo;
-use window::Usage;
+use usage::Usage;
 
 /// What the timer is waiting for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

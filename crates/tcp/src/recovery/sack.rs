@@ -11,7 +11,7 @@
 //! - At a partial ACK it sends two segments, resent or new, and it restarts the timer at the first of them only.
 //! - It has no rescue retransmission, and it forgets the scoreboard at each new ACK outside recovery.
 //! - The ACK that ends recovery does not open the window; under `open_on_exit` it does here.
-//! - A timeout empties its scoreboard; after it, it ignores duplicate ACKs and what they name.
+//! - After a timeout it ignores duplicate ACKs and what they name.
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
@@ -99,7 +99,8 @@ impl Sender {
         }
     }
 
-    /// Section 5.1: after a timeout, from the hole on, what the receiver lacks, while the window has room for it.
+    /// Section 5.1: until all that was sent before a timeout is acknowledged, from the hole on, what the receiver lacks, while
+    /// the window has room for it.
     pub(crate) fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         let (hole, next_seq, window) = (self.hole, self.next_seq, self.window(params) as u32);
         let end = self.end.min(hole.saturating_add(params.window.0 as u32));

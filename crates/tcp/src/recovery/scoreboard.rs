@@ -102,6 +102,12 @@ impl Scoreboard {
         self.not_before = sent;
     }
 
+    /// RFC 2018, section 5: the receiver's word of before a timeout counts no more.
+    pub fn expunge(&mut self, hole: u32) {
+        self.sacked.clear(hole..self.top.max(hole));
+        (self.count, self.top, self.lost_end, self.rescue) = (0, 0, 0, 0);
+    }
+
     /// Everything from `hole` up to `next` is acknowledged.
     fn forget(&mut self, hole: u32, next: u32) {
         let rxt_end = self.high_rxt.clamp(hole, next);
@@ -175,12 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_keeps_what_has_arrived() {
+    fn a_timeout_keeps_what_has_arrived_unless_it_is_expunged() {
         let mut board = Scoreboard::default();
         board.update(&ack(1, &[4..9]), 0, 12, 3);
         board.resend(1);
         board.on_timeout(12);
         assert_eq!((board.pipe(1, 12, 3), board.not_before), (3, 12), "9 to 11; 1 to 3 are lost");
         assert_eq!([1, 4, 6, 9, 12].map(|end| board.sacked(1, end)), [0, 0, 2, 5, 5]);
+        board.expunge(1);
+        assert!(!board.has(5));
+        assert_eq!((board.is_lost(1), board.pipe(1, 12, 3), board.not_before), (false, 11, 12));
+        assert!(board.update(&ack(1, &[4..9]), 1, 12, 3), "the same is new again");
+        assert!(board.has(4) && board.has(8) && !board.has(3) && !board.has(9));
     }
 }

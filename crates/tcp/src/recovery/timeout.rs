@@ -47,6 +47,9 @@ impl Sender {
         self.rtt.back_off(params);
         if let LossRecovery::Sack(board) = &mut self.recovery {
             board.on_timeout(self.sent);
+            if params.go_back_n {
+                board.expunge(self.hole);
+            }
         }
     }
 

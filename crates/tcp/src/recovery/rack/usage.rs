@@ -1,0 +1,95 @@
+//! A window that is not used up does not grow, and decays (RFC 2861, as Linux has it; RFC 7661 is absent). Names in parentheses
+//! are Linux's (net/ipv4/tcp_output.c).
+
+use crate::cc::Window;
+use crate::params::{AfterIdle, TcpParams};
+use crate::sender::{RecoveryState, Sender};
+use aqmlab_core::{Span, Time};
+
+/// How much of the window is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    /// It was used up in this round trip, which ends when `until` is acknowledged (`is_cwnd_limited`, `cwnd_usage_seq`).
+    is_limited: bool,
+    until: u32,
+    /// Most segments outstanding in it (`max_packets_out`).
+    most: u32,
+    /// When it was last used up or decayed, and the most segments outstanding since (`snd_cwnd_stamp`, `snd_cwnd_used`).
+    limited_at: Time,
+    used: u32,
+    /// When something was last sent (`lsndtime`).
+    sent_at: Time,
+}
+
+impl Usage {
+    /// The window may grow: it is used up, or in slow start by half (`tcp_is_cwnd_limited`).
+    pub fn lets_grow(&self, window: &Window) -> bool {
+        self.is_limited || window.cwnd < window.ssthresh && window.cwnd < f64::from(2 * self.most)
+    }
+
+    /// From now on it counts anew how long the window is not used up.
+    fn restart(&mut self, now: Time) {
+        (self.limited_at, self.used) = (now, 0);
+    }
+}
+
+impl Sender {
+    /// After sending what may be sent (`tcp_cwnd_validate`).
+    pub(super) fn rack_validate_window(&mut self, has_sent: bool, now: Time, params: &TcpParams) {
+        let (hole, sent, flight, window) = (self.hole, self.sent, self.flight(), self.cc.window);
+        let rack = self.rack();
+        let is_limited = rack.board.in_flight() >= window.cwnd as u32;
+        if !has_sent && !is_limited {
+            return;
+        }
+        let usage = &mut rack.usage;
+        if has_sent {
+            usage.sent_at = now;
+        }
+        if is_limited || hole >= usage.until || !usage.is_limited && flight > usage.most {
+            (usage.is_limited, usage.most, usage.until) = (is_limited, flight, sent);
+        }
+        if usage.lets_grow(&window) {
+            return usage.restart(now);
+        }
+        usage.used = usage.used.max(flight);
+        let unused_for = now.since(usage.limited_at);
+        if params.after_idle == AfterIdle::Decay && unused_for >= self.rtt.timeout(params) && !self.cc.owns_window() {
+            self.rack_decay_window(now, params);
+        }
+    }
+
+    /// It has not been used up for a timeout: half of what was not used goes (`tcp_cwnd_application_limited`).
+    fn rack_decay_window(&mut self, now: Time, params: &TcpParams) {
+        let used = f64::from(self.rack().usage.used).max(self.initial_window(params));
+        if self.state == RecoveryState::Open && used < self.cc.window.cwnd {
+            self.keep_three_quarters();
+            self.cc.window.cwnd = ((self.cc.window.cwnd + used) / 2.0).floor();
+        }
+        self.rack().usage.restart(now);
+    }
+
+    /// A pause ends. For each timeout of it the window is halved, down to the initial window (`tcp_cwnd_restart`).
+    pub(crate) fn rack_restart_window(&mut self, now: Time, params: &TcpParams) {
+        let (timeout, least) = (self.rtt.timeout(params), self.initial_window(params));
+        let mut pause = now.since(self.rack().usage.sent_at);
+        if pause <= timeout {
+            return;
+        }
+        self.keep_three_quarters();
+        let window = &mut self.cc.window;
+        let least = least.min(window.cwnd);
+        while pause > timeout && window.cwnd > least {
+            window.cwnd = (window.cwnd / 2.0).floor();
+            pause = Span(pause.0 - timeout.0);
+        }
+        window.cwnd = window.cwnd.max(least);
+        self.rack().usage.restart(now);
+    }
+
+    /// The threshold remembers three quarters of the window (`tcp_current_ssthresh`).
+    fn keep_three_quarters(&mut self) {
+        let window = &mut self.cc.window;
+        window.ssthresh = window.ssthresh.max((0.75 * window.cwnd).floor());
+    }
+}

@@ -34,7 +34,7 @@ def index(schemes: Sequence[Scheme]) -> str:
         NOTE,
         "`aqmlab list aqms` prints this list, `aqmlab show NAME` a page.",
         table(("name", "title", "family", "year", "in short"), rows),
-        "A mark stands behind the name of a scheme whose law is not all as published, in every table and legend:",
+        "In every table and legend, a mark after the name of a scheme says that its law is not entirely as published:",
         "\n".join(f"- {mark.sign} {mark.meaning}." for mark in MARKS.values()),
         "The page of a scheme says which part it is. Files for programs (JSON, CSV, Parquet) have names without marks.",
     )
@@ -92,10 +92,10 @@ def tcp() -> str:
         "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss\n"
         "recovery: `reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on\n"
         "through partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be\n"
-        "missing) and `rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments,\n"
-        "and the window shrinks as segments arrive).",
-        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery,\n"
-        "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
+        "missing) and `rack` (RFC 8985 and RFC 9937: losses are found by time, those of the last segments by a probe,\n"
+        "and the window shrinks in proportion to what arrives).",
+        "`congestion_control` is the law by which the window grows and shrinks. Any law works with any loss\n"
+        "recovery, except BBR's two versions: they set the window in recovery too and need `rack`.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
         "Laws other than Reno's come with SACK unless `variant` says otherwise, BBR's with `rack`. A law may\n"

@@ -71,7 +71,7 @@ impl History {
         let (from, to) = (self.leaves(place.index), self.leaves(place.index + 1));
         let mut part = if to > from { ((t - from) / (to - from)).clamp(0.0, 1.0) } else { 1.0 };
         for _ in 0..2 {
-            // Newton on arrival + wait = t. Packets leave in order, so the slope is positive but for an idle link.
+            // Newton on arrival + wait = t. Packets leave in order, so the slope is positive unless the link is idle.
             let (q, slope) = self.interpolate(place.index, part, queue);
             let excess = start + part * self.step + q / self.capacity - t;
             part = (part - excess / (self.step * (1.0 + slope / self.capacity).max(1e-3))).clamp(0.0, 1.0);

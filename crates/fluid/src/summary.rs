@@ -47,7 +47,7 @@ pub struct Oscillation {
     /// The amplitude is at most 5 % of the buffer, or 2 packets.
     ///
     /// A loop that is unstable ends in a limit cycle that fills or empties a good part of the buffer; one that is stable
-    /// ends at rest, but for the packet by which rounded readings move it. 5 % lies far from both.
+    /// ends at rest, within the packet by which rounded readings move it. 5 % lies far from both.
     pub settles: bool,
 }
 

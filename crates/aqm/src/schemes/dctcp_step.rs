@@ -3,7 +3,7 @@ use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, S
 use aqmlab_core::{Auto, Packets, choice, params};
 
 choice! {
-    /// What becomes of packets above the threshold that can carry no mark.
+    /// What happens to packets above the threshold that can carry no mark.
     pub enum Unmarkable {
         /// Dropped, as by a switch that does this with RED.
         Drop = "drop",

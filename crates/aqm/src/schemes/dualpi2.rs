@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// What becomes of a packet that waited in the low-latency queue.
+    /// What happens to a packet that waited in the low-latency queue.
     fn l4s(dual: &mut DualPi2, waited: Span, left: usize) -> Verdict {
         l4s_before(dual, waited, left, &mut bench::stream())
     }

@@ -41,17 +41,18 @@ params! {
     /// direction. A flow sends its SYN and waits for the answer, then its first window and waits: a round trip lies between
     /// a packet and the first one after a gap (both cases: Jiang & Dovrolis, "Passive estimation of TCP round-trip times", ACM
     /// CCR 32(3), 2002). The shorter of the two counts, for a loss makes one longer. A gap is 10 ms or more; a flow of 32
-    /// packets without one has 10 ms; a silence of 1 s, TCP's first timeout, begins anew. The wait in this queue is left
-    /// out of what is measured, and that in a queue at its target added. (With the present wait instead, fast flows would be
-    /// spared just when the queue is long, and fairness under light load is lost: Jain's index is 0.77 instead of 0.87 at
-    /// 100 Mbit/s.)
+    /// packets without a gap is taken to have 10 ms. After a silence of 1 s, TCP's first timeout, the flow starts over, so that round
+    /// trips of 1 s and more are never measured: such a flow keeps `unannounced`. The wait in this queue is excluded from the
+    /// measurement, and the wait in a queue at its target is added. (With the present wait instead, fast flows would be
+    /// spared just when the queue is long, and fairness under light load would be lost: Jain's index is 0.77 instead of
+    /// 0.87 at 100 Mbit/s.)
     ///
-    /// It costs a table of 4096 flows (164 kB) and a look-up per packet. A flow whose place is another's, 2 % of 200, and
-    /// one that has had no answer yet have `unannounced`. The estimate is wrong where the first window's packets come 10 ms
-    /// or more apart (pacing, a slow access link) and where an application pauses twice. It does not follow a round trip
-    /// that changes; TCP's timestamps would (Veal, Li & Lowenthal, PAM 2005), but they need the ACKs and TCP's header, which
-    /// no scheme is shown, and so would the periodogram of a flow's arrivals (Carra et al., NETWORKING 2010), which needs
-    /// hundreds of them for each flow.
+    /// It costs a table of 4096 flows (164 kB) and a look-up per packet. A flow whose place another flow has taken (2 % of 200
+    /// flows) and a flow without a measurement yet have `unannounced`. The estimate is wrong where the first window's packets
+    /// come 10 ms or more apart (pacing, a slow access link) and where an application pauses twice. It does not follow a
+    /// round trip that changes. TCP's timestamps would (Veal, Li & Lowenthal, PAM 2005), but they need the ACKs and TCP's
+    /// header, which schemes do not see. So would the periodogram of a flow's arrivals (Carra et al., NETWORKING 2010),
+    /// which needs hundreds of arrivals for each flow.
     ///
     /// ## What to expect
     /// Jain's index at 10 to 100 Mbit/s with round trips of 40 to 640 ms, medians of 5 seeds, against the paper's: light

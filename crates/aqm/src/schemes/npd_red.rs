@@ -53,7 +53,7 @@ params! {
     /// ## The printed gains
     /// The paper's K_d = -3.59e-11 and K_p = 2e-10 follow from its stability range with the capacity in bit/s and the
     /// buffer in bits, while eq. (3) counts packets: p moves by 1e-10 and stays at the base. With "recursive" or
-    /// "fixed" that is p0: mere overflow. With "loss_ratio" the base counts its own drops, nothing brings it back, and
+    /// "fixed" that is p0, and packets are lost by overflow only. With "loss_ratio" the base counts its own drops, nothing brings it back, and
     /// the link starves. With packets throughout, the range for its link (50 flows, 750 packets/s, 75 packets, 0.1 s)
     /// is -0.24 < K_d < 0 and 0 < K_p < 13; the defaults lie inside.
     ///
@@ -89,7 +89,7 @@ params! {
     /// ## Readings
     /// The paper gives p0 no value, and says of the loss ratio only that it adjusts the probability on larger
     /// time-scales; `loss_interval` and `loss_weight` are those of LRED. In ns-2.35 on the paper's link the defaults
-    /// give a queue of 50.1 packets, the printed gains with "recursive" mere overflow, the paper's "unstable" K_p = 10
+    /// give a queue of 50.1 packets, the printed gains with "recursive" drops by overflow only, the paper's "unstable" K_p = 10
     /// with "recursive" 48.4 packets.
     ///
     /// ## Departures
@@ -199,8 +199,8 @@ impl Scheme for NpdRed {
         Observable { name: "k_p", unit: "1", doc: "gain on the queue error" },
         Observable { name: "k_d", unit: "1", doc: "gain on the change of the queue" },
         Observable { name: "flows", unit: "1", doc: "self-tuning: estimated number of flows, 0 before the first" },
-        Observable { name: "path", unit: "s", doc: "self-tuning: estimated round trip but for this queue, likewise" },
-        Observable { name: "capacity", unit: "packets/s", doc: "self-tuning: estimated capacity, likewise" },
+        Observable { name: "path", unit: "s", doc: "self-tuning: estimated round trip without this queue, 0 before the first" },
+        Observable { name: "capacity", unit: "packets/s", doc: "self-tuning: estimated capacity, 0 before the first" },
     ];
     type Params = NpdRedParams;
     const AT_START: &'static [(&'static str, &'static str)] =

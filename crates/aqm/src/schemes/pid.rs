@@ -21,7 +21,7 @@ params! {
     /// An arriving packet is dropped with probability p.
     ///
     /// ## What to expect
-    /// On Boudi & Loudini's links the queue takes 10 ms as published, but for light loads of 50 Mbit/s and above: the
+    /// On Boudi & Loudini's links the queue takes 10 ms as published, except under light loads of 50 Mbit/s and above: the
     /// loop's gain grows with the rate, p oscillates and the mean falls to 8 and 6 ms. Gains of a third hold 10 ms there.
     ///
     /// ## Readings

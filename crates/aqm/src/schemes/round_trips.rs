@@ -32,8 +32,8 @@ impl RoundTrips {
         Self(vec![None; Self::SLOTS].into())
     }
 
-    /// Takes note of an arriving packet, and tells the round-trip time of its flow: none if it is not known yet or another
-    /// flow has the place.
+    /// Takes note of an arriving packet, and returns the round-trip time of its flow: `None` if it is not known yet or
+    /// another flow has the place.
     pub(super) fn note(&mut self, packet: &PacketView, queue: &QueueView, now: Time) -> Option<Span> {
         let hash = packet.flow_hash;
         let slot = hash.wrapping_mul(0x9E37_79B9) >> (32 - Self::SLOTS.ilog2()); // multiplicative hashing
@@ -61,7 +61,8 @@ impl Flow {
     const GAP: Span = Span::from_millis(10);
     /// After so many packets without a gap the answers must have come: the round trip is shorter than a gap.
     const PACKETS: u8 = 32;
-    /// A flow begins again after a silence of TCP's first timeout, 1 s (RFC 6298): who waits for that has no answer.
+    /// After a silence of TCP's first timeout, 1 s (RFC 6298), a flow starts over: it has waited for a timeout, not for an
+    /// answer. Longer round trips cannot be measured.
     const SILENCE: Span = Span::from_secs(1);
 
     fn begin(hash: u32, queue: &QueueView, now: Time) -> Self {
@@ -86,7 +87,7 @@ impl Flow {
         self.rtt
     }
 
-    /// What was known before it began again gives way to the first measurement.
+    /// The first measurement after a start replaces what was known before.
     fn measure(&mut self, rtt: Span) {
         self.rtt = Some(if self.measured == 0 { rtt } else { self.rtt.map_or(rtt, |known| known.min(rtt)) });
         self.measured += 1;
@@ -150,13 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_begins_anew_after_a_second() {
+    fn a_flow_starts_over_after_a_second_so_that_longer_round_trips_are_not_measured() {
         let mut round_trips = RoundTrips::new();
         // The SYN is lost on the way and sent again after 1 s; then an idle second, and longer round trips than before.
         assert_eq!(after(&mut round_trips, 1, 0, &[0, 1000]), None);
         assert_eq!(after(&mut round_trips, 1, 0, &[1050]), Some(50.0));
         assert_eq!(after(&mut round_trips, 1, 0, &[2050]), Some(50.0), "what is known stays");
         assert_eq!(after(&mut round_trips, 1, 0, &[2120, 2200]), Some(70.0));
+        assert_eq!(after(&mut RoundTrips::new(), 1, 0, &[0, 999]), Some(999.0));
+        assert_eq!(after(&mut RoundTrips::new(), 1, 0, &[0, 1000, 2100, 3200]), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import aqmlab as lab
-from aqmlab.present.figures import ellipses
+from aqmlab.present.figures import ellipses, words
 from aqmlab.present.figures import sweep as sweep_figures
 from aqmlab.present.figures.stored import DELAYS, SERIES, stored
 from aqmlab.present.plots.data import CriticalDifference
@@ -64,7 +64,7 @@ def test_a_measure_against_what_was_varied(swept: Path) -> None:
     found = findings.findings(swept)
     frame = lab.load_experiment(swept)
     drawn = sweep_figures.lines(found, "link.queue_mean", "set.links.bottleneck.rate")
-    assert drawn.x == "links.bottleneck.rate (Mbit/s)"
+    assert drawn.x == "Link rate (Mbit/s)"
     [panel] = drawn.panels
     assert panel.title == "small"
     assert list(panel.lines) == ["DropTail", "PI (w=85 Hz)", "PI (w=170 Hz)"]
@@ -73,12 +73,74 @@ def test_a_measure_against_what_was_varied(swept: Path) -> None:
         assert summary.mean == pytest.approx(rows["links.bottleneck.queue_mean"].mean())
         assert summary.n == 4
     by_parameter = sweep_figures.lines(found, "total.goodput", "pi.w")
-    assert by_parameter.x == "pi.w (Hz)"
+    assert by_parameter.x == "w of PI (Hz)"
     panels = {panel.title: panel.lines for panel in by_parameter.panels}
     assert {name: {line: list(xs) for line, xs in panel.items()} for name, panel in panels.items()} == {
-        "small, links.bottleneck.rate=5 Mbit/s": {"PI": [85.0, 170.0]},
-        "small, links.bottleneck.rate=10 Mbit/s": {"PI": [85.0, 170.0]},
+        "small, link rate 5 Mbit/s": {"PI": [85.0, 170.0]},
+        "small, link rate 10 Mbit/s": {"PI": [85.0, 170.0]},
     }
+
+
+def test_a_heat_map_has_the_means_of_its_cells(swept: Path) -> None:
+    found = findings.findings(swept)
+    frame = lab.load_experiment(swept)
+    drawn = sweep_figures.heat(found, "link.queue_mean", "pi.w", "set.links.bottleneck.rate")
+    assert (drawn.x_label, drawn.y_label, drawn.label) == ("w of PI (Hz)", "Link rate (Mbit/s)", "Mean queue (packets)")
+    assert (drawn.x, drawn.y) == ([85.0, 170.0], [5.0, 10.0])
+    [panel] = drawn.panels
+    assert panel.title == "PI"
+    means = frame.groupby(["set.links.bottleneck.rate", "aqm"])["links.bottleneck.queue_mean"].mean()
+    wanted = [[means[f"{rate} Mbit/s", f"pi:w={w} Hz"] for w in (85, 170)] for rate in (5, 10)]
+    assert panel.values == pytest.approx(np.array(wanted))
+
+
+def test_steps_over_seeds_and_boxes_have_every_seed() -> None:
+    found = by_hand({"x": {"pi": (0.4, 0.1, 0.2, 0.2), "red": (0.3,)}})
+    case = found.cases["x"]
+    curves = sweep_figures.ecdf(found, case, "link.drop_ratio").panels[0].curves
+    values, shares = curves["PI"]
+    assert values == pytest.approx([10, 10, 20, 20, 20, 20, 40, 40])
+    assert shares.tolist() == [0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1]
+    assert sweep_figures.boxes(found, case, "link.drop_ratio").values == {
+        "PI": pytest.approx([40, 10, 20, 20]),
+        "RED": pytest.approx([30]),
+    }
+
+
+def test_schemes_are_chosen_and_ordered(swept: Path) -> None:
+    found = findings.findings(swept)
+    assert findings.only(found, ["pi:w=170Hz", "droptail"]).schemes == ["pi:w=170 Hz", "droptail"]
+    assert findings.only(found, ["pi"]).schemes == ["pi:w=85 Hz", "pi:w=170 Hz"]
+    drawn = sweep_figures.figure(found, sweep_figures.Wanted("box", RATE, aqms=("pi", "droptail")))
+    assert drawn.names == ["PI (w=85 Hz)", "PI (w=170 Hz)", "DropTail"]  # type: ignore[union-attr]
+
+
+def test_ellipses_show_the_mean_or_the_runs(swept: Path) -> None:
+    found = findings.findings(swept)
+    case = found.cases[RATE]
+    for ellipse, line in (("mean", ellipses.of_mean), ("sigma", ellipses.of_spread)):
+        cloud = sweep_figures.scatter(found, case, ellipse).panels[0].clouds["PI (w=85 Hz)"]  # type: ignore[arg-type]
+        assert np.array_equal(cloud.ellipse, line(cloud.points))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "varied", "said"),
+    [
+        ("set.flows.0.count", [], "Number of flows"),
+        ("set.links.bottleneck.rate", ["set.flows.0.rate"], "Link rate"),
+        ("set.links.up.rate", ["set.links.up.rate", "set.links.down.rate"], "Link rate (up)"),
+        ("set.duration", [], "Duration"),
+        ("set.flows.web.think_time", [], "flows.web.think_time"),
+        ("pi.w", [], "w of PI"),
+    ],
+)
+def test_axes_have_the_words_of_the_field(name: str, varied: list[str], said: str) -> None:
+    assert words.quantity(name, varied) == said
+
+
+def test_every_measure_has_its_label() -> None:
+    assert words.MEASURED.keys() == findings.MEASURES.keys()
+    assert words.measure("link.queue_delay_p99") == "99th percentile of the queue delay (ms)"
 
 
 def test_every_scheme_has_a_look_of_its_own() -> None:
@@ -125,6 +187,9 @@ RATE = "small, links.bottleneck.rate=5 Mbit/s"
         ("fairness", ["--scenario", RATE], "pdf"),
         ("measure", ["--measure", "link.queue_mean", "--against", "pi.w"], "svg"),
         ("ranking", ["--measure", "total.goodput"], "pdf"),
+        ("utilisation", ["--scenario", RATE, "--size", "ieee1"], "pdf"),
+        ("box", ["--scenario", RATE, "--log", "y", "--aqms", "pi,droptail", "--y-label", "Delay"], "svg"),
+        ("heat", ["--against", "pi.w", "--by", "set.links.bottleneck.rate", "--size", "slide"], "png"),
     ],
 )
 def test_figures(aqmlab: Aqmlab, with_series: Path, tmp_path: Path, figure: str, options: list[str], kind: str) -> None:
@@ -155,10 +220,20 @@ def test_without_a_file_it_lists_what_can_be_drawn(aqmlab: Aqmlab, swept: Path) 
         (("fairness",), f"scenario: missing; --scenario is one of: {RATE}; "),
         (("fairness", RATE[:-1]), f'scenario: no scenario "{RATE[:-1]}"; did you mean "{RATE}"?'),
         (("fairness", RATE, "total.jain"), "use the figure measure"),
-        (("cdf", None, None, "pi.w"), "only the figure measure is drawn against a value"),
+        (("cdf", None, None, "pi.w"), "only the figures measure and heat are drawn against a value"),
         (("measure", None, None, "pi.a"), 'against: was not varied: "pi.a"; did you mean "pi.w"?'),
         (("measure", "smal1", None, "pi.w"), 'scenario: nothing is drawn of "smal1"; did you mean "small"?'),
         (("measure", None, "total.fct_p50"), "no run has a value"),
+        (
+            ("heat", None, None, "pi.w"),
+            "by: a heat map, and no other figure, is drawn --against one",
+        ),
+        (("measure", None, None, "pi.w", "set.links.bottleneck.rate"), "by: a heat map, and no other figure"),
+        (("heat", None, None, "pi.w", "pi.w"), "is on the other axis already"),
+        (("fairness", RATE, None, None, None, ("pie",)), 'aqms: no scheme of the sweep "pie"'),
+        (("fairness", RATE, None, None, None, (), "sigma"), "only the figure delay-throughput has ellipses"),
+        (("fairness", RATE, None, None, None, (), "mean", "x"), "log: x: expected y with the figure fairness"),
+        (("ranking", None, None, None, None, (), "mean", "y"), "log: y: expected nothing with the figure ranking"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(swept: Path, wanted: tuple[str | None, ...], said: str) -> None:

@@ -101,9 +101,16 @@ def test_its_tables_have_the_numbers_of_the_sweep(page: str, swept: Path) -> Non
 def test_its_figures_are_those_of_what_was_measured(page: str) -> None:
     figures = [json.loads(text) for kind, text in Page(page).scripts if kind == "application/json"]
     titles = [figure["layout"]["yaxis"]["title"]["text"] for figure in figures]
-    first = ["Goodput (Mbit/s)", "Delay p99 (ms)", "Jain", "Settling (s)", "Share of packets", "Queue (packets)"]
-    assert [title for title in titles if title != "Settling (s)"] == [
-        title for title in [*first, *first[:4]] if title != "Settling (s)"
+    first = [
+        "Goodput (Mbit/s)",
+        "99th percentile of the queue delay (ms)",
+        "Jain's index of the goodput",
+        "Settling time (s)",
+        "Share of packets",
+        "Queue (packets)",
+    ]
+    assert [title for title in titles if title != "Settling time (s)"] == [
+        title for title in [*first, *first[:4]] if title != "Settling time (s)"
     ]
     means = [trace for trace in figures[0]["data"] if trace.get("text") == ["mean"]]
     assert [trace["name"] for trace in means] == ["DropTail", "PI (w=85 Hz)", "PI (w=170 Hz)"]

@@ -1,5 +1,6 @@
 """The command `plot`: a figure of what a sweep has stored."""
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,29 @@ KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
 
 
+class Size(str, Enum):
+    """The widths that journals and slides have."""
+
+    ieee1 = "ieee1"
+    ieee2 = "ieee2"
+    slide = "slide"
+
+
+class Ellipse(str, Enum):
+    """What an ellipse shows: the 95 % region of the mean, or the spread of the runs."""
+
+    mean = "mean"
+    sigma = "sigma"
+
+
+class Log(str, Enum):
+    """Logarithmic axes."""
+
+    x = "x"
+    y = "y"
+    xy = "xy"
+
+
 def plot(
     folder: Folder,
     figure: Annotated[
@@ -23,17 +47,32 @@ def plot(
         str | None, typer.Option(metavar="NAME", help="The scenario, as reports name it; needed if there are several.")
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What measure and ranking show; default: link.queue_delay_mean.")
+        str | None, typer.Option(metavar="NAME", help="The measure that is shown; default: link.queue_delay_mean.")
+    ] = None,
+    aqms: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Only these schemes, in this order: a,b:k=v,...")
     ] = None,
     against: Annotated[
         str | None, typer.Option(metavar="NAME", help="Draw the measure against set.PATH or SCHEME.PARAMETER.")
     ] = None,
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="The other axis of a heat map.")] = None,
+    ellipse: Annotated[
+        Ellipse, typer.Option(help="Ellipses: 95 % region of the mean, or 1 sigma of the runs.")
+    ] = Ellipse.mean,
+    size: Annotated[
+        Size | None,
+        typer.Option(help="One or two columns of an IEEE journal (3.5 in, 7.16 in), or a slide; default: 7.2 in."),
+    ] = None,
+    log: Annotated[Log | None, typer.Option(help="Logarithmic axes.")] = None,
+    x: Annotated[str | None, typer.Option("--x-label", metavar="TEXT", help="Label instead of the usual.")] = None,
+    y: Annotated[str | None, typer.Option("--y-label", metavar="TEXT", help="Label instead of the usual.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; .pdf, .svg or .png.")] = None,
 ) -> None:
     """Draw a figure of a sweep, as a paper could print it.
 
     Without FIGURE or --out it lists what can be drawn.
     """
+    from aqmlab import catalogue
     from aqmlab.present.figures import sweep as figures
     from aqmlab.runs import findings
 
@@ -49,6 +88,11 @@ def plot(
         raise InputError(f"out: {out}: expected a name that ends in {', '.join(KINDS)}")
     files.check_file("out", out)
     from aqmlab.present.plots.files import draw, encode
+    from aqmlab.present.plots.style import SIZES, Print
 
-    drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against))
-    leave_file(out, encode(draw(drawn), out.suffix.removeprefix(".")))
+    chosen = tuple(catalogue.split(aqms)) if aqms else ()
+    axes = log.value if log else ""
+    drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against, by, chosen, ellipse.value, axes))
+    usual = Print()
+    how = Print(SIZES[size.value] if size else usual.size, axes, x, y)
+    leave_file(out, encode(draw(drawn, how), out.suffix.removeprefix(".")))

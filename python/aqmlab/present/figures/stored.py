@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-SERIES, DELAYS = ("series", ("time", "queue")), ("delays", ("queue_delay", "share"))
+SERIES: tuple[str, tuple[str, ...]] = ("series", ("time", "queue", "utilisation"))
+DELAYS: tuple[str, tuple[str, ...]] = ("delays", ("queue_delay", "share"))
 """What is read for the figures of single runs: the folder and its columns."""
 
 

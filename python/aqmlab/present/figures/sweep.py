@@ -1,16 +1,20 @@
 """The figures of a sweep: clouds of runs, dots, lines, distributions, queues over time, the ranking."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from aqmlab._core import InputError
 from aqmlab.names import unknown
-from aqmlab.present.figures.ellipses import of_mean
-from aqmlab.present.figures.runs import queue_frame
+from aqmlab.present.figures import words
+from aqmlab.present.figures.ellipses import of_mean, of_spread
+from aqmlab.present.figures.runs import queue_frame, utilisation_frame
 from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
 from aqmlab.present.labels import label
 from aqmlab.present.plots.data import (
+    Boxes,
     Cloud,
     CriticalDifference,
     Curve,
@@ -19,6 +23,8 @@ from aqmlab.present.plots.data import (
     Dots,
     Drawing,
     Frame,
+    HeatMaps,
+    HeatPanel,
     LinePanel,
     Lines,
     OverTime,
@@ -27,9 +33,8 @@ from aqmlab.present.plots.data import (
     ScatterPanel,
 )
 from aqmlab.present.plots.style import THIRDS
-from aqmlab.runs.findings import Findings, check_measure, more_is_better
+from aqmlab.runs.findings import Findings, check_measure, more_is_better, only
 from aqmlab.runs.grid import number
-from aqmlab.runs.measures import heading
 from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Ranking, Summary, summarise
 from aqmlab.runs.table import Case
@@ -38,63 +43,115 @@ DELAY, GOODPUT, JAIN, SETTLING = "link.queue_delay_mean", "total.goodput", "tota
 
 FIGURES = {
     "queue": "packets waiting against time, a panel for each scheme (needs series)",
-    "cdf": "distribution of the queue delay (needs series)",
-    "delay-throughput": "goodput against mean queue delay, a point for each run, with 95 % ellipses",
+    "utilisation": "utilisation against time, a panel for each scheme (needs series)",
+    "cdf": "distribution of the queue delay over packets (needs series)",
+    "ecdf": "distribution of a measure over seeds",
+    "delay-throughput": "goodput against mean queue delay, a point for each run, with ellipses",
     "fairness": "Jain's index of the goodput, by scheme",
     "settling": "settling time, by scheme, of the runs that settle",
     "measure": "a measure by scheme, or --against a value that was varied",
+    "box": "box plots of a measure by scheme",
+    "heat": "a measure as colours --against one varied value and --by another, a panel for each scheme",
     "ranking": "critical-difference diagram of the schemes by a measure",
 }
 """What can be drawn of a sweep."""
+
+LOGARITHMIC = {"cdf": "x", "ecdf": "x", "delay-throughput": "xy", "fairness": "y", "settling": "y", "box": "y"}
+"""The axes that may be logarithmic; of measure it is y, and x too where it is drawn against a value."""
+
+OF_ANY = ("measure", "box", "heat", "ecdf", "ranking")
+"""The figures that show whichever measure is wanted."""
 
 MEASURE_OF = {"fairness": JAIN, "settling": SETTLING}
 """The figures that show one measure by scheme under a name of their own."""
 
 
-def scatter(found: Findings, case: Case, x: str = DELAY, y: str = GOODPUT) -> Scatter:
-    """Return the runs of a case in the plane of two measures; without the schemes that lack one of them."""
+def scatter(found: Findings, case: Case, ellipse: Literal["mean", "sigma"] = "mean") -> Scatter:
+    """Return the runs of a case in the plane of delay and goodput; without the schemes that lack one of them.
+
+    The ellipse is the 95 % region of the mean, or the spread of the runs (1 sigma).
+    """
+    x, y = DELAY, GOODPUT
+    around = of_mean if ellipse == "mean" else of_spread
     clouds = {}
     for scheme in found.schemes:
         across, up = (_shown(found, case, scheme, measure) for measure in (x, y))
         seeds = [seed for seed in across if seed in up]
         if seeds:
             points = np.array([(across[seed], up[seed]) for seed in seeds])
-            clouds[label(scheme)] = Cloud(points, seeds, points.mean(axis=0), of_mean(points))
+            clouds[label(scheme)] = Cloud(points, seeds, points.mean(axis=0), around(points))
     panel = ScatterPanel("", clouds)
-    return Scatter(heading(x), heading(y), names(found), [panel], centre="mean", columns=1)
+    return Scatter(words.measure(x), words.measure(y), names(found), [panel], centre="mean", columns=1)
 
 
 def dots(found: Findings, case: Case, measure: str) -> Dots:
     """Return a measure of each run of a case; without the schemes that have no value."""
     values = {label(scheme): got for scheme in found.schemes if (got := _shown(found, case, scheme, measure))}
     summaries = {name: summarise(list(got.values())) for name, got in values.items()}
-    return Dots(heading(measure), names(found), values, summaries)
+    return Dots(words.measure(measure), names(found), values, summaries)
+
+
+def boxes(found: Findings, case: Case, measure: str) -> Boxes:
+    """Return a measure of all runs of a case by scheme; without the schemes that have no value."""
+    values = {label(scheme): [*_shown(found, case, scheme, measure).values()] for scheme in found.schemes}
+    return Boxes(words.measure(measure), names(found), {name: got for name, got in values.items() if got})
+
+
+def ecdf(found: Findings, case: Case, measure: str) -> Distributions:
+    """Return the share of the seeds with at most a value of a measure, in steps of one seed."""
+    curves = {}
+    for scheme in found.schemes:
+        if values := sorted(_shown(found, case, scheme, measure).values()):
+            steps = np.arange(len(values) + 1) / len(values)
+            curves[label(scheme)] = np.repeat(values, 2), np.repeat(steps, 2)[1:-1]
+    return Distributions(words.measure(measure), "Share of seeds", names(found), [DistributionPanel("", curves)], 1)
+
+
+def heat(found: Findings, measure: str, against: str, by: str, scenario: str | None = None) -> HeatMaps:
+    """Return a measure over two values that were varied; each panel is a scheme in a scenario with its other values."""
+    check_measure(found, measure)
+    if against == by:
+        raise InputError(f"by: {by}: is on the other axis already; give another value that was varied")
+    across, up = _positions(found, against), _positions(found, by)
+    x, y = (sorted({place for place, _ in found_at.values()}) for found_at in (across, up))
+    panels: dict[tuple[str, str], HeatPanel] = {}
+    for case in _cases(found, scenario):
+        rest = _titled(found, case, against, by)
+        for scheme in found.schemes:
+            row = next(iter(found.runs(case, scheme).values()), {})
+            summary = found.measured.summary(case, scheme, measure)
+            if row.get(against) is not None and row.get(by) is not None and summary:
+                name = _without(scheme, against, by)
+                empty = HeatPanel(name, np.full((len(y), len(x)), np.nan))
+                cell = y.index(up[str(row[by])][0]), x.index(across[str(row[against])][0])
+                panels.setdefault((rest, name), empty).values[cell] = summary.mean * find(measure).shown.scale
+    if not panels:
+        raise InputError(f"against: {against}: no scheme has runs that vary in it and in {by}")
+    several = len({rest for rest, _ in panels}) > 1
+    drawn = [HeatPanel(f"{name}, {rest}" if several else name, panel.values) for (rest, name), panel in panels.items()]
+    return HeatMaps(_axis(found, against, across), _axis(found, by, up), words.measure(measure), x, y, drawn)
 
 
 def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> Lines:
     """Return a measure against a value that was varied: "set.PATH", or "SCHEME.PARAMETER".
 
     Each line is a scheme with its other parameters, each panel a scenario with its other values. With `scenario`,
-    only the panels are kept whose name begins with it. InputError for what was not varied or is not a number.
+    only the cases are kept whose name begins with it. InputError for what was not varied or is not a number.
     """
     check_measure(found, measure)
     xs = _positions(found, against)
     panels: dict[str, dict[str, dict[float, Summary]]] = {}
-    for case in found.cases.values():
-        rest = ", ".join([case.scenario, *_others(found, case, against)])
+    for case in _cases(found, scenario):
+        rest = _titled(found, case, against)
         for scheme in found.schemes:
             row = next(iter(found.runs(case, scheme).values()), {})
             summary = found.measured.summary(case, scheme, measure)
             if row.get(against) is not None and summary:
                 line = panels.setdefault(rest, {}).setdefault(_without(scheme, against), {})
                 line[xs[str(row[against])][0]] = summary.scaled(find(measure).shown.scale)
-    if scenario is not None:
-        panels = {name: panel for name, panel in panels.items() if f"{name}, ".startswith(f"{scenario}, ")}
-        if not panels:
-            raise unknown("scenario", "nothing is drawn of", scenario, {case.scenario for case in found.cases.values()})
-    unit = next(iter(xs.values()))[1]
-    x = f"{against.removeprefix('set.')}{f' ({unit})' if unit else ''}"
-    return Lines(x, [LinePanel(title, heading(measure), drawn) for title, drawn in panels.items()])
+    return Lines(
+        _axis(found, against, xs), [LinePanel(title, words.measure(measure), drawn) for title, drawn in panels.items()]
+    )
 
 
 def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
@@ -107,6 +164,18 @@ def cdf(found: Findings, case: Case, delays: Runs) -> Distributions:
     longest = max((float(delay[-1]) for delay, _ in curves.values()), default=0.0) or 1.0
     panel = DistributionPanel("", curves, (0.0, 1.05 * longest))
     return Distributions("Queue delay (ms)", "Share of packets", names(found), [panel], 1)
+
+
+def utilisation(found: Findings, case: Case, series: Runs) -> OverTime:
+    """Return the panels of the share of the time in which the link is busy, one a scheme."""
+    panels = []
+    for scheme in found.schemes:
+        if run := series.get((case, scheme)):
+            mean = found.runs(case, scheme)[run.seed][f"links.{case.link}.utilisation"]
+            curve = Curve(label(scheme), run.columns["time"], run.columns["utilisation"])
+            panels.append(Panel(label(scheme), f"mean {100 * mean:.1f} %", [curve], "both"))
+    end = max(float(panel.curves[0].time[-1]) for panel in panels)
+    return OverTime(panels, end, [utilisation_frame()])
 
 
 def queue(found: Findings, case: Case, series: Runs) -> OverTime:
@@ -139,34 +208,66 @@ def names(found: Findings) -> list[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A figure to draw: one of `FIGURES`, the name of a case, a measure, and what to draw it against."""
+    """A figure to draw: one of `FIGURES`, the name of a case, a measure, and what to draw it against.
+
+    `by` is the other axis of a heat map, `aqms` are the schemes wanted, in their order, `ellipse` is what the ellipses
+    show, `log` names the logarithmic axes.
+    """
 
     figure: str
     scenario: str | None = None
     measure: str | None = None
     against: str | None = None
+    by: str | None = None
+    aqms: tuple[str, ...] = ()
+    ellipse: Literal["mean", "sigma"] = "mean"
+    log: str = ""
 
 
 def figure(found: Findings, wanted: Wanted) -> Drawing:
     """Return a figure. InputError for what the sweep does not have, and for what the figure does not take."""
     name = wanted.figure
+    found = only(found, wanted.aqms) if wanted.aqms else found
     measure = check_measure(found, wanted.measure or MEASURE_OF.get(name, DELAY))
-    if wanted.measure and name not in ("measure", "ranking"):
-        raise InputError(f"measure: {wanted.measure}: {name} has its own; use the figure measure")
-    if wanted.against and name != "measure":
-        raise InputError(f"against: {wanted.against}: only the figure measure is drawn against a value")
+    _check(wanted)
     if name == "ranking":
         return _ranking(found, measure)
+    if name == "heat":
+        return heat(found, measure, wanted.against or "", wanted.by or "", wanted.scenario)
     if wanted.against:
         return lines(found, measure, wanted.against, wanted.scenario)
     case = _case(found, wanted.scenario)
-    if name in ("queue", "cdf"):
-        what, columns = SERIES if name == "queue" else DELAYS
+    if name in OVER_TIME or name == "cdf":
+        what, columns = SERIES if name in OVER_TIME else DELAYS
         runs = stored(found, what, columns, [case])
         if not runs:
             raise InputError(f"figure: {name}: no {what} of {case.name} are stored; {how_to_store(found)}")
-        return queue(found, case, runs) if name == "queue" else cdf(found, case, runs)
-    return scatter(found, case) if name == "delay-throughput" else dots(found, case, measure)
+        return OVER_TIME[name](found, case, runs) if name in OVER_TIME else cdf(found, case, runs)
+    if name == "delay-throughput":
+        return scatter(found, case, wanted.ellipse)
+    return OF_MEASURE.get(name, dots)(found, case, measure)
+
+
+OVER_TIME = {"queue": queue, "utilisation": utilisation}
+OF_MEASURE: Mapping[str, Callable[[Findings, Case, str], Drawing]] = {"box": boxes, "ecdf": ecdf}
+"""The functions that return these figures."""
+
+
+def _check(wanted: Wanted) -> None:
+    """Raise InputError for what a figure does not take, and for what it lacks."""
+    name = wanted.figure
+    if wanted.measure and name not in OF_ANY:
+        raise InputError(f"measure: {wanted.measure}: {name} has its own; use the figure measure")
+    if wanted.against and name not in ("measure", "heat"):
+        raise InputError(f"against: {wanted.against}: only the figures measure and heat are drawn against a value")
+    if (wanted.by is not None) != (name == "heat") or (name == "heat" and not wanted.against):
+        raise InputError("by: a heat map, and no other figure, is drawn --against one varied value and --by another")
+    if wanted.ellipse != "mean" and name != "delay-throughput":
+        raise InputError(f"ellipse: {wanted.ellipse}: only the figure delay-throughput has ellipses")
+    may = LOGARITHMIC.get(name, "") if name != "measure" else "xy" if wanted.against else "y"
+    for side in wanted.log:
+        if side not in may:
+            raise InputError(f"log: {side}: expected {' or '.join(may) or 'nothing'} with the figure {name}")
 
 
 def _case(found: Findings, name: str | None) -> Case:
@@ -176,6 +277,15 @@ def _case(found: Findings, name: str | None) -> Case:
     if name is not None and name not in found.cases:
         raise unknown("scenario", "no scenario", name, found.cases)
     return found.cases[name] if name is not None else next(iter(found.cases.values()))
+
+
+def _cases(found: Findings, scenario: str | None) -> list[Case]:
+    """The cases whose name begins with that of a scenario and its values."""
+    cases = found.cases
+    kept = [case for name, case in cases.items() if scenario is None or f"{name}, ".startswith(f"{scenario}, ")]
+    if not kept:
+        raise unknown("scenario", "nothing is drawn of", scenario or "", {case.scenario for case in cases.values()})
+    return kept
 
 
 def _ranking(found: Findings, measure: str) -> CriticalDifference:
@@ -206,17 +316,23 @@ def _positions(found: Findings, against: str) -> dict[str, tuple[float, str]]:
     return xs
 
 
-def _others(found: Findings, case: Case, against: str) -> list[str]:
-    """What else is varied of a case."""
-    return [
-        f"{path}={value}"
+def _axis(found: Findings, path: str, places: Mapping[str, tuple[float, str]]) -> str:
+    """The label of the axis that a varied value is on."""
+    return words.axis(path, next(iter(places.values()))[1], found.varied)
+
+
+def _titled(found: Findings, case: Case, *axes: str) -> str:
+    """What a case is called where these values are on axes."""
+    others = [
+        words.setting(f"set.{path}", value, found.varied)
         for path, value in case.overrides
-        if f"set.{path}" in found.varied and f"set.{path}" != against
+        if f"set.{path}" in found.varied and f"set.{path}" not in axes
     ]
+    return ", ".join([case.scenario, *others])
 
 
-def _without(scheme: str, against: str) -> str:
-    """The title of a scheme without the parameter on the abscissa."""
+def _without(scheme: str, *axes: str) -> str:
+    """The title of a scheme without the parameters on axes."""
     name, _, given = scheme.partition(":")
-    kept = [pair for pair in given.split(",") if pair and f"{name}.{pair.partition('=')[0].strip()}" != against]
+    kept = [pair for pair in given.split(",") if pair and f"{name}.{pair.partition('=')[0].strip()}" not in axes]
     return label(name + (f":{','.join(kept)}" if kept else ""))

@@ -12,7 +12,7 @@ from aqmlab.present import tables, text
 from aqmlab.present.figures import sweep as figures_of_sweep
 from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
 from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
-from aqmlab.present.figures.sweep import DELAY, GOODPUT, JAIN, SETTLING
+from aqmlab.present.figures.sweep import JAIN, SETTLING
 from aqmlab.present.html import page
 from aqmlab.present.html.page import Item, Table
 from aqmlab.present.labels import footnote, label
@@ -149,7 +149,7 @@ def _difference(metric: Metric, pair: Paired | None) -> Item:
 def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot]:
     """The figures of a case, without those of which nothing was measured."""
     drawn = {}
-    cloud = figures_of_sweep.scatter(found, case, DELAY, GOODPUT)
+    cloud = figures_of_sweep.scatter(found, case)
     if cloud.panels[0].clouds:
         drawn["delay-throughput"] = browser.scatter(cloud)
     for measure in (P99, JAIN, SETTLING):

@@ -156,6 +156,36 @@ class Dots:
 
 
 @dataclass(frozen=True)
+class Boxes:
+    """One measure by scheme: the values of all seeds; `names` are all schemes, in order."""
+
+    label: str
+    names: Sequence[str]
+    values: Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class HeatPanel:
+    """A mean over two numbers: `values` has a row for each y, nan where there is no run."""
+
+    title: str
+    values: "Array"
+
+
+@dataclass(frozen=True)
+class HeatMaps:
+    """Panels of a measure over the same two numbers, with one scale of colours; `label` is the measure's."""
+
+    x_label: str
+    y_label: str
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    panels: Sequence[HeatPanel]
+    columns: int = 3
+
+
+@dataclass(frozen=True)
 class LinePanel:
     """A measure against a number: means with intervals, by name and x."""
 
@@ -268,7 +298,20 @@ class StabilityMap:
     present: tuple[float, float]
 
 
-Drawing = OverTime | Scatter | Distributions | Dots | Lines | Bars | CriticalDifference | Bode | Nyquist | StabilityMap
+Drawing = (
+    OverTime
+    | Scatter
+    | Distributions
+    | Dots
+    | Boxes
+    | HeatMaps
+    | Lines
+    | Bars
+    | CriticalDifference
+    | Bode
+    | Nyquist
+    | StabilityMap
+)
 
 
 def envelope(time: "Array", values: "Array", bins: int = 800) -> tuple["Array", "Array"]:

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from aqmlab.present.plots import data, loop, paper, ranking
-from aqmlab.present.plots.style import STYLE
+from aqmlab.present.plots.style import STYLE, Print, printed
 
 MANY = 6
 """Pictures from which on it pays to start more processes."""
@@ -25,6 +25,8 @@ DRAWN_BY: Mapping[type, Callable[[Any], Figure]] = {
     data.Scatter: paper.scatter,
     data.Distributions: paper.distributions,
     data.Dots: paper.dots,
+    data.Boxes: paper.boxes,
+    data.HeatMaps: paper.heat_maps,
     data.Lines: paper.lines,
     data.Bars: paper.bars,
     data.CriticalDifference: ranking.critical_difference,
@@ -35,9 +37,10 @@ DRAWN_BY: Mapping[type, Callable[[Any], Figure]] = {
 """The function that draws each kind of picture."""
 
 
-def draw(drawing: data.Drawing) -> Figure:
+def draw(drawing: data.Drawing, how: Print = Print()) -> Figure:  # noqa: B008 - it cannot change
     """Return a picture as a matplotlib figure, laid out."""
-    return DRAWN_BY[type(drawing)](drawing)
+    with printed(how):
+        return DRAWN_BY[type(drawing)](drawing)
 
 
 def encode(figure: Figure, kind: str) -> bytes:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from aqmlab.present.plots.data import Bars, Distributions, Dots, Lines, OverTime, Scatter
+from aqmlab.present.plots.data import Bars, Boxes, Distributions, Dots, HeatMaps, Lines, OverTime, Scatter
 from aqmlab.present.plots.style import (
     DARK,
     LINE,
@@ -18,6 +19,8 @@ from aqmlab.present.plots.style import (
     legend,
     looks,
     page,
+    points,
+    wanted,
 )
 
 DASHED: Any = {"color": TARGET, "linestyle": (0, (4, 2))}
@@ -101,6 +104,56 @@ def dots(drawn: Dots) -> Figure:
     return figure
 
 
+def boxes(drawn: Boxes) -> Figure:
+    """Draw box plots (Tukey's: whiskers to the last value within 1.5 boxes), with the seeds behind them."""
+    of = looks(drawn.names)
+    with page(1, 1, 2.6) as (figure, [[axes]]):
+        for i, (name, values) in enumerate(drawn.values.items()):
+            colour, marker, _ = of[name]
+            axes.scatter([i] * len(values), values, s=9, color=colour, marker=marker, alpha=0.5, linewidths=0)
+            edge = {"color": colour, "linewidth": 1.0}
+            parts = {f"{part}props": edge for part in ("box", "whisker", "cap")}
+            axes.boxplot(
+                values, positions=[i], widths=0.5, showfliers=False, **parts, medianprops=edge | {"linewidth": 2.0}
+            )
+        _name(axes, list(drawn.values))
+        axes.set_ylabel(drawn.label)
+    return figure
+
+
+def heat_maps(drawn: HeatMaps) -> Figure:
+    """Draw a measure over two numbers as colours, which grow lighter, also in grey; and as numbers where there is room.
+
+    Rows and columns are as far apart as the values are many, not as they are large.
+    """
+    values = np.stack([panel.values for panel in drawn.panels])
+    ends = {"vmin": np.nanmin(values), "vmax": np.nanmax(values)}
+    with page(len(drawn.panels), drawn.columns, 2.0, sharex=True, sharey=True) as (figure, grid):
+        for axes, panel in zip(grid.flat, drawn.panels, strict=False):
+            image = axes.imshow(panel.values, origin="lower", aspect="auto", cmap="cividis", **ends)
+            axes.set_xticks(range(len(drawn.x)), [f"{x:g}" for x in drawn.x])
+            axes.set_yticks(range(len(drawn.y)), [f"{y:g}" for y in drawn.y])
+            axes.grid(visible=False)
+            if len(drawn.x) <= MOST_CELLS and len(drawn.y) <= MOST_CELLS:
+                _write_values(axes, panel.values, image.norm)
+            heading(axes, panel.title)
+        label(grid, drawn.x_label, [drawn.y_label] * len(drawn.panels))
+        figure.colorbar(image, ax=grid, label=drawn.label)
+    return figure
+
+
+MOST_CELLS = 6
+"""Rows and columns of a heat map up to which its values are written into it."""
+
+
+def _write_values(axes: Any, values: Any, norm: Any) -> None:
+    """Write the values into their cells, light on dark and dark on light."""
+    for (i, j), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            colour = "white" if norm(value) < 0.55 else "black"
+            axes.text(j, i, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=points(6.5))
+
+
 def lines(drawn: Lines) -> Figure:
     """Draw a measure against what is varied: means with their 95 % intervals."""
     of = looks([*drawn.names, ""])
@@ -129,7 +182,7 @@ def bars(drawn: Bars) -> Figure:
             summaries = panel.bars.values()
             widths = [summary.half_width or 0 for summary in summaries]
             axes.bar(range(len(panel.bars)), [each.mean for each in summaries], yerr=widths, color=LINE, width=0.6)
-            _name(axes, list(panel.bars), figure.get_figwidth() / grid.shape[1])
+            _name(axes, list(panel.bars), grid.shape[1])
             heading(axes, panel.title)
             axes.set_ylabel(panel.label)
     return figure
@@ -146,8 +199,9 @@ def _intervals(axes: Any, xs: Any, summaries: Any, look: Look, **more: Any) -> N
     )
 
 
-def _name(axes: Any, names: list[str], inches: float = 7.2) -> None:
+def _name(axes: Any, names: list[str], columns: int = 1) -> None:
     """Write the names of schemes under their marks, turned where they need more than the width."""
+    inches = axes.figure.get_figwidth() / wanted().scale / columns
     turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(", ".join(names)) > 11 * inches else {}
     axes.set_xticks(range(len(names)), names, **turned)
 

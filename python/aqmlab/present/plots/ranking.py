@@ -1,13 +1,15 @@
 """The critical-difference diagram: mean ranks on an axis, and which differences are significant (Demšar 2006)."""
 
+import textwrap
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from aqmlab._core import InputError
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots.data import CriticalDifference
-from aqmlab.present.plots.style import DARK, LETTER, STYLE, WIDTH
+from aqmlab.present.plots.style import DARK, LETTER, adapt, points, wanted
 
 ROW, BAR = 0.19, 0.11
 """Inches from a name to the next, and from a bar to the next."""
@@ -22,14 +24,20 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
     Names hang from an axis of mean ranks. A bar joins schemes whose difference is not significant (Nemenyi test, 5 %).
     """
     order, ranks = drawn.order, drawn.ranking.ranks
+    how = wanted()
+    width = how.size.width / how.scale  # lengths are those of the page of a journal
     below = 0.16 + BAR * len(drawn.cliques)  # inches from the axis to the first name
-    marks = footnote(drawn.names.values())
-    foot = 0.15 if marks else 0.0
+    marks = textwrap.wrap(footnote(drawn.names.values()), int(width / 0.045))
+    foot = 0.03 + 0.12 * len(marks) if marks else 0.0
     height = 0.75 + below + ROW * ((len(order) + 1) // 2) + foot
     margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height))
-        axes = figure.add_axes((margin / WIDTH, foot / height, 1 - 2 * margin / WIDTH, 1 - (ABOVE + foot) / height))
+    if 2 * margin > 0.7 * width:
+        raise InputError(
+            f"size: {width:g} in: the names of the schemes leave no room for the ranks; choose a wider one"
+        )
+    with mpl.rc_context(how.rc):
+        figure = Figure(figsize=(how.size.width, how.scale * height))
+        axes = figure.add_axes((margin / width, foot / height, 1 - 2 * margin / width, 1 - (ABOVE + foot) / height))
         axes.set_xlim(len(order), 1)
         axes.set_ylim(ABOVE + foot - height, 0)  # inches
         axes.set_axis_off()
@@ -37,8 +45,9 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
         for i, clique in enumerate(drawn.cliques):
             ends = [ranks[clique[0]] - 0.04, ranks[clique[-1]] + 0.04]
             axes.plot(ends, [-0.12 - BAR * i] * 2, color="black", linewidth=2.6, solid_capstyle="butt")
-        figure.text(0.01, 0.04 / height, marks, fontsize=6, color=DARK)
+        figure.text(0.01, 0.04 / height, "\n".join(marks), fontsize=points(6), color=DARK)
         _names(axes, drawn, below)
+        adapt(figure, how)
     return figure
 
 
@@ -52,7 +61,7 @@ def _names(axes: Any, drawn: CriticalDifference, below: float) -> None:
         edge, side = (1, "left") if best else (len(order), "right")
         x = drawn.ranking.ranks[scheme]
         axes.plot([x, x, edge], [0, y, y], color="black", linewidth=0.6, clip_on=False)
-        _write(axes, drawn.names[scheme], (edge, y), (5 if best else -5, 0), ha=side, va="center", fontsize=7.5)
+        _write(axes, drawn.names[scheme], (edge, y), (5 if best else -5, 0), ha=side, va="center", fontsize=points(7.5))
 
 
 def _scale(axes: Any, last: int, critical: float) -> None:
@@ -72,6 +81,7 @@ def _scale(axes: Any, last: int, critical: float) -> None:
     _write(axes, f"critical difference {critical:.2f}{beyond}", (last, y), (0, 5))
 
 
-def _write(axes: Any, text: str, at: tuple[float, float], points: tuple[float, float], **more: Any) -> None:
+def _write(axes: Any, text: str, at: tuple[float, float], offset: tuple[float, float], **more: Any) -> None:
     """Write a text so many points from a place, also outside the axes."""
-    axes.annotate(text, at, points, textcoords="offset points", annotation_clip=False, **more)
+    scaled = (points(offset[0]), points(offset[1]))
+    axes.annotate(text, at, scaled, textcoords="offset points", annotation_clip=False, **more)

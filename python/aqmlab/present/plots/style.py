@@ -3,14 +3,20 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from matplotlib.ticker import LogLocator, NullLocator
 
 from aqmlab.present.labels import footnote
 
@@ -18,7 +24,62 @@ WIDTH = 7.2
 """Inches; two columns of a journal page."""
 
 LETTER = 0.062
-"""Inches that a letter of a name takes, about."""
+"""Inches that a letter of a name takes, about, of 8 points."""
+
+NARROWEST = 1.8
+"""Inches that a panel needs with letters of 8 points."""
+
+
+class Size(NamedTuple):
+    """The width of a picture and how high it may become, in inches, and the points of its letters."""
+
+    width: float
+    highest: float
+    letters: float
+
+
+PAGE = Size(WIDTH, inf, 8)
+SIZES = {"ieee1": Size(3.5, 8.8, 8), "ieee2": Size(7.16, 8.8, 8), "slide": Size(12, 6.4, 16)}
+"""One and two columns of an IEEE journal; a slide of 13.33 by 7.5 inches with its title and margins."""
+
+
+@dataclass(frozen=True)
+class Print:
+    """How a picture is printed: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual."""
+
+    size: Size = PAGE
+    log: str = ""
+    x: str | None = None
+    y: str | None = None
+
+    @property
+    def scale(self) -> float:
+        """How large letters and lines are, compared with the page of a journal."""
+        return self.size.letters / 8
+
+    @property
+    def rc(self) -> Any:
+        """The settings of matplotlib."""
+        return {name: self.scale * value if type(value) is float else value for name, value in STYLE.items()}
+
+
+_PRINT = ContextVar("_PRINT", default=Print())  # noqa: B039 - it cannot change
+
+
+def wanted() -> Print:
+    """Return how the picture that is being drawn is to be printed."""
+    return _PRINT.get()
+
+
+@contextmanager
+def printed(how: Print) -> Iterator[None]:
+    """Have everything drawn meanwhile so that it can be printed like this."""
+    before = _PRINT.set(how)
+    try:
+        yield
+    finally:
+        _PRINT.reset(before)
+
 
 LINE, PALE, TARGET = "#0072B2", "#A9D3EC", "#D55E00"
 """Blue and vermilion of the Okabe-Ito palette, which colour-blind readers can tell apart; in grey, dashes differ."""
@@ -38,9 +99,9 @@ THIRDS, QUARTERS = (1, 2, 3, 5, 10), (1, 2.5, 5, 10)
 
 STYLE: Any = {
     "font.family": "sans-serif",
-    "font.size": 8,
+    "font.size": 8.0,
     "axes.titlesize": 8.5,
-    "axes.labelsize": 8,
+    "axes.labelsize": 8.0,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -52,11 +113,13 @@ STYLE: Any = {
     "ytick.labelsize": 7.5,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
-    "legend.fontsize": 7,
+    "legend.fontsize": 7.0,
     "legend.frameon": False,
     "lines.solid_joinstyle": "round",
     "svg.hashsalt": "aqmlab",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # TrueType: journals refuse Type 3
+    "ps.fonttype": 42,
 }
 
 
@@ -91,29 +154,34 @@ def page(
     height: float,
     *,
     names: Sequence[str] = (),
-    width: float = WIDTH,
+    width: float | None = None,
     sharex: bool = False,
     sharey: bool = False,
 ) -> Iterator[tuple[Figure, Any]]:
     """Give a figure with `count` panels, `columns` in a row of `height` inches, and the grid of its axes.
 
     Panels that stand alone in a row are higher. `names` are those of the legend, which gets its own room. The
-    figure is laid out once, at the end, so that every file format shows the same.
+    figure is laid out once, at the end, so that every file format shows the same. Lengths but `width` are those of the
+    page of a journal.
     """
-    columns = min(columns, count)
+    how = wanted()
+    width = how.size.width if width is None else width
+    columns = max(1, min(columns, count, int(width / how.scale / NARROWEST)))
     rows = -(-count // columns)
     if columns == 1:
-        height = max(height, 2.6 if rows == 1 else 1.9)
-    with mpl.rc_context(STYLE):
-        layout = ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.04)
-        figure = Figure(figsize=(width, 0.45 + height * rows + 0.15 * _legend_rows(names)), layout=layout)
+        height = min(max(height, 2.6 if rows == 1 else 1.9), 0.75 * width / how.scale)
+    with mpl.rc_context(how.rc):
+        layout = ConstrainedLayoutEngine(w_pad=0.05 * how.scale, h_pad=0.04 * how.scale)
+        high = 0.45 + height * rows + 0.15 * _legend_rows(names)
+        figure = Figure(figsize=(width, min(how.scale * high, how.size.highest)), layout=layout)
         grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         for axes in grid.flat[count:]:
             axes.set_visible(False)
         if columns > 2:
             for axes in grid.flat:
-                axes.tick_params(labelsize=6.5)
+                axes.tick_params(labelsize=points(6.5))
         yield figure, grid
+        adapt(figure, how)
         explain_marks(figure)
         layout.execute(figure)
         figure.set_layout_engine("none")
@@ -123,16 +191,56 @@ def explain_marks(figure: Figure) -> None:
     """Write below what the marks of schemes mean that are somewhere in the figure."""
     meaning = footnote(text.get_text() for text in figure.findobj(Text))
     if meaning:
-        lines = textwrap.wrap(meaning, int(figure.get_figwidth() / 0.045))
-        figure.set_figheight(figure.get_figheight() + 0.12 * len(lines))
-        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6, color=DARK)
+        scale = wanted().scale
+        lines = textwrap.wrap(meaning, int(figure.get_figwidth() / scale / 0.045))
+        figure.set_figheight(figure.get_figheight() + 0.12 * scale * len(lines))
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=points(6), color=DARK)
+
+
+def points(size: float) -> float:
+    """Return the size of letters that are `size` points on the page of a journal."""
+    return wanted().scale * size
+
+
+def adapt(figure: Figure, how: Print) -> None:
+    """Give the axes the scales and labels wanted, and lines and marks the size."""
+    for axes in figure.axes:
+        if axes.get_label() == "<colorbar>":
+            continue
+        if how.x is not None and axes.get_xlabel():
+            axes.set_xlabel(how.x)
+        if how.y is not None and axes.get_ylabel():
+            axes.set_ylabel(how.y)
+        for side in how.log:
+            _logarithmic(axes, side)
+    owners: list[Any] = [*figure.axes, *figure.legends]
+    for line in (line for owner in owners for line in owner.get_lines()):
+        line.set(linewidth=how.scale * line.get_linewidth(), markersize=how.scale * line.get_markersize())
+    for marks in (marks for axes in figure.axes for marks in axes.collections):
+        marks.set_linewidth([how.scale * width for width in np.atleast_1d(marks.get_linewidth())])
+        if isinstance(marks, PathCollection):
+            marks.set_sizes(how.scale**2 * marks.get_sizes())
+
+
+def _logarithmic(axes: Any, side: str) -> None:
+    """Make an axis logarithmic, of three powers of ten if it began at 0, with more ticks where there are fewer."""
+    axis, least = getattr(axes, f"{side}axis"), getattr(axes.dataLim, f"minpos{side}")
+    low, high = axis.get_view_interval()
+    axes.set(**{f"{side}scale": "log"})
+    if low <= 0:
+        low = max(least, high / 1000)
+        axes.set(**{f"{side}lim": (low, high)})
+    if high < 1000 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 5 * low else range(1, 10)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter("{x:g}")
 
 
 def heading(axes: Any, title: str, remark: str = "") -> None:
     """Write the title of a panel on the left, and a remark on the right."""
-    size = 7 if axes.get_subplotspec().get_gridspec().ncols > 2 else None
-    axes.set_title(title, loc="left", fontweight="bold", fontsize=size, pad=3)
-    axes.set_title(remark, loc="right", fontsize=7, color=DARK, pad=3)
+    size = points(7) if axes.get_subplotspec().get_gridspec().ncols > 2 else None
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=size, pad=points(3))
+    axes.set_title(remark, loc="right", fontsize=points(7), color=DARK, pad=points(3))
 
 
 def label(grid: Any, x: str, ys: Sequence[str]) -> None:
@@ -161,7 +269,8 @@ def entry(look: Look, *, marker: bool, line: bool) -> Line2D:
 
 
 def _legend_columns(names: Sequence[str]) -> int:
-    return max(1, min(6, len(names), int(WIDTH / (0.5 + LETTER * max(map(len, names))))))
+    width = wanted().size.width / wanted().scale
+    return max(1, min(6, len(names), int(width / (0.5 + LETTER * max(map(len, names))))))
 
 
 def _legend_rows(names: Sequence[str]) -> int:

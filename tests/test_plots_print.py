@@ -1,0 +1,133 @@
+"""Pictures as journals and slides take them: fonts, widths, scales, and nothing outside the paper."""
+
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import aqmlab as lab
+from aqmlab.present.plots import data
+from aqmlab.present.plots.files import draw, encode
+from aqmlab.present.plots.style import SIZES, Print
+from aqmlab.runs.statistics import Ranking, Summary
+
+WIDTHS = {"ieee1": 3.5, "ieee2": 7.16, "slide": 12.0}
+NAMES = ["DropTail", "PI (w=85 Hz)", "FQ-CoDel", "BLUE‡"]
+TIME = np.linspace(0.01, 2, 200)
+
+
+def summary(mean: float) -> Summary:
+    return Summary(mean, mean / 10, 5)
+
+
+def pictures() -> dict[str, data.Drawing]:
+    """One of each kind that `plot` draws."""
+    points = {name: np.random.default_rng(i).uniform(1, 9, (5, 2)) for i, name in enumerate(NAMES)}
+    clouds = {name: data.Cloud(cloud, range(5), cloud.mean(axis=0), cloud) for name, cloud in points.items()}
+    curves = {name: (i + TIME, TIME / 2) for i, name in enumerate(NAMES)}
+    seeds = {name: {seed: float(y) for seed, y in enumerate(points[name][:, 1])} for name in NAMES}
+    means = {name: summary(float(np.mean(list(values.values())))) for name, values in seeds.items()}
+    lines = {name: {x: summary(x * (i + 1)) for x in (5.0, 10.0, 50.0)} for i, name in enumerate(NAMES)}
+    panels = [data.Panel(name, "mean 51, std 12", [data.Curve(name, TIME, 50 + TIME)], "both", 30.0) for name in NAMES]
+    cells = [data.HeatPanel(name, np.outer([1, 2, 5.0], [10, 20, 40.0]) * (i + 1)) for i, name in enumerate(NAMES)]
+    ranks = Ranking({name: 1.0 + i for i, name in enumerate(NAMES)}, 12, 0.01, 1.5)
+    delay, rate = "99th percentile of the queue delay (ms)", "Link rate (Mbit/s)"
+    return {
+        "over time": data.OverTime(panels, 2.0, [data.Frame("Queue (packets)", 60.0)]),
+        "scatter": data.Scatter(
+            "Mean queue delay (ms)", "Goodput (Mbit/s)", NAMES, [data.ScatterPanel("", clouds)], "", 1
+        ),
+        "distributions": data.Distributions(delay, "Share", NAMES, [data.DistributionPanel("", curves, (0.0, 6.0))], 1),
+        "dots": data.Dots(delay, NAMES, seeds, means),
+        "boxes": data.Boxes(delay, NAMES, {name: list(values.values()) for name, values in seeds.items()}),
+        "heat": data.HeatMaps(rate, "Number of flows", delay, [5, 10, 20], [2, 5, 10], cells),
+        "lines": data.Lines(rate, [data.LinePanel("home, 5 flows", delay, lines), data.LinePanel("b", delay, lines)]),
+        "ranking": data.CriticalDifference(ranks, {name: name for name in NAMES}),
+    }
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("kind", pictures())
+def test_a_picture_is_as_wide_as_its_place(kind: str, size: str) -> None:
+    figure = draw(pictures()[kind], Print(SIZES[size]))
+    [box] = re.findall(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+) ?\]", encode(figure, "pdf"))
+    assert float(box[0]) / 72 == pytest.approx(WIDTHS[size], abs=0.01)
+    [svg] = re.findall(rb'<svg [^>]*width="([0-9.]+)pt"', encode(figure, "svg").replace(b"\n", b" "))
+    assert float(svg) / 72 == pytest.approx(WIDTHS[size], abs=0.01)
+    assert struct.unpack(">I", encode(figure, "png")[16:20])[0] / 200 == pytest.approx(WIDTHS[size], abs=0.01)
+    assert float(box[1]) / 72 < (7.5 if size == "slide" else 9.25)
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("kind", pictures())
+def test_all_words_are_on_the_paper(kind: str, size: str) -> None:
+    figure = draw(pictures()[kind], Print(SIZES[size]))
+    FigureCanvasAgg(figure).draw()
+    width, height = figure.bbox.size
+    for text in words(figure):
+        box = text.get_window_extent()
+        assert box.x0 >= -1 and box.y0 >= -1, text.get_text()  # noqa: PT018 - the same fault
+        assert box.x1 <= width + 1 and box.y1 <= height + 1, text.get_text()  # noqa: PT018
+
+
+def words(figure: Figure) -> list[Text]:
+    """The texts that are drawn: all but the labels of ticks beyond the ends of an axis."""
+    unseen = set()
+    for axes in figure.axes:
+        for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+                if not axes.get_visible() or not min(ends) <= tick.get_loc() <= max(ends):
+                    unseen |= {tick.label1, tick.label2}
+    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in unseen]
+
+
+@pytest.mark.skipif(shutil.which("pdffonts") is None, reason="pdffonts is missing: install poppler-utils")
+@pytest.mark.parametrize("kind", pictures())
+def test_fonts_are_embedded_and_none_is_of_type_3(kind: str, tmp_path: Path) -> None:
+    """IEEE's checker refuses Type 3, which matplotlib writes unless told otherwise."""
+    file = tmp_path / "picture.pdf"
+    file.write_bytes(encode(draw(pictures()[kind]), "pdf"))
+    fonts = subprocess.run(["pdffonts", file], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    assert fonts
+    for font in fonts:
+        assert "TrueType" in font
+        assert re.search(r"Identity-H +yes yes", font), "embedded, and only the letters that are used"
+
+
+def test_letters_and_lines_of_a_slide_are_twice_as_large() -> None:
+    drawn = pictures()["distributions"]
+    [page], [slide] = (draw(drawn, Print(SIZES[size])).axes for size in ("ieee2", "slide"))
+    assert slide.xaxis.label.get_fontsize() == 2 * page.xaxis.label.get_fontsize() == 16
+    assert slide.lines[0].get_linewidth() == pytest.approx(2 * page.lines[0].get_linewidth())
+    assert [line.get_color() for line in slide.lines] == [line.get_color() for line in page.lines]
+
+
+def test_axes_are_logarithmic_and_begin_above_zero() -> None:
+    [axes] = draw(pictures()["distributions"], Print(log="x")).axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+    assert axes.get_xlim() == pytest.approx((0.01, 6.0))
+    [axes, *_] = draw(pictures()["lines"], Print(log="xy")).axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_labels_can_be_replaced() -> None:
+    [axes] = draw(pictures()["scatter"], Print(x="Delay", y="Rate")).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Delay", "Rate")
+    *panels, bar = draw(pictures()["heat"], Print(y="Flows")).axes
+    assert panels[0].get_ylabel() == "Flows"
+    assert bar.get_ylabel() == "99th percentile of the queue delay (ms)"
+
+
+def test_names_without_room_are_refused() -> None:
+    ranks = Ranking({"a" * 30: 1.0, "b": 2.0, "c": 3.0}, 12, 0.01, 1.5)
+    drawn = data.CriticalDifference(ranks, {name: name for name in ranks.ranks})
+    draw(drawn)
+    with pytest.raises(lab.InputError, match="no room for the ranks"):
+        draw(drawn, Print(SIZES["ieee1"]))

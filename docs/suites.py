@@ -5,7 +5,6 @@ change, as it does when a scheme or law gives other numbers. A table stands betw
 `<!-- end -->`, what is written and what became of it between `<!-- claims -->` and `<!-- end -->`.
 """
 
-import re
 import sys
 from pathlib import Path
 
@@ -46,8 +45,9 @@ def filled(text: str, result: SuiteResult) -> str:
     """Return a page with the tables of a suite in their places."""
     written = {wanted.title: grid(wanted) for wanted in grids(result)} | {"claims": claims(result)}
     for title, table in written.items():
-        pattern = rf"(<!-- {re.escape(title)} -->).*?(<!-- end -->)"
-        text = re.sub(pattern, lambda at, table=table: f"{at[1]}\n\n{table}\n\n{at[2]}", text, flags=re.DOTALL)
+        before, mark, rest = text.partition(f"<!-- {title} -->")
+        if mark:
+            text = f"{before}{mark}\n\n{table}\n\n{rest[rest.index('<!-- end -->') :]}"
     return text
 
 

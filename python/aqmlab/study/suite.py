@@ -227,9 +227,8 @@ class Picture:
 class Suite:
     """Experiments as data, and the links of its base case.
 
-    `schemes` are those that it compares unless others are asked for, by the names that its `claims` give them. `across`
-    is what the columns of its tables are: a value that the experiments vary, "" for the schemes. It has a `picture` of
-    its own if it has claims.
+    `schemes` are those that it compares unless others are asked for, by the names that its `claims` give them. It has a
+    `picture` of its own if it has claims.
     """
 
     name: str
@@ -238,7 +237,6 @@ class Suite:
     base: Mapping[str, str | Sequence[str]]
     experiments: Sequence[Experiment]
     schemes: Mapping[str, str]
-    across: str
     picture: Picture
     words: Mapping[str, str]
     claims: Sequence[Claim]
@@ -255,8 +253,8 @@ class Suite:
         if flows is not None and not 1 <= flows <= MOST_FLOWS:
             raise InputError(f"flows: {flows}: out of range; 1 to {MOST_FLOWS}")
         rates, rtts = (
-            [_given(field, text) for text in _list(self.base[field] if given is None else given)]
-            for field, given in (("rate", rate), ("rtt", rtt))
+            [_given(key, text) for text in _list(self.base[key] if given is None else given)]
+            for key, given in (("rate", rate), ("rtt", rtt))
         )
         return [Link(each, delay, flows) for each, delay in product(rates, rtts)]
 
@@ -297,7 +295,6 @@ def load_suite(name: str) -> Suite:
             for varied in _varied(entry.get("vary", {}))
         ],
         schemes,
-        across,
         Picture(drawn["x"], drawn["columns"], [Curves(**panel) for panel in drawn["panels"]]),
         words,
         claims,

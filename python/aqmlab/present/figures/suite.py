@@ -19,6 +19,7 @@ from aqmlab.present.plots.data import (
 )
 from aqmlab.present.suite_words import cell
 from aqmlab.runs.statistics import Summary
+from aqmlab.study.suite import Curves
 from aqmlab.study.suite_result import SuiteResult, Trial
 from aqmlab.study.suite_trace import Traced
 
@@ -42,18 +43,22 @@ def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
 def curves(result: SuiteResult) -> Lines:
     """Return the suite's own picture: a measure against the number that its rows begin with, a line for each column."""
     wanted = result.suite.picture
-    panels = []
-    for panel in wanted.panels:
-        lines: dict[str, dict[float, Summary]] = {}
-        for trial in result.trials:
-            for spec in trial.comparison.schemes if trial.experiment.kind == panel.kind else ():
-                row, column = cell(result, trial, spec)
-                summary = trial.summary(spec, panel.value)
-                if summary and fnmatchcase(row, panel.rows):
-                    scaled = summary.scaled(trial.shown(panel.value).scale)
-                    lines.setdefault(column, {})[float(row.split()[0])] = scaled
-        panels.append(LinePanel(panel.title, panel.label, lines, panel.logarithmic))
-    return Lines(wanted.x, panels, wanted.columns, logarithmic=True)
+    return Lines(wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=True)
+
+
+def _curves(result: SuiteResult, panel: Curves) -> LinePanel:
+    """Return a panel: of the rows that it is about, of all where there is none of these, as on a link of one's own."""
+    trials = [trial for trial in result.trials if trial.experiment.kind == panel.kind]
+    about = [trial for trial in trials if fnmatchcase(trial.row, panel.rows)]
+    lines: dict[str, dict[float, Summary]] = {}
+    for trial in about or trials:
+        for spec in trial.comparison.schemes:
+            row, column = cell(result, trial, spec)
+            if summary := trial.summary(spec, panel.value):
+                lines.setdefault(column, {})[float(row.split()[0])] = summary.scaled(trial.shown(panel.value).scale)
+    where = panel.rows.removeprefix("*, ") if about and panel.rows != "*" else ""
+    title = ", ".join(part for part in (panel.title, where) if part)
+    return LinePanel(title, panel.label, lines, panel.logarithmic)
 
 
 def distributions(result: SuiteResult, traced: Traces, what: str) -> Distributions:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aqmlab import catalogue, tc
 from aqmlab._core import InputError
-from aqmlab.tc import options, qdiscs
+from aqmlab.tc import averages, qdiscs
 from aqmlab.tc.lines import prepared
 from aqmlab.tc.openwrt import sqm
 
@@ -68,7 +68,7 @@ def _has_weight(pairs: list[str]) -> bool:
     """Whether tc finds a weight for the burst."""
     values = {pair.partition("=")[0]: float(pair.partition("=")[2].split()[0]) for pair in pairs if "packets" in pair}
     try:
-        return options.weight(values["burst"], values["min_th"]) > 0
+        return averages.weight(values["burst"], values["min_th"]) > 0
     except InputError:
         return False
 
@@ -193,12 +193,12 @@ def test_sizes_of_red_are_bytes_of_1024_and_thresholds_follow_from_the_limit() -
 
 def test_the_weight_is_made_from_the_burst() -> None:
     # tc: burst + 1 - min <= (1 - (1 - W)^burst) / W. 33 + 1 - 20 = 14; W = 1/8: 7.9; 1/16: 14.1.
-    assert options.weight(33, 20) == 4
-    assert options.weight(options.burst_for(1 / 16, 20), 20) == 4
-    assert options.weight(options.burst_for(1 / 16, 20) + 1, 20) == 5
-    assert options.weight(options.burst_for(0.002, 30), 30) == 9
+    assert averages.weight(33, 20) == 4
+    assert averages.weight(averages.burst_for(1 / 16, 20), 20) == 4
+    assert averages.weight(averages.burst_for(1 / 16, 20) + 1, 20) == 5
+    assert averages.weight(averages.burst_for(0.002, 30), 30) == 9
     with pytest.raises(InputError, match="fewer than min"):
-        options.weight(18, 20)
+        averages.weight(18, 20)
 
 
 def test_round_trip_times_of_dualpi2_set_the_rest() -> None:
@@ -212,6 +212,10 @@ def test_short_lines_mean_what_the_kernel_does() -> None:
     assert heard("fq_codel").link.ecn
     assert not heard("codel").link.ecn
     assert tc.read("tc qdisc add dev wan root fq_codel").least == "10240 packets"
+    # CAKE: 4 MiB; four times 400 Mbit/s in 100 ms are 20 MB, more than 10240 packets of 1514 B; at 100 Mbit/s 5 MB.
+    limits = [tc.read(f"tc qdisc add dev wan root cake bandwidth {rate}mbit").least for rate in (10, 100, 400)]
+    assert limits == ["4194304 B", "5000000 B", "15503360 B"]
+    assert tc.read("tc qdisc add dev wan root cake").least == "15503360 B"
     values = prepared(heard("dualpi2"))[1]
     assert (values["t_update"], values["alpha"], values["beta"]) == (0.016, 41 / 256, 819 / 256)
 

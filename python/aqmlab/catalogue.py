@@ -118,9 +118,15 @@ class Scheme:
         fluid = SIGNALS[self.signal] if self.signal else f"no place in it: it {self.no_signal}"
         law = f"aqmlab analyse {self.name}" if self.has_law else "none"
         known = [("Fluid model", fluid), ("Linear law", law), ("Linux", str(self.tc) if self.tc else "none")]
-        told = [f"{each.name} is {each.tc[0]} ({each.tc[1]})" for each in self.parameters if each.tc]
-        known += [("Parameters in tc", ", ".join(told))] if self.tc and told else []
+        told = [f"{tc_name(each)} ({each.tc[1]})" for each in self.parameters if each.tc]
+        known += [("Options of tc", ", ".join(told))] if self.tc and told else []
         return known + [("Contract", f"not kept: {each.clause}; {each.why}") for each in self.exceptions]
+
+
+def tc_name(parameter: Parameter) -> str:
+    """Return what tc calls a parameter, and what we do if that is something else."""
+    name = parameter.tc[0] if parameter.tc else "none"
+    return name if name == parameter.name else f"{name} for {parameter.name}"
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from aqmlab._core import InputError
 from aqmlab.quantities import number
 from aqmlab.tc import numbers
-from aqmlab.tc.options import Heard, Link, Said, Values, hear, parse, resolved, say
-from aqmlab.tc.qdiscs import TABLE, UNTESTED, Qdisc, of_kind, of_scheme
+from aqmlab.tc.options import Heard, Link, Said, Values, hear, parse, resolved, say, size
+from aqmlab.tc.qdiscs import CAKE_LEAST, TABLE, UNTESTED, Qdisc, of_kind, of_scheme
 
 CLOSE = 1e-3
 """By how much two values of a parameter may differ and still be the same: a share."""
@@ -91,7 +91,20 @@ def read(text: str, packet: int = 1514) -> Reading:
     qdisc, heard, dev, _ = found[0]
     link = replace(heard.link, rate=rates[0]) if rates else heard.link
     setting = Setting(_spec(qdisc, heard), link, bool(rates), dev)
+    if qdisc.kind == "cake":
+        return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
     return Reading(setting, qdisc.without, heard.notes)
+
+
+def _limit_of_cake(values: Values, packet: int) -> str:
+    """Return what CAKE holds without a limit, after cake_reconfigure: never more than 10240 full packets."""
+    rate, rtt, most = values.get("bandwidth"), float(values.get("rtt", 0.1)), 10240 * packet
+    wanted = most if rate is None else max(int(size(CAKE_LEAST)[0]), int(4 * float(rate) / 8 * rtt))
+    return f"{min(wanted, most)} B"
+
+
+def _notes_of_cake(values: Values) -> list[str]:
+    return ["rate: give the link more than bandwidth, which the shaper keeps"] if "bandwidth" in values else []
 
 
 def _shaper(setting: Setting) -> list[str]:

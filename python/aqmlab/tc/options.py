@@ -1,6 +1,5 @@
 """Options of a queueing discipline: parameters as tc's words, and such words as parameters."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,6 +9,7 @@ from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.quantities import number
 from aqmlab.tc import numbers
+from aqmlab.tc.averages import burst_for, weight
 from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
 
 Values = dict[str, float | str]
@@ -327,7 +327,6 @@ def _hear_cake(given: dict[str, float], values: Values, said: Said) -> None:
         given.pop(flag, None)
     given.pop("overhead", None)
     given |= {} if overhead is None else {"overhead": overhead}
-    values.setdefault("isolation", "hosts")
 
 
 def _hear_dualpi2(given: dict[str, float]) -> None:
@@ -358,36 +357,6 @@ def _rate(qdisc: Qdisc, link: Link) -> float:
     if link.rate is None:
         raise InputError(f"rate: {qdisc.kind} needs that of the link in Linux; give --rate, such as 50Mbit/s")
     return link.rate
-
-
-def weight(burst: float, min_th: float) -> int:
-    """Return n where tc sets the weight to 2**-n for a burst and a lower threshold in packets."""
-    excess = burst + 1 - min_th
-    if excess < 1:
-        raise InputError(f"burst: tc refuses {burst:g} packets, fewer than min ({min_th:g} packets)")
-    found = next((n for n in range(1, 32) if excess <= (1 - (1 - 0.5**n) ** burst) * 2**n), None)
-    if found is None:
-        raise InputError(f"burst: tc finds no weight for {burst:g} packets")
-    return found
-
-
-def burst_for(share: float, min_th: float) -> float:
-    """Return the greatest burst for which tc sets the weight to the power of two nearest to `share`."""
-    wanted = round(-math.log2(share)) if share > 0 else 32
-    low, high = math.ceil(min_th), 10_000_000
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _is_at_most(middle, min_th, wanted) else (low, middle - 1)
-    if not 1 <= wanted < 32 or weight(max(low, 1), min_th) != wanted:
-        raise InputError(f"q_weight: {share:g}: tc makes it from a burst, and no burst gives 2**-{wanted}")
-    return float(max(low, 1))
-
-
-def _is_at_most(burst: int, min_th: float, wanted: int) -> bool:
-    try:
-        return weight(max(burst, 1), min_th) <= wanted
-    except InputError:
-        return False
 
 
 def _weight(values: Values) -> Values:

@@ -23,10 +23,10 @@ AGGREGATES = "packets here are never aggregates"
 class Qdisc:
     """A queueing discipline of Linux beside the scheme of ours that it is.
 
-    `limit` is the option that bounds its queue, with its unit, and `without` what bounds it without. `marks` says how it
-    is told of ECN: "on" and "off" are what it does untold. `keywords` set a parameter to a value. `fixed` is what Linux
-    has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not given,
-    if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
+    `limit` is the option that bounds its queue, with its unit, and `without` what bounds it without. `marks` says how
+    it is told of ECN: "on" and "off" are what it does untold. `keywords` set a parameter to a value. `fixed` is what
+    Linux has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not
+    given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
     `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
     """
 
@@ -84,6 +84,9 @@ LAYERS: Mapping[str, tuple[int, int | None, str | None]] = {
 }
 """CAKE's words for a link: bytes that they add to the overhead, the mpu and the framing that they set."""
 ONE_HOST = "a flow here has one host, its sender"
+
+CAKE_LEAST = "4194304 B"
+"""CAKE's limit, unless four times what its shaper sends in `rtt` is more."""
 
 TABLE = (
     Qdisc("pfifo", "droptail", ("limit", "packets"), "1000 packets", "never"),
@@ -146,7 +149,7 @@ TABLE = (
         "cake",
         "cake",
         ("memlimit", "bytes"),
-        "4194304 B",
+        CAKE_LEAST,
         "always",
         keywords={
             "besteffort": ("diffserv", "besteffort"),

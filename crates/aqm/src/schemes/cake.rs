@@ -3,7 +3,7 @@ use crate::disciplines::{FairParams, Isolation, TinPolicy};
 use crate::link_layer::{Framing, LinkLayer};
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Info, Observable, QueueView, Scheme, Signal, Tc};
-use aqmlab_core::{Auto, Bytes, ParamSet, Rate, Span, choice, params};
+use aqmlab_core::{Auto, Bytes, ParamSet, Quantity, Rate, Span, choice, params};
 
 choice! {
     /// How packets are told apart by importance.
@@ -48,8 +48,8 @@ params! {
     ///
     /// Tins of `diffserv4`: best effort (class 0) with r = bandwidth, bulk (1) with a sixteenth of it, video (2 to 4) with
     /// a half, voice (5 to 7) with a quarter; of `diffserv3` the same without video, whose classes are best effort. The
-    /// last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs, the one that had it longest ago. What a tin gets beyond its rate is
-    /// not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
+    /// last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs,
+    /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
     /// the buffer is full, packets are dropped from the head of the longest queue of all tins, one by one.
     ///
     /// ## Readings
@@ -105,6 +105,14 @@ params! {
         /// Queues of a tin.
         flows: u32 = "1024" in "8" ..= "65536", unit "queues", from "Linux sch_cake";
     }
+    check |p| {
+        let overhead = p.overhead.unwrap_or_else(|| Bytes(0.0));
+        let sizes = [("overhead", overhead), ("mpu", p.mpu), ("link_header", p.link_header)];
+        match sizes.iter().find(|(_, size)| size.0.fract() != 0.0) {
+            Some((name, size)) => Err(format!("{name} (\"{}\") must be whole bytes", size.text())),
+            None => Ok(()),
+        }
+    };
 }
 
 /// The policy of [`Tins`](crate::disciplines::Tins); see [`CakeParams`].
@@ -236,6 +244,13 @@ mod tests {
         assert_eq!([1514, 54].map(|size| docsis.bytes(size)), [1518, 64]);
         assert_eq!(cake(&[("link_header", "14 B")]).link_layer(), LinkLayer::PLAIN);
         assert_eq!(cake(&[]).link_layer(), LinkLayer::PLAIN);
+    }
+
+    #[test]
+    fn links_add_whole_bytes() {
+        let mut problems = Vec::new();
+        CakeParams::defaults().read("cake", [("overhead", "22.5 B")], &mut problems);
+        assert_eq!(problems[0].to_string(), "cake: overhead (\"22.5 B\") must be whole bytes");
     }
 
     #[test]

@@ -170,8 +170,8 @@ impl Scheme for Pie {
         Some(Box::new(params))
     }
 
-    const TC: Option<Tc> = Some(Tc { kind: "pie", note: "alpha and beta in sixteenths of a hertz" });
-    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_pie", note: "alpha and beta in sixteenths of a hertz" });
+    const TC: Option<Tc> = Some(Tc { kind: "pie", note: "ecn_prob is an option of fq_pie alone" });
+    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_pie", note: "" });
 }
 
 impl Aqm for Pie {

@@ -11,7 +11,7 @@ import pytest
 
 from aqmlab import tc
 from aqmlab.tc.lines import prepared
-from aqmlab.tc.options import Values
+from aqmlab.tc.link import Values
 from aqmlab.tc.qdiscs import TABLE, UNTESTED, of_scheme
 
 ROWS = Path(__file__).parent.parent / "validation" / "linux" / "tc_lines.jsonl"

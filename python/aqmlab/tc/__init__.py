@@ -5,6 +5,6 @@ to see what Linux makes of it.
 """
 
 from aqmlab.tc.lines import Lines, Reading, Setting, read, write
-from aqmlab.tc.options import Link
+from aqmlab.tc.link import Link
 
 __all__ = ["Lines", "Link", "Reading", "Setting", "read", "write"]

@@ -4,6 +4,9 @@ import math
 
 from aqmlab._core import InputError
 
+OPTIONS_OF_RED = {"bandwidth": "rate", "ewma": "number", "Plog": "number", "Scell_log": "number", "avpkt": "bytes"}
+"""Options of RED and its kin that are no parameter of ours by themselves, with their units."""
+
 
 def weight(burst: float, min_th: float) -> int:
     """Return n where tc sets the weight to 2**-n for a burst and a lower threshold in packets."""

@@ -8,7 +8,8 @@ from itertools import pairwise
 from aqmlab._core import InputError
 from aqmlab.quantities import number
 from aqmlab.tc import numbers
-from aqmlab.tc.options import Heard, Link, Said, Values, hear, parse, resolved, say, size
+from aqmlab.tc.link import Heard, Link, Said, Values, size
+from aqmlab.tc.options import hear, parse, resolved, say
 from aqmlab.tc.qdiscs import CAKE_LEAST, TABLE, UNTESTED, Qdisc, of_kind, of_scheme
 
 CLOSE = 1e-3

@@ -1,33 +1,26 @@
 """Options of a queueing discipline: parameters as tc's words, and such words as parameters."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 
 from aqmlab import _core
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.quantities import number
-from aqmlab.tc import numbers
-from aqmlab.tc.averages import burst_for, weight
+from aqmlab.tc import gred, numbers
+from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
+from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packets
 from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
-
-Values = dict[str, float | str]
-"""Parameters by our names, in base units; words, switches and "auto" as they are."""
-Said = list[tuple[str, str]]
-"""Options in order; what has no value has an empty one."""
 
 UNSET = {"bandwidth": ["unlimited"], "overhead": ["raw"]}
 """What says that an option has no value; others are left out."""
-VIRTUAL_QUEUES = 8
 SFB_SHARE, SFB_STEPS = ("sfb", "probability"), 65535
 """SFB keeps probabilities in 16 bits."""
-LINES_OF_RED = {"bandwidth": "rate", "ewma": "number", "Plog": "number", "Scell_log": "number", "avpkt": "bytes"}
 EXTRA: Mapping[str, Mapping[str, str]] = {
-    "red": LINES_OF_RED,
-    "choke": LINES_OF_RED,
-    "gred": LINES_OF_RED
-    | {"vqs": "number", "default": "number", "vq": "number", "prio": "number", "burst": "packets", "min": "bytes"},
+    "red": OPTIONS_OF_RED,
+    "choke": OPTIONS_OF_RED,
+    "gred": gred.OPTIONS,
     "dualpi2": {"step_thresh": "time", "max_rtt": "time", "typical_rtt": "time"},
 }
 """Options that are no parameter of ours by themselves, with their units."""
@@ -39,49 +32,10 @@ FLAGS: Mapping[str, set[str]] = {
 """Options without a value that are no parameter of ours by themselves."""
 
 
-@dataclass(frozen=True)
-class Link:
-    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header."""
-
-    rate: float | None = None
-    buffer: str | None = None
-    ecn: bool = True
-    packet: int = 1514
-
-    def packets(self, name: str) -> float:
-        """Return how many packets may wait. InputError if that is not known."""
-        return self.bytes(name) / self.packet
-
-    def bytes(self, name: str) -> float:
-        """Return how many bytes may wait. InputError if that is not known."""
-        if self.buffer is None:
-            raise InputError(f"buffer: {name} needs it in Linux; give --buffer, such as 600packets or 1MB")
-        value, unit = size(self.buffer)
-        return value * self.packet if unit == "packets" else value
-
-
-def size(buffer: str) -> tuple[float, str]:
-    """Return a buffer as a number and its unit, "packets" or "B". InputError for anything else."""
-    found = _core.quantity(buffer)
-    if found is None or found[1] not in ("packets", "B") or found[0] < 1:
-        raise InputError(f'buffer: "{buffer}" is no size; write 600packets or 1MB')
-    return found
-
-
-@dataclass(frozen=True)
-class Heard:
-    """What Linux does with options: parameters, those that were said among them, the link, and notes."""
-
-    values: Values
-    said: frozenset[str]
-    link: Link
-    notes: tuple[str, ...] = ()
-
-
 def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
     """Return the options of each command that sets these parameters, which `resolved` has completed."""
     if qdisc.kind == "gred":
-        return _say_gred(values, link)
+        return gred.say(values, link)
     options = {name: (word, kind) for word, (name, kind) in qdisc.options.items()}
     keywords = {pair: word for word, pair in qdisc.keywords.items()}
     words = _say_limit(qdisc, link)
@@ -102,7 +56,7 @@ def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
 def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
     """Return what Linux does with these options, as typed or as it shows them; `link` is what it does not say."""
     if qdisc.kind == "gred":
-        return _hear_gred(said, link, shown)
+        return gred.hear(said, link, shown)
     options, values, notes = qdisc.options, _unsaid(qdisc, link), []
     given: dict[str, float] = {}
     names = {"framing"} if qdisc.kind == "cake" and any(word in LAYERS for word, _ in said) else set()
@@ -123,7 +77,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
             notes.append(f"{word}: left out: {qdisc.idle[word]}")
     if "mean_packet" in given:  # RED's limit is in bytes
         link = replace(link, packet=round(given["mean_packet"]))
-    link = _hear_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)))
+    link = hear_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)))
     link = _complete(qdisc, given, values, said, link, shown)
     for name, value in given.items():
         names.add(name)
@@ -176,14 +130,6 @@ def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
     return said
 
 
-def packets(value: float, packet: int, shown: bool = False) -> float:
-    """Return bytes as packets, in as few digits as give the bytes again; tc shows sizes to 16 bytes."""
-    exact = value / packet
-    if abs(round(exact) * packet - value) < (16 if shown else 0.5):
-        return float(round(exact))
-    return _shortest(exact, lambda found: abs(found * packet - value) < 0.5)
-
-
 class _Network:
     """What "auto" thresholds follow from; the target is a scenario's default, a third of the buffer."""
 
@@ -228,19 +174,6 @@ def _say_limit(qdisc: Qdisc, link: Link) -> list[str]:
     if link.buffer is None and qdisc.without:
         return []
     return [word, str(round(link.packets(qdisc.kind) if kind == "packets" else link.bytes(qdisc.kind)))]
-
-
-def _hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link) -> Link:
-    word, kind = qdisc.limit
-    if word not in said:
-        if not qdisc.without:
-            raise InputError(f"tc: {qdisc.kind} needs {word}")
-        return link
-    limit = round(numbers.read(said[word], kind, word))
-    whole = qdisc.kind in ("red", "gred") and limit % link.packet == 0
-    if kind == "packets" or whole:
-        return replace(link, buffer=f"{limit // link.packet if whole else limit} packets")
-    return replace(link, buffer=f"{limit} B")
 
 
 def _ecn_words(qdisc: Qdisc) -> tuple[str, ...]:
@@ -366,93 +299,3 @@ def _weight(values: Values) -> Values:
         return {"burst": burst_for(float(values["q_weight"]), low)}
     burst = values["burst"] if values["burst"] != "auto" else float((2 * low + high) // 3)
     return {"burst": burst, "q_weight": 0.5 ** weight(float(burst), low)}
-
-
-MODES: Mapping[str, tuple[bool, Callable[[int], int]]] = {
-    "all": (True, lambda _: 1),
-    "rio": (True, lambda i: VIRTUAL_QUEUES - i),
-    "own": (False, lambda _: 1),
-}
-"""How Linux averages: whether there is `grio`, and the prio of a virtual queue; equal ones share an average (WRED)."""
-
-
-def lows(values: Values) -> list[float]:
-    """Return the lower thresholds of GRED's classes, packets."""
-    high, share, step = (float(values[name]) for name in ("max_th", "min_share", "step"))
-    return [high * min(share + i * step, 0.99) for i in range(VIRTUAL_QUEUES)]
-
-
-def _say_gred(values: Values, link: Link) -> list[list[str]]:
-    grio, prio = MODES[str(values["average"])]
-    limit, full = round(link.bytes("gred")), link.packet
-    setup = ["setup", "vqs", str(VIRTUAL_QUEUES), "default", "0", *(["grio"] if grio else []), "limit", str(limit)]
-    rate = numbers.write(link.rate or 0, "rate", "bandwidth")
-    if not link.rate:
-        raise InputError("rate: gred needs that of the link in Linux; give --rate, such as 50Mbit/s")
-    high = round(float(values["max_th"]) * full)
-    queues = [
-        ["vq", str(i), "prio", str(prio(i)), "limit", str(limit), "min", str(round(low * full)), "max", str(high)]
-        + ["avpkt", str(full), "burst", f"{burst_for(float(values['q_weight']), round(low * full) / full):.0f}"]
-        + ["probability", numbers.write(float(values["max_p"]), "probability", "probability"), "bandwidth", rate]
-        + (["ecn"] if link.ecn else [])  # the kernel takes no queue where setup has it
-        for i, low in enumerate(lows(values))
-    ]
-    return [setup, *queues]
-
-
-def _hear_gred(said: Said, link: Link, shown: bool) -> Heard:
-    """Read `setup` and the virtual queues behind it, which are to rise evenly as ours do."""
-    starts = [i for i, (word, _) in enumerate(said) if word == "vq"]
-    setup = dict(said[: starts[0]] if starts else said)
-    queues = [dict(said[start:end]) for start, end in zip(starts, [*starts[1:], len(said)], strict=True)]
-    if setup.get("vqs") != str(VIRTUAL_QUEUES) or [queue["vq"] for queue in queues] != list("01234567"):
-        raise InputError(f"tc: gred: ours has {VIRTUAL_QUEUES} classes; give setup and the vq 0 to 7 in order")
-    found = [
-        {word: numbers.read(text, kind, word) for word, text in queue.items() if (kind := _gred_kind(word))}
-        for queue in queues
-    ]
-    packet = round(found[0].get("avpkt", link.packet))
-    rate = found[0].get("bandwidth", link.rate)
-    link = replace(link, packet=packet, rate=rate, ecn="ecn" in setup or "ecn" in queues[0])
-    link = _hear_limit(_GRED, {"limit": queues[0]["limit"]}, link)
-    prios = [queue["prio"] for queue in found]
-    average = "own" if "grio" not in setup else "all" if len(set(prios)) < VIRTUAL_QUEUES else "rio"
-    values: Values = {"max_th": packets(found[0]["max"], packet, shown), "average": average}
-    weights = {
-        queue["ewma"] if "ewma" in queue else weight(queue.get("burst", 0), queue["min"] / packet) for queue in found
-    }
-    same = [len({queue.get(word, 0.02) for queue in found}) == 1 for word in ("max", "probability", "limit")]
-    if not all(same) or len(weights) > 1:
-        raise InputError("tc: gred: max, probability, limit and weight are the same for all classes here")
-    values |= {"max_p": found[0].get("probability", 0.02), "q_weight": 0.5 ** weights.pop()}
-    values |= _even([queue["min"] for queue in found], float(values["max_th"]), packet, 16 if shown else 0.6)
-    return Heard(values, frozenset(values), link)
-
-
-_GRED = Qdisc("gred", "gred", ("limit", "bytes"), "", "flag")
-
-
-def _gred_kind(word: str) -> str | None:
-    return {**EXTRA["gred"], "max": "bytes", "probability": "probability", "limit": "bytes"}.get(word)
-
-
-def _even(found: list[float], high: float, packet: int, within: float) -> Values:
-    """Return the two numbers that give these lower thresholds, in bytes."""
-    share = found[0] / packet / high
-    rising = [i for i in range(1, VIRTUAL_QUEUES) if found[i] < 0.985 * high * packet]
-    step = (found[rising[-1]] - found[0]) / packet / high / rising[-1] if rising else 0.0
-
-    def fits(share: float, step: float) -> bool:
-        told = lows({"max_th": high, "min_share": share, "step": step})
-        return all(abs(low * packet - low_found) <= within for low, low_found in zip(told, found, strict=True))
-
-    share = _shortest(share, lambda rounded: abs(rounded * high * packet - found[0]) <= within)
-    step = _shortest(step, lambda rounded: fits(share, rounded))
-    if not fits(share, step):
-        raise InputError("tc: gred: the lower thresholds of our classes rise evenly from class to class")
-    return {"min_share": share, "step": step}
-
-
-def _shortest(value: float, fits: Callable[[float], bool]) -> float:
-    """Return `value` in as few digits as will do."""
-    return next((found for digits in range(12) if fits(found := round(value, digits))), value)

@@ -65,4 +65,4 @@ def test_a_scheme_tells_what_linux_has_of_it_and_what_the_models_make_of_it() ->
     }  # fmt: skip
     assert (found["pi2"].signal, found["droptail"].signal, found["pi2"].has_law) == ("head", "never", True)
     assert dict(found["codel"].facts())["Fluid model"].startswith("no place in it: it decides at departures")
-    assert dict(found["pie"].facts())["Linux"] == "pie (alpha and beta in sixteenths of a hertz)"
+    assert dict(found["pie"].facts())["Linux"] == "pie (ecn_prob is an option of fq_pie alone)"

@@ -12,11 +12,12 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "analysis", "runs", "top"},
+    "cli": {"present", "study", "analysis", "runs", "tc", "top"},
     "present": {"study", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "analysis": {"runs", "top"},
     "runs": {"top"},
+    "tc": {"top"},
     "top": set[str](),
 }
 """What the files of each folder may import besides each other; "top" are the files of the package itself."""

@@ -11,7 +11,10 @@ from aqmlab._core import InputError
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a scheme; `default` and the two ends of `range` are texts that carry their unit."""
+    """One parameter of a scheme; `default` and the two ends of `range` are texts that carry their unit.
+
+    `tc` is what Linux's tc calls it, which we read as well, and the unit that tc gives it.
+    """
 
     name: str
     unit: str
@@ -20,6 +23,7 @@ class Parameter:
     choices: tuple[str, ...] | None
     doc: str
     source: str
+    tc: tuple[str, str] | None
 
     @property
     def legal(self) -> str:
@@ -114,7 +118,15 @@ class Scheme:
         fluid = SIGNALS[self.signal] if self.signal else f"no place in it: it {self.no_signal}"
         law = f"aqmlab analyse {self.name}" if self.has_law else "none"
         known = [("Fluid model", fluid), ("Linear law", law), ("Linux", str(self.tc) if self.tc else "none")]
+        told = [f"{tc_name(each)} ({each.tc[1]})" for each in self.parameters if each.tc]
+        known += [("Options of tc", ", ".join(told))] if self.tc and told else []
         return known + [("Contract", f"not kept: {each.clause}; {each.why}") for each in self.exceptions]
+
+
+def tc_name(parameter: Parameter) -> str:
+    """Return what tc calls a parameter, and what we do if that is something else."""
+    name = parameter.tc[0] if parameter.tc else "none"
+    return name if name == parameter.name else f"{name} for {parameter.name}"
 
 
 @dataclass(frozen=True)
@@ -255,8 +267,9 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
 
 
 def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    limits, choices = entry["range"], entry["choices"]
+    limits, choices, tc = entry["range"], entry["choices"], entry["tc"]
     return entry | {
+        "tc": (tc[0], tc[1]) if tc else None,
         "range": (limits[0], limits[1]) if limits else None,
         "choices": tuple(choices) if choices else None,
     }

@@ -6,7 +6,7 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t tmpfs none /run
 mkdir -p /run/netns
-wanted='/(veth|sch_(netem|htb|codel|fq_codel|pie|red|cake|choke|sfb|sfq|fq|tbf)|tcp_(bbr|dctcp|vegas|westwood))\.ko'
+wanted='/(veth|sch_(netem|htb|codel|fq_codel|pie|red|gred|cake|choke|sfb|sfq|fq|tbf)|tcp_(bbr|dctcp|vegas|westwood))\.ko'
 find /usr/lib/uml/modules/*/kernel -name '*.ko' | grep -E "$wanted" > /run/modules
 for round in 1 2; do # a module may need another
     while read -r module; do insmod "$module" 2> /dev/null; done < /run/modules

@@ -115,7 +115,8 @@ mod tests {
 
     fn declaration(name: &'static str, default: &'static str) -> Declaration {
         let pi = entry("pi").unwrap().info;
-        let spec = ParamSpec { name: "gain", doc: "", unit: "", default, range: None, choices: &[], source: "" };
+        let spec =
+            ParamSpec { name: "gain", doc: "", unit: "", default, range: None, choices: &[], source: "", tc: None };
         Declaration {
             info: Info { name, family: OWN, ..*pi },
             page: "Does nothing.",

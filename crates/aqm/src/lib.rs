@@ -9,6 +9,7 @@
 //!   disciplines/ what owns the packets, counts, marks and drops: one queue; a queue per flow; a classic and a
 //!                low-latency queue; queues per flow within tins; any of them, traced
 //!   declared     schemes that are declared while the program runs
+//!   link_layer   what a packet takes on a link beyond its own bytes
 //!   tune         parameters that are set while a scheme runs
 //!   signal       where a scheme's signals fall, for a fluid
 //!   linear       a scheme as control theory sees it: where it rests, and its answer to small changes
@@ -24,6 +25,7 @@ pub mod cost;
 pub mod declared;
 pub mod disciplines;
 pub mod linear;
+pub mod link_layer;
 pub mod schemes;
 pub mod signal;
 mod tune;

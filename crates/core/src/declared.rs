@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn spec(default: &'static str, range: Option<(&'static str, &'static str)>) -> ParamSpec {
-        ParamSpec { name: "x", doc: "", unit: "", default, range, choices: &[], source: "" }
+        ParamSpec { name: "x", doc: "", unit: "", default, range, choices: &[], source: "", tc: None }
     }
 
     fn read(spec: ParamSpec, text: &str) -> Result<(Value, String), String> {

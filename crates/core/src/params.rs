@@ -21,6 +21,8 @@ pub struct ParamSpec {
     pub choices: &'static [&'static str],
     /// Where the default comes from.
     pub source: &'static str,
+    /// What Linux's `tc` calls it, which is read as well, and the unit that it has there.
+    pub tc: Option<(&'static str, &'static str)>,
 }
 
 impl ParamSpec {
@@ -125,13 +127,15 @@ pub fn split_choice(text: &str) -> Result<(&str, Pairs<'_>), String> {
 /// assert_eq!(DemoParams::defaults().interval, aqmlab_core::Span(1_000_000_000));
 /// ```
 ///
-/// `flatten name: OtherParams;` as the first line takes over all parameters of another set.
+/// `tc "NAME" in "UNIT"` before `from` says what Linux's `tc` calls a parameter; values are written with their units under
+/// either name. `flatten name: OtherParams;` as the first line takes over all parameters of another set.
 #[macro_export]
 macro_rules! params {
     ($(#[doc = $doc:literal])+ pub struct $ty:ident {
         $(flatten $inner:ident : $inner_ty:ty;)?
         $($(#[doc = $pdoc:literal])+ $name:ident : $t:ty = $default:literal
-          $(in $least:literal ..= $greatest:literal)? $(, unit $unit:literal)? $(, from $source:literal)?;)*
+          $(in $least:literal ..= $greatest:literal)? $(, unit $unit:literal)?
+          $(, tc $tc:literal in $tc_unit:literal)? $(, from $source:literal)?;)*
     } $(check |$p:ident| $check:expr;)?) => {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug)]
@@ -156,6 +160,7 @@ macro_rules! params {
                     range: $crate::params!(@range $($least, $greatest)?),
                     choices: <$t as $crate::Quantity>::CHOICES,
                     source: $crate::params!(@or "" $(, $source)?),
+                    tc: $crate::params!(@range $($tc, $tc_unit)?),
                 }),*];
                 specs.extend(own);
                 specs
@@ -168,10 +173,10 @@ macro_rules! params {
                 }
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused_variables, unreachable_patterns)] // tc's name may be ours
             fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
                 match name {
-                    $(stringify!($name) => Some(
+                    $(stringify!($name) $(| $tc)? => Some(
                         $crate::params::read_in_range(text, $crate::params!(@range $($least, $greatest)?)).map(|value| self.$name = value)),)*
                     _ => $crate::params!(@set name, text $(, self.$inner)?),
                 }
@@ -223,7 +228,7 @@ mod tests {
         /// Inner.
         pub struct InnerParams {
             /// Gain.
-            gain: f64 = "0.5" in "0" ..= "1", unit "1/packet", from "nowhere";
+            gain: f64 = "0.5" in "0" ..= "1", unit "1/packet", tc "slope" in "thousandths", from "nowhere";
         }
     }
     params! {
@@ -248,6 +253,17 @@ mod tests {
         params.read("demo", [("gain", "0.25"), ("interval", "2 ms")], &mut Vec::new());
         assert_eq!((params.inner.gain, params.interval), (0.25, Span(2_000_000_000)));
         assert_eq!(OuterParams::specs().iter().map(|s| s.unit).collect::<Vec<_>>(), ["1/packet", "time"]);
+    }
+
+    #[test]
+    fn reads_a_parameter_by_the_name_that_tc_has_for_it() {
+        let mut params = OuterParams::defaults();
+        params.read("demo", [("slope", "0.25")], &mut Vec::new());
+        assert_eq!(params.inner.gain, 0.25);
+        assert_eq!(
+            OuterParams::specs().iter().map(|s| s.tc).collect::<Vec<_>>(),
+            [Some(("slope", "thousandths")), None]
+        );
     }
 
     #[test]

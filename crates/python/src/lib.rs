@@ -351,7 +351,7 @@ fn parameter(spec: &ParamSpec) -> serde_json::Value {
     let choices = (!spec.choices.is_empty()).then_some(spec.choices);
     json!({
         "name": spec.name, "unit": spec.unit, "default": spec.default, "range": spec.range.map(|(a, b)| [a, b]),
-        "choices": choices, "doc": spec.doc, "source": spec.source,
+        "choices": choices, "doc": spec.doc, "source": spec.source, "tc": spec.tc,
     })
 }
 

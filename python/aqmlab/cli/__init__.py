@@ -16,6 +16,8 @@ from aqmlab.cli.reproduce import reproduce
 from aqmlab.cli.run import run
 from aqmlab.cli.show import show
 from aqmlab.cli.sweep import sweep
+from aqmlab.cli.tc import EPILOG as TC_EPILOG
+from aqmlab.cli.tc import tc_
 from aqmlab.runs.task import RunError
 
 app = typer.Typer(
@@ -69,3 +71,4 @@ app.command(epilog="Example: aqmlab sweep experiment.toml --out results --resume
 app.command(epilog="Example: aqmlab report results --format latex --measure link.queue_delay_p99")(report)
 app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(plot)
 app.command(epilog=EPILOG)(analyse)
+app.command("tc", epilog=TC_EPILOG)(tc_)

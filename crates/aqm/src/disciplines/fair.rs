@@ -8,6 +8,7 @@ use self::hashed::{Hosts, Sets};
 pub(super) use self::rounds::Rounds;
 use self::rounds::Set;
 use super::{Accounts, Carried, Discipline, Fate, Fifo, Limit, Note, Notes};
+use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
 use aqmlab_core::{Bytes, ParamSet, Rate, Span, Time, choice, params};
 use std::collections::VecDeque;
@@ -26,11 +27,11 @@ params! {
     /// Flow queueing of RFC 8290.
     pub struct FairParams {
         /// Queues that flows are hashed into.
-        flows: u32 = "1024" in "1" ..= "65536", unit "queues", from "RFC 8290, 5.2.5";
+        flows: u32 = "1024" in "1" ..= "65536", unit "queues", tc "flows" in "number", from "RFC 8290, 5.2.5";
         /// Bytes that a queue may send before the next one's turn.
-        quantum: Bytes = "1514 B" in "1 B" ..= "10 MB", from "RFC 8290, 5.2.4";
+        quantum: Bytes = "1514 B" in "1 B" ..= "10 MB", tc "quantum" in "bytes", from "RFC 8290, 5.2.4";
         /// Packets dropped at most from the longest queue when the buffer is full.
-        drop_batch: u32 = "64" in "1" ..= "65536", unit "packets", from "RFC 8290, 4.1";
+        drop_batch: u32 = "64" in "1" ..= "65536", unit "packets", tc "drop_batch" in "packets", from "RFC 8290, 4.1";
         /// Queues of a set, any of which a flow that hashes to it may take; 1 is a plain hash.
         ways: u32 = "1" in "1" ..= "64", unit "queues", from "RFC 8290, 4.1 (CAKE: 8)";
         /// Fair to flows, or to the hosts that send them first.
@@ -75,6 +76,7 @@ pub struct Fair<A, P> {
     /// Each with its number of decays; an entry with an earlier number is void.
     decaying: VecDeque<(u32, u32)>,
     rounds: Rounds,
+    layer: LinkLayer,
     /// All queues together; a scheme sees its own queue's packets instead.
     view: QueueView,
     limit: Limit,
@@ -98,6 +100,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             old: VecDeque::new(),
             decaying: VecDeque::new(),
             rounds: Rounds::Rfc8290,
+            layer: LinkLayer::PLAIN,
             view,
             limit,
             ecn,
@@ -109,6 +112,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// The same under other rules for queues that have nothing to send.
     pub(super) fn with_rounds(self, rounds: Rounds) -> Self {
         Self { rounds, ..self }
+    }
+
+    /// Sets what packets take on the link, which the rounds count.
+    pub(super) fn set_link_layer(&mut self, layer: LinkLayer) {
+        self.layer = layer;
     }
 
     /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
@@ -234,9 +242,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     fn leave<T>(&mut self, now: Time, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
         loop {
             let (index, is_new) = self.next()?;
+            let layer = self.layer;
             let sent = self.with(index, |queue| {
                 let sent = take(&mut queue.fifo);
-                queue.credits -= sent.as_ref().map_or(0, |(size, _)| i64::from(*size));
+                queue.credits -= sent.as_ref().map_or(0, |(size, _)| i64::from(layer.bytes(*size)));
                 sent
             });
             match sent {

@@ -2,6 +2,7 @@
 
 use super::fair::Rounds;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
+use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, QueueView, Tune};
 use aqmlab_core::{Rate, Span, Time};
 
@@ -11,6 +12,8 @@ pub trait TinPolicy: Tune {
     type Aqm: Aqm + Tune + Clone;
     /// Rate of the shaper, if there is one.
     fn shaper(&self) -> Option<Rate>;
+    /// What packets take on the link, which shaper, tins and rounds count.
+    fn link_layer(&self) -> LinkLayer;
     /// The tin of a class selector.
     fn tin_of(&self, class: u8) -> usize;
     /// What the tins may send while others wait, least priority first, on a link of this rate. Their number stays.
@@ -34,9 +37,9 @@ struct Tin<A, P> {
 }
 
 impl<A, P> Tin<A, P> {
-    /// Counts `size` bytes sent. A tin that waits catches up on its rate; one that borrows owes one packet at most.
-    fn charge(&mut self, size: u32, now: Time) {
-        let takes = self.rate.transmission(size);
+    /// Counts `bytes` sent. A tin that waits catches up on its rate; one that borrows owes one packet at most.
+    fn charge(&mut self, bytes: u32, now: Time) {
+        let takes = self.rate.transmission(bytes);
         self.next_at = if self.next_at < now { self.next_at + takes } else { self.next_at.max(now + takes) };
     }
 }
@@ -59,13 +62,15 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         let tin = |rate: Rate| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
-            Tin { queues: queues.with_rounds(Rounds::Cake), rate, next_at: Time::ZERO }
+            let mut queues = queues.with_rounds(Rounds::Cake);
+            queues.set_link_layer(policy.link_layer());
+            Tin { queues, rate, next_at: Time::ZERO }
         };
         let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
         Self { tins, policy, view, limit, next_at: Time::ZERO }
     }
 
-    /// The rates of the link, the shaper or the tins may have changed: nothing that follows from them stays stale.
+    /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
     fn follow_rates(&mut self) {
         let Self { tins, policy, view, .. } = self;
         for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(view.rate)) {
@@ -73,6 +78,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
             *tin.queues.params_mut() = policy.fair(rate);
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
             tin.queues.set_rate(rate);
+            tin.queues.set_link_layer(policy.link_layer());
         }
     }
 
@@ -116,14 +122,15 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         if cx.now < self.next_at {
             return None;
         }
+        let layer = self.policy.link_layer();
         let mut keep = Some(keep); // one packet leaves
         while let Some(index) = self.choose(cx.now) {
             let tin = &mut self.tins[index];
-            let kept = |packet: P, since| (packet.size(), keep.take().map(|keep| keep(packet, since)));
-            if let Some((size, sent)) = tin.queues.dequeue_with(cx, kept) {
-                tin.charge(size, cx.now);
+            let kept = |packet: P, since| (layer.bytes(packet.size()), keep.take().map(|keep| keep(packet, since)));
+            if let Some((bytes, sent)) = tin.queues.dequeue_with(cx, kept) {
+                tin.charge(bytes, cx.now);
                 if let Some(rate) = self.policy.shaper() {
-                    self.next_at = self.next_at.max(cx.now) + rate.transmission(size);
+                    self.next_at = self.next_at.max(cx.now) + rate.transmission(bytes);
                 }
                 return sent;
             }
@@ -179,11 +186,13 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let (mut taken, mut now) = (Vec::new(), now);
         let pace = self.policy.shaper().unwrap_or(self.view.rate);
+        let layer = self.policy.link_layer();
         while let Some(index) = self.choose(now) {
             let tin = &mut self.tins[index];
             let Some((packet, since)) = tin.queues.take_next(now) else { continue };
-            tin.charge(packet.size(), now);
-            now += pace.transmission(packet.size());
+            let bytes = layer.bytes(packet.size());
+            tin.charge(bytes, now);
+            now += pace.transmission(bytes);
             taken.push((packet, since));
         }
         taken
@@ -304,6 +313,30 @@ mod tests {
         leave(&mut tins, 0..20);
         join(&mut tins, 20, BEST_EFFORT, 10);
         assert_eq!(leave(&mut tins, 20..26), [BEST_EFFORT, VIDEO, BEST_EFFORT, VIDEO, BEST_EFFORT, VIDEO]);
+    }
+
+    #[test]
+    fn the_shaper_counts_what_a_packet_takes_on_its_link() {
+        // 1000 + 40 = 1040 B: 22 cells, 1166 B; at 1.166 Mbit/s they take 8 ms.
+        let framed = [("bandwidth", "1166 kbit/s"), ("overhead", "40 B"), ("framing", "atm")];
+        let mut tins = with(&framed, Rate(100e6));
+        join(&mut tins, 0, BEST_EFFORT, 3);
+        let left: Vec<u64> = (0..20).filter(|ms| at(*ms, |cx| tins.dequeue(cx)).is_some()).collect();
+        assert_eq!(left, [0, 8, 16]);
+    }
+
+    #[test]
+    fn rounds_count_what_packets_take_on_the_link() {
+        // A quantum of 1100 B, a 4096th of a second: a packet of 1000 + 256 B ends a turn; without overhead the second does.
+        let order = |pairs: &[(&str, &str)]| {
+            let mut tins = with(pairs, Rate(1100.0 * 8.0 * 4096.0));
+            for flow in [0, 0, 0, 1, 1, 1] {
+                at(0, |cx| tins.enqueue(Packet(BEST_EFFORT, flow), cx));
+            }
+            (0..6).map(|ms| at(ms, |cx| tins.dequeue(cx).expect("a packet waits").0.1)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[]), [0, 0, 1, 1, 0, 1]);
+        assert_eq!(order(&[("overhead", "256 B")]), [0, 1, 0, 1, 0, 1]);
     }
 
     /// What leaves at each millisecond of ten seconds, and what is dropped, under a load of up to three packets in each.

@@ -1,14 +1,17 @@
 use super::cobalt::{Cobalt, CobaltParams};
 use crate::disciplines::{FairParams, Isolation, TinPolicy};
+use crate::link_layer::{Framing, LinkLayer};
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Info, Observable, QueueView, Scheme, Signal, Tc};
-use aqmlab_core::{Auto, Bytes, ParamSet, Rate, Span, choice, params};
+use aqmlab_core::{Auto, Bytes, ParamSet, Quantity, Rate, Span, choice, params};
 
 choice! {
     /// How packets are told apart by importance.
     pub enum Diffserv {
         /// Not at all: one tin.
         Besteffort = "besteffort",
+        /// Bulk, best effort and voice.
+        Diffserv3 = "diffserv3",
         /// Bulk, best effort, video and voice.
         Diffserv4 = "diffserv4",
     }
@@ -36,15 +39,33 @@ params! {
     /// queue at rest is any flow's, but its last flow finds it first. A flow becomes bulk when it still has packets
     /// after a quantum; only bulk flows count as load of their host.
     ///
+    /// What a packet of b bytes takes, which the shaper, the tins and the quantum count:
+    ///
+    /// ```text
+    /// n    = max(b - link_header + overhead, mpu)        without `overhead`: max(b, mpu)
+    /// none: n      atm: 53 * ceil(n / 48)      ptm: n + ceil(n / 64)
+    /// ```
+    ///
     /// Tins of `diffserv4`: best effort (class 0) with r = bandwidth, bulk (1) with a sixteenth of it, video (2 to 4) with
-    /// a half, voice (5 to 7) with a quarter. The last in this order that has not had its rate is served, so that bulk
-    /// keeps its sixteenth; if all have had theirs, the one that had it longest ago. What a tin gets beyond its rate is
-    /// not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
+    /// a half, voice (5 to 7) with a quarter; of `diffserv3` the same without video, whose classes are best effort. The
+    /// last in this order that has not had its rate is served, so that bulk keeps its sixteenth; if all have had theirs,
+    /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
     /// the buffer is full, packets are dropped from the head of the longest queue of all tins, one by one.
     ///
     /// ## Readings
     /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. Class
-    /// 4 holds both AF4x and CS4 and counts as video.
+    /// 4 holds both AF4x and CS4 and counts as video; class 5 holds CS5 and EF and counts as voice, though `diffserv3` of Linux
+    /// takes CS5 for best effort. `overhead` counts from the IP packet, as in Linux, which knows where that begins. Here
+    /// `link_header` says how much of a packet's size comes before: nothing with a header of 40 B, 14 B with `tcp = "linux"`.
+    ///
+    /// | link | tc's keyword | `overhead` | `mpu` | `framing` |
+    /// | --- | --- | --- | --- | --- |
+    /// | Ethernet, fibre | ethernet | 38 B | 84 B | none |
+    /// | cable | docsis | 18 B | 64 B | none |
+    /// | VDSL2 | bridged-ptm | 22 B | | ptm |
+    /// | VDSL2 with PPPoE | pppoe-ptm | 30 B | | ptm |
+    /// | ADSL with PPPoE | pppoe-vcmux, pppoe-llcsnap | 32 B, 40 B | | atm |
+    /// | not known | conservative | 48 B | | atm |
     ///
     /// | parameter | here | kernel | tc |
     /// | --- | --- | --- | --- |
@@ -56,7 +77,7 @@ params! {
     ///
     /// ## Departures
     /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line:
-    /// - Left out: ACK filter, overhead compensation, NAT look-up, ingress mode (with its count of bulk flows in COBALT),
+    /// - Left out: ACK filter, NAT look-up, ingress mode (with its count of bulk flows in COBALT),
     ///   autorate, wash; other modes of tins and isolation. There are no large segments to split.
     /// - The host's share is an integer division; Linux adds a random fraction, so that none is lost by rounding.
     /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
@@ -64,16 +85,32 @@ params! {
     /// - A shaper that its link has held up does not catch up; in Linux it does, at the link's rate.
     pub struct CakeParams {
         /// Rate of the shaper; "auto" leaves it to the link.
-        bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", from "Linux sch_cake";
+        bandwidth: Auto<Rate> = "auto" in "1 kbit/s" ..= "10 Tbit/s", tc "bandwidth" in "rate", from "Linux sch_cake";
         /// Round-trip time that COBALT is set for.
-        rtt: Span = "100 ms" in "1 us" ..= "1000 s", from "Linux sch_cake";
+        rtt: Span = "100 ms" in "1 us" ..= "1000 s", tc "rtt" in "time", from "Linux sch_cake";
         /// Tins.
         diffserv: Diffserv = "besteffort", from "Linux sch_cake (default there: diffserv3)";
         /// Fair to hosts first, or to flows only.
         isolation: Isolation = "hosts", from "Linux sch_cake (default there: triple-isolate)";
+        /// Bytes that the link adds to an IP packet; "auto" leaves sizes as they are ("raw").
+        overhead: Auto<Bytes> = "auto" in "-64 B" ..= "256 B", tc "overhead" in "bytes", from "Linux sch_cake (raw)";
+        /// No packet counts as less than this on the link.
+        mpu: Bytes = "0 B" in "0 B" ..= "256 B", tc "mpu" in "bytes", from "Linux sch_cake";
+        /// What the link cuts packets into.
+        framing: Framing = "none", from "Linux sch_cake (noatm)";
+        /// Bytes of a packet's size before its IP header; `overhead` takes their place.
+        link_header: Bytes = "0 B" in "0 B" ..= "64 B", from "this project (Linux finds it in the packet)";
         /// Queues of a tin.
         flows: u32 = "1024" in "8" ..= "65536", unit "queues", from "Linux sch_cake";
     }
+    check |p| {
+        let overhead = p.overhead.unwrap_or_else(|| Bytes(0.0));
+        let sizes = [("overhead", overhead), ("mpu", p.mpu), ("link_header", p.link_header)];
+        match sizes.iter().find(|(_, size)| size.0.fract() != 0.0) {
+            Some((name, size)) => Err(format!("{name} (\"{}\") must be whole bytes", size.text())),
+            None => Ok(()),
+        }
+    };
 }
 
 /// The policy of [`Tins`](crate::disciplines::Tins); see [`CakeParams`].
@@ -106,10 +143,20 @@ impl TinPolicy for Cake {
         }
     }
 
+    fn link_layer(&self) -> LinkLayer {
+        let CakeParams { overhead, mpu, framing, link_header, .. } = self.params;
+        let added = match overhead {
+            Auto::Given(overhead) => overhead.0 - link_header.0,
+            Auto::Auto => 0.0,
+        };
+        LinkLayer { added: added as i64, least: mpu.0 as i64, framing }
+    }
+
     fn tin_rates(&self, link: Rate) -> Vec<Rate> {
         let all = self.shaper().unwrap_or(link).0;
         match self.params.diffserv {
             Diffserv::Besteffort => vec![Rate(all)],
+            Diffserv::Diffserv3 => vec![Rate(all), Rate(all / 16.0), Rate(all / 4.0)],
             Diffserv::Diffserv4 => vec![Rate(all), Rate(all / 16.0), Rate(all / 2.0), Rate(all / 4.0)],
         }
     }
@@ -118,7 +165,8 @@ impl TinPolicy for Cake {
         match (self.params.diffserv, class) {
             (Diffserv::Besteffort, _) | (_, 0) => 0,
             (_, 1) => 1,
-            (_, 2..5) => 2,
+            (Diffserv::Diffserv3, 2..5) => 0,
+            (Diffserv::Diffserv3, _) | (_, 2..5) => 2,
             _ => 3,
         }
     }
@@ -181,7 +229,26 @@ mod tests {
         let four = cake(&[("diffserv", "diffserv4"), ("bandwidth", "16 Mbit/s")]);
         assert_eq!(four.tin_rates(Rate(99e6)), [Rate(16e6), Rate(1e6), Rate(8e6), Rate(4e6)]);
         assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| four.tin_of(class)), [0, 1, 2, 2, 2, 3, 3, 3]);
+        let three = cake(&[("diffserv", "diffserv3"), ("bandwidth", "16 Mbit/s")]);
+        assert_eq!(three.tin_rates(Rate(99e6)), [Rate(16e6), Rate(1e6), Rate(4e6)]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|class| three.tin_of(class)), [0, 1, 0, 0, 0, 2, 2, 2]);
         assert_eq!(cake(&[]).tin_rates(Rate(99e6)), [Rate(99e6)]);
+    }
+
+    #[test]
+    fn overhead_takes_the_place_of_the_link_header() {
+        // DOCSIS: 18 bytes around an IP packet, 64 at least. 1514 - 14 + 18; 54 - 14 + 18 = 58 B count as 64.
+        let docsis = cake(&[("overhead", "18 B"), ("mpu", "64 B"), ("link_header", "14 B")]).link_layer();
+        assert_eq!([1514, 54].map(|size| docsis.bytes(size)), [1518, 64]);
+        assert_eq!(cake(&[("link_header", "14 B")]).link_layer(), LinkLayer::PLAIN);
+        assert_eq!(cake(&[]).link_layer(), LinkLayer::PLAIN);
+    }
+
+    #[test]
+    fn links_add_whole_bytes() {
+        let mut problems = Vec::new();
+        CakeParams::defaults().read("cake", [("overhead", "22.5 B")], &mut problems);
+        assert_eq!(problems[0].to_string(), "cake: overhead (\"22.5 B\") must be whole bytes");
     }
 
     #[test]

@@ -47,15 +47,18 @@ params! {
     /// here draws nothing.
     pub struct ChokeParams {
         /// Average queue up to which nothing is dropped; "auto" is target/20, at least 5 packets.
-        min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 100, recalled)";
+        min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
+          tc "min" in "packets", from "as RED's here (paper: 100, recalled)";
         /// Average queue above which everything is dropped; "auto" is 2*target - min_th.
-        max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "as RED's here (paper: 200, recalled)";
+        max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
+          tc "max" in "packets", from "as RED's here (paper: 200, recalled)";
         /// Weight of the present queue in the average.
         q_weight: Auto<f64> = "0.002" in "0" ..= "1", from "RED's (Floyd & Jacobson 1993); auto as tc";
         /// Packets of a burst that an empty queue takes in whole, for q_weight = auto; "auto" is (2*min_th + max_th)/3.
-        burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", from "tc choke";
+        burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", tc "burst" in "packets", from "tc choke";
         /// RED's drop probability at max_th.
-        max_p: Ratio = "2%" in "0" ..= "1", from "tc choke (paper: the same, recalled)";
+        max_p: Ratio = "2%" in "0" ..= "1",
+          tc "probability" in "probability", from "tc choke (paper: the same, recalled)";
         /// Parts of min_th .. max_th, each with two draws more than the one before.
         regions: u32 = "1" in "1" ..= "64", unit "1", from "Pan et al. 2000: basic CHOKe";
     }

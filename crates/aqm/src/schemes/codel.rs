@@ -62,15 +62,16 @@ params! {
     /// 32a121cba257) sends the kernel only what it is given.
     pub struct CodelParams {
         /// Sojourn time that may persist.
-        target: Span = "5 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.3";
+        target: Span = "5 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8289, 4.3";
         /// Time in which a good queue falls below target; about the greatest round-trip time.
-        interval: Span = "100 ms" in "1 us" ..= "1000 s", from "RFC 8289, 4.2";
+        interval: Span = "100 ms" in "1 us" ..= "1000 s", tc "interval" in "time", from "RFC 8289, 4.2";
         /// With no more than this left behind a packet, nothing is signalled.
         mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
         /// Where they are counted: in the packet's own queue, or in all queues of flow queueing.
         behind: Behind = "all", from "Linux, sch_fq_codel.c (RFC 8290 leaves it open)";
         /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
-        ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s", from "Linux, codel_impl.h (off)";
+        ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s",
+          tc "ce_threshold" in "time", from "Linux, codel_impl.h (off)";
     }
 }
 

@@ -76,21 +76,24 @@ params! {
     /// memory limit and segmentation.
     pub struct DualPi2Params {
         /// Queueing delay of the classic queue to hold.
-        target: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 9332, A.1";
+        target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 9332, A.1";
         /// Time between updates of p'.
-        t_update: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 9332, A.1: min(target, RTT_max/3)";
+        t_update: Span = "15 ms" in "1 us" ..= "1000 s",
+          tc "tupdate" in "time", from "RFC 9332, A.1: min(target, RTT_max/3)";
         /// Gain on the distance from the target, per second of delay.
-        alpha: Frequency = "0.15 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 9332, A.1: 0.1*t_update/RTT_max^2";
+        alpha: Frequency = "0.15 Hz" in "0 Hz" ..= "1000 kHz",
+          tc "alpha" in "hertz", from "RFC 9332, A.1: 0.1*t_update/RTT_max^2";
         /// Gain on the change of the delay, per second of delay.
-        beta: Frequency = "3 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 9332, A.1: 0.3/RTT_max";
+        beta: Frequency = "3 Hz" in "0 Hz" ..= "1000 kHz", tc "beta" in "hertz", from "RFC 9332, A.1: 0.3/RTT_max";
         /// Coupling factor: L4S marks per square root of a classic signal.
-        k: f64 = "2" in "0.1" ..= "100", unit "1", from "RFC 9332, A.1";
+        k: f64 = "2" in "0.1" ..= "100", unit "1", tc "coupling_factor" in "number", from "RFC 9332, A.1";
         /// Sojourn time at which the low-latency queue's own ramp begins.
         min_th: Span = "800 us" in "0 s" ..= "1000 s", from "RFC 9332, A.1";
         /// Length of the ramp.
         range: Span = "400 us" in "1 ns" ..= "1000 s", from "RFC 9332, A.1";
         /// Share of the link that the classic queue gets at least while both wait.
-        classic_weight: Ratio = "6.25%" in "0" ..= "1", from "RFC 9332, A.2 (1/16)";
+        classic_weight: Ratio = "6.25%" in "0" ..= "1",
+          tc "classic_protection" in "percent", from "RFC 9332, A.2 (1/16)";
         /// Whose details.
         flavour: Flavour = "rfc", from "RFC 9332, A.2";
         /// Packet size of the flavour linux's exemption and credit.

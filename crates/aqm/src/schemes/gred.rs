@@ -43,13 +43,13 @@ params! {
     /// averages do not decay while the link idles.
     pub struct GredParams {
         /// Average at which every class drops everything; "auto" is 4/3 of the link's target.
-        max_th: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "this project";
+        max_th: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", tc "max" in "bytes", from "this project";
         /// Lower threshold of class 0, of max_th.
         min_share: Ratio = "50%" in "0" ..= "95%", from "customary for WRED";
         /// By how much it rises from class to class, of max_th; at most to 99 %.
         step: Ratio = "5.5556%" in "0" ..= "10%", from "customary for WRED: 1/18";
         /// Signal probability at max_th.
-        max_p: Ratio = "10%" in "0" ..= "1", from "customary for WRED";
+        max_p: Ratio = "10%" in "0" ..= "1", tc "probability" in "probability", from "customary for WRED";
         /// Weight of the present queue in an average.
         q_weight: f64 = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993";
         /// Which packets an average counts.

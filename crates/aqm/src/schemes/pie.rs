@@ -37,17 +37,19 @@ params! {
     /// the allowance. The target is a delay of its own, not the link's.
     pub struct PieParams {
         /// Queueing delay to hold.
-        target: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 8033, 4.2 (QDELAY_REF)";
+        target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8033, 4.2 (QDELAY_REF)";
         /// Time between updates of p.
-        t_update: Span = "15 ms" in "1 us" ..= "1000 s", from "RFC 8033, 4.2 (T_UPDATE)";
+        t_update: Span = "15 ms" in "1 us" ..= "1000 s", tc "tupdate" in "time", from "RFC 8033, 4.2 (T_UPDATE)";
         /// Gain on the distance from the target, per second of delay.
-        alpha: Frequency = "0.125 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, appendix A";
+        alpha: Frequency = "0.125 Hz" in "0 Hz" ..= "1000 kHz",
+          tc "alpha" in "sixteenths of a hertz", from "RFC 8033, appendix A";
         /// Gain on the change of the delay, per second of delay.
-        beta: Frequency = "1.25 Hz" in "0 Hz" ..= "1000 kHz", from "RFC 8033, appendix A";
+        beta: Frequency = "1.25 Hz" in "0 Hz" ..= "1000 kHz",
+          tc "beta" in "sixteenths of a hertz", from "RFC 8033, appendix A";
         /// Time for which a burst passes after a quiet queue.
         max_burst: Span = "150 ms" in "0 s" ..= "1000 s", from "RFC 8033, 4.4 (MAX_BURST)";
         /// From this p on, packets that can carry a mark are dropped.
-        mark_ecnth: Ratio = "10%" in "0" ..= "1", from "RFC 8033, 5.1";
+        mark_ecnth: Ratio = "10%" in "0" ..= "1", tc "ecn_prob" in "percent", from "RFC 8033, 5.1";
         /// Spread signals more evenly than chance.
         derandomize: bool = "true", from "RFC 8033, 5.4";
         /// Greatest increase of p at an update once p is 0.1 or more.
@@ -168,8 +170,8 @@ impl Scheme for Pie {
         Some(Box::new(params))
     }
 
-    const TC: Option<Tc> = Some(Tc { kind: "pie", note: "alpha and beta in sixteenths of a hertz" });
-    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_pie", note: "alpha and beta in sixteenths of a hertz" });
+    const TC: Option<Tc> = Some(Tc { kind: "pie", note: "ecn_prob is an option of fq_pie alone" });
+    const FAIR_TC: Option<Tc> = Some(Tc { kind: "fq_pie", note: "" });
 }
 
 impl Aqm for Pie {

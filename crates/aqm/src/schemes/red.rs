@@ -83,15 +83,17 @@ params! {
     /// the values of Li et al. 2014), not ns-2's 5 ms rule, so that schemes compared on one link aim at one queue.
     pub struct RedParams {
         /// Average queue below which nothing is dropped; "auto" is target/20, at least 5 packets.
-        min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "Li et al. 2014 (15 for a target of 300)";
+        min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
+          tc "min" in "bytes", from "Li et al. 2014 (15 for a target of 300)";
         /// Average queue at which the linear part reaches max_p; "auto" is 2*target - min_th.
-        max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets", from "Li et al. 2014 (585 for a target of 300)";
+        max_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
+          tc "max" in "bytes", from "Li et al. 2014 (585 for a target of 300)";
         /// Weight of the present queue in the average.
         q_weight: Auto<f64> = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993; Li et al. 2014";
         /// Packets of a burst that flavour linux lets pass an empty queue, for q_weight = auto; "auto" is (2*min_th + max_th)/3.
-        burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", from "tc red";
+        burst: Auto<Packets> = "auto" in "1 packet" ..= "1000000 packets", tc "burst" in "packets", from "tc red";
         /// Drop probability at max_th (the start value where it adapts); ns-2's 1/linterm.
-        max_p: Ratio = "0.1" in "0" ..= "1", from "ns-2 (linterm 10)";
+        max_p: Ratio = "0.1" in "0" ..= "1", tc "probability" in "probability", from "ns-2 (linterm 10)";
         /// Above max_th let the probability rise to 1 at 2*max_th instead of jumping there.
         gentle: bool = "true", from "ns-2 (since 2001)";
         /// Space drops by at least 1/p_b arrivals.
@@ -101,7 +103,7 @@ params! {
         /// An ECN-capable packet is marked below this probability and dropped from there on; ns-2 has 0.1 (mark_p_).
         mark_p: Ratio = "1" in "0" ..= "1", from "RFC 3168, section 7: drop where congestion is severe";
         /// Packet size that turns the link's rate into packets per second, for the idle time.
-        mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "Li et al. 2014";
+        mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", tc "avpkt" in "bytes", from "Li et al. 2014";
         /// Whose details.
         flavour: Flavour = "ns2", from "ns-2, which the papers use";
     }

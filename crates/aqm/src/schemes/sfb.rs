@@ -69,21 +69,28 @@ params! {
         /// Bins of a level.
         bins: u32 = "16" in "1" ..= "256", unit "1", from "Linux sch_sfb";
         /// Step up of a bin's probability.
-        increment: Ratio = "0.050355%" in "0" ..= "1", from "tc (33/65535); the kernel's own is 66/65535";
+        increment: Ratio = "0.050355%" in "0" ..= "1",
+          tc "increment" in "probability", from "tc (33/65535); the kernel's own is 66/65535";
         /// Step down of a bin's probability.
-        decrement: Ratio = "0.0045777%" in "0" ..= "1", from "tc (3/65535); the kernel's own is 11/65535";
+        decrement: Ratio = "0.0045777%" in "0" ..= "1",
+          tc "decrement" in "probability", from "tc (3/65535); the kernel's own is 11/65535";
         /// Packets in a bin from which on its probability rises.
-        bin_size: Packets = "20 packets" in "1 packet" ..= "1000000 packets", from "tc and Linux sch_sfb";
+        bin_size: Packets = "20 packets" in "1 packet" ..= "1000000 packets",
+          tc "target" in "packets", from "tc and Linux sch_sfb";
         /// Packets in all of a flow's bins from which on it is dropped.
-        max: Packets = "25 packets" in "1 packet" ..= "1000000 packets", from "tc and Linux sch_sfb";
+        max: Packets = "25 packets" in "1 packet" ..= "1000000 packets",
+          tc "max" in "packets", from "tc and Linux sch_sfb";
         /// Time for which hashes hold.
-        rehash_interval: Span = "600 s" in "1 s" ..= "100000 s", from "tc and Linux sch_sfb";
+        rehash_interval: Span = "600 s" in "1 s" ..= "100000 s",
+          tc "rehash" in "milliseconds", from "tc and Linux sch_sfb";
         /// Time for which the next hashes learn before.
-        rehash_warmup: Span = "60 s" in "0 s" ..= "100000 s", from "tc and Linux sch_sfb";
+        rehash_warmup: Span = "60 s" in "0 s" ..= "100000 s", tc "db" in "milliseconds", from "tc and Linux sch_sfb";
         /// Packets a second that flows which do not respond share.
-        penalty_rate: Frequency = "10 Hz" in "0 Hz" ..= "1000 kHz", from "tc and Linux sch_sfb";
+        penalty_rate: Frequency = "10 Hz" in "0 Hz" ..= "1000 kHz",
+          tc "penalty_rate" in "packets/s", from "tc and Linux sch_sfb";
         /// Packets that they may send at once.
-        penalty_burst: Packets = "20 packets" in "1 packet" ..= "1000000 packets", from "tc and Linux sch_sfb";
+        penalty_burst: Packets = "20 packets" in "1 packet" ..= "1000000 packets",
+          tc "penalty_burst" in "packets", from "tc and Linux sch_sfb";
     }
 }
 

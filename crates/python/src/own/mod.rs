@@ -59,6 +59,7 @@ fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declare
         range: range.map(|(least, greatest)| (leak(least), leak(greatest))),
         choices: Vec::leak(choices),
         source: "",
+        tc: None,
     };
     Declared::new(spec).map_err(|why| format!("{path}.{why}"))
 }

@@ -1,0 +1,100 @@
+"""The command `tc`."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from aqmlab import _core, tc
+from aqmlab._core import InputError
+from aqmlab.cli.common import Json, print_json
+from aqmlab.tc.lines import quantity
+from aqmlab.tc.openwrt import sqm
+
+EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
+
+Scheme = Annotated[
+    str | None, typer.Argument(metavar="[AQM]", help="A scheme that Linux has: NAME or NAME:k=v,..., such as codel.")
+]
+Rate = Annotated[str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, or that a shaper keeps.")]
+Buffer = Annotated[str | None, typer.Option("--buffer", metavar="SIZE", help="How much may wait: 600packets or 1MB.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="LINES", help="Read these lines, or what tc -d qdisc show printed; - is stdin."),
+]
+
+
+def tc_(
+    scheme: Scheme = None,
+    rate: Rate = None,
+    buffer: Buffer = None,
+    ecn: Annotated[bool, typer.Option("--ecn/--no-ecn", help="Mark packets that can carry a mark.")] = True,
+    dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface.")] = "eth0",
+    shaper: Annotated[
+        bool, typer.Option("--shaper/--no-shaper", help="Keep the rate; without, it is the interface's own.")
+    ] = True,
+    packet: Annotated[
+        int, typer.Option("--packet", metavar="B", min=1, help="Bytes of a full packet with its link header.")
+    ] = 1514,
+    lines: From = None,
+    openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
+    down: Annotated[str | None, typer.Option("--down", metavar="RATE", help="For SQM: rate of what comes in.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the lines of Linux's tc that set a scheme, or read such lines into a scheme and its link."""
+    if (scheme is None) == (lines is None):
+        raise InputError("tc: give a scheme to print its lines, or --from and lines to read")
+    if lines is not None:
+        _show(tc.read(_text(lines), packet), as_json)
+        return
+    link = tc.Link(_rate("rate", rate), buffer, ecn, packet)
+    setting = tc.Setting(scheme or "", link, shaper and rate is not None, dev)
+    if down and not openwrt:
+        raise InputError("down: only SQM shapes both directions; add --openwrt")
+    found = sqm(setting, _rate("down", down)) if openwrt else tc.write(setting)
+    if as_json:
+        print_json(asdict(found))
+        return
+    for note in found.notes:
+        print(f"# {note}")
+    for command in found.commands:
+        print(command)
+
+
+def _text(lines: str) -> str:
+    if lines == "-":
+        return sys.stdin.read()
+    return lines
+
+
+def _rate(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = _core.quantity(text)
+    if found is None or found[1] != "bit/s" or found[0] <= 0:
+        raise InputError(f'{option}: "{text}" is no rate; write e.g. 50Mbit/s')
+    return found[0]
+
+
+def _show(reading: tc.Reading, as_json: bool) -> None:
+    """Print keys of [[links]] in a scenario."""
+    link = reading.setting.link
+    keys: dict[str, str | bool | None] = {
+        "rate": quantity(link.rate, "bit/s") if link.rate else None,
+        "buffer": link.buffer or reading.least or None,
+        "ecn": link.ecn,
+        "aqm": reading.setting.scheme,
+    }
+    notes = list(reading.notes)
+    if not link.buffer:
+        notes.append(f"buffer: the kernel's, as the line has none: {reading.least}")
+    if as_json:
+        print_json(keys | {"dev": reading.setting.dev, "shaper": reading.setting.shaper, "notes": notes})
+        return
+    for note in notes:
+        print(f"# {note}")
+    for name, value in keys.items():
+        if value is not None:
+            print(f"{name} = {json.dumps(value)}")

@@ -1,0 +1,10 @@
+"""Lines of Linux's tc, and what OpenWrt has instead: written for a scheme, and read into one.
+
+One table, `qdiscs.py`, and the names and units that parameters declare serve both ways; what is written is read again
+to see what Linux makes of it.
+"""
+
+from aqmlab.tc.lines import Lines, Reading, Setting, read, write
+from aqmlab.tc.link import Link
+
+__all__ = ["Lines", "Link", "Reading", "Setting", "read", "write"]

@@ -1,0 +1,259 @@
+"""Lines of tc: written for a scheme, and read into one."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from aqmlab._core import InputError
+from aqmlab.quantities import number
+from aqmlab.tc import numbers
+from aqmlab.tc.link import Heard, Link, Said, Values, size
+from aqmlab.tc.options import hear, parse, resolved, say
+from aqmlab.tc.qdiscs import CAKE_LEAST, TABLE, UNTESTED, Qdisc, of_kind, of_scheme
+
+CLOSE = 1e-3
+"""By how much two values of a parameter may differ and still be the same: a share."""
+
+PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
+"""Queueing disciplines that hold no packets of their own; `tc qdisc show` lists them beside the others."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A scheme written `NAME` or `NAME:k=v,...`, the link that it is on, and whether a shaper keeps the link's rate."""
+
+    scheme: str
+    link: Link = field(default_factory=Link)
+    shaper: bool = False
+    dev: str = "eth0"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Commands, and what is to be known of them."""
+
+    commands: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What lines set, and what is to be known of it. `least` is the kernel's limit where they say none."""
+
+    setting: Setting
+    least: str
+    notes: tuple[str, ...]
+
+
+def write(setting: Setting) -> Lines:
+    """Return the commands that give a device this setting.
+
+    InputError where Linux does not have the scheme, or cannot be told a parameter that `setting` names.
+    """
+    qdisc, values = prepared(setting)
+    link = setting.link
+    has_shaper = setting.shaper and link.rate is not None and qdisc.kind != "cake"
+    groups = say(qdisc, values, link)
+    place = "parent 1:1 handle 10:" if has_shaper else "root"
+    commands = _shaper(setting) if has_shaper else []
+    for i, words in enumerate(groups):
+        commands.append(
+            f"tc qdisc {'change' if i else 'replace'} dev {setting.dev} {place} {' '.join([qdisc.kind, *words])}"
+        )
+    return Lines(tuple(commands), tuple(_notes(qdisc, setting, values, groups)))
+
+
+def prepared(setting: Setting) -> tuple[Qdisc, Values]:
+    """Return what Linux has of a scheme, and the scheme's parameters as it can be told them."""
+    qdisc = of_scheme(setting.scheme.partition(":")[0].strip())
+    if qdisc.scheme == "droptail":
+        qdisc = of_kind("bfifo" if (setting.link.buffer or "").rstrip().endswith("B") else "pfifo")
+    return qdisc, resolved(qdisc, setting.scheme, setting.link)
+
+
+def read(text: str, packet: int = 1514) -> Reading:
+    """Return what commands, or the output of `tc qdisc show`, set. InputError for what we lack, by name.
+
+    `packet` are the bytes of a full packet with its link header.
+    """
+    found: list[tuple[Qdisc, Heard, str, bool]] = []
+    rates: list[float] = []
+    for kind, words, place in _commands(text):
+        if kind == "htb":
+            rates += [numbers.read(rate, "rate", "rate") for word, rate in pairwise(words) if word == "rate"]
+        elif kind not in PASSED_OVER:
+            found.append(_heard(kind, words, Link(packet=packet), place))
+    if not found or any(each[:2] != found[0][:2] for each in found):
+        what = "several queueing disciplines that differ; give one" if found else "no queueing discipline in it"
+        raise InputError(f"tc: {what}")
+    if len(rates) > 1:
+        raise InputError("tc: several classes of htb; a link here has one rate")
+    qdisc, heard, dev, _ = found[0]
+    link = replace(heard.link, rate=rates[0]) if rates else heard.link
+    setting = Setting(_spec(qdisc, heard), link, bool(rates), dev)
+    if qdisc.kind == "cake":
+        return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
+    return Reading(setting, qdisc.without, heard.notes)
+
+
+def _limit_of_cake(values: Values, packet: int) -> str:
+    """Return what CAKE holds without a limit, after cake_reconfigure: never more than 10240 full packets."""
+    rate, rtt, most = values.get("bandwidth"), float(values.get("rtt", 0.1)), 10240 * packet
+    wanted = most if rate is None else max(int(size(CAKE_LEAST)[0]), int(4 * float(rate) / 8 * rtt))
+    return f"{min(wanted, most)} B"
+
+
+def _notes_of_cake(values: Values) -> list[str]:
+    return ["rate: give the link more than bandwidth, which the shaper keeps"] if "bandwidth" in values else []
+
+
+def _shaper(setting: Setting) -> list[str]:
+    rate = numbers.write(setting.link.rate or 0, "rate", "rate")
+    return [
+        f"tc qdisc replace dev {setting.dev} root handle 1: htb default 1",
+        f"tc class replace dev {setting.dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} "
+        f"quantum {setting.link.packet}",
+    ]
+
+
+def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str]]) -> list[str]:
+    """Return what Linux makes otherwise than was asked for. InputError where it was asked for by name."""
+    said = [pair for words in groups for pair in parse(qdisc, words)]
+    heard = hear(qdisc, said, setting.link)
+    made = values | resolved(qdisc, _spec(qdisc, heard), heard.link)
+    named = _named(qdisc, setting.scheme)
+    notes = [f"{qdisc.kind}: no kernel has been given such a line here yet"] if qdisc.kind in UNTESTED else []
+    for name in named & {name for name, why in qdisc.unsaid.items() if why}:
+        raise InputError(f"{name}: cannot be told to {qdisc.kind}: {qdisc.unsaid[name]}")
+    for name, value in values.items():
+        if name in qdisc.unsaid or value == "auto" or _is_close(value, made[name]):
+            continue
+        ours, theirs = (_text(qdisc, name, each) for each in (value, made[name]))
+        if name in named and name not in heard.said:
+            raise InputError(
+                f'{name}: "{ours}" cannot be told to {qdisc.kind}, which has {theirs} and no option for it'
+            )
+        notes.append(
+            f"{name}: {ours} here, {theirs} in Linux" + ("" if name in heard.said else ", which has no option")
+        )
+    buffer = setting.link.buffer
+    if buffer and buffer.rstrip().endswith("B") and qdisc.limit[1] == "packets":
+        notes.append(
+            f"{qdisc.limit[0]}: Linux counts packets; {buffer} are taken as packets of {setting.link.packet} B"
+        )
+    return notes
+
+
+def _named(qdisc: Qdisc, scheme: str) -> set[str]:
+    """Return the parameters that a scheme is written with, by our names."""
+    names = {pair.partition("=")[0].strip() for pair in scheme.partition(":")[2].split(",")}
+    declared = qdisc.parameters.values()
+    return {each.name for each in declared if each.name in names or (each.tc and each.tc[0] in names)}
+
+
+def _is_close(one: float | str, other: float | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return abs(one - other) <= CLOSE * max(abs(one), abs(other))
+
+
+def _spec(qdisc: Qdisc, heard: Heard) -> str:
+    """Write a scheme with what was said of it, and what Linux has otherwise than our defaults."""
+    pairs = []
+    for each in qdisc.parameters.values():
+        value = heard.values.get(each.name)
+        if value is not None and (each.name in heard.said or value != number(each.default)):
+            pairs.append(f"{each.name}={_text(qdisc, each.name, value)}")
+    return qdisc.scheme + (":" + ",".join(pairs) if pairs else "")
+
+
+UNITS = {"time": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))}
+"""The units in which we write times and rates."""
+
+
+def _text(qdisc: Qdisc, name: str, value: float | str) -> str:
+    """Return a parameter as a user writes it."""
+    declared = qdisc.parameters[name]
+    return value if isinstance(value, str) else quantity(value, "" if declared.default.isdigit() else declared.unit)
+
+
+def quantity(value: float, unit: str) -> str:
+    """Return a number in our base unit as text."""
+    for suffix, scale in UNITS.get(unit, ()):
+        if value >= scale:
+            return f"{value / scale:.12g} {suffix}"
+    if unit in ("packets", "B", "Hz", "bit/s", "time"):
+        return f"{value:.12g} {'s' if unit == 'time' else unit}"
+    return f"{value:.12g}"
+
+
+def _commands(text: str) -> list[tuple[str, list[str], str]]:
+    """Return kind, options and place of each command or line of output; "shown" leads the place of the latter."""
+    found: list[tuple[str, list[str], str]] = []
+    for line in text.replace("\\\n", " ").replace("&&", "\n").replace(";", "\n").splitlines():
+        words = shlex.split(line, comments=True)
+        if not words:
+            continue
+        if line[0].isspace() and found and found[-1][2].startswith("shown"):
+            if words[0] == "vq":  # the rest of what -s prints is no option
+                found[-1][1].extend(words)
+            continue
+        found += [_command(words)]
+    merged: list[tuple[str, list[str], str]] = []
+    for kind, options, place in found:
+        if kind == "gred" and merged and options[:1] == ["vq"]:
+            merged[-1][1].extend(options)
+        else:
+            merged.append((kind, options, place))
+    return merged
+
+
+def _command(words: Sequence[str]) -> tuple[str, list[str], str]:
+    left = [word for word in words if word != "sudo"]
+    shown = left[0] in ("qdisc", "class")
+    if not shown and left.pop(0).rpartition("/")[2] != "tc":
+        raise InputError(f'tc: "{words[0]}" begins no line of tc; write tc qdisc replace dev DEV root ...')
+    while left and left[0].startswith("-"):
+        left.pop(0)
+    what = left.pop(0) if left else ""
+    kinds = {each.kind for each in TABLE} | PASSED_OVER | {"htb"}
+    at = next((i for i, word in enumerate(left) if word in kinds), None)
+    if what not in ("qdisc", "class") or at is None:
+        rest = [word for word in left if not word.endswith(":") and word not in ("root", "replace", "add", "change")]
+        skipped = rest[rest.index("dev") + 2 :] if "dev" in rest else rest
+        of_kind(skipped[0] if skipped else what)
+        raise InputError(f'tc: "{" ".join(words)}" is no line of tc qdisc or tc class')
+    if shown and what == "class" and left[at] != "htb":
+        return "noqueue", [], "shown"  # what such a discipline has of its flows
+    if "stab" in left:
+        raise InputError(
+            "tc: stab: sizes on the link are those of the packets here; CAKE has overhead, mpu, atm and ptm"
+        )
+    around = left[:at] if not shown else []
+    options = left[at + 1 :]
+    if shown:
+        around, options = _shown_place(what, options)
+    device = dict(pairwise(around)).get("dev", "eth0")
+    return left[at], options, f"{'shown' if shown else 'typed'} {device}"
+
+
+def _shown_place(what: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Split what is shown behind the kind into the place of the discipline and its options."""
+    left = words[1:]  # the handle
+    place: list[str] = []
+    while left and left[0] in ("dev", "root", "parent", "refcnt", "leaf", "prio", "offloaded", "deleted"):
+        if what == "qdisc" and left[0] == "prio":
+            break
+        place += left[: 1 if left[0] in ("root", "offloaded", "deleted") else 2]
+        left = left[1 if left[0] in ("root", "offloaded", "deleted") else 2 :]
+    return place, left
+
+
+def _heard(kind: str, words: list[str], link: Link, place: str) -> tuple[Qdisc, Heard, str, bool]:
+    how, _, dev = place.partition(" ")
+    qdisc = of_kind(kind)
+    if kind == "red" and {"adaptive", "adaptative"} & {*words}:
+        qdisc = of_scheme("ared")
+    said: Said = parse(qdisc, words)
+    return qdisc, hear(qdisc, said, link, how == "shown"), dev, how == "shown"

@@ -1,0 +1,80 @@
+"""The link that lines are for, and what is heard of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from aqmlab import _core
+from aqmlab._core import InputError
+from aqmlab.tc import numbers
+from aqmlab.tc.qdiscs import Qdisc
+
+Values = dict[str, float | str]
+"""Parameters by our names, in base units; words, switches and "auto" as they are."""
+Said = list[tuple[str, str]]
+"""Options in order; what has no value has an empty one."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link that a line is for: bit/s, "600 packets" or "100 kB", bytes of a full packet with its link header."""
+
+    rate: float | None = None
+    buffer: str | None = None
+    ecn: bool = True
+    packet: int = 1514
+
+    def packets(self, name: str) -> float:
+        """Return how many packets may wait. InputError if that is not known."""
+        return self.bytes(name) / self.packet
+
+    def bytes(self, name: str) -> float:
+        """Return how many bytes may wait. InputError if that is not known."""
+        if self.buffer is None:
+            raise InputError(f"buffer: {name} needs it in Linux; give --buffer, such as 600packets or 1MB")
+        value, unit = size(self.buffer)
+        return value * self.packet if unit == "packets" else value
+
+
+def size(buffer: str) -> tuple[float, str]:
+    """Return a buffer as a number and its unit, "packets" or "B". InputError for anything else."""
+    found = _core.quantity(buffer)
+    if found is None or found[1] not in ("packets", "B") or found[0] < 1:
+        raise InputError(f'buffer: "{buffer}" is no size; write 600packets or 1MB')
+    return found
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What Linux does with options: parameters, those that were said among them, the link, and notes."""
+
+    values: Values
+    said: frozenset[str]
+    link: Link
+    notes: tuple[str, ...] = ()
+
+
+def hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link) -> Link:
+    """Return a link with the buffer that was said; RED's and GRED's in packets where that is exact."""
+    word, kind = qdisc.limit
+    if word not in said:
+        if not qdisc.without:
+            raise InputError(f"tc: {qdisc.kind} needs {word}")
+        return link
+    limit = round(numbers.read(said[word], kind, word))
+    whole = qdisc.kind in ("red", "gred") and limit % link.packet == 0
+    if kind == "packets" or whole:
+        return replace(link, buffer=f"{limit // link.packet if whole else limit} packets")
+    return replace(link, buffer=f"{limit} B")
+
+
+def packets(value: float, packet: int, shown: bool = False) -> float:
+    """Return bytes as packets, in as few digits as give the bytes again; tc shows sizes to 16 bytes."""
+    exact = value / packet
+    if abs(round(exact) * packet - value) < (16 if shown else 0.5):
+        return float(round(exact))
+    return shortest(exact, lambda found: abs(found * packet - value) < 0.5)
+
+
+def shortest(value: float, fits: Callable[[float], bool]) -> float:
+    """Return `value` in as few digits as will do."""
+    return next((found for digits in range(12) if fits(found := round(value, digits))), value)

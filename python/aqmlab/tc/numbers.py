@@ -1,0 +1,93 @@
+"""Numbers as tc writes and reads them, by the names that declarations of parameters give to its units.
+
+A bare number is a trap: microseconds where a time is wanted, bit/s for a rate, bytes for a size, milliseconds in SFB;
+"kbps" is kilobytes per second, "k" of a size 1024 bytes. What we write has its unit wherever tc accepts one.
+"""
+
+import math
+import re
+from collections.abc import Callable
+
+from aqmlab._core import InputError
+
+TIMES = {"": 1e-6, "us": 1e-6, "usec": 1e-6, "usecs": 1e-6, "ms": 1e-3, "msec": 1e-3, "msecs": 1e-3}
+TIMES |= {"s": 1.0, "sec": 1.0, "secs": 1.0}
+SIZES = {"": 1.0, "b": 1.0, "k": 1024.0, "kb": 1024.0, "m": 1024.0**2, "mb": 1024.0**2, "g": 1024.0**3, "gb": 1024.0**3}
+SIZES |= {"kbit": 1024 / 8, "mbit": 1024**2 / 8, "gbit": 1024**3 / 8}
+RATES = {"": 1.0, "bit": 1.0, "bps": 8.0}
+RATES |= {f"{prefix}bit": 1000.0**n for n, prefix in enumerate("kmgt", 1)}
+RATES |= {f"{prefix}bps": 8 * 1000.0**n for n, prefix in enumerate("kmgt", 1)}
+RATES |= {f"{prefix}ibit": 1024.0**n for n, prefix in enumerate("kmgt", 1)}
+RATES |= {f"{prefix}ibps": 8 * 1024.0**n for n, prefix in enumerate("kmgt", 1)}
+SUFFIXES = {
+    "time": TIMES,
+    "milliseconds": TIMES | {"": 1e-3},
+    "bytes": SIZES,
+    "rate": RATES,
+    "packets": {"": 1.0, "p": 1.0},
+    "packets/s": {"": 1.0, "pps": 1.0},
+    "percent": {"": 0.01, "%": 0.01},
+    "sixteenths of a hertz": {"": 1 / 16},
+    "number": {"": 1.0},
+    "probability": {"": 1.0},
+    "hertz": {"": 1.0},
+}
+"""What may follow a number, and its size in our base unit: s, bytes, bit/s, packets, Hz, a share."""
+
+MOST = {"sixteenths of a hertz": 32, "percent": 100}
+"""The greatest number that tc takes, where that is less than 32 bits hold."""
+
+
+def read(text: str, kind: str, word: str) -> float:
+    """Return what tc understands by `text` behind `word`, in our base unit."""
+    number = re.fullmatch(r"(-?[0-9.]+(?:e-?[0-9]+)?)([a-z%]*)", text.lower())
+    scale = SUFFIXES[kind].get(number[2]) if number else None
+    if number is None or scale is None:
+        known = ", ".join(suffix for suffix in SUFFIXES[kind] if suffix)
+        raise InputError(f'{word}: "{text}" is not what tc takes: {kind}' + (f" ({known})" if known else ""))
+    value = round(float(number[1]) * scale, 15)
+    return floor_256(value) if kind == "hertz" else value
+
+
+def write(value: float, kind: str, word: str) -> str:
+    """Return a value in our base unit as tc reads it, to the nearest that it can say."""
+    text = WRITERS.get(kind, _whole(kind))(value)
+    number = float(re.match(r"-?[0-9.e-]+", text)[0])  # type: ignore[index]
+    most = 0xFFFFFFFF * 1e-6 if kind == "time" else MOST.get(kind, 0xFFFFFFFF)
+    if (value if kind == "time" else number) > most and kind != "rate":
+        raise InputError(f"{word}: {text} is more than tc takes, {most:.10g} ({kind})")
+    return text
+
+
+def _whole(kind: str) -> Callable[[float], str]:
+    scale = SUFFIXES[kind][""]
+    return lambda value: str(round(value / scale))
+
+
+def _time(value: float) -> str:
+    micro = round(value * 1e6)
+    return f"{micro // 1000}ms" if micro % 1000 == 0 and micro else f"{micro}us"
+
+
+def _rate(value: float) -> str:
+    bits = round(value)
+    for scale, unit in ((10**9, "gbit"), (10**6, "mbit"), (10**3, "kbit")):
+        if bits % scale == 0 and bits:
+            return f"{bits // scale}{unit}"
+    return f"{bits}bit"
+
+
+def floor_256(value: float) -> float:
+    """Return what DualPI2 makes of a gain: whole 256ths of a hertz."""
+    return math.floor(value * 256 + 1e-3) / 256
+
+
+def _hertz(value: float) -> str:
+    return _plain(round(value * 256) / 256)
+
+
+def _plain(value: float) -> str:
+    return f"{value:.10f}".rstrip("0").rstrip(".")
+
+
+WRITERS: dict[str, Callable[[float], str]] = {"time": _time, "rate": _rate, "probability": _plain, "hertz": _hertz}

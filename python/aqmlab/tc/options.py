@@ -1,0 +1,301 @@
+"""Options of a queueing discipline: parameters as tc's words, and such words as parameters."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+
+from aqmlab import _core
+from aqmlab._core import InputError
+from aqmlab.names import unknown
+from aqmlab.quantities import number
+from aqmlab.tc import gred, numbers
+from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
+from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packets
+from aqmlab.tc.qdiscs import LAYERS, PRESETS, VALUED, Qdisc
+
+UNSET = {"bandwidth": ["unlimited"], "overhead": ["raw"]}
+"""What says that an option has no value; others are left out."""
+SFB_SHARE, SFB_STEPS = ("sfb", "probability"), 65535
+"""SFB keeps probabilities in 16 bits."""
+EXTRA: Mapping[str, Mapping[str, str]] = {
+    "red": OPTIONS_OF_RED,
+    "choke": OPTIONS_OF_RED,
+    "gred": gred.OPTIONS,
+    "dualpi2": {"step_thresh": "time", "max_rtt": "time", "typical_rtt": "time"},
+}
+"""Options that are no parameter of ours by themselves, with their units."""
+FLAGS: Mapping[str, set[str]] = {
+    "red": {"adaptive", "adaptative"},
+    "gred": {"setup", "grio"},
+    "cake": {"raw", "conservative", *LAYERS, *PRESETS},
+}
+"""Options without a value that are no parameter of ours by themselves."""
+
+
+def say(qdisc: Qdisc, values: Values, link: Link) -> list[list[str]]:
+    """Return the options of each command that sets these parameters, which `resolved` has completed."""
+    if qdisc.kind == "gred":
+        return gred.say(values, link)
+    options = {name: (word, kind) for word, (name, kind) in qdisc.options.items()}
+    keywords = {pair: word for word, pair in qdisc.keywords.items()}
+    words = _say_limit(qdisc, link)
+    for name, value in values.items():
+        if name in options:
+            words += _say(*options[name], value, _unit(qdisc, name), link)
+        elif (name, value) in keywords:
+            words.append(keywords[name, str(value)])
+    if qdisc.kind in ("red", "choke"):
+        words += ["avpkt", str(link.packet)] if qdisc.kind == "choke" else []
+        words += ["bandwidth", numbers.write(_rate(qdisc, link), "rate", "bandwidth")]
+        words += ["adaptive"] if qdisc.scheme == "ared" else []
+    if qdisc.kind == "dualpi2":
+        words += ["step_thresh", numbers.write(_step(values), "time", "step_thresh")]
+    return [words + _say_ecn(qdisc, link.ecn)]
+
+
+def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
+    """Return what Linux does with these options, as typed or as it shows them; `link` is what it does not say."""
+    if qdisc.kind == "gred":
+        return gred.hear(said, link, shown)
+    options, values, notes = qdisc.options, _unsaid(qdisc, link), []
+    given: dict[str, float] = {}
+    names = {"framing"} if qdisc.kind == "cake" and any(word in LAYERS for word, _ in said) else set()
+    for word, text in said:
+        if word in qdisc.keywords:
+            name, choice = qdisc.keywords[word]
+            values[name] = choice
+            names.add(name)
+        elif word in options and text != "unlimited":
+            name, kind = options[word]
+            value = numbers.read(text, kind, word)
+            given[name] = round(value * SFB_STEPS) / SFB_STEPS if (qdisc.kind, kind) == SFB_SHARE else value
+        elif word in EXTRA.get(qdisc.kind, {}):
+            given[word] = numbers.read(text, EXTRA[qdisc.kind][word], word)
+        elif word in FLAGS.get(qdisc.kind, ()):
+            given[word] = 1
+        if qdisc.idle.get(word) and not (shown and word == "memory_limit"):
+            notes.append(f"{word}: left out: {qdisc.idle[word]}")
+    if "mean_packet" in given:  # RED's limit is in bytes
+        link = replace(link, packet=round(given["mean_packet"]))
+    link = hear_limit(qdisc, dict(said), replace(link, ecn=_hear_ecn(qdisc, dict(said), shown)))
+    link = _complete(qdisc, given, values, said, link, shown)
+    for name, value in given.items():
+        names.add(name)
+        in_bytes = _unit(qdisc, name) == "packets" and _kind(qdisc, name) == "bytes"
+        values[name] = packets(value, link.packet, shown) if in_bytes else value
+    return Heard(values, frozenset(names & values.keys()), link, tuple(notes))
+
+
+def resolved(qdisc: Qdisc, scheme: str, link: Link) -> Values:
+    """Return every parameter of a scheme as Linux can be told it: "auto" follows from the link where it must."""
+    texts = _texts(scheme)
+    values: Values = {name: number(texts[name]) for name in qdisc.parameters}
+    if qdisc.kind in ("red", "choke"):
+        values |= {name: texts[name] for name in ("q_weight", "burst") if texts[name] == "auto"}
+        law = {name: texts[name] for name in ("min_th", "max_th")}
+        if "auto" in law.values():
+            network = _Network(link, link.packets(qdisc.kind))
+            values |= {name: float(round(value)) for name, value in _core.Law("red", law).auto(network).items()
+                       if name in law}  # fmt: skip
+        values |= _weight(values)
+        if qdisc.kind == "red":
+            values["mean_packet"] = float(link.packet)
+    if qdisc.kind == "gred" and values["max_th"] == "auto":
+        values["max_th"] = float(round(link.packets("gred") / 3 * 4 / 3))
+    if qdisc.kind == "cake" and values["bandwidth"] == "auto" and link.rate:
+        values["bandwidth"] = link.rate
+    if qdisc.kind == "dualpi2":
+        values |= _ramp(_step(values))
+    return values
+
+
+def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
+    """Return words behind the name of a queueing discipline as its options. InputError for what we lack, by name."""
+    valued = {qdisc.limit[0], *qdisc.options, *EXTRA.get(qdisc.kind, ()), *(VALUED & {*qdisc.idle, *qdisc.lacking})}
+    alone = {*qdisc.keywords, *qdisc.idle, *FLAGS.get(qdisc.kind, ()), *_ecn_words(qdisc)}
+    said: Said = []
+    left = iter(words)
+    for word in left:
+        if word in qdisc.lacking:
+            raise InputError(f"tc: {qdisc.kind}: {word}: {qdisc.lacking[word]}")
+        if word in valued:
+            text = next(left, None)
+            if text is None:
+                raise InputError(f"tc: {qdisc.kind}: {word}: the value is missing")
+            said.append((word, text))
+        elif word in alone:
+            said.append((word, ""))
+        else:
+            raise unknown("tc", f"{qdisc.kind} has no option", word, {*valued, *alone, *qdisc.lacking})
+    return said
+
+
+class _Network:
+    """What "auto" thresholds follow from; the target is a scenario's default, a third of the buffer."""
+
+    def __init__(self, link: Link, buffer: float) -> None:
+        self.rate, self.packet, self.buffer = link.rate or 1e7, float(link.packet), buffer
+        self.target, self.ecn = buffer / 3, link.ecn
+
+
+@cache
+def _texts(scheme: str) -> dict[str, str]:
+    """Return every parameter of a scheme as text. InputError for what is not legal."""
+    link = '[[links]]\nname = "link"\nrate = "10 Mbit/s"\nbuffer = "1000 packets"\n'
+    flows = '[[flows]]\npath = ["link"]\nrtt = "10 ms"\n'
+    return _core.Scenario.parse(f'schema = 1\nduration = "1 s"\n{link}{flows}', "tc").parameters(scheme)
+
+
+def _unsaid(qdisc: Qdisc, link: Link) -> Values:
+    """Return what Linux fixes, and what it does unless told otherwise, where we need to say so."""
+    found = {**qdisc.fixed, **qdisc.defaults}
+    return {name: float(link.packet) if text == "full" else number(text) for name, text in found.items()}
+
+
+def _unit(qdisc: Qdisc, name: str) -> str:
+    return qdisc.parameters[name].unit if name in qdisc.parameters else ""
+
+
+def _kind(qdisc: Qdisc, name: str) -> str:
+    return next((kind for parameter, kind in qdisc.options.values() if parameter == name), "")
+
+
+def _say(word: str, kind: str, value: float | str, unit: str, link: Link) -> list[str]:
+    if value == "auto":
+        return UNSET.get(word, [])
+    if word == "mpu" and not value:
+        return []
+    in_bytes = unit == "packets" and kind == "bytes"
+    return [word, numbers.write(float(value) * (link.packet if in_bytes else 1), kind, word)]
+
+
+def _say_limit(qdisc: Qdisc, link: Link) -> list[str]:
+    word, kind = qdisc.limit
+    if link.buffer is None and qdisc.without:
+        return []
+    return [word, str(round(link.packets(qdisc.kind) if kind == "packets" else link.bytes(qdisc.kind)))]
+
+
+def _ecn_words(qdisc: Qdisc) -> tuple[str, ...]:
+    return {"flag": ("ecn",), "on": ("ecn", "noecn"), "off": ("ecn", "noecn")}.get(qdisc.marks, ())
+
+
+def _say_ecn(qdisc: Qdisc, ecn: bool) -> list[str]:
+    if qdisc.marks == "always" and not ecn:
+        raise InputError(f"ecn: {qdisc.kind} of Linux marks whatever can be marked and has no option against it")
+    if qdisc.marks == "flag":
+        return ["ecn"] if ecn else []
+    return ["ecn" if ecn else "noecn"] if _ecn_words(qdisc) else []
+
+
+def _hear_ecn(qdisc: Qdisc, said: Mapping[str, str], shown: bool) -> bool:
+    if "ecn" in said or "noecn" in said or shown:
+        return "ecn" in said or not _ecn_words(qdisc)
+    return qdisc.marks not in ("flag", "off")
+
+
+def _complete(qdisc: Qdisc, given: dict[str, float], values: Values, said: Said, link: Link, shown: bool) -> Link:
+    """Turn what is no parameter by itself into parameters, in `given` and `values`, and into the link."""
+    if qdisc.kind in ("red", "choke"):
+        return _hear_red(qdisc, given, values, link, shown)
+    if qdisc.kind == "cake":
+        _hear_cake(given, values, said)
+    if qdisc.kind == "dualpi2":
+        _hear_dualpi2(given)
+    if qdisc.kind == "sfb" and "max" in given and "bin_size" not in given:
+        given["bin_size"] = (4 * given["max"] + 3) // 5
+    elif qdisc.kind == "sfb" and "bin_size" in given and "max" not in given:
+        given["max"] = (5 * given["bin_size"] + 1) // 4
+    return link
+
+
+def _hear_red(qdisc: Qdisc, given: dict[str, float], values: Values, link: Link, shown: bool) -> Link:
+    """Fill in what tc computes: thresholds from the limit, the burst from them, the weight from all."""
+    for flag in ("adaptive", "adaptative", "Plog", "Scell_log"):
+        given.pop(flag, None)
+    if qdisc.kind == "red" and "mean_packet" not in given and not shown:
+        raise InputError("tc: red needs avpkt")
+    packet = round(given.pop("avpkt", link.packet))
+    link = replace(link, packet=packet, rate=given.pop("bandwidth", link.rate))
+    limit = link.bytes("red") if qdisc.kind == "red" else link.packets("choke")
+    given.setdefault("max_th", given["min_th"] * 3 if qdisc.kind == "red" and "min_th" in given else limit // 4)
+    given.setdefault("min_th", given["max_th"] // 3)
+    given.setdefault("max_p", 0.02)
+    values["q_weight"] = "auto"
+    if "ewma" in given:
+        values["q_weight"] = 0.5 ** given.pop("ewma")
+    elif shown:
+        raise InputError(f"tc: {qdisc.kind}: weight and probability are missing; write tc -d qdisc show")
+    else:
+        size_of_one = link.packet if qdisc.kind == "red" else 1
+        given.setdefault("burst", (2 * given["min_th"] + given["max_th"]) // (3 * size_of_one))
+    return link
+
+
+FRAMINGS = {"noatm": "none", "atm": "atm", "ptm": "ptm"}
+
+
+def _hear_cake(given: dict[str, float], values: Values, said: Said) -> None:
+    """Add up the words for link layers, in their order."""
+    overhead: float | None = None
+    for word, text in said:
+        if word in PRESETS:
+            given["rtt"] = PRESETS[word]
+        elif word in LAYERS:
+            added, mpu, framing = LAYERS[word]
+            overhead = (overhead or 0) + added
+            if mpu is not None:
+                given["mpu"] = mpu
+            values["framing"] = framing or values.get("framing", "none")
+        elif word == "conservative":
+            overhead, values["framing"] = 48, "atm"
+        elif word == "raw":
+            overhead, values["framing"] = None, "none"
+        elif word in FRAMINGS:
+            values["framing"] = FRAMINGS[word]
+        elif word == "overhead":
+            is_raw = float(text) == 0 and ("raw", "") in said
+            overhead = None if is_raw else float(text)
+    for flag in FLAGS["cake"]:
+        given.pop(flag, None)
+    given.pop("overhead", None)
+    given |= {} if overhead is None else {"overhead": overhead}
+
+
+def _hear_dualpi2(given: dict[str, float]) -> None:
+    """As tc: round-trip times set what follows from them; and the step as the ramp that acts as it."""
+    most, typical = given.pop("max_rtt", None), given.pop("typical_rtt", None)
+    if most or typical:
+        typical = typical or max(most or 0, 0) / 6
+        most = most or 6 * typical
+        given["target"] = typical
+        given["t_update"] = min(typical, most / 3)
+        given["alpha"] = numbers.floor_256(0.1 * given["t_update"] / most**2)
+        given["beta"] = numbers.floor_256(0.3 / most)
+    given |= {name: float(value) for name, value in _ramp(given.pop("step_thresh", 1e-3)).items()}
+
+
+def _step(values: Mapping[str, float | str]) -> float:
+    """Return the sojourn time from which on the low-latency queue marks, in Linux's flavour."""
+    return float(values["min_th"]) + float(values["range"]) / 2
+
+
+def _ramp(step: float) -> Values:
+    """Return the ramp around a step: 400 us wide, or from 0."""
+    half = min(step, 200e-6)
+    return {"min_th": round(step - half, 12), "range": round(2 * half, 12)}
+
+
+def _rate(qdisc: Qdisc, link: Link) -> float:
+    if link.rate is None:
+        raise InputError(f"rate: {qdisc.kind} needs that of the link in Linux; give --rate, such as 50Mbit/s")
+    return link.rate
+
+
+def _weight(values: Values) -> Values:
+    """Return burst and weight, each from the other."""
+    low, high = float(values["min_th"]), float(values["max_th"])
+    if values["q_weight"] != "auto":
+        return {"burst": burst_for(float(values["q_weight"]), low)}
+    burst = values["burst"] if values["burst"] != "auto" else float((2 * low + high) // 3)
+    return {"burst": burst, "q_weight": 0.5 ** weight(float(burst), low)}

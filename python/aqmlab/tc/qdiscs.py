@@ -1,0 +1,240 @@
+"""What Linux has of each scheme: one table, from which lines are both written and read.
+
+A parameter that declares a name in tc is an option of that name; the rest stands here: the limit, ECN, keywords, what
+Linux fixes, and what we lack. The facts are those of iproute2 (`q_*.c`, 6.1 to 6.17) and of the kernel's `sch_*.c`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from aqmlab import catalogue
+from aqmlab._core import InputError
+from aqmlab.catalogue import Parameter
+from aqmlab.names import unknown
+
+NO_BYTE_MODE = "PIE weighs packets by their size then; ours counts packets"
+ESTIMATOR = "the delay would follow from a measured rate; ours comes from time stamps"
+NO_QEVENT = "filters at drops and marks are not built"
+AGGREGATES = "packets here are never aggregates"
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A queueing discipline of Linux beside the scheme of ours that it is.
+
+    `limit` is the option that bounds its queue, with its unit, and `without` what bounds it without. `marks` says how
+    it is told of ECN: "on" and "off" are what it does untold. `keywords` set a parameter to a value. `fixed` is what
+    Linux has where it has no option, "full" a full packet of the device; `defaults` what it does where an option is not
+    given, if that is not our default. `unsaid` are parameters that mean nothing to it, refused where there is a reason.
+    `lacking` are options that we refuse, `idle` those that change nothing here; `VALUED` says which have a value.
+    """
+
+    kind: str
+    scheme: str
+    limit: tuple[str, str]
+    without: str
+    marks: str
+    keywords: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    unsaid: Mapping[str, str] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    idle: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters of the scheme by name."""
+        return {each.name: each for each in catalogue.find(self.scheme).parameters}
+
+    @cached_property
+    def options(self) -> dict[str, tuple[str, str]]:
+        """Each option that is a parameter: its name in tc, with ours and the unit that tc gives it."""
+        told = [each for each in self.parameters.values() if each.name not in {*self.fixed, *self.unsaid}]
+        return {each.tc[0]: (each.name, each.tc[1]) for each in told if each.tc}
+
+
+VALUED = {"ce_threshold_selector", "memory_limit", "min_qlen_step", "fwmark", "qevent", "memlimit"}
+"""Options with a value, of those that are no parameter."""
+
+EARLY = {"harddrop": "ours marks what it can above max as well", "nodrop": "drops stay drops here", "qevent": NO_QEVENT}
+NS2 = "ns-2's, and not in Linux"
+RED_ONLY = {"gentle": NS2, "wait": NS2, "gentle_line": NS2, "mark_p": NS2}
+MEMORY = "it counts the memory of the kernel, not bytes sent; set the link's buffer"
+PIE = {"max_burst": "150 ms", "derandomize": "true", "max_step": "2 %", "mean_packet": "full"}
+PIE_LACKING = {"bytemode": NO_BYTE_MODE, "dq_rate_estimator": ESTIMATOR}
+PIE_IDLE = {"nobytemode": "", "no_dq_rate_estimator": ""}
+FQ = {"ways": "1", "isolation": "flows"}
+PRESETS = {"datacentre": 1e-4, "lan": 1e-3, "metro": 1e-2, "regional": 0.03, "internet": 0.1, "oceanic": 0.3}
+PRESETS |= {"satellite": 1.0, "interplanetary": 1000.0}
+LAYERS: Mapping[str, tuple[int, int | None, str | None]] = {
+    "ethernet": (38, 84, None),
+    "ether-vlan": (4, None, None),
+    "docsis": (18, 64, "none"),
+    "pppoe-ptm": (30, None, "ptm"),
+    "bridged-ptm": (22, None, "ptm"),
+    "ipoa-vcmux": (8, None, "atm"),
+    "ipoa-llcsnap": (16, None, "atm"),
+    "bridged-vcmux": (24, None, "atm"),
+    "bridged-llcsnap": (32, None, "atm"),
+    "pppoa-vcmux": (10, None, "atm"),
+    "pppoa-llc": (14, None, "atm"),
+    "pppoe-vcmux": (32, None, "atm"),
+    "pppoe-llcsnap": (40, None, "atm"),
+}
+"""CAKE's words for a link: bytes that they add to the overhead, the mpu and the framing that they set."""
+ONE_HOST = "a flow here has one host, its sender"
+
+CAKE_LEAST = "4194304 B"
+"""CAKE's limit, unless four times what its shaper sends in `rtt` is more."""
+
+TABLE = (
+    Qdisc("pfifo", "droptail", ("limit", "packets"), "1000 packets", "never"),
+    Qdisc("bfifo", "droptail", ("limit", "bytes"), "1514000 B", "never"),
+    Qdisc("red", "red", ("limit", "bytes"), "", "flag", {}, {"flavour": "linux"}, {}, RED_ONLY, EARLY),
+    Qdisc(
+        "red",
+        "ared",
+        ("limit", "bytes"),
+        "",
+        "flag",
+        fixed={"flavour": "linux", "alpha": "0.01", "beta": "0.9", "interval": "0.5 s", "top": "50 %", "bottom": "1 %"},
+        unsaid=RED_ONLY,
+        lacking=EARLY,
+    ),
+    Qdisc("choke", "choke", ("limit", "packets"), "", "flag", {}, {"regions": "1"}),
+    Qdisc("gred", "gred", ("limit", "bytes"), "", "flag", lacking={"harddrop": EARLY["harddrop"]}),
+    Qdisc("sfb", "sfb", ("limit", "packets"), "1000 packets", "always", {}, {"levels": "8", "bins": "16"}),
+    Qdisc(
+        "codel",
+        "codel",
+        ("limit", "packets"),
+        "1000 packets",
+        "off",
+        fixed={"mtu": "full"},
+        unsaid={"behind": ""},
+    ),
+    Qdisc(
+        "fq_codel",
+        "fq-codel",
+        ("limit", "packets"),
+        "10240 packets",
+        "on",
+        fixed={"mtu": "full", "behind": "all", **FQ},
+        lacking={"ce_threshold_selector": "ce_threshold marks every packet that can carry a mark"},
+        idle={"memory_limit": MEMORY},
+    ),
+    Qdisc(
+        "pie",
+        "pie",
+        ("limit", "packets"),
+        "1000 packets",
+        "off",
+        fixed={"mark_ecnth": "10 %", **PIE},
+        lacking=PIE_LACKING,
+        idle=PIE_IDLE,
+    ),
+    Qdisc(
+        "fq_pie",
+        "fq-pie",
+        ("limit", "packets"),
+        "10240 packets",
+        "off",
+        fixed={**PIE, **FQ},
+        unsaid={"drop_batch": "a full fq_pie drops the packet that arrives"},
+        lacking=PIE_LACKING,
+        idle={"memory_limit": MEMORY, **PIE_IDLE},
+    ),
+    Qdisc(
+        "cake",
+        "cake",
+        ("memlimit", "bytes"),
+        CAKE_LEAST,
+        "always",
+        keywords={
+            "besteffort": ("diffserv", "besteffort"),
+            "diffserv3": ("diffserv", "diffserv3"),
+            "diffserv4": ("diffserv", "diffserv4"),
+            "dual-srchost": ("isolation", "hosts"),
+            "flows": ("isolation", "flows"),
+            "noatm": ("framing", "none"),
+            "atm": ("framing", "atm"),
+            "ptm": ("framing", "ptm"),
+        },
+        fixed={"flows": "1024"},
+        defaults={"diffserv": "diffserv3"},
+        unsaid={"link_header": ""},
+        lacking={
+            "diffserv8": "tins are those of besteffort, diffserv3 and diffserv4",
+            "precedence": "tins are those of besteffort, diffserv3 and diffserv4",
+            "flowblind": "isolation is flows or hosts",
+            "srchost": "isolation is flows or hosts",
+            "dsthost": "isolation is flows or hosts",
+            "hosts": "isolation is flows or hosts",
+            "autorate-ingress": "the shaper's rate is given",
+            "ingress": "drops do not count as sent here",
+            "ack-filter": "ACKs are not filtered here",
+            "ack-filter-aggressive": "ACKs are not filtered here",
+            "fwmark": "packets here have no mark of a firewall",
+        },
+        idle={
+            "unlimited": "",
+            "triple-isolate": ONE_HOST,
+            "dual-dsthost": ONE_HOST,
+            "nat": "no addresses are translated here",
+            "nonat": "",
+            "wash": "what the DSCP is behind the link matters to no other link here",
+            "nowash": "",
+            "split-gso": "",
+            "no-split-gso": AGGREGATES,
+            "no-ack-filter": "",
+            "egress": "",
+            "via-ethernet": "",
+        },
+    ),
+    Qdisc(
+        "dualpi2",
+        "dualpi2",
+        ("limit", "packets"),
+        "10000 packets",
+        "always",
+        fixed={"flavour": "linux", "mtu": "full"},
+        defaults={"t_update": "16 ms", "alpha": "0.16015625 Hz", "beta": "3.19921875 Hz", "classic_weight": "10 %"},
+        lacking={
+            "overflow": "in overload packets are dropped here (drop_on_overload)",
+            "drop_enqueue": "packets are dropped here when they leave (drop_dequeue)",
+            "any_ect": "the low-latency queue takes ECT(1) and CE here (l4s_ect)",
+        },
+        idle={
+            "drop_on_overload": "",
+            "drop_dequeue": "",
+            "l4s_ect": "",
+            "split_gso": "",
+            "no_split_gso": AGGREGATES,
+            "memlimit": MEMORY,
+            "min_qlen_step": "the low-latency queue marks whatever its length",
+        },
+    ),
+)
+"""Every scheme that Linux has, in the order of its families."""
+
+UNTESTED = ("fq_pie", "dualpi2")
+"""Kinds whose lines no kernel has been given yet: user-mode Linux 6.1 lacks them."""
+
+
+def of_scheme(name: str) -> Qdisc:
+    """Return the queueing discipline that a scheme is in Linux. InputError if there is none."""
+    found = [each for each in TABLE if each.scheme == name]
+    if not found:
+        catalogue.find(name)
+        known = ", ".join(dict.fromkeys(each.scheme for each in TABLE))
+        raise InputError(f'aqm: Linux has nothing of "{name}"; it has {known}')
+    return found[0]
+
+
+def of_kind(kind: str) -> Qdisc:
+    """Return the queueing discipline of that name in tc. InputError with the nearest names if there is none."""
+    found = [each for each in TABLE if each.kind == kind]
+    if not found:
+        raise unknown("tc", "no scheme of ours is the queueing discipline", kind, (each.kind for each in TABLE))
+    return found[0]

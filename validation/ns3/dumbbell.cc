@@ -1,6 +1,6 @@
-// Twenty TCP flows through one bottleneck in ns-3.37, for a comparison with the same setting here.
+// TCP flows through one bottleneck in ns-3.37, for a comparison with the same setting here.
 //
-//     make && ./dumbbell --disc=red --seed=1
+//     make && ./dumbbell --disc=red --seed=1 && ./dumbbell --disc=pie --law=cubic --flows=5 --rate=60Mbps
 //
 // Prints one line of JSON: what was measured at the bottleneck's queue disc after the warm-up. The settings that both
 // sides share are named below; their counterparts are in dumbbell.toml.
@@ -23,7 +23,6 @@ using namespace ns3;
 namespace
 {
 
-const uint32_t FLOWS = 20;
 const uint32_t PAYLOAD = 1000; // bytes; IP and TCP without options add 40, PPP 2
 const double STARTS = 5;       // the flows start uniformly within the first 5 s
 const double WARMUP = 20;      // s
@@ -85,12 +84,27 @@ class HalvesFlight : public TcpNewReno
     Ptr<TcpCongestionOps> Fork() override { return CopyObject<HalvesFlight>(this); }
 };
 
-/// TCP: NewReno's window with SACK (RFC 5681, 6675), no timestamps, every segment acknowledged, RFC 6298 timers.
-void
-ConfigureTcp(bool stock, bool ecn)
+/// What sets the window. Of ns-3.37's CUBIC slow start is RFC 5681's here, as it is there.
+TypeId
+Window(const std::string& law)
 {
-    const TypeId window = stock ? TcpNewReno::GetTypeId() : HalvesFlight::GetTypeId();
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(window));
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
+    if (law == "newreno")
+    {
+        return HalvesFlight::GetTypeId();
+    }
+    if (law == "stock")
+    {
+        return TcpNewReno::GetTypeId();
+    }
+    return TypeId::LookupByName(law == "cubic" ? "ns3::TcpCubic" : law == "dctcp" ? "ns3::TcpDctcp" : "ns3::TcpBbr");
+}
+
+/// TCP: a window with SACK (RFC 5681, 6675), no timestamps, every segment acknowledged, RFC 6298 timers.
+void
+ConfigureTcp(const std::string& law, bool ecn)
+{
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(Window(law)));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
@@ -127,6 +141,13 @@ Disc(const std::string& name, const std::string& buffer, const std::string& rate
             "Wait", BooleanValue(true), "ARED", BooleanValue(false), "MeanPktSize", UintegerValue(1042),
             "LinkBandwidth", StringValue(rate), "LinkDelay", TimeValue(ONE_WAY));
     }
+    else if (name == "step") // marks from 65 packets on, as DCTCP asks for: RED of the queue itself, without a slope
+    {
+        helper.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", size, "UseEcn", BooleanValue(true),
+            "UseHardDrop", BooleanValue(false), "MinTh", DoubleValue(65), "MaxTh", DoubleValue(65),
+            "QW", DoubleValue(1), "Gentle", BooleanValue(false), "MeanPktSize", UintegerValue(1042),
+            "LinkBandwidth", StringValue(rate), "LinkDelay", TimeValue(ONE_WAY));
+    }
     else if (name == "codel")
     {
         helper.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", size, "UseEcn", marks,
@@ -161,11 +182,11 @@ Disc(const std::string& name, const std::string& buffer, const std::string& rate
     return helper;
 }
 
-/// Round-trip propagation of a flow: 62, 66, ... 138 ms.
+/// Round-trip propagation of a flow, evenly from 62 to 138 ms: of twenty flows 62, 66, ... 138 ms.
 Time
-RoundTrip(uint32_t flow)
+RoundTrip(uint32_t flow, uint32_t flows)
 {
-    return MilliSeconds(62 + 4 * flow);
+    return MilliSeconds(62 + 76 * flow / (flows - 1));
 }
 
 /// A point-to-point link that takes no noticeable time to send, its addresses, and no disc of its own.
@@ -244,32 +265,34 @@ main(int argc, char* argv[])
     std::string buffer = "1000";
     double duration = 100;
     uint32_t seed = 1;
-    bool stock = false;
+    uint32_t flows = 20;
+    std::string law = "newreno";
     bool ecn = false;
     CommandLine cmd(__FILE__);
-    cmd.AddValue("disc", "droptail, red, codel, pie, cobalt or fq-codel", name);
+    cmd.AddValue("disc", "droptail, red, step, codel, pie, cobalt or fq-codel", name);
     cmd.AddValue("rate", "rate of the bottleneck", rate);
     cmd.AddValue("buffer", "packets that the disc holds", buffer);
     cmd.AddValue("duration", "seconds", duration);
     cmd.AddValue("seed", "number of the run", seed);
-    cmd.AddValue("stock", "halve the pipe, as ns-3 does, instead of the data in flight", stock);
+    cmd.AddValue("flows", "number of flows", flows);
+    cmd.AddValue("law", "newreno, stock (ns-3's own NewReno, which halves the pipe), cubic, dctcp or bbr", law);
     cmd.AddValue("ecn", "senders, receivers and the disc speak ECN", ecn);
     cmd.Parse(argc, argv);
     RngSeedManager::SetRun(seed);
-    ConfigureTcp(stock, ecn);
+    ConfigureTcp(law, ecn);
 
     NodeContainer routers(2);
-    NodeContainer senders(FLOWS);
-    NodeContainer receivers(FLOWS);
+    NodeContainer senders(flows);
+    NodeContainer receivers(flows);
     InternetStackHelper stack;
     stack.InstallAll();
     const Ptr<QueueDisc> disc = Bottleneck(routers, Disc(name, buffer, rate, ecn), rate);
     Ptr<UniformRandomVariable> starts = CreateObject<UniformRandomVariable>();
     starts->SetAttribute("Max", DoubleValue(STARTS));
     std::vector<Ptr<PacketSink>> sinks;
-    for (uint32_t i = 0; i < FLOWS; i++)
+    for (uint32_t i = 0; i < flows; i++)
     {
-        const Time side = (RoundTrip(i) - 2 * ONE_WAY) / 4;
+        const Time side = (RoundTrip(i, flows) - 2 * ONE_WAY) / 4;
         Access(senders.Get(i), routers.Get(0), side, "10.1." + std::to_string(i) + ".0");
         Access(receivers.Get(i), routers.Get(1), side, "10.2." + std::to_string(i) + ".0");
         sinks.push_back(Flow(senders.Get(i), receivers.Get(i), Seconds(starts->GetValue())));

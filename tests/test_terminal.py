@@ -86,7 +86,7 @@ def test_tables_of_runs_are_whole(
 ) -> None:
     compared = lab.compare(small, ["pi", "red"], 2)
     monkeypatch.setattr(console, "PIPE_WIDTH", width)
-    runs.comparison(compared)
+    runs.comparisons([compared])
     runs.run(compared.runs["pi", 1], compared.scenario)
     catalogue.scheme_page(lab.catalogue.find("red"))
     text = capsys.readouterr().out

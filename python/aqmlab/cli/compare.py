@@ -142,8 +142,7 @@ def _in_scenarios(
     if wanted.as_json:
         print(document(compared))
     else:
-        for each in compared:
-            tables.comparison(each)
+        tables.comparisons(compared)
     return [failure for each in compared for failure in each.failures]
 
 

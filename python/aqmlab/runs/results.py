@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 
 def columns(links: Iterable[LinkResult]) -> list[Metric]:
-    """Return the metrics worth a column: marks and losses where there are any, and of the tails p99 only."""
+    """Return the metrics worth a column: marks, losses and settling where there are any, and of the tails p99 only."""
     shown = list(links)
-    counts = {"mark_ratio": sum(link.marked for link in shown), "lost": sum(link.lost for link in shown)}
-    unwanted = {"queue_p95", *(name for name, count in counts.items() if count == 0)}
+    present = {
+        "mark_ratio": any(link.marked for link in shown),
+        "lost": any(link.lost for link in shown),
+        "settling_time": any(link.settling_time is not None for link in shown),
+    }
+    unwanted = {"queue_p95", *(name for name, is_there in present.items() if not is_there)}
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
 
 

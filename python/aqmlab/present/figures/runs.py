@@ -55,7 +55,7 @@ def queue_frame(panels: Sequence[Panel], places: Sequence[tuple[Scenario, str]])
     links = [scenario.link(name) for scenario, name in places]
     buffer = max((link.buffer for link in links if link.buffer_bytes is None), default=0.0)
     highest = _highest(panels)
-    return Frame("Queue (packets)", buffer if highest > buffer / 3 else highest, THIRDS)
+    return Frame("Queue (packets)", buffer if 0 < buffer < 3 * highest else highest, THIRDS)
 
 
 def p_frame(panels: Sequence[Panel]) -> Frame:

@@ -1,6 +1,6 @@
 """Runs: one with its links and flows, or schemes side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.table import Table
 
@@ -27,17 +27,19 @@ def run(result: RunResult, scenario: Scenario) -> None:
     out.print(aside(f"{result.engine.events:,} events in {result.engine.wall:.3f} s"))
 
 
-def comparison(compared: Comparison) -> None:
-    """Print the schemes side by side in the tables of the comparison, each with its definitions below."""
+def comparisons(found: Sequence[Comparison]) -> None:
+    """Print the schemes side by side, scenario by scenario, then what the columns are."""
     out = console()
-    out.print(title(titled(compared.scenario)))
-    names = [label(spec) for spec in compared.schemes]
-    for view in compared.views:
-        shown = table(view.title, "Scheme", numbers=view.columns)
-        for name, spec in zip(names, compared.schemes, strict=True):
-            shown.add_row(name, *(compared.text(spec, measure) for measure in view.columns.values()))
-        metrics = dict.fromkeys(map(find, view.columns.values()))
-        out.print(shown, *map(note, compared.warnings(view.link)), *marks(names), aside(definitions(metrics)), sep="\n")
+    names = [label(spec) for spec in found[0].schemes]
+    for compared in found:
+        out.print(title(titled(compared.scenario)))
+        for view in compared.views:
+            shown = table(view.title, "Scheme", numbers=view.columns)
+            for name, spec in zip(names, compared.schemes, strict=True):
+                shown.add_row(name, *(compared.text(spec, measure) for measure in view.columns.values()))
+            out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
+    measures = [name for compared in found for view in compared.views for name in view.columns.values()]
+    out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
 
 
 def _flows(result: RunResult) -> Table:

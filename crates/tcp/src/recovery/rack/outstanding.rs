@@ -1,8 +1,10 @@
 //! The segments outstanding, one by one: when each was sent last, and what has become of it (RFC 8985, section 5.1).
 
 use crate::ack::Ack;
+use crate::seqset::SeqSet;
 use aqmlab_core::Time;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A segment sent and not acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,9 @@ pub(crate) struct Sent {
 pub(crate) struct Outstanding {
     segments: VecDeque<Sent>,
     first: u32,
+    /// Those of them that are SACKed, and those not in the network: SACKed, or lost and not sent again.
+    delivered: SeqSet,
+    absent: SeqSet,
     sacked: u32,
     lost: u32,
     resent: u32,
@@ -35,9 +40,15 @@ impl Outstanding {
     /// A segment is sent, new or again.
     pub fn on_sent(&mut self, seq: u32, now: Time) {
         let index = (seq - self.first) as usize;
+        let held = self.held();
+        self.delivered.reserve(held.clone(), self.first..seq + 1);
+        self.absent.reserve(held, self.first..seq + 1);
         match self.segments.get_mut(index) {
             Some(sent) => {
                 self.resent += u32::from(sent.is_lost && !sent.is_resent);
+                if sent.is_lost {
+                    self.absent.clear(seq..seq + 1);
+                }
                 (sent.time, sent.was_resent, sent.is_resent) = (now, true, sent.is_lost);
             }
             None => self.segments.push_back(Sent {
@@ -52,6 +63,9 @@ impl Outstanding {
 
     /// Takes in an ACK that is not old; tells `delivered` of each segment that it is the first to tell of, with its number.
     pub fn take(&mut self, ack: &Ack, mut delivered: impl FnMut(u32, &Sent)) {
+        let acknowledged = self.first..ack.next.min(self.held().end);
+        self.delivered.clear(acknowledged.clone());
+        self.absent.clear(acknowledged);
         while self.first < ack.next
             && let Some(sent) = self.segments.pop_front()
         {
@@ -63,18 +77,31 @@ impl Outstanding {
             self.first += 1;
         }
         self.first = ack.next;
-        for seq in ack.sack.blocks().flatten().filter(|seq| *seq >= ack.next) {
-            let Some(sent) = self.segments.get_mut((seq - self.first) as usize) else { break };
-            if !sent.is_sacked {
-                let before =
-                    std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
-                self.sacked += 1;
-                self.forget(&before);
-                delivered(seq, &before);
-                self.top = self.top.max(seq + 1);
+        for block in ack.sack.blocks() {
+            let (mut from, end) = (block.start.max(ack.next), block.end.min(self.held().end));
+            while let Some(seq) = self.delivered.first_missing(from..end) {
+                delivered(seq, &self.sack(seq));
+                from = seq + 1;
             }
         }
         self.top = self.top.max(ack.next);
+    }
+
+    /// A segment is SACKed; returns what it was before.
+    fn sack(&mut self, seq: u32) -> Sent {
+        self.delivered.insert(seq);
+        self.absent.insert(seq);
+        let sent = &mut self.segments[(seq - self.first) as usize];
+        let before = std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
+        self.sacked += 1;
+        self.forget(&before);
+        self.top = self.top.max(seq + 1);
+        before
+    }
+
+    /// The numbers of all segments.
+    fn held(&self) -> Range<u32> {
+        self.first..self.first + self.segments.len() as u32
     }
 
     /// It is no longer lost, nor resent.
@@ -120,19 +147,21 @@ impl Outstanding {
         Some(self.resent_to)
     }
 
-    /// Marks as lost those in the network for which `is_lost` holds, up to the first segment for which `is_later` does;
+    /// Marks as lost those in the network for which `is_lost` holds, up to the first of them for which `is_later` does;
     /// returns how many they are. A segment sent again may be lost again.
     pub fn mark_lost(&mut self, is_later: impl Fn(&Sent) -> bool, mut is_lost: impl FnMut(u32, &Sent) -> bool) -> u32 {
-        let mut marked = 0;
-        for (seq, sent) in (self.first..).zip(&mut self.segments) {
+        let (mut marked, Range { start: mut from, end }) = (0, self.held());
+        while let Some(seq) = self.absent.first_missing(from..end) {
+            from = seq + 1;
+            let sent = &mut self.segments[(seq - self.first) as usize];
             if is_later(sent) {
                 break;
             }
-            let in_network = !sent.is_sacked && (!sent.is_lost || sent.is_resent);
-            if in_network && is_lost(seq, sent) {
+            if is_lost(seq, sent) {
                 self.lost += u32::from(!sent.is_lost);
                 self.resent -= u32::from(sent.is_resent);
                 (sent.is_lost, sent.is_resent) = (true, false);
+                self.absent.insert(seq);
                 self.resent_to = self.resent_to.min(seq);
                 marked += 1;
             }
@@ -142,7 +171,10 @@ impl Outstanding {
 
     /// Nothing is lost after all.
     pub fn forget_losses(&mut self) {
-        for sent in &mut self.segments {
+        for (seq, sent) in (self.first..).zip(&mut self.segments) {
+            if sent.is_lost {
+                self.absent.clear(seq..seq + 1);
+            }
             (sent.is_lost, sent.is_resent) = (false, false);
         }
         (self.lost, self.resent) = (0, 0);
@@ -154,7 +186,6 @@ impl Outstanding {
 mod tests {
     use super::*;
     use crate::ack::Sack;
-    use std::ops::Range;
 
     fn ack(next: u32, blocks: &[Range<u32>]) -> Ack {
         let mut sack = Sack::default();

@@ -333,8 +333,9 @@ def test_the_title_says_what_was_set(aqmlab: Aqmlab, small: str, tmp_path: Path)
 
 def test_a_scheme_set_where_others_take_its_place_is_refused(aqmlab: Aqmlab, small: str) -> None:
     given = "links.bottleneck.aqm=red"
-    refused = aqmlab("compare", small, "--aqms", "pi", "--set", given)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert f"set: {given}: the schemes that are compared replace it" in refused.stderr
+    for command in (("compare", small, "--aqms", "pi"), ("run", small, "--aqm", "pi")):
+        refused = aqmlab(*command, "--set", given)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"set: {given}: the schemes asked for replace it" in refused.stderr
     kept = aqmlab("compare", small, "--aqms", "pi", "--set", given, "--set", "links.bottleneck.fixed=true", "--json")
     assert kept.returncode == 0

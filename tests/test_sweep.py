@@ -287,6 +287,6 @@ def test_differences_have_p_values_for_one_test_and_for_all(folder: Path) -> Non
 def test_schemes_set_beside_schemes_are_refused(folder: Path) -> None:
     """They would be run under their names, each as the scheme of `aqms` that took its place."""
     write(folder, BASIC + 'links.bottleneck.aqm = ["red", "codel"]\n')
-    with pytest.raises(lab.InputError, match=r"aqm=red: the schemes that are compared replace it"):
+    with pytest.raises(lab.InputError, match=r"aqm=red: the schemes asked for replace it"):
         sweep(folder)
     assert not (folder / "out").exists()

@@ -37,6 +37,8 @@ def run(
     """
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, assignments(settings or []))
+    if scheme is not None:
+        simulate.check_set(loaded)
     if out:
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)

@@ -41,6 +41,8 @@ def run(
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, set)
     if scheme is not None:
+        if set:
+            check_set(loaded)
         loaded.parameters(scheme)
     [outcome] = run_many([Task(loaded, scheme, seed, series, trace)], on_progress=progress)
     if isinstance(outcome, Failure):
@@ -159,12 +161,12 @@ def find_flows(
 
 
 def check_set(scenario: Scenario) -> None:
-    """Raise InputError if a scheme was set at a link where the schemes that are compared take its place."""
+    """Raise InputError if a scheme was set at a link where the schemes asked for take its place."""
     for path, value in scenario.overrides:
         match path.split("."):
             case ["links", link, "aqm"] if not _fixed(scenario, link):
                 raise InputError(
-                    f"set: {path}={value}: the schemes that are compared replace it; "
+                    f"set: {path}={value}: the schemes asked for replace it; "
                     f"name it among them, or set links.{link}.fixed=true too"
                 )
 

@@ -118,11 +118,11 @@ def tcp() -> str:
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
         "otherwise. `ecn = true` sends with the codepoint of the law: ECT(1) with Prague, for which ECN is on unless\n"
         '`ecn = false`, ECT(0) with the others. Only laws that learn of each mark may send `ecn = "ect1"`.\n'
-        "What the SYN of AccECN negotiates is given here: both ends always agree. Of ECN++ (generalized ECN) there are\n"
+        "What AccECN negotiates with its SYN is given: both ends always agree. Of ECN++ (generalized ECN) there are\n"
         "`ect_on_syn` and `ect_on_retransmit`, both off; pure ACKs are never ECN-capable.",
         "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
-        "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while it is used up, and\n"
-        "`after_idle` says what a pause leaves of it. Absent are RFC 7661, protection against wrapped sequence numbers\n"
+        "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
+        "`after_idle` says what a pause leaves of it. Absent are RFC 7661, protection against wrapped numbers\n"
         "(RFC 7323: an original that arrives after what was sent again counts), and bursts of segmentation offload.",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"

@@ -4,8 +4,8 @@
 numbers of the segments in the order in which they were sent (0 is the SYN), with times in ms. Sender and receiver are
 namespaces on two veths; between them this program forwards frames: 10 Mbit/s, 20 ms there and 20 ms back. Segment n of
 copy c is dropped if the script has [n, c]; a late one waits for so many ms more; `drop_acks` loses the ACKs of the
-segments from the first number to the second; `pause` has the application write so many segments, and the rest so many ms
-later; the link sends nothing from the first ms to the second of a `stall`.
+segments from the first number to the second; `pause` has the application write so many segments, and the rest so many
+ms later; the link sends nothing from the first ms to the second of a `stall`.
 """
 
 import heapq

@@ -34,7 +34,7 @@ def index(schemes: Sequence[Scheme]) -> str:
         NOTE,
         "`aqmlab list aqms` prints this list, `aqmlab show NAME` a page.",
         table(("name", "title", "family", "year", "in short"), rows),
-        "In every table and legend, a mark after the name of a scheme says that its law is not entirely as published:",
+        "A mark stands behind the name of a scheme whose law is not all as published, in every table and legend:",
         "\n".join(f"- {mark.sign} {mark.meaning}." for mark in MARKS.values()),
         "The page of a scheme says which part it is. Files for programs (JSON, CSV, Parquet) have names without marks.",
     )
@@ -92,10 +92,10 @@ def tcp() -> str:
         "Receivers acknowledge every segment, or every second segment with `delayed_ack`. `variant` is the loss\n"
         "recovery: `reno` (RFC 5681: recovery ends at the first ACK of new data), `newreno` (RFC 6582: it goes on\n"
         "through partial ACKs), `sack` (RFC 6675: it sends again what selective acknowledgements show to be\n"
-        "missing) and `rack` (RFC 8985 and RFC 9937: losses are found by time, those of the last segments by a probe,\n"
-        "and the window shrinks in proportion to what arrives).",
-        "`congestion_control` is the law by which the window grows and shrinks. Any law works with any loss\n"
-        "recovery, except BBR's two versions: they set the window in recovery too and need `rack`.\n"
+        "missing) and `rack` (RFC 8985 and RFC 9937: times tell what is lost, a probe asks about the last segments,\n"
+        "and the window shrinks as segments arrive).",
+        "`congestion_control` is the law by which the window grows and shrinks. It goes with any loss recovery,\n"
+        "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
         "Laws other than Reno's come with SACK unless `variant` says otherwise, BBR's with `rack`. A law may\n"
@@ -118,13 +118,12 @@ def tcp() -> str:
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"
         "otherwise. `ecn = true` sends with the codepoint of the law: ECT(1) with Prague, for which ECN is on unless\n"
         '`ecn = false`, ECT(0) with the others. Only laws that learn of each mark may send `ecn = "ect1"`.\n'
-        "What the SYN of AccECN negotiates is given here: both ends always agree. Of ECN++ (generalized ECN) there\n"
-        "are `ect_on_syn` and `ect_on_retransmit`, both off; pure ACKs are never ECN-capable.",
+        "What AccECN negotiates with its SYN is given: both ends always agree. Of ECN++ (generalized ECN) there are\n"
+        "`ect_on_syn` and `ect_on_retransmit`, both off; pure ACKs are never ECN-capable.",
         "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
-        "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while it is used up,\n"
-        "and `after_idle` says what a pause leaves of it. Absent are RFC 7661, protection against wrapped sequence\n"
-        "numbers (RFC 7323: an original that arrives after what was sent again counts), and bursts of segmentation\n"
-        "offload.",
+        "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
+        "`after_idle` says what a pause leaves of it. Absent are RFC 7661, protection against wrapped numbers\n"
+        "(RFC 7323: an original that arrives after what was sent again counts), and bursts of segmentation offload.",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

@@ -78,7 +78,7 @@ impl Receiver {
         let is_in_order = seq == self.next && self.end <= seq + 1;
         let is_old = seq < self.next;
         let mut dsack = None;
-        if self.ack_due == Time::NEVER {
+        if self.variant == Variant::Rack && self.ack_due == Time::NEVER {
             self.is_resent = is_resent; // else the ACK echoes the timestamp of the segment before (RFC 7323, section 4.3)
         }
         if is_in_order {
@@ -141,7 +141,7 @@ impl Receiver {
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
         (self.next, self.end, self.memory) = (0, 0, None);
-        (self.ack_due, self.ece, self.ce) = (Time::NEVER, false, 0);
+        (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
     }
 
     fn is_quick(&mut self, seq: u32, is_old: bool, is_ce: bool, now: Time, params: &TcpParams) -> bool {
@@ -161,8 +161,8 @@ impl Receiver {
     fn ack(&self, dsack: Option<u32>) -> Ack {
         let has_hole = self.end > self.next && self.variant.has_sack();
         let sack = if has_hole { self.blocks(dsack) } else { Sack::default() };
-        let is_resent = self.is_resent && self.variant == Variant::Rack;
-        Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent, delay: Span::ZERO }
+        let delay = Span::ZERO;
+        Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
     }
 
     /// False if it had arrived before.

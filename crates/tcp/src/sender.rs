@@ -368,8 +368,7 @@ impl Sender {
             self.rtt.on_retransmit(seq);
         }
         let is_syn = seq == 0 && params.syn;
-        let may_be_ect = if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
-        let is_ect = self.ecn && may_be_ect;
+        let is_ect = self.ecn && if is_syn { params.ect_on_syn && is_new } else { is_new || params.ect_on_retransmit };
         let is_cwr = is_ect && std::mem::take(&mut self.cwr_due);
         if let LossRecovery::Rack(rack) = &mut self.recovery {
             rack.board.on_sent(seq, now);

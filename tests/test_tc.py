@@ -1,5 +1,6 @@
 """Lines of tc: what is written is read back, units are those of tc, and what cannot be said is refused by name."""
 
+import contextlib
 import re
 
 import pytest
@@ -307,3 +308,70 @@ def test_settings_of_openwrt() -> None:
         sqm(of("codel", 1e7))
     with pytest.raises(InputError, match="rate: SQM is a shaper"):
         sqm(of("cake"))
+
+
+WORDS = [word for each in qdiscs.TABLE for word in (each.kind, each.limit[0], *each.options, *each.keywords)]
+WORDS += [
+    "tc",
+    "qdisc",
+    "class",
+    "replace",
+    "dev",
+    "eth0",
+    "root",
+    "parent",
+    "1:",
+    "8001:",
+    "handle",
+    "setup",
+    "vqs",
+    "vq",
+    "grio",
+    "default",
+    "htb",
+    "rate",
+    "ewma",
+    "5ms",
+    "0",
+    "1",
+    "8",
+    "1000",
+    "-3",
+    "1.2.3ms",
+    "1e99",
+    "10mbit",
+    "300kb",
+    "unlimited",
+    "raw",
+    "docsis",
+    "ecn",
+    "bandwidth",
+    "avpkt",
+    "adaptive",
+    "-s",
+    "sudo",
+]
+WORDS += ["'", "\n", " vq", ""]
+
+
+BEGIN = st.sampled_from(["tc qdisc add dev eth0 root", "qdisc"])
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=12), start=BEGIN)
+@settings(max_examples=200, deadline=None)
+def test_whatever_is_typed_is_read_or_refused(words: list[str], start: str) -> None:
+    with contextlib.suppress(InputError):
+        assert prepared(tc.read(" ".join([start, *words])).setting)
+
+
+def test_every_virtual_queue_of_gred_is_read() -> None:
+    lines = list(tc.write(of("gred", 2e7, "400 packets")).commands)
+    assert tc.read("\n".join(lines)).setting.scheme.startswith("gred:")
+    for broken, why in [
+        (lines[:-1], "give setup and the vq 0 to 7 in order"),
+        ([*lines[:-1], lines[-1].replace("max 269492", "max 300000")], "the same for all classes"),
+        ([*lines[:-1], lines[-1].replace("min 239549", "min 240000")], "rise evenly"),
+        ([*lines[:-1], lines[-1].replace(" limit 605600", "")], "needs limit, min and max"),
+    ]:
+        with pytest.raises(InputError, match=why):
+            tc.read("\n".join(broken))

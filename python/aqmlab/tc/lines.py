@@ -92,6 +92,7 @@ def read(text: str, packet: int = 1514) -> Reading:
     qdisc, heard, dev, _ = found[0]
     link = replace(heard.link, rate=rates[0]) if rates else heard.link
     setting = Setting(_spec(qdisc, heard), link, bool(rates), dev)
+    prepared(setting)  # refuses what is not legal here
     if qdisc.kind == "cake":
         return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
     return Reading(setting, qdisc.without, heard.notes)
@@ -192,7 +193,10 @@ def _commands(text: str) -> list[tuple[str, list[str], str]]:
     """Return kind, options and place of each command or line of output; "shown" leads the place of the latter."""
     found: list[tuple[str, list[str], str]] = []
     for line in text.replace("\\\n", " ").replace("&&", "\n").replace(";", "\n").splitlines():
-        words = shlex.split(line, comments=True)
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise InputError(f"tc: {line.strip()}: {error}") from None
         if not words:
             continue
         if line[0].isspace() and found and found[-1][2].startswith("shown"):

@@ -259,6 +259,11 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
         ("red", {"buffer": "600 packets"}, "rate: red needs that of the link"),
         ("pie:alpha=3 Hz", {}, "alpha: 48 is more than tc takes, 32"),
         ("cake", {"ecn": False}, "ecn: cake of Linux marks"),
+        ("cake:ack-filter", {}, "ack-filter: ACKs are not filtered here"),
+        ("cake:besteffort", {}, "besteffort: write cake:diffserv=besteffort"),
+        ("fq-codel:memory_limit=4MB", {}, "memory_limit: it bounds the queue of the link"),
+        ("codel:ecn=true", {}, "ecn: it is the link that marks"),
+        ("codel:limti=5", {}, 'unknown parameter "limti"'),
         (
             "choke:q_weight=auto,min=50packets,max=90packets,burst=20packets",
             {"rate": 1e7, "buffer": "400 packets"},
@@ -275,6 +280,8 @@ def test_what_linux_has_otherwise_is_noted() -> None:
     assert tc.write(of("codel")).notes == ("mtu: 1500 B here, 1514 B in Linux, which has no option",)
     assert tc.write(of("codel:mtu=1514 B")).notes == ()
     assert "alpha: 0.13 Hz here, 0.125 Hz in Linux" in tc.write(of("pie:alpha=0.13 Hz")).notes
+    noted = tc.write(of("red:flavour=linux,q_weight=0.002", 1e7, "600 packets")).notes
+    assert noted == ("q_weight: 0.002 here, 0.001953125 in Linux",)
     # SFB has 16 bits: 0.0001 * 65535 = 6.6, so 7 of them.
     assert tc.write(of("sfb:decrement=0.01 %")).notes == ("decrement: 0.0001 here, 0.000106813153277 in Linux",)
     assert any("no kernel has been given" in note for note in tc.write(of("dualpi2")).notes)

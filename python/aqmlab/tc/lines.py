@@ -84,9 +84,7 @@ def _refuse_option(qdisc: Qdisc, name: str) -> None:
     if name in qdisc.parameters or name in qdisc.options:
         return
     if name in ("limit", "memlimit", "memory_limit"):
-        raise InputError(
-            f"{name}: it bounds the queue of the link, not {qdisc.scheme}; give --buffer"
-        )
+        raise InputError(f"{name}: it bounds the queue of the link, not {qdisc.scheme}; give --buffer")
     if name in ("ecn", "noecn"):
         raise InputError(f"{name}: it is the link that marks or drops, not {qdisc.scheme}; give --ecn or --no-ecn")
     if name in qdisc.keywords:

@@ -1,5 +1,6 @@
 """Lines of tc: what is written is read back, units are those of tc, and what cannot be said is refused by name."""
 
+import contextlib
 import re
 
 import pytest
@@ -258,6 +259,11 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
         ("red", {"buffer": "600 packets"}, "rate: red needs that of the link"),
         ("pie:alpha=3 Hz", {}, "alpha: 48 is more than tc takes, 32"),
         ("cake", {"ecn": False}, "ecn: cake of Linux marks"),
+        ("cake:ack-filter", {}, "ack-filter: ACKs are not filtered here"),
+        ("cake:besteffort", {}, "besteffort: write cake:diffserv=besteffort"),
+        ("fq-codel:memory_limit=4MB", {}, "memory_limit: it bounds the queue of the link"),
+        ("codel:ecn=true", {}, "ecn: it is the link that marks"),
+        ("codel:limti=5", {}, 'unknown parameter "limti"'),
         (
             "choke:q_weight=auto,min=50packets,max=90packets,burst=20packets",
             {"rate": 1e7, "buffer": "400 packets"},
@@ -274,6 +280,8 @@ def test_what_linux_has_otherwise_is_noted() -> None:
     assert tc.write(of("codel")).notes == ("mtu: 1500 B here, 1514 B in Linux, which has no option",)
     assert tc.write(of("codel:mtu=1514 B")).notes == ()
     assert "alpha: 0.13 Hz here, 0.125 Hz in Linux" in tc.write(of("pie:alpha=0.13 Hz")).notes
+    noted = tc.write(of("red:flavour=linux,q_weight=0.002", 1e7, "600 packets")).notes
+    assert noted == ("q_weight: 0.002 here, 0.001953125 in Linux",)
     # SFB has 16 bits: 0.0001 * 65535 = 6.6, so 7 of them.
     assert tc.write(of("sfb:decrement=0.01 %")).notes == ("decrement: 0.0001 here, 0.000106813153277 in Linux",)
     assert any("no kernel has been given" in note for note in tc.write(of("dualpi2")).notes)
@@ -307,3 +315,70 @@ def test_settings_of_openwrt() -> None:
         sqm(of("codel", 1e7))
     with pytest.raises(InputError, match="rate: SQM is a shaper"):
         sqm(of("cake"))
+
+
+WORDS = [word for each in qdiscs.TABLE for word in (each.kind, each.limit[0], *each.options, *each.keywords)]
+WORDS += [
+    "tc",
+    "qdisc",
+    "class",
+    "replace",
+    "dev",
+    "eth0",
+    "root",
+    "parent",
+    "1:",
+    "8001:",
+    "handle",
+    "setup",
+    "vqs",
+    "vq",
+    "grio",
+    "default",
+    "htb",
+    "rate",
+    "ewma",
+    "5ms",
+    "0",
+    "1",
+    "8",
+    "1000",
+    "-3",
+    "1.2.3ms",
+    "1e99",
+    "10mbit",
+    "300kb",
+    "unlimited",
+    "raw",
+    "docsis",
+    "ecn",
+    "bandwidth",
+    "avpkt",
+    "adaptive",
+    "-s",
+    "sudo",
+]
+WORDS += ["'", "\n", " vq", ""]
+
+
+BEGIN = st.sampled_from(["tc qdisc add dev eth0 root", "qdisc"])
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=12), start=BEGIN)
+@settings(max_examples=200, deadline=None)
+def test_whatever_is_typed_is_read_or_refused(words: list[str], start: str) -> None:
+    with contextlib.suppress(InputError):
+        assert prepared(tc.read(" ".join([start, *words])).setting)
+
+
+def test_every_virtual_queue_of_gred_is_read() -> None:
+    lines = list(tc.write(of("gred", 2e7, "400 packets")).commands)
+    assert tc.read("\n".join(lines)).setting.scheme.startswith("gred:")
+    for broken, why in [
+        (lines[:-1], "give setup and the vq 0 to 7 in order"),
+        ([*lines[:-1], lines[-1].replace("max 269492", "max 300000")], "the same for all classes"),
+        ([*lines[:-1], lines[-1].replace("min 239549", "min 240000")], "rise evenly"),
+        ([*lines[:-1], lines[-1].replace(" limit 605600", "")], "needs limit, min and max"),
+    ]:
+        with pytest.raises(InputError, match=why):
+            tc.read("\n".join(broken))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from aqmlab._core import InputError
 from aqmlab.tc import numbers
@@ -10,6 +11,7 @@ from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packets, short
 from aqmlab.tc.qdiscs import of_kind
 
 VIRTUAL_QUEUES = 8
+DEFAULT_PRIO = 8
 OPTIONS = OPTIONS_OF_RED | {
     "vqs": "number",
     "default": "number",
@@ -56,9 +58,11 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     """Read `setup` and the virtual queues behind it, which are to rise evenly as ours do."""
     starts = [i for i, (word, _) in enumerate(said) if word == "vq"]
     setup = dict(said[: starts[0]] if starts else said)
-    queues = [dict(said[start:end]) for start, end in zip(starts, [*starts[1:], len(said)], strict=True)]
+    queues = [dict(said[start:end]) for start, end in pairwise([*starts, len(said)])]
     if setup.get("vqs") != str(VIRTUAL_QUEUES) or [queue["vq"] for queue in queues] != list("01234567"):
         raise InputError(f"tc: gred: ours has {VIRTUAL_QUEUES} classes; give setup and the vq 0 to 7 in order")
+    if not all({"limit", "min", "max"} <= queue.keys() for queue in queues):
+        raise InputError("tc: gred: each vq needs limit, min and max")
     found = [
         {word: numbers.read(text, kind, word) for word, text in queue.items() if (kind := _gred_kind(word))}
         for queue in queues
@@ -67,7 +71,7 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     rate = found[0].get("bandwidth", link.rate)
     link = replace(link, packet=packet, rate=rate, ecn="ecn" in setup or "ecn" in queues[0])
     link = hear_limit(of_kind("gred"), {"limit": queues[0]["limit"]}, link)
-    prios = [queue["prio"] for queue in found]
+    prios = [queue.get("prio", DEFAULT_PRIO) for queue in found]
     average = "own" if "grio" not in setup else "all" if len(set(prios)) < VIRTUAL_QUEUES else "rio"
     values: Values = {"max_th": packets(found[0]["max"], packet, shown), "average": average}
     weights = {

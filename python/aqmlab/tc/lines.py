@@ -69,7 +69,28 @@ def prepared(setting: Setting) -> tuple[Qdisc, Values]:
     qdisc = of_scheme(setting.scheme.partition(":")[0].strip())
     if qdisc.scheme == "droptail":
         qdisc = of_kind("bfifo" if (setting.link.buffer or "").rstrip().endswith("B") else "pfifo")
+    for name in _names(setting.scheme):
+        _refuse_option(qdisc, name)
     return qdisc, resolved(qdisc, setting.scheme, setting.link)
+
+
+def _names(scheme: str) -> set[str]:
+    """Return what a scheme is written with."""
+    return {pair.partition("=")[0].strip() for pair in scheme.partition(":")[2].split(",")}
+
+
+def _refuse_option(qdisc: Qdisc, name: str) -> None:
+    """Refuse options of tc that are no parameters; say what is."""
+    if name in qdisc.parameters or name in qdisc.options:
+        return
+    if name in ("limit", "memlimit", "memory_limit"):
+        raise InputError(f"{name}: it bounds the queue of the link, not {qdisc.scheme}; give --buffer")
+    if name in ("ecn", "noecn"):
+        raise InputError(f"{name}: it is the link that marks or drops, not {qdisc.scheme}; give --ecn or --no-ecn")
+    if name in qdisc.keywords:
+        raise InputError(f"{name}: write {qdisc.scheme}:{'='.join(qdisc.keywords[name])}")
+    if name in qdisc.lacking:
+        raise InputError(f"{name}: {qdisc.lacking[name]}")
 
 
 def read(text: str, packet: int = 1514) -> Reading:
@@ -92,6 +113,7 @@ def read(text: str, packet: int = 1514) -> Reading:
     qdisc, heard, dev, _ = found[0]
     link = replace(heard.link, rate=rates[0]) if rates else heard.link
     setting = Setting(_spec(qdisc, heard), link, bool(rates), dev)
+    prepared(setting)  # refuses what is not legal here
     if qdisc.kind == "cake":
         return Reading(setting, _limit_of_cake(heard.values, packet), (*heard.notes, *_notes_of_cake(heard.values)))
     return Reading(setting, qdisc.without, heard.notes)
@@ -147,7 +169,7 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
 
 def _named(qdisc: Qdisc, scheme: str) -> set[str]:
     """Return the parameters that a scheme is written with, by our names."""
-    names = {pair.partition("=")[0].strip() for pair in scheme.partition(":")[2].split(",")}
+    names = _names(scheme)
     declared = qdisc.parameters.values()
     return {each.name for each in declared if each.name in names or (each.tc and each.tc[0] in names)}
 
@@ -192,7 +214,10 @@ def _commands(text: str) -> list[tuple[str, list[str], str]]:
     """Return kind, options and place of each command or line of output; "shown" leads the place of the latter."""
     found: list[tuple[str, list[str], str]] = []
     for line in text.replace("\\\n", " ").replace("&&", "\n").replace(";", "\n").splitlines():
-        words = shlex.split(line, comments=True)
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise InputError(f"tc: {line.strip()}: {error}") from None
         if not words:
             continue
         if line[0].isspace() and found and found[-1][2].startswith("shown"):

@@ -40,7 +40,7 @@ MOST = {"sixteenths of a hertz": 32, "percent": 100}
 
 def read(text: str, kind: str, word: str) -> float:
     """Return what tc understands by `text` behind `word`, in our base unit."""
-    number = re.fullmatch(r"(-?[0-9.]+(?:e-?[0-9]+)?)([a-z%]*)", text.lower())
+    number = re.fullmatch(r"(-?[0-9]*\.?[0-9]+(?:e-?[0-9]{1,2})?)([a-z%]*)", text.lower())
     scale = SUFFIXES[kind].get(number[2]) if number else None
     if number is None or scale is None:
         known = ", ".join(suffix for suffix in SUFFIXES[kind] if suffix)

@@ -83,6 +83,7 @@ def hear(qdisc: Qdisc, said: Said, link: Link, shown: bool = False) -> Heard:
         names.add(name)
         in_bytes = _unit(qdisc, name) == "packets" and _kind(qdisc, name) == "bytes"
         values[name] = packets(value, link.packet, shown) if in_bytes else value
+    names |= {"q_weight"} if qdisc.kind in ("red", "choke") else set()  # by the burst
     return Heard(values, frozenset(names & values.keys()), link, tuple(notes))
 
 

@@ -4,10 +4,11 @@
 dumbbell: senders (a), router (r), receivers (b). netem delays by half of the round trip at either end, htb keeps the
 rate at the router, the discipline hangs below it; CAKE with a shaper of its own stands alone. Segmentation offloads are
 off, so packets are 1514 B. A namespace of its own (u) has UDP, where tbf spaces the datagrams that iperf3 sends in
-bursts, or TCP with another round trip. Python's standard library only: it runs without the project's environment.
+bursts, or TCP with another round trip. A group with `bytes` has sessions instead of bulk flows: each opens a
+connection, sends so many bytes (drawn evenly from the range) and thinks for `think` seconds in the mean (exponential).
+Python's standard library only: it runs without the project's environment.
 """
 
-import contextlib
 import json
 import shlex
 import subprocess
@@ -61,6 +62,48 @@ while time.time() < end:
     samples.append(sample())
     time.sleep(0.025)
 json.dump(samples, sys.stdout)
+"""
+
+SESSIONS = """
+import json, random, socket, sys, threading, time
+given, begin, transfers = json.loads(sys.argv[1]), time.time(), []
+
+def session(number):
+    draw = random.Random(number)
+    while True:
+        time.sleep(draw.expovariate(1 / given["think"]))
+        size, start = draw.randint(*given["bytes"]), time.time()
+        if start - begin > given["seconds"]:
+            return
+        with socket.socket() as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, given["law"].encode())
+            connection.bind((given["source"], 0))
+            connection.connect((given["receiver"], given["port"]))
+            connection.sendall(bytes(size))
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+        if start - begin > given["omit"]:
+            transfers.append([time.time() - start, size])
+
+sessions = [threading.Thread(target=session, args=(number,)) for number in range(given["count"])]
+for each in sessions:
+    each.start()
+for each in sessions:
+    each.join()
+json.dump({"transfers": transfers, "seconds": given["seconds"] - given["omit"]}, sys.stdout)
+"""
+
+SINK = """
+import socket, sys, threading
+server = socket.create_server(("", int(sys.argv[1])))
+
+def read(connection):
+    while connection.recv(1 << 20):
+        pass
+    connection.close()
+
+while True:
+    threading.Thread(target=read, args=(server.accept()[0],), daemon=True).start()
 """
 
 
@@ -154,24 +197,45 @@ def client(group: Case, port: int, case: Case) -> str:
     return f"ip netns exec {host} {common} {times} -C {group['law']}"
 
 
+def receiver(group: Case, port: int) -> str:
+    """Return the command that receives what a group sends."""
+    program = f"/usr/bin/python3 -c {shlex.quote(SINK)} {port}" if "bytes" in group else f"iperf3 -s -D -1 -p {port}"
+    return f"ip netns exec b {program}"
+
+
+def sessions(group: Case, port: int, case: Case) -> str:
+    """Return the command that runs a group of sessions."""
+    given = {**group, "source": address(group["source"]), "receiver": RECEIVER, "port": port}
+    given |= {"omit": case["omit"], "seconds": case["omit"] + case["seconds"]}
+    return f"ip netns exec a /usr/bin/python3 -c {shlex.quote(SESSIONS)} {shlex.quote(json.dumps(given))}"
+
+
 def run(case: Case) -> Row:
     """Measure a case."""
     set_up(case)
-    ports = range(FIRST_PORT, FIRST_PORT + len(case["groups"]))
-    for port in ports:
-        sh(f"ip netns exec b iperf3 -s -D -1 -p {port}")
+    ported = list(enumerate(case["groups"], FIRST_PORT))
+    sinks = [start(receiver(group, port)) for port, group in ported]
     time.sleep(0.3)
     end = time.time() + case["omit"] + case["seconds"]
-    clients = [start(client(group, port, case)) for group, port in zip(case["groups"], ports, strict=True)]
+    clients = [start((sessions if "bytes" in group else client)(group, port, case)) for port, group in ported]
     time.sleep(case["omit"])
     sampler = start(f"ip netns exec r /usr/bin/python3 -c {shlex.quote(SAMPLER)} {end - 0.7}")
     ping = start(f"ip netns exec a ping -i 0.1 -w {int(case['seconds'] - 1)} {RECEIVER}")
     samples = json.loads(sampler.communicate()[0])
     pings = [float(line.split("time=")[1].split()[0]) for line in ping.communicate()[0].splitlines() if "time=" in line]
     groups = [flows_of(json.loads(each.communicate()[0])) for each in clients]
+    for sink in sinks:
+        sink.terminate()
     described = json.loads(sh("tc -n r -s -d -j qdisc show dev rb"))
     qdisc = next(each for each in described if each.get("handle") == "10:")
-    return {"id": case["id"], **queue_of(samples, case), **delay_of(sorted(pings)), "groups": groups, "qdisc": qdisc}
+    measured = {**queue_of(samples, case), **delay_of(sorted(pings)), "groups": groups}
+    return {"id": case["id"], **measured, "qdisc": qdisc, "counters": counters()}
+
+
+def counters() -> dict[str, int]:
+    """Return what the senders' TCP has counted: retransmissions, timeouts, probes; those that are not zero."""
+    kernel = json.loads(sh("ip netns exec a nstat -a -s -j"))["kernel"]
+    return {name: count for name, count in kernel.items() if name.startswith("Tcp") and count}
 
 
 def queue_of(samples: list[list[float]], case: Case) -> Row:
@@ -194,9 +258,13 @@ def delay_of(pings: list[float]) -> Row:
 
 
 def flows_of(report: Any) -> Row:
-    """Return goodput (Mbit/s) and retransmissions of a group's flows."""
+    """Return goodput (Mbit/s) and retransmissions of a group's flows, completion times (s) of sessions."""
     if "error" in report:
         raise RuntimeError(report["error"])
+    if "transfers" in report:
+        times, sizes = zip(*sorted(report["transfers"]), strict=True)
+        fct = {"fct_mean": fmean(times), "fct_p95": times[int(0.95 * len(times))], "transfers": len(times)}
+        return {"mbit": [sum(sizes) * 8e-6 / report["seconds"]], **fct}
     if "sum" in report["end"]:  # UDP: what arrived
         lost = report["end"]["sum"]["lost_percent"]
         return {"mbit": [report["end"]["sum"]["bits_per_second"] / 1e6 * (1 - lost / 100)], "retransmits": [0]}
@@ -215,10 +283,11 @@ def main() -> None:
         try:
             row = run(case)
         except Exception as error:  # the other cases are to run all the same
-            row = {"id": case["id"], "error": repr(error)}
-        with contextlib.closing(rows.open("a")) as file:
+            print(case["id"], repr(error), flush=True)
+            continue
+        with rows.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        shown = row.get("error") or {key: round(row[key], 4) for key in ("utilisation", "queue_mean", "drop_ratio")}
+        shown = {key: round(row[key], 4) for key in ("utilisation", "queue_mean", "drop_ratio")}
         print(case["id"], shown, flush=True)
 
 

@@ -22,9 +22,13 @@ params! {
     ///
     /// ## Departures
     /// An ACK counts once, however many segments it acknowledges (RFC 5681, section 3.1, allows that): with delayed ACKs the
-    /// window grows half as fast. Under variant `rack` the segments count (RFC 3465). The profile `ns2` halves the window instead of the flight.
+    /// window grows half as fast. Under variant `rack` the segments count, and as many as the window has whole ones add
+    /// one (RFC 3465, section 2.1; `tcp_cong_avoid_ai` in Linux). The profile `ns2` halves the window instead of the flight.
     pub struct RenoParams {}
 }
+
+/// What sums of fractions may lack of a whole segment.
+const ROUNDING: f64 = 1e-9;
 
 /// See [`RenoParams`].
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +48,11 @@ impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
         let credit = ack.credit();
-        window.cwnd += if window.cwnd < window.ssthresh { credit } else { credit / window.cwnd };
+        window.cwnd += match window.cwnd {
+            slow if slow < window.ssthresh => credit,
+            cwnd if ack.byte_counting => credit / (cwnd + ROUNDING).floor(),
+            cwnd => credit / cwnd,
+        };
     }
 }
 
@@ -59,5 +67,18 @@ mod tests {
         assert_eq!(window.cwnd, 4.0);
         Reno.on_ack(&mut window, &Facts::default());
         assert_eq!(window.cwnd, 4.25);
+    }
+
+    #[test]
+    fn counted_segments_add_one_for_each_whole_window() {
+        let mut window = Window { cwnd: 3.0, ssthresh: 2.0 };
+        let one = Facts { acked: 1, byte_counting: true, ..Facts::default() };
+        for expected in [4.0, 5.0, 6.0] {
+            for _ in 1..expected as u32 {
+                assert!(window.cwnd < expected - 0.1);
+                Reno.on_ack(&mut window, &one);
+            }
+            assert!((window.cwnd - expected).abs() < 1e-6, "{} instead of {expected}", window.cwnd);
+        }
     }
 }

@@ -263,13 +263,6 @@ least and the greatest of the five seeds.
 """
 
 
-TABLE = """\
-Linux / ours. Times of flows and details of `tc` stand in the case's line.
-
-| case | utilisation (%) | mean queue (packets) | std | drops (%) | groups: rates (Mbit/s), times (ms) |\
-"""
-
-
 def counts(checked: Sequence[Checked]) -> tuple[int, int]:
     """Return how many cells agree, and how many there are."""
     cells = [cell for each in checked for cell in each.cells]

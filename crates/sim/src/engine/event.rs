@@ -153,9 +153,8 @@ impl Packet {
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
-        if !ack.sack.is_empty() || ack.is_resent || ack.dsack.is_some() {
+        if !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() {
             packet.set_blocks(ack);
-            packet.body[1] |= 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
         }
         packet
     }
@@ -168,7 +167,10 @@ impl Packet {
         Self { flow, size, hop, kind, number, tuple, body }
     }
 
+    /// What few ACKs tell of.
+    #[inline(never)]
     fn set_blocks(&mut self, ack: &Ack) {
+        self.body[1] |= 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
         let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1)).map(|seq| seq..seq);
         let blocks = twice.into_iter().chain(ack.sack.blocks().take_while(near));

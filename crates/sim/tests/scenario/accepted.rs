@@ -43,6 +43,7 @@ fn a_buffer_or_target_may_be_given_by_the_path() {
     assert_eq!(buffer("1 bdp"), Limit::Packets(49));
     assert_eq!(buffer("2 bdp"), Limit::Packets(97));
     assert_eq!(buffer("64 KiB"), Limit::Bytes(65536));
+    assert_eq!(buffer("100 ms"), Limit::Bytes(100_000));
     // 10 ms at 8 Mbit/s are 10000 B.
     let target = |text| valid_with(&[("links.bottleneck.target", text)]).links[0].target;
     assert!((target("10 ms") - 10_000.0 / 1040.0).abs() < 1e-12);

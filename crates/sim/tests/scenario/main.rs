@@ -298,7 +298,7 @@ fn units_are_asked_for_and_held_against_the_dimension() {
         ("\"10 s\"", "\"10 packets\"", "duration: \"10 packets\" is not a time"),
         ("\"30 packets\"", "\"30 Mbit/s\"", "links.bottleneck.target: \"30 Mbit/s\" is not a number of packets"),
         ("\"30 packets\"", "\"30 Mbit/s\"", ", or a delay such as \"10 ms\""),
-        ("\"100 packets\"", "\"100 ms\"", "links.bottleneck.buffer: \"100 ms\" is not a number of packets"),
+        ("\"100 packets\"", "\"100 Hz\"", "links.bottleneck.buffer: \"100 Hz\" is not a number of packets"),
         ("a = 2e-5", "a = \"2e-5 packets\"", "schemes.pi.a: \"2e-5 packets\" is not a plain number"),
     ]);
 }

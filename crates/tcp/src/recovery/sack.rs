@@ -99,9 +99,25 @@ impl Sender {
         }
     }
 
+    /// Outside fast recovery: what the window allows, at most `burst` segments, but for those that the receiver has.
+    #[inline(never)] // Reno's way stays short
+    pub(crate) fn sack_send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
+        if self.hole < self.board().not_before && !params.go_back_n {
+            return self.sack_send_after_timeout(now, params, net);
+        }
+        let stop = self.allowed(params, burst);
+        while self.next_seq < stop && self.may_send(now) {
+            let seq = self.next_seq;
+            if !self.board().has(seq) {
+                self.transmit(seq, now, params, net);
+            }
+            self.next_seq += 1;
+        }
+    }
+
     /// Section 5.1: until all that was sent before a timeout is acknowledged, from the hole on, what the receiver lacks, while
     /// the window has room for it.
-    pub(crate) fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         let (hole, next_seq, window) = (self.hole, self.next_seq, self.window(params) as u32);
         let end = self.end.min(hole.saturating_add(params.window.0 as u32));
         let mut sacked = self.board().sacked(hole, next_seq);

@@ -27,7 +27,7 @@ impl Usage {
         self.is_limited || window.cwnd < window.ssthresh && window.cwnd < f64::from(2 * self.most)
     }
 
-    /// From now on it counts anew how long the window is not used up.
+    /// How long the window is not used up is counted from now on.
     fn restart(&mut self, now: Time) {
         (self.limited_at, self.used) = (now, 0);
     }

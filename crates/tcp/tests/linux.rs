@@ -147,8 +147,8 @@ fn numbers(row: &Value) -> Vec<u32> {
 
 /// The moment at which HyStart ends slow start hangs on gaps between ACKs of 2 ms (`hystart_update` in tcp_cubic.c), and the
 /// place of a retransmission among new segments on the ACK that was processed first: both differ among recordings of the
-/// kernel, by up to nine segments in those stored (one that was not kept differed by 32). What is sent again does not; after a stall, which begins at a time, it counts from the
-/// segment that the stall met.
+/// kernel, by up to nine segments in those stored (one that was not kept differed by 32). What is sent again does not;
+/// after a stall, which begins at a time, it counts from the segment that the stall met.
 #[test]
 fn segments_are_sent_again_in_the_order_of_linux() {
     let mut same = 0;

@@ -191,17 +191,29 @@ def only(found: Findings, aqms: Sequence[str]) -> Findings:
 def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:
     """Return the measures to show: those wanted, or the usual ones that the sweep has; InputError for unknown ones."""
     if wanted:
-        return expand(wanted, found.measures)
+        return _expanded(found, wanted)
     marks = any(row.get(f"links.{case.link}.marked") for row, case in zip(found.rows, found._cases, strict=True))
     return [name for name in TABLED if name in found.measures and (marks or "mark" not in name)]
 
 
 def check_measure(found: Findings, measure: str) -> str:
     """Return the measure if some run has it, else raise InputError."""
-    [only, *others] = expand([measure], found.measures)
+    [only, *others] = _expanded(found, [measure])
     if others:
         raise InputError(f"measure: {measure}: fits {1 + len(others)} measures; expected one")
     return only
+
+
+def _expanded(found: Findings, wanted: Sequence[str]) -> list[str]:
+    """Return the measures that are asked for; InputError for those that no run has."""
+    try:
+        return expand(wanted, found.measures)
+    except InputError:
+        for measure in wanted:
+            if measure not in found.measures and not set(measure) & set("*?["):
+                find(measure)
+                raise InputError(f"measure: {measure}: no run has a value; see aqmlab plot {found.folder}") from None
+        raise
 
 
 def more_is_better(measure: str) -> bool | None:

@@ -7,7 +7,8 @@ from ctypes import c_ulong, py_object, pythonapi
 from dataclasses import dataclass
 from functools import partial
 from os import cpu_count
-from threading import Thread, current_thread
+from threading import Lock, get_ident
+from time import monotonic, sleep
 from typing import Any
 
 from aqmlab import _core
@@ -49,12 +50,10 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         slots = jobs or 2 * (cpu_count() or 1)
         yield Workers(lambda batch, _: where.submit(do, batch), slots, lambda: None, type(where).__name__)
     elif where is None or where == "threads":
-        threads: list[Thread] = []
-        with ThreadPoolExecutor(
-            jobs := jobs or cpu_count() or 1, initializer=lambda: threads.append(current_thread())
-        ) as pool:
-            stop = partial(_stop, pool, threads)
-            yield Workers(lambda batch, watch: pool.submit(do, batch, watch), jobs, stop, f"{jobs} threads")
+        running = Running()
+        with ThreadPoolExecutor(jobs := jobs or cpu_count() or 1) as pool:
+            stop = partial(_stop, pool, running)
+            yield Workers(lambda batch, watch: pool.submit(running.do, batch, watch), jobs, stop, f"{jobs} threads")
     elif where.startswith("dask://"):
         with _dask(where, jobs) as found:
             yield found
@@ -62,18 +61,47 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         raise InputError(f'executor: {where}: unknown; expected "threads" or "dask://host:port"')
 
 
-def _stop(pool: ThreadPoolExecutor, threads: Sequence[Thread]) -> None:
+class Running:
+    """The threads that are at a batch, which alone may be interrupted."""
+
+    def __init__(self) -> None:
+        self._threads: set[int] = set()
+        self._lock = Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._threads)
+
+    def do(self, batch: Sequence[Task], watch: Watch | None) -> list[RunResult | Failure]:
+        """Do a batch in this thread."""
+        thread = get_ident()
+        self._threads.add(thread)
+        try:
+            return do(batch, watch)
+        finally:
+            with self._lock:
+                self._threads.discard(thread)
+                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), None)  # one that has not come yet
+
+    def interrupt(self) -> None:
+        """Raise an exception in each of them, between two of its steps."""
+        with self._lock:
+            for thread in self._threads:
+                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(Interrupted))
+
+
+def _stop(pool: ThreadPoolExecutor, running: Running) -> None:
     """Give up what waits, and end the runs whose watch was cancelled.
 
     The engine looks at the watch, but not while a user's scheme is at work: there an exception is raised, again and
-    again should the scheme catch it, between two of its steps.
+    again should the scheme catch it.
     """
     pool.shutdown(wait=False, cancel_futures=True)
-    while busy := [thread for thread in threads if thread.is_alive()]:
-        busy[0].join(GRACE)
-        for thread in busy:
-            if thread.is_alive() and thread.ident is not None:
-                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread.ident), py_object(Interrupted))
+    until = monotonic() + GRACE
+    while running:
+        sleep(0.01)
+        if monotonic() > until:
+            running.interrupt()
+            until += GRACE
 
 
 @contextmanager

@@ -111,8 +111,8 @@ def test_how_much_an_unresponsive_stream_takes(aqm: str, least: float, most: flo
 
 
 def test_cake_is_fair_to_hosts() -> None:
-    # Measured 0.39; 0.5 is fair. Transfers whose queues run empty within a quantum are no load of their host (Linux).
-    assert share(run("hosts", "cake"), "one") > 0.37
+    # Measured 0.43; 0.5 is fair. Transfers whose queues run empty within a quantum are no load of their host (Linux).
+    assert share(run("hosts", "cake"), "one") > 0.4
     assert share(run("hosts", "fq-codel"), "one") == pytest.approx(1 / 9, abs=0.02)
 
 
@@ -123,9 +123,9 @@ def test_tins_keep_voice_and_video_whole_and_do_not_starve_the_background() -> N
     sent = 3e6 * 1200 / 1228
     assert with_tins.flows["video"].goodput == pytest.approx(sent, rel=0.01)
     assert without.flows["video"].goodput < sent / 4
-    # A sixteenth of the link is its due. Ten flows use 64 to 98 % of that over seeds 1 to 6; why not all is not traced.
+    # A sixteenth of the link is its due.
     share = 9e6 / 16 * 1460 / 1500
-    assert 0.6 * share < with_tins.flows["backup"].goodput < 1.05 * share
+    assert 0.9 * share < with_tins.flows["backup"].goodput < 1.05 * share
 
 
 def test_the_shaper_keeps_its_rate() -> None:

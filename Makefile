@@ -28,15 +28,16 @@ demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
 test: build test-rust  ## Run all tests, Rust and Python
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not nightly"
 
 test-rust:
 	cargo test --locked --quiet
 
-nightly: build  ## Run the property tests over thousands of random scenarios; hold all results to those stored
+nightly: build  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check
+	$(BIN)/python -m pytest -q -n auto -m nightly
 
 lint: build lint-rust  ## Check formatting, lints and types
 	$(BIN)/ruff format --check

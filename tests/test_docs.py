@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,16 @@ def commands() -> list[tuple[Path, str]]:
         for line in block.splitlines()
         if line.startswith("$ ")
     ]
+
+
+PAPERS = ("boudi.md", "jafar.md", "li2014.md", "sun2007.md", "xiong2010.md")
+"""Pages whose commands reproduce tables, which other tests do too."""
+
+
+def marked(page: Path, command: str) -> Any:
+    """An example; those that take long run at night."""
+    takes_long = page.name in PAPERS or "--map" in command
+    return pytest.param(page, command, marks=pytest.mark.nightly if takes_long else ())
 
 
 def show(folder: Path) -> Path:
@@ -59,7 +70,9 @@ def folder(tmp_path: Path, page: Path, results: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("page", "command"), commands(), ids=lambda value: value.name if isinstance(value, Path) else value
+    ("page", "command"),
+    [marked(*each) for each in commands()],
+    ids=lambda value: value.name if isinstance(value, Path) else value,
 )
 def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) -> None:
     line, _, comment = command.partition("   # ")

@@ -35,12 +35,14 @@ def against_ns3() -> list[ns3.Ns3Row]:
     return ns3.check_ns3()
 
 
+@pytest.mark.nightly
 def test_at_least_nine_rows_in_ten_agree(checked: list[ns2.Checked]) -> None:
     agreeing = sum(all(row.agrees) for row in checked)
     assert len(checked) >= 130
     assert agreeing >= 0.9 * len(checked)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["DropTail", "RED", "PI", "REM"])
 def test_every_row_of_a_scheme_with_one_state_agrees(checked: list[ns2.Checked], scheme: str) -> None:
     off = [
@@ -51,12 +53,14 @@ def test_every_row_of_a_scheme_with_one_state_agrees(checked: list[ns2.Checked],
     assert off == []
 
 
+@pytest.mark.nightly
 def test_changing_a_tcp_constant_moves_our_loss_as_it_moves_that_of_ns2(checked: list[ns2.Checked]) -> None:
     moved = {row.row["scenario"].get("tcp_overrides"): row for row in checked}
     for override in ["minrto_,1.0", "tcpTick_,0.1", "singledup_,0", "windowInit_,1", "packetSize_,960"]:
         assert moved[override].ours[0] == pytest.approx(moved[override].theirs[0], abs=0.5), override
 
 
+@pytest.mark.nightly
 def test_other_traffic_and_topologies_agree_but_for_web_sessions_on_a_full_link_and_the_rate_that_rem_knows(
     other: list[traffic.TrafficRow],
 ) -> None:
@@ -68,6 +72,7 @@ def test_other_traffic_and_topologies_agree_but_for_web_sessions_on_a_full_link_
     assert differing <= web | rates
 
 
+@pytest.mark.nightly
 def test_the_page_tells_these_numbers(
     checked: list[ns2.Checked], other: list[traffic.TrafficRow], against_ns3: list[ns3.Ns3Row]
 ) -> None:

@@ -17,6 +17,8 @@ import pytest
 import aqmlab as lab
 from sweeping import LONG, start, stored, sweep, table, wait_for_more, write
 
+pytestmark = pytest.mark.nightly
+
 
 def free_port() -> int:
     with socket.socket() as probe:

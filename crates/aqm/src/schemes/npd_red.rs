@@ -199,7 +199,11 @@ impl Scheme for NpdRed {
         Observable { name: "k_p", unit: "1", doc: "gain on the queue error" },
         Observable { name: "k_d", unit: "1", doc: "gain on the change of the queue" },
         Observable { name: "flows", unit: "1", doc: "self-tuning: estimated number of flows, 0 before the first" },
-        Observable { name: "path", unit: "s", doc: "self-tuning: estimated round trip without this queue, 0 before the first" },
+        Observable {
+            name: "path",
+            unit: "s",
+            doc: "self-tuning: estimated round trip without this queue, 0 before the first",
+        },
         Observable { name: "capacity", unit: "packets/s", doc: "self-tuning: estimated capacity, 0 before the first" },
     ];
     type Params = NpdRedParams;

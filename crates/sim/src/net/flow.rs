@@ -136,8 +136,9 @@ impl Flow {
         }
     }
 
-    /// Ready for another transfer, from segment 0 on.
-    pub fn restart(&mut self, sender: Sender) {
+    /// Ready for another transfer, from segment 0 on, of other ports.
+    pub fn restart(&mut self, sender: Sender, tuple: u32) {
+        self.tuple = tuple;
         self.sender = sender;
         self.receiver.restart();
         self.epoch = self.epoch.wrapping_add(1);

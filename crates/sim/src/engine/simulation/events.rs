@@ -161,7 +161,8 @@ impl Simulation {
         }
     }
 
-    /// A client asks for an object: a transfer begins on an idle connection, or on a new one.
+    /// A client asks for an object: a transfer begins, on the connection that the client keeps or on one of other ports,
+    /// which takes the place of one that has ended.
     #[inline(never)]
     pub(super) fn request(&mut self, index: u32) {
         let client = &mut self.clients[index as usize];
@@ -169,16 +170,18 @@ impl Simulation {
             return;
         }
         let (size, next) = client.request(self.now);
-        let peer = client.peer;
+        let idle = client.idle.pop();
+        if idle.is_none() || !self.groups[client.peer.group as usize].keeps_connection {
+            client.opened += 1;
+        }
+        let peer = client.peer.other_ports(client.opened);
         let takes = client.request_takes(self.routes.rtt(peer.route));
-        let flow = match client.idle.pop() {
+        let flow = match idle {
             Some(flow) => {
                 self.renew(flow, peer);
                 flow
             }
             None => {
-                client.opened += 1;
-                let peer = peer.other_ports(client.opened);
                 self.connections.push(Connection { client: index, asked_at: self.now, size, ended_at: Time::ZERO });
                 self.add_flow(peer, self.connections.len() as u32 - 1)
             }
@@ -189,7 +192,7 @@ impl Simulation {
         self.calendar.push(Lane::ANY, self.now + takes, Event::Open { flow });
     }
 
-    /// An idle connection is to carry another transfer: with a fresh sender, or with the same where it is kept.
+    /// Where a transfer has ended there is another: with a fresh sender from other ports, or on the connection that is kept.
     fn renew(&mut self, index: u32, peer: Peer) {
         let group = &self.groups[peer.group as usize];
         let flow = &mut self.flows[index as usize];
@@ -197,7 +200,7 @@ impl Simulation {
             let pause = self.now.since(self.connections[flow.connection as usize].ended_at);
             flow.sender.resume(pause, self.now, &group.tcp);
         } else {
-            flow.restart(group.sender(peer.phase));
+            flow.restart(group.sender(peer.phase), peer.tuple);
         }
     }
 
@@ -311,7 +314,7 @@ impl Simulation {
         let Some(connection) = self.connections.get_mut(flow.connection as usize) else { return };
         let client = &mut self.clients[connection.client as usize];
         self.group_meters[flow.group as usize].ended.add(&flow.sender);
-        flow.restart(self.groups[flow.group as usize].sender(client.peer.phase));
+        flow.restart(self.groups[flow.group as usize].sender(client.peer.phase), client.peer.tuple);
         connection.ended_at = self.now;
         client.idle.push(index);
         let (client, next) = (connection.client, client.transfer_failed(self.now));

@@ -82,6 +82,42 @@ fn text(output: Output) -> String {
 }
 
 #[test]
+fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
+    let text = r#"
+        schema = 1
+        duration = "20 s"
+        [[links]]
+        rate = "10 Mbit/s"
+        buffer = "100 packets"
+        [[flows]]
+        name = "pages"
+        kind = "http"
+        rtt = "20 ms"
+        think_time = "100 ms"
+        size = "5 packets"
+        [[flows]]
+        name = "film"
+        kind = "video"
+        rtt = "20 ms"
+        bitrates = ["500 kbit/s"]
+    "#;
+    let scenario = scenario::parse(text, "ports", &[]).unwrap();
+    let mut simulation = Simulation::new(scenario, Options { seed: 1, ..Options::default() }).unwrap();
+    let mut seen = [Vec::new(), Vec::new()];
+    for tenth in 1..200 {
+        simulation.step_until(Time::ZERO + Span::from_millis(100 * tenth)).unwrap();
+        for (i, flow) in (0..).zip(&simulation.flows) {
+            let tuple = flow.label(i, &simulation.groups[flow.group as usize]).tuple;
+            if !seen[flow.group as usize].contains(&tuple) {
+                seen[flow.group as usize].push(tuple);
+            }
+        }
+    }
+    let [pages, film] = seen.map(|tuples| tuples.len());
+    assert!(pages > 50 && film == 1, "{pages}, {film}");
+}
+
+#[test]
 fn departures_foreseen_and_computed_at_service_give_the_same_run() {
     for entry in aqmlab_aqm::entries() {
         let foreseen = text(run(two_links(), options(entry.info.name, false)).unwrap());

@@ -177,15 +177,15 @@ impl Flow {
         meter: &mut GroupMeter,
         measured: Range<Time>,
     ) {
-        if packet.epoch() != self.epoch {
-            return;
-        }
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
         let received = self.egress(packet.size, path.group, path.route, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
             meter.packet_delay.add(received.since(sent_at));
             meter.marked += u64::from(ecn == Ecn::Ce);
+        }
+        if packet.epoch() != self.epoch {
+            return; // of a transfer that has ended
         }
         let tcp = &path.group.tcp;
         let is_marked = ecn == Ecn::Ce;

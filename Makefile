@@ -65,8 +65,9 @@ docs: build  ## Rewrite the generated pages of docs/
 pictures: build  ## Redraw the pictures on the schemes' pages
 	$(BIN)/python docs/pictures.py
 
-deployed: build  ## Measure what the deployed schemes promise; writes docs/deployed.md
+deployed: build  ## Measure what the deployed schemes promise, and on a home line; writes docs/deployed.md, home.md
 	$(BIN)/python docs/deployed.py
+	$(BIN)/python docs/home.py
 
 suites: build  ## Measure what is written of L4S and BBR; writes docs/l4s.md and docs/bbr.md
 	$(BIN)/python docs/suites.py

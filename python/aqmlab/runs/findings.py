@@ -13,8 +13,8 @@ from typing import Any
 from aqmlab import _core, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
-from aqmlab.runs.measures import expand
-from aqmlab.runs.metrics import FIRST_LINK, find
+from aqmlab.runs.measures import expand, of_first_link
+from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
 from aqmlab.runs.table import PLACES, Case, Table
@@ -104,14 +104,8 @@ class Findings:
     def measures(self) -> list[str]:
         """The measures that some run has, those of the scenarios' first links as "link.METRIC" too."""
         names = dict.fromkeys(name for row in self.rows for name, value in row.items() if _is_number(name, value))
-        prefixes = [f"links.{case.link}." for case in self.cases.values()]
-        first = {
-            f"{FIRST_LINK}{name.removeprefix(prefix)}": None
-            for name in names
-            for prefix in prefixes
-            if name.startswith(prefix)
-        }
-        return [*first, *names]
+        links = dict.fromkeys(case.link for case in self.cases.values())
+        return [*dict.fromkeys(name for link in links for name in of_first_link(names, link)), *names]
 
     def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
         """Return the rows of a scheme in a case that are done, by seed."""
@@ -232,7 +226,7 @@ def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str
 
 def _is_number(name: str, value: Any) -> bool:
     """Whether a column holds a measure, and a row has a value in it."""
-    return name.startswith(PLACES) and isinstance(value, int | float) and value == value  # noqa: PLR0124 (NaN)
+    return name.startswith(PLACES) and isinstance(value, int | float)
 
 
 def _is_text(column: str) -> bool:

@@ -38,6 +38,12 @@ def _has(group: Group, metric: Metric) -> bool:
     return all(not metric.name.startswith(of) or group.kind in kinds for of, kinds in ONLY_OF.items())
 
 
+def of_first_link(names: Iterable[str], link: str) -> list[str]:
+    """Return the names "link.METRIC" of the measures of `link` among `names`."""
+    prefix = f"links.{link}."
+    return [f"{FIRST_LINK}{name.removeprefix(prefix)}" for name in names if name.startswith(prefix)]
+
+
 def usual(scenario: Scenario) -> list[str]:
     """Return the measures of flows that tell most about a scenario, by the kinds of its traffic."""
     groups = [scenario.group(name) for name in scenario.flows]

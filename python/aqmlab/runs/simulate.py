@@ -8,10 +8,10 @@ from statistics import fmean
 
 from aqmlab import own
 from aqmlab._core import InputError, Scenario, SchemeError
-from aqmlab.runs import measures as names_of_measures
 from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress, run_many
+from aqmlab.runs.measures import every, expand
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, RunError, Task
 from aqmlab.scenario import load
@@ -97,9 +97,9 @@ def compare_all(
 
 def _expanded(scenario: Scenario, patterns: Sequence[str], among: Sequence[Scenario]) -> tuple[str, ...]:
     """Return the measures of a scenario that are asked for; InputError for one that none of the scenarios has."""
-    known = list(dict.fromkeys(name for each in among for name in names_of_measures.every(each)))
-    mine = {*names_of_measures.every(scenario)}
-    names = names_of_measures.expand(patterns, known, scenario.links[0])
+    known = list(dict.fromkeys(name for each in among for name in every(each)))
+    mine = {*every(scenario)}
+    names = expand(patterns, known, scenario.links[0])
     return tuple(name for name in names if name in mine or metrics.DROPS in name)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from aqmlab._core import InputError
 from aqmlab.names import unknown
-from aqmlab.runs import measures as names_of_measures
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
-from aqmlab.runs.metrics import FIRST_LINK, Metric, find
+from aqmlab.runs.measures import every, expand, of_first_link
+from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import Ranking, holm, more_seeds
@@ -248,11 +248,9 @@ def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
     """Return the measures that are asked for; those of each scenario's first link are called "link.METRIC" too."""
     known: dict[str, None] = {}
     for scenario in {condition.case.scenario: condition.scenario for condition in asked.conditions}.values():
-        names = names_of_measures.every(scenario)
-        prefix = f"links.{scenario.links[0]}."
-        first = [f"{FIRST_LINK}{name.removeprefix(prefix)}" for name in names if name.startswith(prefix)]
-        known.update(dict.fromkeys([*first, *names]))
-    return tuple(names_of_measures.expand(patterns, list(known)))
+        names = every(scenario)
+        known.update(dict.fromkeys([*of_first_link(names, scenario.links[0]), *names]))
+    return tuple(expand(patterns, list(known)))
 
 
 def _done(store: Store) -> set[str]:

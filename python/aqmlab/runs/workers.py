@@ -74,7 +74,8 @@ class Running:
     def do(self, batch: Sequence[Task], watch: Watch | None) -> list[RunResult | Failure]:
         """Do a batch in this thread."""
         thread = get_ident()
-        self._threads.add(thread)
+        with self._lock:
+            self._threads.add(thread)
         try:
             return do(batch, watch)
         finally:

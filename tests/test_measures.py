@@ -156,7 +156,7 @@ def test_the_quality_of_a_call_by_hand(mixed: Path) -> None:
     assert p99 is not None
     assert call.sent == pytest.approx(8 * 80_000 / (8 * 200), abs=1)  # 200 B on the wire, for 8 s
     assert call.loss_ratio <= 1 / call.sent  # one may be on its way at the end
-    # ITU-T G.107: 93.2, less 0.024 a millisecond (20 of them packing), less 95/(1 + 25.1/Ppl); one in 100 comes too late.
+    # ITU-T G.107: 93.2, less 0.024 a millisecond (20 of them packing), less 95/(1 + 25.1/Ppl); 1 % is late.
     lost = 100 * (1 - 0.99 * (1 - call.loss_ratio))
     assert call.r_factor == pytest.approx(93.2 - 0.024 * (20 + 1e3 * p99) - 95 * lost / (lost + 25.1))
     assert call.mos == pytest.approx(4.3, abs=0.1)

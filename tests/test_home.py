@@ -1,6 +1,7 @@
 """The built-in scenarios of an access line, and the options that describe one."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,46 @@ def test_the_line_is_described_by_options(aqmlab: Aqmlab) -> None:
     # A full buffer of 250 ms, half of the round trip, the packet in service and its own 8 * 200 bit / 2 Mbit/s.
     assert call["flows.call-up.packet_delay_p99"] == pytest.approx(0.250 + 0.030 + 0.0008, abs=0.007)
     assert call["flows.call-down.packet_delay_p99"] == pytest.approx(0.030, abs=0.002)
+
+
+SHORT = {"duration": "8 s", "warmup": "4 s"}
+
+
+def test_each_link_has_a_scheme_of_its_own() -> None:
+    rows = ["cake@up", "cake@up+fq-codel@down", "droptail@up+fq-codel@down", "fq-codel"]
+    both = compare("home/call", rows, set=SHORT)
+    seen = {row: both.runs[row, 1] for row in rows}
+    assert [each.aqm for each in seen.values()] == rows
+    # The scenario's own scheme at down is FQ-CoDel: naming it changes nothing.
+    assert seen["cake@up"].links == seen["cake@up+fq-codel@down"].links != seen["fq-codel"].links
+    delay = {row: run.links["up"].queue_delay_p99 for row, run in seen.items()}
+    assert delay["droptail@up+fq-codel@down"] > 0.4
+    assert delay["cake@up"] < 0.1
+    # A row says what the scenario could say itself.
+    by_row = compare("home/call", ["fq-codel:target=8ms@down"], set=SHORT).runs["fq-codel:target=8ms@down", 1]
+    by_set = compare("home/call", ["fq-codel@up"], set={**SHORT, "links.down.aqm": "fq-codel:target=8ms"})
+    assert by_row.links == by_set.runs["fq-codel@up", 1].links
+
+
+def test_rows_of_schemes_are_told_apart_and_refused(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    short = ("home/call", "--set", "duration=2 s", "--set", "warmup=1 s", "--set", "links.down.aqm=droptail", "--aqms")
+    shown = aqmlab("compare", *short, "cake@up,cake@up+codel:target=8ms,interval=80ms@down", "--out", str(tmp_path))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for text in (shown.stdout, page):
+        assert "up: CAKE" in text
+    assert "up: CAKE, down: CoDel (target=8ms,interval=80ms)" in page
+    assert "down.interval = 80 ms" in page
+    for aqms, told in (
+        ("cake@upp", 'unknown link "upp"; did you mean "up"'),
+        ("cak@up", "cake"),
+        ("cake@up+codel", "each link has one scheme"),
+        ("cake@up+codel@up", "each link has one scheme"),
+        ("codel@down,pie", "links.down.aqm=droptail: the schemes asked for replace it"),
+        ("up=cake", "a scheme for one link is written cake@up"),
+    ):
+        refused = aqmlab("compare", *short, aqms)
+        assert refused.returncode == 2
+        assert told in refused.stderr
 
 
 def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:

@@ -5,7 +5,7 @@ use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windo
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
 use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
-use aqmlab_sim::{AqmChoice, Scenario};
+use aqmlab_sim::{AqmChoice, Chosen, Scenario};
 use serde::Serialize;
 
 /// Classes that a group of flows with random round trips or starts is divided into, at most.
@@ -87,7 +87,7 @@ impl Solution {
     ///
     /// # Errors
     /// What the model has no place for, and options out of range; each with its path.
-    pub fn of(scenario: &Scenario, aqm: Option<&AqmChoice>, request: &Request) -> Result<Self, Problems> {
+    pub fn of(scenario: &Scenario, aqm: Option<&Chosen>, request: &Request) -> Result<Self, Problems> {
         let options = options(scenario, request)?;
         let case = Case::of(scenario, aqm, request.windows)?;
         let trajectory = case.run(&options)?;
@@ -130,7 +130,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(scenario: &'a Scenario, aqm: Option<&'a AqmChoice>, windows: Windows) -> Result<Self, Problems> {
+    fn of(scenario: &'a Scenario, aqm: Option<&'a Chosen>, windows: Windows) -> Result<Self, Problems> {
         check_fits(scenario)?;
         let link = &scenario.links[0];
         let choice = scenario.scheme_of(link, aqm);

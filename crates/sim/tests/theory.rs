@@ -7,7 +7,7 @@
 use aqmlab_aqm::{AnyScheme, Aqm, QueueView, entries};
 use aqmlab_core::Rate;
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, run};
+use aqmlab_sim::{Chosen, FlowResult, LinkResult, Options, run};
 
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 7680.0;
@@ -34,7 +34,7 @@ fn measure(aqm: &str, settings: &[(&str, &str)]) -> (LinkResult, FlowResult) {
     "#;
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
-    let aqm = AqmChoice::parse(aqm).unwrap();
+    let aqm = Chosen::parse(aqm).unwrap();
     let mut result = run(scenario, Options { aqm: Some(aqm), seed: 1, ..Options::default() }).unwrap().result;
     (result.links.remove(0).1, result.flows.remove(0).1)
 }

@@ -43,7 +43,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="a,b:k=v,... | seed-papers (default, or the study's own) | all; FILE.py[:Class] for your own",
+            help="a,b:k=v,a@up+b@down,... | seed-papers (default, or the study's own) | all; FILE.py[:Class]: your own",
         ),
     ] = None,
     seeds: Seeds = 1,

@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, own, scenario
+from aqmlab import _core, catalogue, own, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs import grid
@@ -53,9 +53,15 @@ class Arm:
     code: str
     """The text of the Python file of the user's own scheme; empty for any other."""
 
+    @property
+    def names(self) -> str | dict[str, str]:
+        """The scheme without its parameters, or those of single links."""
+        at = catalogue.by_link(self.aqm)
+        return {link: catalogue.halves(each)[0] for link, each in at.items()} or catalogue.halves(self.aqm)[0]
+
     def parameters(self) -> dict[str, str]:
-        """Return what is set of the scheme: {"pi.w": "85 Hz"}."""
-        name, _, given = self.aqm.partition(":")
+        """Return what is set of the scheme: {"pi.w": "85 Hz"}; nothing of schemes for single links."""
+        name, given = catalogue.halves(self.aqm)
         pairs = (pair.partition("=") for pair in given.split(",") if pair)
         return {f"{name}.{key.strip()}": value.strip() for key, _, value in pairs}
 
@@ -242,8 +248,9 @@ def _conditions(
 def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
     """Return a scenario with its overrides under each scheme."""
     parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
-    check_set(parsed)
-    check_schemes(parsed, [arm.aqm for arm in arms])
+    specs = [arm.aqm for arm in arms]
+    check_set(parsed, specs)
+    check_schemes(parsed, specs)
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
     case = Case(file.name, parsed.links[0], overrides, ", ".join([file.name, *map("=".join, overrides)]))
@@ -251,7 +258,7 @@ def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[
         Condition(
             case,
             arm,
-            json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.aqm.partition(":")[0], arm.code]),
+            json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.names, arm.code]),
             parsed,
         )
         for arm in arms
@@ -322,6 +329,11 @@ def _expand(path: str, entry: Any, folder: Path) -> list[Arm]:
 
 
 def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
+    at = catalogue.by_link(name)
+    if parameters and at:
+        raise InputError(f"experiment.aqms: {name}: schemes of single links have no ranges; write each as a text")
+    if any(_file(each).endswith(".py") for each in at.values()):
+        raise InputError(f"experiment.aqms: {name}: a file is no scheme of a single link here; aqmlab compare takes it")
     file = _file(name)
     path = (folder / file).resolve() if file.endswith(".py") else None
     given = name if path is None else name.replace(file, str(path), 1)

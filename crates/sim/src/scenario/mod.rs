@@ -1,6 +1,7 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
 mod changes;
+mod chosen;
 mod flows;
 mod impairments;
 mod law;
@@ -13,12 +14,13 @@ mod tcp;
 mod traffic;
 
 pub use changes::{Action, Change};
+pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
 pub use read::parse;
 
 use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
-use aqmlab_core::params::{Values, split_choice};
+use aqmlab_core::params::split_choice;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Control, Profile, TcpParams, Variant};
 
@@ -344,9 +346,9 @@ impl Scenario {
         times
     }
 
-    /// The scheme that `link` runs under: what the run names, unless the link's is fixed.
-    pub fn scheme_of<'a>(&self, link: &'a LinkSpec, chosen: Option<&'a AqmChoice>) -> &'a AqmChoice {
-        chosen.filter(|_| !link.fixed).unwrap_or(&link.aqm)
+    /// The scheme that `link` runs under: what the run names for it, or its own.
+    pub fn scheme_of<'a>(&self, link: &'a LinkSpec, chosen: Option<&'a Chosen>) -> &'a AqmChoice {
+        chosen.and_then(|chosen| chosen.at(link)).unwrap_or(&link.aqm)
     }
 
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
@@ -356,8 +358,9 @@ impl Scenario {
         entry.build(&choice.name, &self.params(choice), &link.empty_queue())
     }
 
-    /// Refuses schemes and parameters that some link of the run could not be built with.
-    pub fn check_schemes(&self, chosen: Option<&AqmChoice>) -> Result<(), Problems> {
+    /// Refuses schemes and parameters that some link of the run could not be built with, and links that are not there.
+    pub fn check_schemes(&self, chosen: Option<&Chosen>) -> Result<(), Problems> {
+        chosen.map_or(Ok(()), |chosen| chosen.check(&self.links)).map_err(|why| Problems::one("aqm", why))?;
         let mut problems: Vec<Problem> = Vec::new();
         for link in &self.links {
             let choice = self.scheme_of(link, chosen);
@@ -371,15 +374,28 @@ impl Scenario {
     /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
     pub fn choice(&self, text: &str) -> Result<(AqmChoice, Entry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
-        self.check_schemes(Some(&choice))?;
+        self.check_schemes(Some(&Chosen::Everywhere(choice.clone())))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         Ok((choice, entry))
     }
 
-    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
-    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
-        let (choice, entry) = self.choice(text)?;
-        let values = entry.values(&choice.name, &self.params(&choice))?;
-        Ok((choice, values))
+    /// Every parameter of what `text` names (as in `--aqm`) with the value it takes here; of a scheme for one link the
+    /// name begins with that of the link, as in `up.target`.
+    pub fn scheme_values(&self, text: &str) -> Result<Vec<(String, String)>, Problems> {
+        let refused = |why| Problems::one("aqm", why);
+        let chosen = Chosen::parse(text).map_err(refused)?;
+        self.check_schemes(Some(&chosen))?;
+        let values = |choice: &AqmChoice, of: String| {
+            let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
+            let values = entry.values(&choice.name, &self.params(choice))?.into_iter();
+            Ok(values.map(|(name, value)| (format!("{of}{name}"), value)).collect::<Vec<_>>())
+        };
+        match &chosen {
+            Chosen::Everywhere(choice) => values(choice, String::new()),
+            Chosen::At(at) => {
+                let each = at.iter().map(|(link, choice)| values(choice, format!("{link}.")));
+                Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+        }
     }
 }

@@ -53,7 +53,8 @@ def test_the_same_run_has_the_same_key_however_it_is_written(folder: Path) -> No
 
 def test_a_row_of_schemes_has_a_key_of_its_own(folder: Path) -> None:
     rows = ["codel@up", "codel:target=8ms@up", "codel@up+codel@down", "codel@down", "pie@up"]
-    text = f"""schema = 1\nscenarios = ["home/call"]\naqms = {json.dumps(rows)}\nset.duration = "4 s"\nset.warmup = "3 s\""""
+    text = f"""schema = 1\nscenarios = ["home/call"]\naqms = {json.dumps(rows)}\n"""
+    text += """set.duration = "4 s"\nset.warmup = "3 s\""""
     planned = plan.read(write(folder, text))
     assert [arm.aqm for arm in planned.arms] == rows
     assert len({run.key for run in planned.runs()}) == len(rows)

@@ -95,8 +95,14 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
     for options, told in (
         (("li2014/table-1", "--down", "1 Mbit/s"), "down"),
         (("home/call", "--up", "1 Mbit"), "links.up.rate"),
-        (("--study", "rfc7928", "--buffer", "1 MB"), "buffer: 1 MB: is for scenarios"),
-        (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes the link of a suite"),
+        (("--study", "rfc7928", "--down", "1 Mbit/s"), "down: 1 Mbit/s: is for scenarios"),
+        (("--study", "rfc7928", "--buffer", "3 s", "--rate", "1 x"), "rate"),
+        (("--study", "rfc7928", "--buffer", "3 x"), 'buffer: "3 x" is not'),
+        (("--study", "rfc7928", "--only", "5.2", "--up", "1 Mbit/s"), "none of the experiments has two directions"),
+        (("--study", "rfc7928", "--only", "5.2-cubicc"), 'did you mean "5.2-cubic"'),
+        (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
+        (("home/call", "--only", "8.2"), "only: 8.2: describes"),
+        (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
     ):
         refused = aqmlab("compare", *options, "--aqms", "droptail")
         assert refused.returncode == 2, options

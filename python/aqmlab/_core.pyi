@@ -108,6 +108,9 @@ class Scenario:
     @property
     def title(self) -> str: ...
     @property
+    def text(self) -> str:
+        """What it was read from, before anything was set; traces included."""
+    @property
     def overrides(self) -> list[tuple[str, str]]:
         """What was set of it: paths and values."""
     @property

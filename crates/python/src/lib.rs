@@ -110,6 +110,12 @@ impl Scenario {
         &self.0.title
     }
 
+    /// What it was read from, before anything was set.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.1.0
+    }
+
     /// What was set of it, as (path, value).
     #[getter]
     fn overrides(&self) -> Vec<(String, String)> {

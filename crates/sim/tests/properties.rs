@@ -183,7 +183,7 @@ fn room(link: &LinkSpec) -> f64 {
 /// The least rate a link ever has.
 fn least_rate(link: &LinkSpec) -> f64 {
     let rates: Vec<f64> = match &link.changes {
-        RateChanges::None => Vec::new(),
+        RateChanges::None | RateChanges::Trace(_) => Vec::new(),
         RateChanges::At(steps) => steps.iter().map(|(_, rate)| rate.0).collect(),
         RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
     };

@@ -429,3 +429,37 @@ fn cake_shaped_below_its_link_gives_the_numbers_of_a_link_of_that_rate() {
     // The last segment may be sent on one side of the end here and on the other there.
     assert!(shaped.1.abs_diff(arrived) <= 1 && shaped.2.abs_diff(retransmits) <= 1, "{shaped:?}");
 }
+
+/// Datagrams of 1500 B on the wire at this rate, over opportunities at 1, 2, 3, 4, 5 and 10 ms of every 10 ms.
+fn over_a_trace(rate: &str, rtt: &str) -> (LinkResult, FlowResult) {
+    let text = format!(
+        "schema = 1\nduration = \"11 s\"\nwarmup = \"1 s\"\n[[links]]\nrate = {{ trace = \"cell\" }}\nbuffer = \"20 packets\"\n\
+         [[flows]]\nkind = \"udp-cbr\"\nrate = \"{rate}\"\npacket = \"1472 B\"\nheader = \"28 B\"\nrtt = \"{rtt}\"\n\
+         [traces]\ncell = \"1\\n2\\n3\\n4\\n5\\n10\\n\"\n"
+    );
+    let scenario = parse(&text, "trace", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+    (result.links.remove(0).1, result.flows.remove(0).1)
+}
+
+#[test]
+fn a_link_that_follows_a_trace_delivers_a_packet_at_each_opportunity() {
+    let (link, flows) = over_a_trace("10 Mbit/s", "4 ms");
+    // Six packets in each 10 ms of the 10 s measured; of 8333 that come in this time as many are lost.
+    assert!((flows.received as i64 - 6000).abs() <= 1, "{}", flows.received);
+    assert_eq!(link.utilisation, 1.0);
+    // The buffer is full or lacks a packet or a few, and Little's law holds: 600 packets leave in a second.
+    let waits = link.queue_delay_mean.unwrap();
+    assert!((17.0..20.0).contains(&link.queue_mean), "{}", link.queue_mean);
+    assert!((waits * 600.0 / link.queue_mean - 1.0).abs() < 0.01, "{waits}");
+}
+
+#[test]
+fn a_lone_packet_waits_for_the_next_opportunity() {
+    // One packet every 20 ms reaches the link after a quarter of the round trip: at 1 ms, which is an opportunity, or at
+    // 1.3 ms, and the next one is at 2 ms.
+    assert_eq!(picoseconds(over_a_trace("600 kbit/s", "4 ms").1.packet_delay_mean), 2_000_000_000);
+    assert_eq!(picoseconds(over_a_trace("600 kbit/s", "5.2 ms").1.packet_delay_mean), 3_300_000_000);
+    // At 6 ms it waits for the one at 10 ms.
+    assert_eq!(picoseconds(over_a_trace("600 kbit/s", "24 ms").1.packet_delay_mean), 16_000_000_000);
+}

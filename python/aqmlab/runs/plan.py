@@ -190,9 +190,9 @@ def read(path: str | os.PathLike[str]) -> Plan:
     path = Path(path)
     data = _parse(path)
     _check(data)
-    scenarios = _scenarios(data["scenarios"], path.parent)
-    arms = _arms(data["aqms"], path.parent)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
+    scenarios = _scenarios(data["scenarios"], path.parent, [value for values in overrides.values() for value in values])
+    arms = _arms(data["aqms"], path.parent)
     seeds = _seeds(data.get("seeds", 1))
     runs = len(scenarios) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
     if runs > MOST_RUNS:
@@ -283,16 +283,17 @@ def _with_numbers(given: Mapping[str, str]) -> dict[str, str | float]:
     return found
 
 
-def _scenarios(names: Any, folder: Path) -> tuple[ScenarioFile, ...]:
+def _scenarios(names: Any, folder: Path, values: Sequence[str]) -> tuple[ScenarioFile, ...]:
+    """Return the scenarios with the traces that they, or values to be set, name."""
     found: dict[str, ScenarioFile] = {}
     for name in _texts("scenarios", names):
-        for file in _files(name, folder):
+        for file in _files(name, folder, values):
             if found.setdefault(file.name, file) != file:
                 raise InputError(f"experiment.scenarios: {name}: two scenarios are called {file.name}; rename a file")
     return tuple(found.values())
 
 
-def _files(name: str, folder: Path) -> list[ScenarioFile]:
+def _files(name: str, folder: Path, values: Sequence[str]) -> list[ScenarioFile]:
     """Return the scenario of a name or file, or all built-in ones that a pattern such as "li2014/*" fits."""
     known = scenario.scenarios()
     if "*" in name:
@@ -304,7 +305,8 @@ def _files(name: str, folder: Path) -> list[ScenarioFile]:
         if name not in known:
             raise unknown("experiment.scenarios", "no built-in scenario and no TOML file", name, known)
         return [ScenarioFile(*scenario.read(name), builtin=True)]
-    return [ScenarioFile(*scenario.read(folder / name), builtin=False)]
+    called, text = scenario.read(folder / name)
+    return [ScenarioFile(called, scenario.with_traces(text, (folder / name).parent, values), builtin=False)]
 
 
 def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:

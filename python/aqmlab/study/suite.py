@@ -191,7 +191,7 @@ class Experiment:
 
     def is_called(self, pattern: str) -> bool:
         """Whether a name or glob means it: its section, or its scenario with or without the folder."""
-        names = (self.section, self.scenario, self.scenario.rpartition("/")[2])
+        names = (self.section.partition(" ")[0], self.scenario, self.scenario.rpartition("/")[2])
         return any(fnmatchcase(name, pattern) for name in names)
 
     def scenario_at(self, link: Link) -> Scenario:

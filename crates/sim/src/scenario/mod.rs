@@ -11,6 +11,7 @@ mod reader;
 mod set;
 mod show;
 mod tcp;
+mod trace;
 mod traffic;
 
 pub use changes::{Action, Change};
@@ -18,6 +19,7 @@ pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
 pub use read::parse;
+pub use trace::{OPPORTUNITY, RateTrace};
 
 use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
 use aqmlab_core::params::split_choice;
@@ -54,7 +56,7 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Name that paths and results use.
     pub name: String,
-    /// Rate of the transmitter, at first.
+    /// Rate of the transmitter, at first; the mean of a trace.
     pub rate: Rate,
     /// How the rate changes.
     pub changes: RateChanges,
@@ -92,6 +94,8 @@ pub enum RateChanges {
         /// How long each holds.
         hold: Law<Span>,
     },
+    /// There is none but a mean: packets leave at the opportunities of a trace.
+    Trace(RateTrace),
 }
 
 /// A group of flows alike in all but what their laws draw.

@@ -40,6 +40,13 @@ impl LinkSpec {
                 .chain(steps.iter().copied())
                 .map(|(time, rate)| json!([time.text(), rate.text()]))
                 .collect(),
+            RateChanges::Trace(trace) => json!({
+                "trace": trace.name,
+                "mean": self.rate.text(),
+                "opportunities": trace.times.len(),
+                "period": trace.period().text(),
+                "checksum": format!("{:016x}", trace.checksum()),
+            }),
             RateChanges::Wander { values, hold } => {
                 json!({"values": values.iter().map(|rate| rate.text()).collect::<Vec<_>>(), "hold": hold.text()})
             }

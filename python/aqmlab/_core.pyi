@@ -165,6 +165,9 @@ class Link:
     def ecn(self) -> bool:
         """Whether packets are marked where others are dropped."""
     @property
+    def has_layer(self) -> bool:
+        """Whether packets take more on its wire than their own bytes."""
+    @property
     def impairments(self) -> list[str]:
         """Keys of the impairments of its wire: "loss", "jitter", "reorder", "ecn_mangling"."""
 

@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windows, difference};
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
 use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
@@ -207,6 +208,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
             format!("links.{}.rate", link.name),
             "the fluid model has a constant rate; write one such as \"45 Mbit/s\"",
         );
+    }
+    if link.layer != LinkLayer::PLAIN {
+        refuse(format!("links.{}.overhead", link.name), "a link layer has no place in the fluid model; leave it out");
     }
     for key in link.impairments.keys() {
         refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");

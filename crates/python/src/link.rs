@@ -1,5 +1,6 @@
 //! A link of a scenario, in numbers.
 
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_sim::scenario::{LinkSpec, RateChanges};
 use pyo3::prelude::*;
 
@@ -71,6 +72,12 @@ impl Link {
     #[getter]
     fn ecn(&self) -> bool {
         self.0.ecn
+    }
+
+    /// Whether packets take more on its wire than their own bytes.
+    #[getter]
+    fn has_layer(&self) -> bool {
+        self.0.layer != LinkLayer::PLAIN
     }
 
     /// Keys of the impairments of its wire.

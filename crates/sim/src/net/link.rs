@@ -6,6 +6,7 @@ use crate::measure::meter::LinkMeter;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::scenario::{Impairments, Law, LinkSpec, RateChanges};
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -56,6 +57,8 @@ pub struct Link {
     upcoming: Option<(Time, Rate)>,
     /// When packets leave, where that follows a trace.
     deliveries: Option<Box<Deliveries>>,
+    /// What a packet takes on the wire.
+    layer: LinkLayer,
     /// Size of the last packet timed and what its transmission takes; size 0 where it takes another time for each packet.
     transmission: (u16, Span),
     rng: Stream,
@@ -151,6 +154,7 @@ impl Link {
                 RateChanges::Trace(trace) => Some(Box::new(Deliveries::new(trace))),
                 _ => None,
             },
+            layer: spec.layer,
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
         }
@@ -307,9 +311,10 @@ impl Link {
     #[inline]
     fn transmission(&mut self, size: u16, now: Time) -> Span {
         if size != self.transmission.0 {
+            let bytes = self.layer.bytes(u32::from(size));
             self.transmission = match &mut self.deliveries {
-                None => (size, self.rate.transmission(u32::from(size))),
-                Some(trace) => (0, trace.deliver(u32::from(size), now).since(now)),
+                None => (size, self.rate.transmission(bytes)),
+                Some(trace) => (0, trace.deliver(bytes, now).since(now)),
             };
         }
         self.transmission.1

@@ -102,11 +102,11 @@ impl Change {
                 Ok(Action::Delay(link, delay))
             }
             ["buffer"] => {
-                let buffer = limit(&text, Some(spec.rate), crossing)?;
+                let buffer = limit(&text, Some(spec.usable_rate()), crossing)?;
                 Ok(Action::Buffer(link, buffer, crossing.packets(buffer)))
             }
             ["target"] => {
-                let packets = target(&text, spec.rate, spec.buffer_packets, crossing)?;
+                let packets = target(&text, spec.usable_rate(), spec.buffer_packets, crossing)?;
                 Ok(Action::Target(link, packets))
             }
             ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),

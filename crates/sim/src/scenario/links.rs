@@ -4,8 +4,9 @@ use super::impairments::Impairments;
 use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
 use super::trace::Traces;
-use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges};
+use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges, usable};
 use aqmlab_aqm::Limit;
+use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 use toml::{Table, Value};
@@ -23,7 +24,8 @@ pub fn read_link(
     let mut link = Reader::new(table, format!("links.{}", clip(shown)), found);
     let name = link.name("bottleneck");
     let rate_and_changes = read_rate(&mut link, traces);
-    let rate = rate_and_changes.as_ref().map(|(rate, _)| *rate);
+    let layer = read_layer(&mut link);
+    let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, crossing.packet));
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, crossing);
@@ -53,8 +55,23 @@ pub fn read_link(
         aqm: aqm?,
         fixed,
         ecn,
+        layer,
         impairments,
     })
+}
+
+/// `overhead`, `mpu` and `framing`.
+fn read_layer(link: &mut Reader) -> LinkLayer {
+    let mut bytes = |key, least| {
+        let given: Option<Bytes> = link.optional(key);
+        let given = link.within(key, given, least, "256 B").unwrap_or(Bytes(0.0));
+        if given.0.fract() != 0.0 {
+            link.refuse(key, format!("\"{}\" must be whole bytes", given.text()));
+        }
+        given.0 as i64
+    };
+    let (added, least) = (bytes("overhead", "-64 B"), bytes("mpu", "0 B"));
+    LinkLayer { added, least, framing: link.optional("framing").unwrap_or(Framing::Plain) }
 }
 
 /// What a link's buffer and target are sized by.

@@ -21,6 +21,7 @@ pub use law::Law;
 pub use read::parse;
 pub use trace::{OPPORTUNITY, RateTrace};
 
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
 use aqmlab_core::params::split_choice;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
@@ -76,6 +77,8 @@ pub struct LinkSpec {
     pub fixed: bool,
     /// ECN-capable packets are marked where others are dropped.
     pub ecn: bool,
+    /// What packets take on the wire beyond their own bytes.
+    pub layer: LinkLayer,
     /// What happens to packets on the wire.
     pub impairments: Impairments,
 }
@@ -261,10 +264,23 @@ impl AqmChoice {
     }
 }
 
+/// What of a rate is left for packets of this size as queues count them.
+fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
+    match layer {
+        LinkLayer::PLAIN => rate,
+        _ => Rate(rate.0 * packet / f64::from(layer.bytes(packet.round() as u32).max(1))),
+    }
+}
+
 impl LinkSpec {
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
         QueueView::empty(self.rate, self.target, self.buffer_packets)
+    }
+
+    /// What of its rate is left for packets of mean size as the queue counts them.
+    pub fn usable_rate(&self) -> Rate {
+        usable(self.rate, self.layer, self.packet)
     }
 
     /// How much may wait in bytes, where the scenario has it in bytes.

@@ -218,6 +218,13 @@ fn paths_and_rates_are_read_strictly() {
             ("[\"3 Mbit/s\", \"1 Mbit/s\"]", "[\"3 Mbit/s\"]", "links.up.rate: values: a rate that wanders needs two"),
             ("{ exponential = \"2 s\" }", "\"0 s\"", "links.up.rate: hold: \"0 s\" is too short"),
             ("{ exponential = \"2 s\" }", "\"2\"", "links.up.rate: hold: \"2\" has no unit"),
+            (
+                up,
+                "\"1 Mbit/s\"\noverhead = \"300 B\"",
+                "links.up.overhead: \"300 B\" is out of range: must lie in -64 B",
+            ),
+            (up, "\"1 Mbit/s\"\nmpu = \"1.5 B\"", "links.up.mpu: \"1.5 B\" must be whole bytes"),
+            (up, "\"1 Mbit/s\"\nframing = \"atmm\"", "links.up.framing: "),
             (up, "{ trace = \"cell\" }", "links.up.rate: trace: \"cell\" is not in [traces]"),
             (up, "{ trace = 3 }", "links.up.rate: expected a rate, a schedule"),
             (up, "{ trace = \"cell\", hold = \"2 s\" }", "links.up.rate: expected a rate, a schedule"),

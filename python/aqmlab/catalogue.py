@@ -1,5 +1,6 @@
 """Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -217,9 +218,31 @@ def cost(name: str) -> Cost:
 
 
 def title(spec: str) -> str:
-    """Return the title of a scheme written `name` or `name:k=v,...`, with the parameters it was given."""
-    name, _, parameters = spec.partition(":")
+    """Return the title of a scheme written `name` or `name:k=v,...`, with the parameters it was given.
+
+    Schemes for single links, written "cake@up+codel@down", are "up: CAKE, down: CoDel".
+    """
+    if at := by_link(spec):
+        return ", ".join(f"{link}: {title(each)}" for link, each in at.items())
+    name, parameters = halves(spec)
     return find(name).title + (f" ({parameters})" if parameters else "")
+
+
+_AT = re.compile(r"@([\w-]+)(?:\+|$)")
+
+
+def by_link(spec: str) -> dict[str, str]:
+    """Return the schemes of "cake@up+codel:target=8ms@down" by link; nothing of a scheme for all links."""
+    *pairs, rest = _AT.split(spec)
+    if pairs and (rest or len(set(pairs[1::2])) < len(pairs[1::2])):
+        raise InputError(f"aqm: {spec}: each link has one scheme; write it as in cake@up+codel:target=8ms@down")
+    return dict(zip(map(str.strip, pairs[1::2]), map(str.strip, pairs[::2]), strict=True))
+
+
+def halves(spec: str) -> tuple[str, str]:
+    """Return name and parameters of a scheme; of schemes for single links the whole is the name."""
+    name, _, parameters = (spec, "", "") if by_link(spec) else spec.partition(":")
+    return name, parameters
 
 
 def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
@@ -246,7 +269,10 @@ def split(text: str) -> list[str]:
             specs[-1] += f",{item}"
         else:
             scheme = specs[-1] if specs else "NAME"
-            raise InputError(f"aqms: {item}: a parameter needs its scheme before it; write {scheme}:{item}")
+            raise InputError(
+                f"aqms: {item}: a parameter needs its scheme before it; write {scheme}:{item}; "
+                "a scheme for one link is written cake@up"
+            )
     if "" in specs:
         raise InputError(f"aqms: {text!r}: an empty name; write names separated by commas, or 'all'")
     return specs

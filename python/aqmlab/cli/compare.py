@@ -43,14 +43,14 @@ def compare(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="a,b:k=v,... | seed-papers (default, or the study's own) | all; FILE.py[:Class] for your own",
+            help="a,b:k=v,a@up+b@down,... | seed-papers (default, or the study's own) | all; FILE.py[:Class]: your own",
         ),
     ] = None,
     seeds: Seeds = 1,
     settings: Settings = None,
     measures: Measures = None,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up, or upwards.")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     name: Annotated[
         str | None,
@@ -61,6 +61,10 @@ def compare(
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="Long flows where the RFC has a few, with --study.")
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="These sections or scenarios of a suite, with *: 8.2.*,9.1-mix."),
+    ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
@@ -68,8 +72,9 @@ def compare(
     """Simulate schemes side by side, in scenarios or in every experiment of a suite.
 
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
-    experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows. The studies l4s and bbr hold what is
-    written of L4S and of BBR against the simulator, on links of their own or on yours.
+    experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
+    them. The studies l4s and bbr hold what is written of L4S and of BBR against the simulator, on links of their own or
+    on yours.
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):
@@ -78,14 +83,14 @@ def compare(
         files.check_folder(out)
     wanted = Wanted(aqms, seeds, jobs, as_json, out)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
-    link = _given({"rate": rate, "flows": flows})
+    link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
-        _refuse(link, "describes the link of a suite; give it with --study rfc7928")
+        _refuse(link, "describes a suite; give it with --study rfc7928")
         asked = [each for scenario in scenarios for each in chosen(scenario)]
         changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *(settings or [])]
         failures = _in_scenarios(asked, changes, measures or [], wanted)
     else:
-        of_scenarios = {"down": down, "up": up, "buffer": buffer, "set": settings, "measure": measures}
+        of_scenarios = {"down": down, "set": settings, "measure": measures}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, scenario
+from aqmlab import _core, catalogue, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.measures import expand, of_first_link
@@ -173,7 +173,7 @@ def only(found: Findings, aqms: Sequence[str]) -> Findings:
     order: dict[str, int] = {}
     for wanted in aqms:
         bare = wanted.replace(" ", "")
-        fits = [each for each in found.schemes if bare in (each.replace(" ", ""), each.partition(":")[0])]
+        fits = [each for each in found.schemes if bare in (each.replace(" ", ""), catalogue.halves(each)[0])]
         if not fits:
             raise unknown("aqms", "no scheme of the sweep", wanted, found.schemes)
         for scheme in fits:

@@ -3,6 +3,7 @@
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::AT_SENDER;
 use crate::scenario::{FlowSpec, LinkSpec, Scenario};
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Rate, Span};
 use std::collections::BTreeMap;
 
@@ -43,6 +44,13 @@ pub struct Hop {
 struct Wire {
     delay: Span,
     rate: Rate,
+    layer: LinkLayer,
+}
+
+impl Wire {
+    fn transmission(&self, size: u32) -> Span {
+        self.rate.transmission(self.layer.bytes(size))
+    }
 }
 
 /// Propagation of the links that a flow crosses, there and back.
@@ -72,7 +80,7 @@ impl Route {
                 access_back / 2 + send_ack
             }
             None => {
-                let on_links: u64 = spec.path.iter().map(|i| wires[*i].rate.transmission(ack).0).sum();
+                let on_links: u64 = spec.path.iter().map(|i| wires[*i].transmission(ack).0).sum();
                 access_back + own.0 - links_there + on_links + 2 * send_ack
             }
         };
@@ -106,7 +114,7 @@ pub struct Routes {
 
 impl Routes {
     pub fn new(links: &[LinkSpec]) -> Self {
-        let wires = links.iter().map(|link| Wire { delay: link.delay, rate: link.rate }).collect();
+        let wires = links.iter().map(|link| Wire { delay: link.delay, rate: link.rate, layer: link.layer }).collect();
         Self { routes: Vec::new(), of: Vec::new(), index: BTreeMap::new(), flows_on: Vec::new(), wires }
     }
 

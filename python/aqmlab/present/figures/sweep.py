@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from aqmlab import catalogue
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.figures import words
@@ -333,6 +334,6 @@ def _titled(found: Findings, case: Case, *axes: str) -> str:
 
 def _without(scheme: str, *axes: str) -> str:
     """The title of a scheme without the parameters on axes."""
-    name, _, given = scheme.partition(":")
+    name, given = catalogue.halves(scheme)
     kept = [pair for pair in given.split(",") if pair and f"{name}.{pair.partition('=')[0].strip()}" not in axes]
     return label(name + (f":{','.join(kept)}" if kept else ""))

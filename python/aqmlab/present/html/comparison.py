@@ -24,7 +24,9 @@ def files(comparisons: Sequence[Comparison], command: str) -> Files:
     parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
     facts = provenance(comparisons, comparisons[0].seeds, command)
     title = parts[0].title if len(parts) == 1 else f"{len(parts)} scenarios"
-    return {"results.json": document(comparisons) + "\n", **page.report(title, parts, drawings, facts)}
+    traced = [each.scenario for each in comparisons if _traces(each.scenario)]
+    scenarios: Files = {f"{scenario.name.replace('/', '-')}.toml": scenario.text for scenario in traced}
+    return {"results.json": document(comparisons) + "\n", **scenarios, **page.report(title, parts, drawings, facts)}
 
 
 def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
@@ -86,6 +88,19 @@ def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> d
             f"{len(runs)} runs in {wall:.2f} s of wall time; {departed:,} packets sent, "
             f"{departed / max(busy, 1e-9) / 1e6:.1f} million a second and core"
         )
+    if traces := [trace for comparison in batches for trace in _traces(comparison.scenario)]:
+        facts["Traces"] = "; ".join(dict.fromkeys(traces))
     if failures:
         facts["Failed runs"] = "; ".join(map(str, failures))
     return facts
+
+
+def _traces(scenario: _core.Scenario) -> list[str]:
+    """The traces that rates follow; the scenario that is left beside a report has their text."""
+    rates = [(link["name"], link["rate"]) for link in scenario.resolved()["links"]]
+    return [
+        f"{name} follows {rate['trace']}, {rate['opportunities']:,} opportunities in {rate['period']}, "
+        f"mean {rate['mean']}, FNV-1a {rate['checksum']}"
+        for name, rate in rates
+        if isinstance(rate, dict) and "trace" in rate
+    ]

@@ -115,7 +115,12 @@ def _environment() -> "Environment":
 
 def parameters(scenario: Scenario, spec: str) -> str:
     """Return the parameters of a scheme as a scenario uses it, with their units."""
-    units = {parameter.name: parameter.unit for parameter in catalogue.find(spec.partition(":")[0]).parameters}
+    at = catalogue.by_link(spec)
+    units = {
+        f"{link}.{parameter.name}" if link else parameter.name: parameter.unit
+        for link, scheme in (at or {"": spec}).items()
+        for parameter in catalogue.find(catalogue.halves(scheme)[0]).parameters
+    }
     values = scenario.parameters(spec)
     return ", ".join(f"{name} = {_with_unit(str(value), units[name])}" for name, value in values.items())
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
-from aqmlab import _core
+from aqmlab import _core, catalogue
 from aqmlab._core import InputError
 from aqmlab.present import tables, text
 from aqmlab.present.figures import sweep as figures_of_sweep
@@ -168,7 +168,7 @@ def _parameters(scenario: _core.Scenario | None, scheme: str) -> str:
     if scenario:
         with suppress(InputError):
             return page.parameters(scenario, scheme)
-    given = scheme.partition(":")[2] or "none given"
+    given = catalogue.halves(scheme)[1] or "none given"
     return f"{given}; the others are known only to its own code or version"
 
 

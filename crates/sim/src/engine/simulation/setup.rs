@@ -132,7 +132,9 @@ impl Simulation {
 
     fn add_links(&mut self) -> Result<(), Problems> {
         let (scenario, seed) = (self.scenario.clone(), self.options.seed);
-        let choice = |spec| scenario.scheme_of(spec, self.options.aqm.as_ref()).clone();
+        let named = self.options.aqm.as_ref();
+        named.map_or(Ok(()), |named| named.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
+        let choice = |spec| scenario.scheme_of(spec, named).clone();
         self.schemes = scenario.links.iter().map(choice).collect();
         let changing = changing_links(&scenario, &self.schemes)?;
         for (i, spec) in scenario.links.iter().enumerate() {

@@ -72,7 +72,7 @@ fn two_links() -> Arc<Scenario> {
 }
 
 fn options(name: &str, causal: bool) -> Options {
-    Options { aqm: Some(AqmChoice::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
+    Options { aqm: Some(Chosen::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
 }
 
 fn text(output: Output) -> String {

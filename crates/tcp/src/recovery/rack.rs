@@ -160,7 +160,7 @@ impl Sender {
         let (is_first, is_again) =
             (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rtt.is_backed_off());
         let (rack, tell_law) = self.rack_and_law(now);
-        rack.detection.on_timeout(&mut rack.board, hole, now, tell_law);
+        rack.detection.on_timeout(&mut rack.board, now, tell_law);
         // Once per window of data, and once more if the timeout before has brought something.
         let brought = state == RecoveryState::RtoRecovery && !is_again;
         if state == RecoveryState::Open || hole >= self.recover || brought {

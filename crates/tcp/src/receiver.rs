@@ -24,8 +24,8 @@ pub struct Arrival {
 /// What few receivers need.
 #[derive(Clone, Debug, Default)]
 struct Memory {
-    /// A segment of each block reported last, the newest first; one below `next` counts no more.
-    recent: [u32; 3],
+    /// The blocks reported last, the newest first; those below `next` count no more.
+    recent: [Range<u32>; 3],
     quick: QuickAcks,
 }
 
@@ -185,17 +185,17 @@ impl Receiver {
     fn remember(&mut self, seq: u32) {
         let block = self.block(seq);
         let recent = &mut self.memory.get_or_insert_default().recent;
-        let mut others = recent.iter().copied().filter(|old| !block.contains(old));
-        *recent = [seq, others.next().unwrap_or(0), others.next().unwrap_or(0)];
+        let mut others = std::mem::take(recent).into_iter().filter(|old| !block.contains(&old.start));
+        *recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
     }
 
     /// RFC 2018, section 4: the block of the newest segment first, then those reported last. A segment that has arrived twice
     /// takes the room of the third (RFC 2883, section 4).
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
-        let recent = self.memory.as_ref().map_or([0; 3], |memory| memory.recent);
-        let open = recent.into_iter().filter(|&seq| seq > self.next).take(3 - usize::from(dsack.is_some()));
-        open.for_each(|seq| sack.push(self.block(seq)));
+        let recent = self.memory.iter().flat_map(|memory| &memory.recent);
+        let open = recent.filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
+        open.for_each(|block| sack.push(block.clone()));
         sack
     }
 

@@ -154,7 +154,7 @@ impl Packet {
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
         if !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() {
-            packet.set_blocks(ack);
+            packet.set_blocks(*ack);
         }
         packet
     }
@@ -167,9 +167,9 @@ impl Packet {
         Self { flow, size, hop, kind, number, tuple, body }
     }
 
-    /// What few ACKs tell of.
+    /// What few ACKs tell of. By value: other ACKs need not lie in memory.
     #[inline(never)]
-    fn set_blocks(&mut self, ack: &Ack) {
+    fn set_blocks(&mut self, ack: Ack) {
         self.body[1] |= 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
         let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1)).map(|seq| seq..seq);

@@ -256,13 +256,13 @@ pub struct Access<'a> {
 impl Access<'_> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
-        self.push(self.group.data_size, self.group.data_time, Segment::default(), self.group.ecn);
+        self.push(self.group.data_size, self.group.data_time, &Segment::default(), self.group.ecn);
     }
 
     #[inline(always)] // one copy of its code where segments are sent
-    fn push(&mut self, size: u16, on_link: Span, segment: Segment, ecn: Ecn) {
+    fn push(&mut self, size: u16, on_link: Span, segment: &Segment, ecn: Ecn) {
         *self.free = self.now.max(*self.free) + on_link;
-        let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
+        let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
         self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
@@ -270,8 +270,8 @@ impl Access<'_> {
 }
 
 impl Network for Access<'_> {
-    #[inline]
-    fn send(&mut self, segment: Segment) {
+    #[inline(always)]
+    fn send(&mut self, segment: &Segment) {
         let (size, on_link) = match segment.is_syn {
             true => (self.group.syn_size, self.group.syn_time),
             false => (self.group.data_size, self.group.data_time),

@@ -24,8 +24,8 @@ pub struct Arrival {
 /// What few receivers need.
 #[derive(Clone, Debug, Default)]
 struct Memory {
-    /// A segment of each block reported last, the newest first; one below `next` counts no more.
-    recent: [u32; 3],
+    /// The blocks reported last, the newest first; those below `next` count no more.
+    recent: [Range<u32>; 3],
     quick: QuickAcks,
 }
 
@@ -71,28 +71,30 @@ impl Receiver {
 
     /// A segment arrives at `now`. `Some(ack)` if it is to be acknowledged at once, `None` if the ACK is delayed: then
     /// [`ack_due`](Self::ack_due) says until when.
-    #[inline]
+    #[inline(always)] // for each packet
     pub fn on_segment(&mut self, segment: Arrival, now: Time, params: &TcpParams) -> Option<Ack> {
         let Arrival { seq, is_ce, is_cwr, is_resent } = segment;
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
-        let is_in_order = seq == self.next && self.end <= seq + 1;
-        let is_old = seq < self.next;
-        let mut dsack = None;
         if self.variant == Variant::Rack && self.ack_due == Time::NEVER {
             self.is_resent = is_resent; // else the ACK echoes the timestamp of the segment before (RFC 7323, section 4.3)
         }
+        let is_in_order = seq == self.next && self.end <= seq + 1;
+        let is_old = seq < self.next;
+        let mut dsack = None;
         if is_in_order {
             self.next += 1;
             self.end = self.next;
-        } else if is_old || !self.out_of_order(seq) {
-            dsack = (self.variant == Variant::Rack).then_some(seq);
+        } else {
+            dsack = self.out_of_order(seq);
         }
-        let is_quick = params.quick_acks > 0 && self.is_quick(seq, is_old, is_ce, now, params);
-        if params.delayed_ack && is_in_order && !is_other_mark && !is_quick && self.may_wait(seq, params) {
-            self.ack_due = now + params.ack_delay;
-            return None;
+        if params.delayed_ack {
+            let is_quick = params.quick_acks > 0 && self.is_quick(seq, is_old, is_ce, now, params);
+            if is_in_order && !is_other_mark && !is_quick && self.may_wait(seq, params) {
+                self.ack_due = now + params.ack_delay;
+                return None;
+            }
+            self.ack_due = Time::NEVER;
         }
-        self.ack_due = Time::NEVER;
         Some(self.ack(dsack))
     }
 
@@ -144,6 +146,7 @@ impl Receiver {
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
     }
 
+    #[inline(never)]
     fn is_quick(&mut self, seq: u32, is_old: bool, is_ce: bool, now: Time, params: &TcpParams) -> bool {
         let quick = &mut self.memory.get_or_insert_default().quick;
         if is_old {
@@ -157,7 +160,7 @@ impl Receiver {
         self.ack_due == Time::NEVER && !(params.syn && seq == 0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn ack(&self, dsack: Option<u32>) -> Ack {
         let has_hole = self.end > self.next && self.variant.has_sack();
         let sack = if has_hole { self.blocks(dsack) } else { Sack::default() };
@@ -165,9 +168,14 @@ impl Receiver {
         Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
     }
 
-    /// False if it had arrived before, where the sender wants to know.
-    fn out_of_order(&mut self, seq: u32) -> bool {
-        let is_new = self.variant != Variant::Rack || seq >= self.end || !self.received.contains(seq);
+    /// A segment that is not the next, or fills a hole; its number if it had arrived before and the sender wants to know.
+    #[inline(never)] // the way of a segment in order stays short
+    fn out_of_order(&mut self, seq: u32) -> Option<u32> {
+        let wants_to_know = self.variant == Variant::Rack;
+        if seq < self.next {
+            return wants_to_know.then_some(seq);
+        }
+        let is_new = !wants_to_know || seq >= self.end || !self.received.contains(seq);
         self.received.reserve(self.next..self.end, self.next..self.end.max(seq + 1));
         self.received.insert(seq);
         self.end = self.end.max(seq + 1);
@@ -178,24 +186,25 @@ impl Receiver {
         } else if self.variant.has_sack() {
             self.remember(seq);
         }
-        is_new
+        (!is_new).then_some(seq)
     }
 
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
         let block = self.block(seq);
         let recent = &mut self.memory.get_or_insert_default().recent;
-        let mut others = recent.iter().copied().filter(|old| !block.contains(old));
-        *recent = [seq, others.next().unwrap_or(0), others.next().unwrap_or(0)];
+        let mut others = std::mem::take(recent).into_iter().filter(|old| !block.contains(&old.start));
+        *recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
     }
 
     /// RFC 2018, section 4: the block of the newest segment first, then those reported last. A segment that has arrived twice
     /// takes the room of the third (RFC 2883, section 4).
+    #[inline(never)]
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
-        let recent = self.memory.as_ref().map_or([0; 3], |memory| memory.recent);
-        let open = recent.into_iter().filter(|&seq| seq > self.next).take(3 - usize::from(dsack.is_some()));
-        open.for_each(|seq| sack.push(self.block(seq)));
+        let recent = self.memory.iter().flat_map(|memory| &memory.recent);
+        let open = recent.filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
+        open.for_each(|block| sack.push(block.clone()));
         sack
     }
 

@@ -72,9 +72,17 @@ impl SeqSet {
     }
 
     /// The first number of `range` that is missing.
+    #[inline]
     pub fn first_missing(&self, range: Range<u32>) -> Option<u32> {
-        let mut missing = pieces(range).map(|(word, mask)| (word, !self.bits(word) & mask));
-        missing.find(|&(_, bits)| bits != 0).map(|(word, bits)| 64 * word as u32 + bits.trailing_zeros())
+        let (start, end) = (range.start, range.end);
+        let mut word = start / 64;
+        let mut missing = !self.bits(word as usize) & u64::MAX << (start % 64);
+        while missing == 0 && word < end / 64 {
+            word += 1;
+            missing = !self.bits(word as usize);
+        }
+        let found = 64 * word + missing.trailing_zeros();
+        (found < end).then_some(found)
     }
 
     /// The last number of `range` that is missing.

@@ -62,6 +62,7 @@ pub(crate) struct Rack {
 
 impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
+    #[inline(never)] // Reno's way stays short
     pub(crate) fn rack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
         if ack.next < self.hole {
             return;
@@ -160,7 +161,7 @@ impl Sender {
         let (is_first, is_again) =
             (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rtt.is_backed_off());
         let (rack, tell_law) = self.rack_and_law(now);
-        rack.detection.on_timeout(&mut rack.board, hole, now, tell_law);
+        rack.detection.on_timeout(&mut rack.board, now, tell_law);
         // Once per window of data, and once more if the timeout before has brought something.
         let brought = state == RecoveryState::RtoRecovery && !is_again;
         if state == RecoveryState::Open || hole >= self.recover || brought {

@@ -213,7 +213,7 @@ impl Simulation {
         let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of.sender(phase), of.receiver(), route, group as u16, connection, tuple));
+        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple));
         self.flows.len() as u32 - 1
     }
 

@@ -99,38 +99,17 @@ impl Detection {
         board: &mut Outstanding,
         reo_wnd: Span,
         now: Time,
-        mut lost: impl FnMut(u32),
+        lost: impl FnMut(u32),
     ) -> (u32, Option<Time>) {
-        let &Self { xmit_ts, end_seq, .. } = self;
-        let (patience, mut timeout) = (self.rtt + reo_wnd, None::<Time>);
-        let count = board.mark_lost(
-            |sent| !sent.was_resent && sent.time > xmit_ts,
-            |seq, sent| {
-                if (sent.time, seq) >= (xmit_ts, end_seq) {
-                    return false;
-                }
-                let due = sent.time + patience;
-                match due > now {
-                    true => timeout = Some(timeout.map_or(due, |last| last.max(due))),
-                    false => lost(seq),
-                }
-                due <= now
-            },
-        );
-        (count, timeout)
+        let patience = self.rtt + reo_wnd;
+        let waiting = board.mark_lost((self.xmit_ts, self.end_seq), |sent| sent + patience <= now);
+        board.found().iter().copied().for_each(lost);
+        (board.found().len() as u32, waiting.map(|sent| sent + patience))
     }
 
     /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago.
-    pub fn on_timeout(&self, board: &mut Outstanding, hole: u32, now: Time, mut lost: impl FnMut(u32)) {
-        board.mark_lost(
-            |_| false,
-            |seq, sent| {
-                let is_lost = seq == hole || sent.time + self.rtt <= now;
-                if is_lost {
-                    lost(seq);
-                }
-                is_lost
-            },
-        );
+    pub fn on_timeout(&self, board: &mut Outstanding, now: Time, lost: impl FnMut(u32)) {
+        board.mark_lost_at_timeout(|sent| sent + self.rtt <= now);
+        board.found().iter().copied().for_each(lost);
     }
 }

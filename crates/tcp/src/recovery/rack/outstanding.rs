@@ -4,7 +4,6 @@ use crate::ack::Ack;
 use crate::seqset::SeqSet;
 use aqmlab_core::Time;
 use std::collections::VecDeque;
-use std::ops::Range;
 
 /// A segment sent and not acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -19,14 +18,30 @@ pub(crate) struct Sent {
     is_resent: bool,
 }
 
-/// All of them, in order.
+impl Sent {
+    /// Neither SACKed nor lost, or sent again since.
+    fn is_in_network(&self) -> bool {
+        !self.is_sacked && (!self.is_lost || self.is_resent)
+    }
+}
+
+/// All of them, in order. Those sent once were sent in this order, those sent again in that of `again`: so what has been in
+/// the network for longest is found without a look at the others (section 6.2, step 5).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outstanding {
     segments: VecDeque<Sent>,
     first: u32,
-    /// Those of them that are SACKed, and those not in the network: SACKed, or lost and not sent again.
+    /// Those of them that are SACKed, and those that are SACKed or lost or were sent again: all but those sent once that are
+    /// in the network.
     delivered: SeqSet,
-    absent: SeqSet,
+    settled: SeqSet,
+    /// One past the highest of the latter; below the other all are among the latter.
+    settled_end: u32,
+    settled_to: u32,
+    /// Segments sent again, and when: an entry counts while its segment is in the network and was not sent later.
+    again: VecDeque<(Time, u32)>,
+    /// Those found lost last, in order.
+    found: Vec<u32>,
     sacked: u32,
     lost: u32,
     resent: u32,
@@ -39,19 +54,9 @@ pub(crate) struct Outstanding {
 impl Outstanding {
     /// A segment is sent, new or again.
     pub fn on_sent(&mut self, seq: u32, now: Time) {
-        let index = (seq - self.first) as usize;
-        let held = self.held();
-        self.delivered.reserve(held.clone(), self.first..seq + 1);
-        self.absent.reserve(held, self.first..seq + 1);
-        match self.segments.get_mut(index) {
-            Some(sent) => {
-                self.resent += u32::from(sent.is_lost && !sent.is_resent);
-                if sent.is_lost {
-                    self.absent.clear(seq..seq + 1);
-                }
-                (sent.time, sent.was_resent, sent.is_resent) = (now, true, sent.is_lost);
-            }
-            None => self.segments.push_back(Sent {
+        match (seq - self.first) as usize {
+            index if index < self.segments.len() => self.on_resent(seq, now),
+            _ => self.segments.push_back(Sent {
                 time: now,
                 was_resent: false,
                 is_sacked: false,
@@ -61,11 +66,22 @@ impl Outstanding {
         }
     }
 
+    fn on_resent(&mut self, seq: u32, now: Time) {
+        self.settle(seq);
+        let sent = &mut self.segments[(seq - self.first) as usize];
+        self.resent += u32::from(sent.is_lost && !sent.is_resent);
+        (sent.time, sent.was_resent, sent.is_resent) = (now, true, sent.is_lost);
+        self.drop_stale();
+        self.again.push_back((now, seq));
+    }
+
     /// Takes in an ACK that is not old; tells `delivered` of each segment that it is the first to tell of, with its number.
     pub fn take(&mut self, ack: &Ack, mut delivered: impl FnMut(u32, &Sent)) {
-        let acknowledged = self.first..ack.next.min(self.held().end);
-        self.delivered.clear(acknowledged.clone());
-        self.absent.clear(acknowledged);
+        let acknowledged = self.first..ack.next.min(self.settled_end);
+        if !acknowledged.is_empty() {
+            self.delivered.clear(acknowledged.clone());
+            self.settled.clear(acknowledged);
+        }
         while self.first < ack.next
             && let Some(sent) = self.segments.pop_front()
         {
@@ -78,7 +94,8 @@ impl Outstanding {
         }
         self.first = ack.next;
         for block in ack.sack.blocks() {
-            let (mut from, end) = (block.start.max(ack.next), block.end.min(self.held().end));
+            let (mut from, end) = (block.start.max(ack.next), block.end.min(self.end()));
+            self.reserve(end);
             while let Some(seq) = self.delivered.first_missing(from..end) {
                 delivered(seq, &self.sack(seq));
                 from = seq + 1;
@@ -90,7 +107,7 @@ impl Outstanding {
     /// A segment is SACKed; returns what it was before.
     fn sack(&mut self, seq: u32) -> Sent {
         self.delivered.insert(seq);
-        self.absent.insert(seq);
+        self.settled.insert(seq);
         let sent = &mut self.segments[(seq - self.first) as usize];
         let before = std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
         self.sacked += 1;
@@ -99,9 +116,23 @@ impl Outstanding {
         before
     }
 
-    /// The numbers of all segments.
-    fn held(&self) -> Range<u32> {
-        self.first..self.first + self.segments.len() as u32
+    /// A segment is lost, or sent again.
+    fn settle(&mut self, seq: u32) {
+        self.reserve(seq + 1);
+        self.settled.insert(seq);
+    }
+
+    /// Numbers below `end` may be put into the sets.
+    fn reserve(&mut self, end: u32) {
+        let held = self.first..self.settled_end;
+        self.settled_end = self.settled_end.max(end);
+        self.delivered.reserve(held.clone(), self.first..self.settled_end);
+        self.settled.reserve(held, self.first..self.settled_end);
+    }
+
+    /// One past the last segment.
+    fn end(&self) -> u32 {
+        self.first + self.segments.len() as u32
     }
 
     /// It is no longer lost, nor resent.
@@ -147,37 +178,99 @@ impl Outstanding {
         Some(self.resent_to)
     }
 
-    /// Marks as lost those in the network for which `is_lost` holds, up to the first of them for which `is_later` does;
-    /// returns how many they are. A segment sent again may be lost again.
-    pub fn mark_lost(&mut self, is_later: impl Fn(&Sent) -> bool, mut is_lost: impl FnMut(u32, &Sent) -> bool) -> u32 {
-        let (mut marked, Range { start: mut from, end }) = (0, self.held());
-        while let Some(seq) = self.absent.first_missing(from..end) {
-            from = seq + 1;
-            let sent = &mut self.segments[(seq - self.first) as usize];
-            if is_later(sent) {
+    /// Marks as lost those in the network that were sent before `newest` (when, and its number) and long enough ago. Returns
+    /// when the last of the others sent before `newest` was sent. A segment sent again may be lost again.
+    pub fn mark_lost(&mut self, newest: (Time, u32), is_long_ago: impl Fn(Time) -> bool) -> Option<Time> {
+        self.found.clear();
+        let mut waiting = None;
+        self.settled_to = self.next_once(self.settled_to.max(self.first));
+        let mut seq = self.settled_to;
+        while seq < self.end() {
+            let time = self.segments[(seq - self.first) as usize].time;
+            match (time, seq) < newest {
+                true if is_long_ago(time) => self.lose(seq),
+                true => waiting = Some(time),
+                false => break,
+            }
+            seq = self.next_once(seq + 1);
+        }
+        self.drop_stale();
+        for i in 0..self.again.len() {
+            let entry @ (time, seq) = self.again[i];
+            if time > newest.0 {
                 break;
             }
-            if is_lost(seq, sent) {
-                self.lost += u32::from(!sent.is_lost);
-                self.resent -= u32::from(sent.is_resent);
-                (sent.is_lost, sent.is_resent) = (true, false);
-                self.absent.insert(seq);
-                self.resent_to = self.resent_to.min(seq);
-                marked += 1;
+            if entry < newest && self.counts(entry) {
+                match is_long_ago(time) {
+                    true => self.lose(seq),
+                    false => waiting = waiting.max(Some(time)),
+                }
             }
         }
-        marked
+        self.found.sort_unstable();
+        waiting
+    }
+
+    /// Marks as lost the first segment, if it is in the network, and those sent long enough ago.
+    pub fn mark_lost_at_timeout(&mut self, is_long_ago: impl Fn(Time) -> bool) {
+        self.found.clear();
+        for seq in self.first..self.end() {
+            let sent = &self.segments[(seq - self.first) as usize];
+            if sent.is_in_network() && (seq == self.first || is_long_ago(sent.time)) {
+                self.lose(seq);
+            }
+        }
+    }
+
+    fn lose(&mut self, seq: u32) {
+        self.settle(seq);
+        let sent = &mut self.segments[(seq - self.first) as usize];
+        self.lost += u32::from(!sent.is_lost);
+        self.resent -= u32::from(sent.is_resent);
+        (sent.is_lost, sent.is_resent) = (true, false);
+        self.resent_to = self.resent_to.min(seq);
+        self.found.push(seq);
+    }
+
+    /// The segments that were found lost last.
+    pub fn found(&self) -> &[u32] {
+        &self.found
+    }
+
+    /// From `seq` on, the first segment that was sent once and is in the network, or one past the last.
+    fn next_once(&self, seq: u32) -> u32 {
+        self.settled.first_missing(seq..self.settled_end).unwrap_or(self.settled_end.max(seq))
+    }
+
+    /// Whether a segment sent again at that time is still in the network, and was not sent again since.
+    fn counts(&self, (time, seq): (Time, u32)) -> bool {
+        seq >= self.first && {
+            let sent = &self.segments[(seq - self.first) as usize];
+            sent.time == time && sent.is_in_network()
+        }
+    }
+
+    /// What was sent again first is in the network.
+    fn drop_stale(&mut self) {
+        while self.again.front().is_some_and(|&entry| !self.counts(entry)) {
+            self.again.pop_front();
+        }
     }
 
     /// Nothing is lost after all.
     pub fn forget_losses(&mut self) {
+        self.again.clear();
         for (seq, sent) in (self.first..).zip(&mut self.segments) {
-            if sent.is_lost {
-                self.absent.clear(seq..seq + 1);
+            if sent.is_lost && !sent.was_resent {
+                self.settled.clear(seq..seq + 1);
             }
             (sent.is_lost, sent.is_resent) = (false, false);
+            if sent.was_resent && !sent.is_sacked {
+                self.again.push_back((sent.time, seq));
+            }
         }
-        (self.lost, self.resent) = (0, 0);
+        self.again.make_contiguous().sort_unstable();
+        (self.lost, self.resent, self.settled_to) = (0, 0, self.first);
     }
 }
 
@@ -186,6 +279,7 @@ impl Outstanding {
 mod tests {
     use super::*;
     use crate::ack::Sack;
+    use std::ops::Range;
 
     fn ack(next: u32, blocks: &[Range<u32>]) -> Ack {
         let mut sack = Sack::default();
@@ -216,19 +310,51 @@ mod tests {
         assert_eq!((board.in_flight(), board.sacked()), (2, 1), "8 and 9; 7 is SACKed");
     }
 
+    /// What is found lost when segment `newest` arrives, if what was sent until `long_ago` is.
+    fn lost(board: &mut Outstanding, newest: (u64, u32), long_ago: u64) -> (Vec<u32>, Option<u64>) {
+        let (time, seq) = newest;
+        let waiting = board.mark_lost((Time(time), seq), |sent| sent <= Time(long_ago));
+        (board.found().to_vec(), waiting.map(|time| time.0))
+    }
+
     #[test]
     fn a_segment_sent_again_can_be_lost_again() {
         let mut board = ten();
         board.take(&ack(1, &[5..8]), |_, _| {});
-        assert_eq!(board.mark_lost(|sent| sent.time > Time(7), |_, _| true), 4, "1 to 4; 8 is later than 7");
+        assert_eq!(lost(&mut board, (7, 7), 7), (vec![1, 2, 3, 4], None), "8 is later than 7");
         assert_eq!((board.in_flight(), board.next_lost()), (2, Some(1)));
         board.on_sent(1, Time(20));
         board.on_sent(2, Time(21));
         assert_eq!((board.in_flight(), board.next_lost()), (4, Some(3)));
         board.take(&ack(1, &[2..3, 5..8]), |seq, sent| assert_eq!((seq, sent.was_resent), (2, true)));
-        assert_eq!(board.mark_lost(|_| false, |_, sent| sent.was_resent), 1);
-        assert_eq!((board.in_flight(), board.next_lost()), (2, Some(1)));
+        assert_eq!(lost(&mut board, (21, 2), 7), (vec![], Some(20)), "8, 9 and 1 again have time");
+        assert_eq!(lost(&mut board, (21, 2), 8), (vec![8], Some(20)));
+        assert_eq!(lost(&mut board, (21, 2), 20), (vec![1, 9], None), "the lowest first");
+        assert_eq!((board.in_flight(), board.next_lost()), (0, Some(1)));
         board.forget_losses();
         assert_eq!((board.in_flight(), board.next_lost()), (5, None), "1, 3, 4, 8 and 9");
+        assert_eq!(lost(&mut board, (20, 2), 8), (vec![3, 4, 8], Some(20)), "9 and 1 again have time");
+    }
+
+    #[test]
+    fn of_segments_sent_at_once_those_below_the_newest_are_older() {
+        let mut board = Outstanding::default();
+        (0..6).for_each(|seq| board.on_sent(seq, Time(5)));
+        board.take(&ack(0, &[3..4]), |_, _| {});
+        assert_eq!(lost(&mut board, (5, 3), 5).0, [0, 1, 2]);
+        [0, 2, 1].into_iter().for_each(|seq| board.on_sent(seq, Time(9)));
+        board.take(&ack(0, &[1..2]), |_, _| {});
+        assert_eq!(lost(&mut board, (9, 1), 9).0, [0, 4, 5], "not 2");
+    }
+
+    #[test]
+    fn at_a_timeout_the_first_is_lost_and_what_was_sent_long_ago() {
+        let mut board = ten();
+        board.take(&ack(2, &[3..4]), |_, _| {});
+        board.mark_lost_at_timeout(|sent| sent <= Time(5));
+        assert_eq!(board.found(), [2, 4, 5]);
+        board.on_sent(2, Time(20));
+        board.mark_lost_at_timeout(|sent| sent <= Time(5));
+        assert_eq!(board.found(), [2], "again");
     }
 }

@@ -108,6 +108,9 @@ class Scenario:
     @property
     def title(self) -> str: ...
     @property
+    def text(self) -> str:
+        """The TOML text that it was read from, without what was set."""
+    @property
     def overrides(self) -> list[tuple[str, str]]:
         """What was set of it: paths and values."""
     @property

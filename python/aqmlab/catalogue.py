@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from aqmlab import _core
-from aqmlab._core import InputError
+from aqmlab._core import InputError, Scenario
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ SIGNALS = {
 class Scheme:
     """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it.
 
-    `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it is excluded there,
-    `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
+    `target` are the parameters that must be "auto" for it to steer the queue to the target of its link, None if it
+    never does. `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it is excluded
+    there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Scheme:
     page: str
     parameters: tuple[Parameter, ...]
     observables: tuple[Observable, ...]
+    target: tuple[str, ...] | None
     signal: str | None
     no_signal: str | None
     has_law: bool
@@ -222,6 +224,21 @@ def title(spec: str) -> str:
     return find(name).title + (f" ({parameters})" if parameters else "")
 
 
+def target(scenario: Scenario, link: str, *specs: str) -> float | None:
+    """Return the queue that one of these schemes steers a link of a scenario to, packets; None if none of them does.
+
+    A link whose scheme is fixed has that one.
+    """
+    there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
+    used = [there["aqm"]] if there["fixed"] else specs
+    return scenario.link(link).target if any(_has_target(scenario, spec) for spec in used) else None
+
+
+def _has_target(scenario: Scenario, spec: str) -> bool:
+    needed = find(spec.partition(":")[0]).target
+    return needed is not None and all(scenario.parameters(spec)[name] == "auto" for name in needed)
+
+
 def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
     """Return the schemes meant by `aqms`, each once, in the order given.
 
@@ -260,6 +277,7 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
             "papers": tuple(entry["papers"]),
             "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
             "observables": tuple(Observable(**item) for item in entry["observables"]),
+            "target": None if entry["target"] is None else tuple(entry["target"]),
             "exceptions": tuple(Exempt(**item) for item in entry["exceptions"]),
             "tc": entry["tc"] and Tc(**entry["tc"]),
         }

@@ -28,6 +28,8 @@ pub struct Entry {
     pub page: &'static str,
     /// What it shows for plots.
     pub observables: &'static [Observable],
+    /// Parameters that must be "auto" for it to steer the queue to the target of its link; `None` if it never does.
+    pub target: Option<&'static [&'static str]>,
     /// Where its signals fall in a fluid, or why it has no place there.
     pub signal: Result<Signal, &'static str>,
     /// Clauses of the contract that it does not keep, and why.
@@ -93,6 +95,7 @@ impl Entry {
             standing: S::STANDING,
             page: S::Params::DOC,
             observables: S::OBSERVABLES,
+            target: S::TARGET,
             signal: S::SIGNAL,
             exceptions: S::EXCEPTIONS,
             tc: S::TC,

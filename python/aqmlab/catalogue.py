@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isclose
+from statistics import fmean
 from typing import Any
 
 from aqmlab import _core
@@ -91,9 +93,10 @@ SIGNALS = {
 class Scheme:
     """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it.
 
-    `target` are the parameters that must be "auto" for it to steer the queue to the target of its link, None if it
-    never does. `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it is excluded
-    there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
+    `target` are the parameters whose mean is the queue that it steers to, the link's target where they are "auto" or
+    there are none; None if it steers to no length. `signal` is where its signals fall in the fluid model: "tail",
+    "head" or "never"; if it is excluded there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is
+    None if Linux does not have it.
     """
 
     name: str
@@ -224,19 +227,24 @@ def title(spec: str) -> str:
     return find(name).title + (f" ({parameters})" if parameters else "")
 
 
-def target(scenario: Scenario, link: str, *specs: str) -> float | None:
-    """Return the queue that one of these schemes steers a link of a scenario to, packets; None if none of them does.
+def target(scenario: Scenario, link: str, spec: str) -> float | None:
+    """Return the queue that a scheme steers a link of a scenario to, packets; None if it steers to no length.
 
-    A link whose scheme is fixed has that one.
+    At a link whose scheme is fixed it is that of the fixed one.
     """
     there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
-    used = [there["aqm"]] if there["fixed"] else specs
-    return scenario.link(link).target if any(_has_target(scenario, spec) for spec in used) else None
+    used = str(there["aqm"]) if there["fixed"] else spec
+    names = find(used.partition(":")[0]).target
+    if names is None:
+        return None
+    lengths = [found[0] for name in names if (found := _core.quantity(scenario.parameters(used)[name]))]
+    return fmean(lengths) if lengths else scenario.link(link).target
 
 
-def _has_target(scenario: Scenario, spec: str) -> bool:
-    needed = find(spec.partition(":")[0]).target
-    return needed is not None and all(scenario.parameters(spec)[name] == "auto" for name in needed)
+def settles(scenario: Scenario, link: str, spec: str) -> bool:
+    """Return whether a scheme steers to the target of a link, to which its settling time is measured."""
+    aim = target(scenario, link, spec)
+    return aim is not None and isclose(aim, scenario.link(link).target, rel_tol=1e-3)
 
 
 def select(aqms: str | Sequence[str]) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ pub struct Entry {
     pub page: &'static str,
     /// What it shows for plots.
     pub observables: &'static [Observable],
-    /// Parameters that must be "auto" for it to steer the queue to the target of its link; `None` if it never does.
+    /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
+    /// `None` if it steers to no length.
     pub target: Option<&'static [&'static str]>,
     /// Where its signals fall in a fluid, or why it has no place there.
     pub signal: Result<Signal, &'static str>,

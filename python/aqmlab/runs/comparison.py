@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
-from aqmlab.catalogue import target, title
+from aqmlab.catalogue import settles, title
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
 from aqmlab.runs.results import RunResult, columns
@@ -71,7 +71,7 @@ class Comparison:
 
     def of_link(self, link: str) -> View:
         """Return the table of a link; it has the settling time if a scheme has a target."""
-        aims = any(self._has_target(spec, link) for spec in self.schemes)
+        aims = any(settles(self.scenario, link, spec) for spec in self.schemes)
         shown = columns((run.links[link] for run in self.runs.values()), target=aims)
         return View(f"Link {link}", {metric.heading: f"links.{link}.{metric.name}" for metric in shown}, link)
 
@@ -96,7 +96,7 @@ class Comparison:
         """Return a measure as people read it: mean ± half-width, or both means where there are two states."""
         metric, (place, _) = find(measure), split(measure)
         link = place.removeprefix("links.") if place.startswith("links.") else self.scenario.links[0]
-        if metric.name == "settling_time" and not self._has_target(spec, link):
+        if metric.name == "settling_time" and not settles(self.scenario, link, spec):
             return metric.show(None)
         summaries = [self.summary(spec, measure, state) for state in self.states(spec, link) or (None,)]
         if len(summaries) == 2:
@@ -107,9 +107,6 @@ class Comparison:
         runs = len(self.measured.runs[self.scenario.name, spec])
         some = f" ({summary.n} of {runs} seeds)" if summary.n < runs else ""
         return metric.show(summary.mean, summary.half_width) + some
-
-    def _has_target(self, spec: str, link: str) -> bool:
-        return target(self.scenario, link, spec) is not None
 
     def warnings(self, link: str, told_apart: ToldApart = branches) -> list[str]:
         """Return what must be read before the table is trusted: which schemes have two states."""

@@ -160,9 +160,12 @@ class Findings:
     def _comparable(
         self, case: Case, scheme: str, rows: Mapping[int, Mapping[str, Any]]
     ) -> dict[int, Mapping[str, Any]]:
-        """Return the rows by seed; a scheme that has no target has no settling time, however near it the queue was."""
-        aimless = self.scenario(case) is not None and self.target(case, scheme) is None
-        without = {f"links.{case.link}.settling_time": None} if aimless else {}
+        """Return the rows by seed; a scheme that steers elsewhere has no settling time, however near the queue was."""
+        read = self.scenario(case)
+        without = {}
+        with suppress(InputError):  # of a scheme that this version does not know
+            if read and not catalogue.settles(read, case.link, scheme):
+                without = {f"links.{case.link}.settling_time": None}
         return {seed: {**rows[seed], **without} for seed in sorted(rows)}
 
     def _case(self, row: Mapping[str, Any]) -> Case:

@@ -69,7 +69,9 @@ def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> TimePanel:
         absent = [name for name, spec in schemes.items() if not built(spec)]
         return TimePanel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
     if kind == "queue":
-        aim = target(load(panel.scenarios[0]), panel.link, *filter(built, schemes.values()))
+        scenario = load(panel.scenarios[0])
+        aims = [target(scenario, panel.link, spec) for spec in schemes.values() if built(spec)]
+        aim = next((aim for aim in aims if aim is not None), None)
         return of_runs.queue_panel(of_panel(study, panel), runs, panel.link, aim)
     draw = of_runs.utilisation_panel if kind == "utilisation" else of_runs.p_panel
     return draw(of_panel(study, panel), runs, panel.link)

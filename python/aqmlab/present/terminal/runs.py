@@ -18,7 +18,7 @@ def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""
     out = console()
     out.print(title(f"{titled(scenario)}\n{catalogue.title(result.aqm)}, seed {result.seed}"))
-    aims = any(catalogue.target(scenario, name, result.aqm) is not None for name in result.links)
+    aims = any(catalogue.settles(scenario, name, result.aqm) for name in result.links)
     metrics = columns(result.links.values(), target=aims)
     links = table("", "Link", numbers=[metric.heading for metric in metrics])
     for name, link in result.links.items():

@@ -1,12 +1,13 @@
 """What was simulated: the scenario drawn, its links and flows, the schemes' parameters, and its text."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from aqmlab import _core, catalogue
 from aqmlab._core import InputError, Scenario
-from aqmlab.catalogue import target
+from aqmlab.catalogue import settles
 from aqmlab.present.html.table import Item, Table
 from aqmlab.present.html.topology import kind, topology
 from aqmlab.present.labels import label
@@ -46,7 +47,10 @@ def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
         used,
         {name: fact for name, fact in facts.items() if fact},
         topology(resolved, under),
-        [_links(texts, target=any(target(scenario, name, *specs) is not None for name in texts)), _flows(resolved)],
+        [
+            _links(texts, target=_any_settles(scenario, specs)),
+            _flows(resolved),
+        ],
         scenario.text,
     )
 
@@ -66,6 +70,14 @@ def _link(scenario: Scenario, link: Mapping[str, Any]) -> dict[str, str]:
         "scheme": label(link["aqm"]) if link["fixed"] else "as compared",
         "wire": "; ".join(wire) or "–",
     }
+
+
+def _any_settles(scenario: Scenario, specs: Sequence[str]) -> bool:
+    for spec in specs:
+        with suppress(InputError):  # of a scheme that this version does not know
+            if any(settles(scenario, link, spec) for link in scenario.links):
+                return True
+    return False
 
 
 def _links(texts: Mapping[str, Mapping[str, str]], *, target: bool) -> Table:

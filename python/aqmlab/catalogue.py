@@ -95,8 +95,8 @@ class Scheme:
 
     `target` are the parameters whose mean is the queue that it steers to, the link's target where they are "auto" or
     there are none; None if it steers to no length. `signal` is where its signals fall in the fluid model: "tail",
-    "head" or "never"; if it is excluded there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is
-    None if Linux does not have it.
+    "head" or "never"; if it is excluded there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it.
+    `tc` is None if Linux does not have it.
     """
 
     name: str

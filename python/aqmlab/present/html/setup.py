@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
 from aqmlab import _core, catalogue
@@ -143,8 +144,9 @@ def _parameters(scenario: Scenario | None, specs: Sequence[str]) -> Iterator[tup
 
 
 def _same(value: str, default: str) -> bool:
-    read = [_core.quantity(text) for text in (value, default)]
-    return read[0] == read[1] if None not in read else value == default
+    """Return whether two texts are the same quantity, which 100 us and 0.1 ms are."""
+    found, wanted = _core.quantity(value), _core.quantity(default)
+    return isclose(found[0], wanted[0], rel_tol=1e-9) if found and wanted else value == default
 
 
 def _with_unit(value: str, unit: str) -> str:

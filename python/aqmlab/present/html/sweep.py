@@ -196,7 +196,10 @@ def _facts(found: Findings) -> dict[str, str]:
     sessions = found.sessions
     facts = {
         "Command": shlex.join(["aqmlab", "sweep", str(found.folder / "experiment.toml"), "--out", "again"]),
-        "Version": _distinct(f"aqmlab {entry.get('aqmlab', '?')} ({entry.get('build', '?')})" for entry in sessions),
+        "Version": _distinct(
+            f"aqmlab {entry.get('aqmlab', '?')}, commit {entry.get('commit', '?')} ({entry.get('build', '?')})"
+            for entry in sessions
+        ),
         "Machine": _distinct(
             f"{entry.get('cpu', '?')}, {entry.get('cores', '?')} cores, {entry.get('system', '?')}"
             for entry in sessions

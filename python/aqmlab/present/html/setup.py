@@ -41,17 +41,14 @@ def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
         "Set": ", ".join(f"{path} = {value}" for path, value in scenario.overrides),
     }
     under = {
-        name: [f"{link['rate']}, delay {link['delay']}", f"buffer {link['buffer']}", link["scheme"]]
+        name: [link["rate"], f"delay {link['delay']}", f"buffer {link['buffer']}", link["scheme"]]
         for name, link in texts.items()
     }
     return Setup(
         used,
         {name: fact for name, fact in facts.items() if fact},
         topology(resolved, under),
-        [
-            _links(texts, target=_any_settles(scenario, specs)),
-            _flows(resolved),
-        ],
+        [_links(texts, target=_any_settles(scenario, specs)), _flows(resolved)],
         scenario.text,
     )
 

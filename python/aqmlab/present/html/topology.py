@@ -5,7 +5,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-SENDERS, COLUMN, BOX, ROW = 216, 200, 160, 84
+SENDERS, COLUMN, BOX, ROW = 216, 200, 160, 92
 """Room for the names of the senders, from link to link, width of a link, height of a group of flows; pixels."""
 
 Groups = Sequence[Mapping[str, Any]]

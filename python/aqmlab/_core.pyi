@@ -109,7 +109,7 @@ class Scenario:
     def title(self) -> str: ...
     @property
     def text(self) -> str:
-        """What it was read from, before anything was set; traces included."""
+        """The text that it was read from, traces included, without what was set."""
     @property
     def overrides(self) -> list[tuple[str, str]]:
         """What was set of it: paths and values."""

@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isclose
+from statistics import fmean
 from typing import Any
 
 from aqmlab import _core
-from aqmlab._core import InputError
+from aqmlab._core import InputError, Scenario
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,10 @@ SIGNALS = {
 class Scheme:
     """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it.
 
-    `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it is excluded there,
-    `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
+    `target` are the parameters whose mean is the queue that it steers to, the link's target where they are "auto" or
+    there are none; None if it steers to no length. `signal` is where its signals fall in the fluid model: "tail",
+    "head" or "never"; if it is excluded there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it.
+    `tc` is None if Linux does not have it.
     """
 
     name: str
@@ -108,6 +112,7 @@ class Scheme:
     page: str
     parameters: tuple[Parameter, ...]
     observables: tuple[Observable, ...]
+    target: tuple[str, ...] | None
     signal: str | None
     no_signal: str | None
     has_law: bool
@@ -245,6 +250,27 @@ def halves(spec: str) -> tuple[str, str]:
     return name, parameters
 
 
+def target(scenario: Scenario, link: str, spec: str) -> float | None:
+    """Return the queue that a scheme steers a link of a scenario to, packets; None if it steers to no length.
+
+    At a link whose scheme is fixed, or that is not among those of "cake@up+codel@down", it is that of the scenario's own.
+    """
+    there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
+    at = by_link(spec)
+    used = str(there["aqm"]) if there["fixed"] or (at and link not in at) else at.get(link, spec)
+    names = find(halves(used)[0]).target
+    if names is None:
+        return None
+    lengths = [found[0] for name in names if (found := _core.quantity(scenario.parameters(used)[name]))]
+    return fmean(lengths) if lengths else scenario.link(link).target
+
+
+def settles(scenario: Scenario, link: str, spec: str) -> bool:
+    """Return whether a scheme steers to the target of a link, to which its settling time is measured."""
+    aim = target(scenario, link, spec)
+    return aim is not None and isclose(aim, scenario.link(link).target, rel_tol=1e-3)
+
+
 def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
     """Return the schemes meant by `aqms`, each once, in the order given.
 
@@ -286,6 +312,7 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
             "papers": tuple(entry["papers"]),
             "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
             "observables": tuple(Observable(**item) for item in entry["observables"]),
+            "target": None if entry["target"] is None else tuple(entry["target"]),
             "exceptions": tuple(Exempt(**item) for item in entry["exceptions"]),
             "tc": entry["tc"] and Tc(**entry["tc"]),
         }

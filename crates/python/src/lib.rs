@@ -95,6 +95,12 @@ impl Scenario {
         Self::parse(text, name, overrides)
     }
 
+    /// The text that it was read from, without what was set.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.1.0
+    }
+
     /// What pickle makes it again from.
     fn __getnewargs__(&self) -> (&str, &str, Vec<(String, String)>) {
         (&self.1.0, &self.0.name, self.overrides())
@@ -108,12 +114,6 @@ impl Scenario {
     #[getter]
     fn title(&self) -> &str {
         &self.0.title
-    }
-
-    /// What it was read from, before anything was set.
-    #[getter]
-    fn text(&self) -> &str {
-        &self.1.0
     }
 
     /// What was set of it, as (path, value).
@@ -312,6 +312,7 @@ fn describe(entry: &Entry) -> serde_json::Value {
         "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
         "observables": entry.observables.iter()
             .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
+        "target": entry.target,
         "signal": entry.signal.ok().map(signal),
         "no_signal": entry.signal.err(),
         "has_law": law::has_law(entry),

@@ -16,6 +16,7 @@ from aqmlab.cli.common import (
     Out,
     Seeds,
     Settings,
+    check_report,
     command,
     exit_if_failed,
     leave,
@@ -24,7 +25,7 @@ from aqmlab.cli.common import (
 )
 from aqmlab.runs import simulate
 from aqmlab.runs.task import Failure
-from aqmlab.scenario import assignments, chosen
+from aqmlab.scenario import assignments, chosen, read
 
 LINE = {"down": "links.down.rate", "up": "links.up.rate", "rtt": "flows.*.rtt", "buffer": "links.*.buffer"}
 """The options that describe an access line, and what they set."""
@@ -86,12 +87,14 @@ def compare(
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
         _refuse(link, "describes a suite; give it with --study rfc7928")
-        asked = [each for scenario in scenarios for each in chosen(scenario)]
-        changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *(settings or [])]
-        failures = _in_scenarios(asked, changes, measures or [], wanted)
+        if out:
+            check_report(out / "report.html", ", ".join(read(each)[0] for name in scenarios for each in chosen(name)))
+        failures = _in_scenarios(scenarios, line, settings or [], measures or [], wanted)
     else:
         of_scenarios = {"down": down, "set": settings, "measure": measures}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
+        if out:
+            check_report(out / "report.html", name or "")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)
 
@@ -123,17 +126,19 @@ class Wanted:
 
 
 def _in_scenarios(
-    scenarios: Sequence[str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
+    given: Sequence[str], line: Mapping[str, str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
 ) -> list[Failure]:
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs.comparison import document
 
+    scenarios = [each for scenario in given for each in chosen(scenario)]
+    changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
     with progress(f"Comparing in {scenarios[0] if len(scenarios) == 1 else f'{len(scenarios)} scenarios'}") as told:
         compared = simulate.compare_all(
             scenarios,
             wanted.aqms or "seed-papers",
             wanted.seeds,
-            set=assignments(settings),
+            set=assignments(changes),
             measures=measures,
             jobs=wanted.jobs,
             progress=told,
@@ -141,9 +146,12 @@ def _in_scenarios(
     if wanted.out:
         from aqmlab.present.html import comparison as page
 
-        options = [part for setting in settings for part in ("--set", setting)]
+        options = [part for option, value in line.items() for part in (f"--{option}", value)]
+        options += [part for setting in settings for part in ("--set", setting)]
         options += [part for measure in measures for part in ("--measure", measure)]
-        leave(wanted.out, page.files(compared, wanted.command(*scenarios, *options)))
+        with progress("Writing the report") as told:
+            left = page.files(compared, wanted.command(*given, *options), told)
+        leave(wanted.out, left)
     if wanted.as_json:
         print(document(compared))
     else:
@@ -163,7 +171,9 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
         from aqmlab.present.html import suite as page
 
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
-        leave(wanted.out, page.files(compared, wanted.command("--study", name, *options)))
+        with progress("Writing the report") as told:
+            left = page.files(compared, wanted.command("--study", name, *options), told)
+        leave(wanted.out, left)
     if wanted.as_json:
         print_json(compared.document())
     else:

@@ -180,7 +180,7 @@ def utilisation(found: Findings, case: Case, series: Runs) -> OverTime:
 
 
 def queue(found: Findings, case: Case, series: Runs) -> OverTime:
-    """Return the panels of the packets waiting, one a scheme, with the target."""
+    """Return the panels of the packets waiting, one a scheme, with its target if it has one."""
     scenario = found.scenario(case)
     panels = []
     for scheme in found.schemes:
@@ -188,8 +188,8 @@ def queue(found: Findings, case: Case, series: Runs) -> OverTime:
             row = found.runs(case, scheme)[run.seed]
             mean, std = (row[f"links.{case.link}.{name}"] for name in ("queue_mean", "queue_std"))
             curve = Curve(label(scheme), run.columns["time"], run.columns["queue"])
-            at = scenario.link(case.link).target if scenario else None
-            panels.append(Panel(label(scheme), f"mean {mean:.0f}, std {std:.0f}", [curve], target=at))
+            aim = found.target(case, scheme)
+            panels.append(Panel(label(scheme), f"mean {mean:.0f}, std {std:.0f}", [curve], target=aim))
     if scenario:
         return OverTime(panels, scenario.duration, [queue_frame(panels, [(scenario, case.link)])])
     end = max(float(panel.curves[0].time[-1]) for panel in panels)

@@ -253,7 +253,7 @@ def halves(spec: str) -> tuple[str, str]:
 def target(scenario: Scenario, link: str, spec: str) -> float | None:
     """Return the queue that a scheme steers a link of a scenario to, packets; None if it steers to no length.
 
-    At a link whose scheme is fixed, or that is not among those of "cake@up+codel@down", it is that of the scenario's own.
+    At a link whose scheme is fixed, or which "cake@up+codel@down" does not name, the scenario's own counts.
     """
     there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
     at = by_link(spec)

@@ -141,7 +141,7 @@ def _parameters(scenario: Scenario | None, specs: Sequence[str]) -> Iterator[tup
 
 
 def _declared(spec: str) -> dict[str, Parameter]:
-    """Return the parameters of a scheme by the names that a scenario gives them: "up.target" of one for a single link."""
+    """Return the parameters of a scheme by their names in a scenario: "up.target" of one for a single link."""
     at = {f"{link}.": each for link, each in catalogue.by_link(spec).items()} or {"": spec}
     schemes = {link: catalogue.find(catalogue.halves(each)[0]) for link, each in at.items()}
     return {f"{link}{each.name}": each for link, scheme in schemes.items() for each in scheme.parameters}

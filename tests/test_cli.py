@@ -328,7 +328,8 @@ def test_the_title_says_what_was_set(aqmlab: Aqmlab, small: str, tmp_path: Path)
     options = ("--set", "flows.ftp.count=3", "--set", "duration=1 s")
     assert told in aqmlab("run", small, *options).stdout
     assert told in aqmlab("compare", small, "--aqms", "pi", *options, "--out", "out").stdout
-    assert told in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index("<dt>Set</dt><dd>flows.ftp.count = 3, duration = 1 s</dd>") < page.index("<main>")
 
 
 def test_a_scheme_set_where_others_take_its_place_is_refused(aqmlab: Aqmlab, small: str) -> None:

@@ -154,8 +154,9 @@ def test_stored_series_are_those_of_the_lowest_seed_at_the_first_link(with_serie
     assert (at, run.seed, set(run.columns["queue"])) == ((case, "droptail"), 2, {20.0})
     [drawn] = sweep_figures.cdf(found, case, stored(found, *DELAYS, [case])).panels
     assert [list(map(float, part)) for part in drawn.curves["DropTail"]] == [[20.0, 20.0, 100.0], [0.0, 0.25, 1.0]]
-    panels = sweep_figures.queue(found, case, {at: run}).panels
-    assert [(panel.title, panel.target) for panel in panels] == [("DropTail", 30.0)]
+    runs = {at: run, (case, "pi:w=85 Hz"): run}
+    panels = sweep_figures.queue(found, case, runs).panels
+    assert [(panel.title, panel.target) for panel in panels] == [("DropTail", None), ("PI (w=85 Hz)", 30.0)]
 
 
 def test_a_damaged_series_is_named(aqmlab: Aqmlab, with_series: Path, tmp_path: Path) -> None:

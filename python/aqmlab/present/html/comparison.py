@@ -46,6 +46,8 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
     first = comparisons[0]
     parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
     facts = provenance(comparisons, first.seeds, command)
+    if first.scenario.overrides:
+        facts = {"Set": ", ".join(f"{path} = {value}" for path, value in first.scenario.overrides), **facts}
     title = parts[0].title if len(parts) == 1 else f"{len(first.schemes)} schemes in {len(parts)} scenarios"
     if len(first.schemes) > 1 and len(parts) > 1:
         parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))

@@ -19,7 +19,8 @@ ALIKE = 1.1
 """Schemes whose ratio is below this are not told apart."""
 
 LEGEND = (
-    "Bold: the best, or within 1 % of it. n× and +n %: so many times the least, and so much more; n %: of the most. "
+    "Bold: the best, or within 1 % of it, which says nothing about significance. n× and +n %: so many times the least, "
+    "and so much more; n %: of the most. "
     f"A call is good at a mean opinion score (MOS) above {GOOD:g} and hard to bear below {POOR:g}."
 )
 

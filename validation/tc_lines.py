@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import tc
+from aqmlab.advise import Line, conditions, lines
+from aqmlab.advise.candidates import candidates
+from aqmlab.tc.qdiscs import UNTESTED, of_scheme
 
 HERE = Path(__file__).parent / "linux"
 ROWS = HERE / "tc_lines.jsonl"
@@ -67,6 +70,31 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 """Every scheme whose queueing discipline that kernel has, with and without options and a shaper."""
 
+LINES = (
+    Line(down=1e6, up=0.5e6, rtt=0.040),
+    Line(down=50e6, up=10e6),
+    Line(down=1e9, up=50e6, rtt=0.020),
+    Line(down=30e6, up=10e6, rtt=0.050, varying=True),
+    Line(rate=10e9, rtt=0.020),
+    Line(rate=10e9, rtt=100e-6, law="dctcp"),
+)
+"""The lines of docs/advise.md, whose candidates the kernel is given too."""
+
+
+def advised() -> list[dict[str, Any]]:
+    """Return the candidates for those lines on each of their links, as far as the kernel has them."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in LINES:
+        scenarios = conditions(line)
+        for scheme in candidates(scenarios):
+            if of_scheme(scheme.partition(":")[0]).kind in UNTESTED:
+                continue
+            for name in scenarios[0].links:
+                at = lines.at_link(scenarios[0].link(name))
+                given = {"aqm": scheme, "rate": at.rate, "buffer": at.buffer, "shaper": line.rate is None}
+                found.setdefault(json.dumps(given), given)
+    return list(found.values())
+
 
 def setting(given: dict[str, Any]) -> tc.Setting:
     """Return an entry of the list as a setting."""
@@ -79,7 +107,7 @@ def main() -> None:
     if not shutil.which("linux.uml"):
         sys.exit("user-mode Linux is not installed; see the head of this file")
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as cases:
-        for given in SETTINGS:
+        for given in [*SETTINGS, *advised()]:
             print(json.dumps(given | {"commands": tc.write(setting(given)).commands}), file=cases)
         cases.flush()
         command = "linux.uml mem=256M rootfstype=hostfs rootflags=/ rw con=null con0=fd:0,fd:1 quiet"

@@ -76,6 +76,7 @@ impl Sack {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 mod tests {
     use super::*;
 

@@ -61,7 +61,9 @@ impl Span {
 
     /// The nearest span to `seconds` (not negative; saturates at 213 days).
     pub fn from_seconds(seconds: f64) -> Span {
-        Span((seconds * PS_PER_S).round() as u64)
+        let picos = seconds * PS_PER_S;
+        let whole = picos as u64;
+        Span(whole.saturating_add(u64::from(picos - whole as f64 >= 0.5))) // as `round`, without a call
     }
 
     /// Length in seconds.
@@ -111,5 +113,14 @@ mod tests {
             Span::from_secs(2),
         ];
         assert_eq!(spans, [Span::from_seconds(2.0); 5]);
+    }
+
+    #[test]
+    fn seconds_become_the_nearest_picosecond() {
+        let picos = [0.49e-12, 0.5e-12, 1.49e-12, 1.5e-12, -1.0, f64::NAN, 1e300];
+        assert_eq!(picos.map(|seconds| Span::from_seconds(seconds).0), [0, 1, 1, 2, 0, 0, u64::MAX]);
+        for seconds in [1e-9 / 3.0, 0.1, 2.0 / 3.0, 4503.599627370497, 9007.199254740993, 1.8e7] {
+            assert_eq!(Span::from_seconds(seconds).0, (seconds * PS_PER_S).round() as u64, "{seconds} s");
+        }
     }
 }

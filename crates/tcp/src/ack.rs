@@ -56,6 +56,18 @@ impl Sack {
         (0..lens.len()).take_while(move |&i| lens[i] > 0).map(move |i| starts[i]..starts[i] + u32::from(lens[i]))
     }
 
+    /// What `earlier`, of an ACK before, has not told of in a block with the same first segment. It becomes this one.
+    pub(crate) fn news(&self, earlier: &mut Sack) -> [Range<u32>; 3] {
+        let earlier = std::mem::replace(earlier, *self);
+        std::array::from_fn(|i| {
+            let (mut start, end) = (self.starts[i], self.starts[i] + u32::from(self.lens[i]));
+            for (known, len) in earlier.starts.into_iter().zip(earlier.lens) {
+                start += if known == start { u32::from(len) } else { 0 };
+            }
+            start..end
+        })
+    }
+
     /// No block at all.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -64,6 +76,7 @@ impl Sack {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 mod tests {
     use super::*;
 
@@ -75,5 +88,20 @@ mod tests {
             sack.push(block);
         }
         assert_eq!(sack.blocks().collect::<Vec<_>>(), [5..6, 34_475..100_010, 3..4]);
+    }
+
+    #[test]
+    fn blocks_that_have_grown_bring_news_at_their_end() {
+        let mut heard = Sack::default();
+        let mut news = |blocks: &[Range<u32>]| {
+            let mut sack = Sack::default();
+            blocks.iter().for_each(|block| sack.push(block.clone()));
+            sack.news(&mut heard).into_iter().filter(|block| !block.is_empty()).collect::<Vec<_>>()
+        };
+        assert_eq!(news(&[5..7]), [5..7]);
+        assert_eq!(news(&[9..10, 5..7]), [9..10]);
+        assert_eq!(news(&[9..12, 5..7]), [10..12]);
+        assert_eq!(news(&[5..8, 9..11]), [7..8], "9 to 11 was longer in an ACK that has come before it");
+        assert_eq!(news(&[3..8]), [3..8]);
     }
 }

@@ -1,16 +1,17 @@
-use super::path::{
-    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax,
-};
+use super::path::{AckEpoch, Control, FullPipe, LeastRtt, Rounds, RttProbe, WindowedMax};
 use super::{CongestionControl, Event, Facts, Info, Law, LostSegment, Needs, RateSample, Recovery, Window};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Stream, Time, params};
 use bounds::{LongTerm, LossRound, ShortTerm};
-use cycle::{AckPhase, Cycle};
+use cycle::Cycle;
 use ecn::Ecn;
 
 mod bounds;
 mod cycle;
 mod ecn;
+mod output;
+mod probe_rtt;
+mod startup;
 
 params! {
     /// BBRv3: BBR within bounds that losses set, which probes for more bandwidth every two to three seconds at the latest.
@@ -87,20 +88,11 @@ params! {
 }
 
 const STARTUP_GAIN: f64 = 2.77;
-const DRAIN_GAIN: f64 = 0.5;
-const DOWN_GAIN: f64 = 0.9;
-const UP_GAIN: f64 = 1.25;
-const CWND_GAIN: f64 = 2.0;
-const UP_CWND_GAIN: f64 = 2.25;
-const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 /// LossThresh, Beta.
 const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
-const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 /// ExtraAckedFilterLen: round trips, once the pipe has been full.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// StartupFullLossCnt.
-const FULL_LOSSES: u32 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -327,150 +319,6 @@ impl Bbr3 {
         if self.ecn.in_round {
             self.short_term.inflight = self.short_term.inflight.min(cut);
         }
-    }
-
-    fn check_full_bw(&mut self, sample: &RateSample) {
-        if !self.full.now && self.rounds.has_begun && !sample.is_app_limited {
-            self.full.check(sample.rate);
-        }
-    }
-
-    /// The bandwidth grows no longer, or a round trip of recovery had many losses, or two round trips had many marks.
-    fn check_startup(&mut self, sample: &RateSample, ack: &Facts) {
-        if self.state != State::Startup {
-            return;
-        }
-        self.loss_events += u32::from(ack.lost > 0);
-        let has_losses = ack.recovery == Recovery::Fast && self.loss_events >= FULL_LOSSES && is_lossy(sample);
-        if self.loss_round.has_begun && has_losses || self.ecn.ends_startup() {
-            self.full.reached = true;
-            self.long_term.inflight = self.bdp(self.max_bw()).max(self.loss_round.inflight_latest);
-        }
-        if self.loss_round.has_begun {
-            self.loss_events = 0;
-        }
-        if self.full.reached {
-            self.state = State::Drain(self.rounds.count);
-        }
-    }
-
-    fn check_drain(&mut self, sample: &RateSample, now: Time) {
-        let State::Drain(since) = self.state else { return };
-        if f64::from(sample.in_flight) <= self.inflight(self.bw()) || self.rounds.count > since + 3 {
-            self.start_down(sample.delivered, now);
-        }
-    }
-}
-
-/// Probing for the round-trip time (5.3.4).
-impl Bbr3 {
-    fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
-        let is_expired = self.probe_rtt_min.is_older(PROBE_RTT_INTERVAL, now);
-        if let Some(rtt) = sample.rtt
-            && (rtt < self.probe_rtt_min.rtt || is_expired)
-        {
-            self.probe_rtt_min = LeastRtt { rtt, stamp: now };
-        }
-        if self.probe_rtt_min.rtt < self.min_rtt.rtt || self.min_rtt.is_older(MIN_RTT_WINDOW, now) {
-            self.min_rtt = self.probe_rtt_min;
-        }
-        if is_expired && !self.idle_restart && self.state != State::ProbeRtt {
-            self.state = State::ProbeRtt;
-            self.control.save_cwnd(self.control.cwnd, true);
-            self.cycle.ack_phase = AckPhase::ProbeStopping;
-            self.rounds.begin(sample.delivered);
-            self.probe.begin(sample.delivered);
-        }
-        let few = self.probe_rtt_cwnd();
-        if self.state == State::ProbeRtt && self.probe.update(sample, few, &mut self.rounds, now) {
-            self.leave_probe_rtt(now);
-        }
-        self.idle_restart = false;
-    }
-
-    fn leave_probe_rtt(&mut self, now: Time) {
-        self.probe_rtt_min.stamp = now;
-        self.control.restore_cwnd();
-        self.short_term = ShortTerm::UNBOUNDED;
-        self.state = State::Startup;
-        if self.full.reached {
-            self.start_down(self.rounds.delivered, now);
-            self.state = State::Cruise;
-        }
-    }
-}
-
-/// Rate and window (5.6).
-impl Bbr3 {
-    fn pacing_gain(&self) -> f64 {
-        match self.state {
-            State::Startup => STARTUP_GAIN,
-            State::Drain(_) => DRAIN_GAIN,
-            State::Down => DOWN_GAIN,
-            State::Up => UP_GAIN,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
-        }
-    }
-
-    fn cwnd_gain(&self) -> f64 {
-        match self.state {
-            State::Up => UP_CWND_GAIN,
-            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
-            _ => CWND_GAIN,
-        }
-    }
-
-    fn set_pacing_rate(&mut self, gain: f64) {
-        self.control.set_pacing_rate(gain * MARGIN * self.bw(), &self.full);
-    }
-
-    fn set_cwnd(&mut self, sample: &RateSample, ack: &Facts) {
-        let before = std::mem::replace(&mut self.control.recovery, ack.recovery);
-        if before != Recovery::None && ack.recovery == Recovery::None {
-            self.control.restore_cwnd();
-        }
-        let most = self.budget(self.cwnd_gain() * self.bdp(self.bw()) + self.extra_acked.get());
-        self.control.grow(sample, most, &self.full);
-        if self.state == State::ProbeRtt {
-            self.control.cwnd = self.control.cwnd.min(self.probe_rtt_cwnd());
-        }
-        self.control.cwnd = self.control.cwnd.min(self.bound());
-    }
-
-    /// BoundCwndForModel.
-    fn bound(&self) -> f64 {
-        let long_term = match self.state {
-            State::Down | State::Refill | State::Up => self.long_term.inflight,
-            State::Cruise | State::ProbeRtt => self.with_headroom(),
-            State::Startup | State::Drain(_) => f64::INFINITY,
-        };
-        long_term.min(self.short_term.inflight).max(MIN_CWND)
-    }
-
-    fn with_headroom(&self) -> f64 {
-        self.long_term.with_headroom().max(MIN_CWND)
-    }
-
-    fn probe_rtt_cwnd(&self) -> f64 {
-        (PROBE_RTT_CWND_GAIN * self.bdp(self.bw())).max(MIN_CWND)
-    }
-
-    fn bdp(&self, bw: f64) -> f64 {
-        self.min_rtt.bdp(bw)
-    }
-
-    fn target_inflight(&self) -> f64 {
-        self.bdp(self.bw()).min(self.control.cwnd)
-    }
-
-    fn inflight(&self, bw: f64) -> f64 {
-        self.budget(self.bdp(bw))
-    }
-
-    /// QuantizationBudget.
-    fn budget(&self, inflight: f64) -> f64 {
-        let least = (3.0 * self.control.quantum()).max(MIN_CWND);
-        inflight.max(least) + if self.state == State::Up { 2.0 } else { 0.0 }
     }
 }
 

@@ -36,7 +36,7 @@ impl Control {
     /// Segments that Linux sends at once: what a 1024th of a second takes, 64 KB at most, two at least above 1.2 Mbit/s.
     pub fn quantum(&self) -> f64 {
         let least = if self.pacing_rate < 100.0 { 1.0 } else { 2.0 };
-        (self.pacing_rate / 1024.0).floor().clamp(least, 44.0)
+        f64::from((self.pacing_rate / 1024.0).clamp(least, 44.0) as u32)
     }
 
     /// The window grows by what arrives, and is cut to `most` only once the pipe has been full.

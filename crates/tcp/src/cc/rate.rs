@@ -1,7 +1,7 @@
 //! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered the segments
 //! sent in the last round trip. Names are the draft's; data are counted in segments.
 
-use crate::ack::Ack;
+use crate::ack::{Ack, Sack};
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
@@ -69,6 +69,8 @@ pub(crate) struct RateSampler {
     first: u32,
     /// Those of them that have been delivered.
     sacked: SeqSet,
+    /// The blocks of the last ACK.
+    heard: Sack,
     /// One past the highest of them.
     top: u32,
     delivered: u64,
@@ -124,9 +126,11 @@ impl RateSampler {
         let before = self.delivered;
         let mut newest: Option<Sent> = None;
         self.take(hole..ack.next.min(sent), &mut newest);
-        for block in ack.sack.blocks() {
-            let block = block.start.max(ack.next).max(hole)..block.end.min(sent);
-            self.take(block, &mut newest);
+        if !ack.sack.is_empty() {
+            for block in ack.sack.news(&mut self.heard) {
+                let block = block.start.max(ack.next).max(hole)..block.end.min(sent);
+                self.take(block, &mut newest);
+            }
         }
         let newest = newest?;
         self.delivered_time = now;
@@ -164,7 +168,9 @@ impl RateSampler {
         self.sacked.reserve(first..top, first..top.max(range.end));
         self.top = top.max(range.end);
         let mut from = range.start;
-        while let Some(seq) = self.sacked.first_missing(from..range.end) {
+        while from < range.end
+            && let Some(seq) = self.sacked.first_missing(from..range.end)
+        {
             self.sacked.insert(seq);
             from = seq + 1;
             let record = self.records[(seq - first) as usize];
@@ -189,7 +195,6 @@ impl RateSampler {
 #[allow(clippy::single_range_in_vec_init)] // a list of blocks
 mod tests {
     use super::*;
-    use crate::ack::Sack;
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)

@@ -1,6 +1,6 @@
 //! The segments outstanding, one by one: when each was sent last, and what has become of it (RFC 8985, section 5.1).
 
-use crate::ack::Ack;
+use crate::ack::{Ack, Sack};
 use crate::seqset::SeqSet;
 use aqmlab_core::Time;
 use std::collections::VecDeque;
@@ -45,6 +45,8 @@ pub(crate) struct Outstanding {
     sacked: u32,
     lost: u32,
     resent: u32,
+    /// The blocks of the last ACK.
+    heard: Sack,
     /// One past the highest segment delivered.
     top: u32,
     /// Below, what is lost has been sent again.
@@ -93,15 +95,22 @@ impl Outstanding {
             self.first += 1;
         }
         self.first = ack.next;
-        for block in ack.sack.blocks() {
+        self.top = self.top.max(ack.next);
+        if ack.sack.is_empty() {
+            return;
+        }
+        for block in ack.sack.news(&mut self.heard) {
             let (mut from, end) = (block.start.max(ack.next), block.end.min(self.end()));
-            self.reserve(end);
-            while let Some(seq) = self.delivered.first_missing(from..end) {
+            if from < end {
+                self.reserve(end);
+            }
+            while from < end
+                && let Some(seq) = self.delivered.first_missing(from..end)
+            {
                 delivered(seq, &self.sack(seq));
                 from = seq + 1;
             }
         }
-        self.top = self.top.max(ack.next);
     }
 
     /// A segment is SACKed; returns what it was before.
@@ -278,7 +287,6 @@ impl Outstanding {
 #[allow(clippy::single_range_in_vec_init)] // lists of blocks, one or more
 mod tests {
     use super::*;
-    use crate::ack::Sack;
     use std::ops::Range;
 
     fn ack(next: u32, blocks: &[Range<u32>]) -> Ack {

@@ -3,7 +3,7 @@
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{Announced, Data, Event, Label, Packet};
 use crate::measure::group::GroupMeter;
-use crate::net::route::Route;
+use crate::net::route::{Leg, Route};
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
@@ -15,7 +15,8 @@ use std::ops::Range;
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
-    pub route: u32,
+    pub route: Route,
+    pub route_number: u32,
     pub group: u16,
     /// Which transfer this is, from 0 on again after 255: packets of an earlier one are strangers.
     pub epoch: u8,
@@ -50,7 +51,6 @@ pub struct Connection {
 /// What a flow's packets meet between its endpoints.
 pub struct Path<'a> {
     pub group: &'a Group,
-    pub route: &'a Route,
     pub calendar: &'a mut Calendar<Event>,
 }
 
@@ -119,11 +119,12 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    pub fn new(sender: Sender, receiver: Receiver, route: u32, group: u16, connection: u32, tuple: u32) -> Self {
+    pub fn new(sender: Sender, receiver: Receiver, route: Route, group: u16, connection: u32, tuple: u32) -> Self {
         Self {
             sender,
             receiver,
             route,
+            route_number: 0,
             group,
             access_free: Time::ZERO,
             egress_free: Time::ZERO,
@@ -156,14 +157,14 @@ impl Flow {
         &'a mut self,
         index: u32,
         group: &'a Group,
-        route: &'a Route,
         now: Time,
         calendar: &'a mut Calendar<Event>,
     ) -> (&'a mut Sender, Access<'a>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
         let label = self.label(index, group);
-        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, route, now, calendar })
+        let entry = self.route.entry;
+        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, calendar })
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -178,7 +179,7 @@ impl Flow {
         measured: Range<Time>,
     ) {
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
-        let received = self.egress(packet.size, path.group, path.route, time);
+        let received = self.egress(packet.size, path.group, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
             meter.packet_delay.add(received.since(sent_at));
@@ -222,23 +223,23 @@ impl Flow {
 
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
-        let Path { group, route, .. } = *path;
-        let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, route.first_back(), ack);
+        let (group, Route { back, first_back, .. }) = (path.group, self.route);
+        let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, first_back, ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }
         if group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
+        path.calendar.push(back.lane, time + back.delay, Event::Arrive(packet));
     }
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
-    fn egress(&mut self, size: u16, group: &Group, route: &Route, time: Time) -> Time {
+    fn egress(&mut self, size: u16, group: &Group, time: Time) -> Time {
         let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
         self.egress_free = time.max(self.egress_free) + on_link;
-        self.egress_free + route.egress
+        self.egress_free + self.route.egress
     }
 }
 
@@ -248,7 +249,7 @@ pub struct Access<'a> {
     label: Label,
     rtt: Announced,
     group: &'a Group,
-    route: &'a Route,
+    entry: Leg,
     now: Time,
     calendar: &'a mut Calendar<Event>,
 }
@@ -265,7 +266,7 @@ impl Access<'_> {
         let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
-        self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
+        self.calendar.push(self.entry.lane, *self.free + self.entry.delay, Event::Arrive(packet));
     }
 }
 
@@ -289,7 +290,7 @@ mod tests {
     /// What the packets in the calendar announce, ms, in the order in which they come.
     fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
         let mut found = Vec::new();
-        while let Some((_, event)) = calendar.pop(Time::NEVER) {
+        while let Some((_, event)) = calendar.pop(Time::NEVER, |_| ()) {
             if let Event::Arrive(packet) = event {
                 found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
             }
@@ -304,16 +305,17 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::net::route::Routes::new(&scenario.links);
+            let mut routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
+            let route = *routes.get(route);
             let mut flow = Flow::new(group.sender(Span::ZERO), group.receiver(), route, 0, Flow::NO_CONNECTION, 0);
-            let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);
-            let (sender, mut access) = flow.at_sender(0, &group, route, Time::ZERO, &mut calendar);
+            let mut calendar = Calendar::new();
+            let (sender, mut access) = flow.at_sender(0, &group, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);
             assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");
             for (next, seconds) in [(1, 0.08), (2, 0.16)] {
                 let now = Time::ZERO + Span::from_seconds(seconds);
-                let (sender, mut access) = flow.at_sender(0, &group, route, now, &mut calendar);
+                let (sender, mut access) = flow.at_sender(0, &group, now, &mut calendar);
                 sender.on_ack(Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
             }
             assert_eq!(announced(&mut calendar).last(), Some(&expected));
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_state_fits_four_cache_lines() {
-        assert!(size_of::<Flow>() <= 256, "{} bytes", size_of::<Flow>());
+    fn hot_state_fits_five_cache_lines() {
+        assert!(size_of::<Flow>() <= 320, "{} bytes", size_of::<Flow>());
     }
 }

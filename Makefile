@@ -6,7 +6,7 @@ TEMPLATE := examples/own-scheme/Cargo.toml
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed suites ledgers analysis clean
+.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -68,6 +68,9 @@ pictures: build  ## Redraw the pictures on the schemes' pages
 deployed: build  ## Measure what the deployed schemes promise, and on a home line; writes docs/deployed.md, home.md
 	$(BIN)/python docs/deployed.py
 	$(BIN)/python docs/home.py
+
+advice: build  ## Hold the advice for six lines against other seeds; writes docs/advise.md (half an hour)
+	$(BIN)/python docs/advise.py
 
 suites: build  ## Measure what is written of L4S and BBR; writes docs/l4s.md and docs/bbr.md
 	$(BIN)/python docs/suites.py

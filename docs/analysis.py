@@ -208,7 +208,7 @@ def gains() -> Figure:
     """Draw the queue of Xiong et al.'s link under the gains that they call stable and unstable, and under ours."""
     scenario = aqmlab.load("xiong2010/table-4")
     runs = [(name, aqmlab.run(scenario, spec, series=True)) for name, spec in GAINS.items()]
-    panels = [queue_panel(name, {name: run}, scenario, "bottleneck") for name, run in runs]
+    panels = [queue_panel(name, {name: run}, "bottleneck", scenario.link("bottleneck").target) for name, run in runs]
     frame = queue_frame(panels, [(scenario, "bottleneck")])
     return draw(OverTime(panels, scenario.duration, [frame]))
 

@@ -402,6 +402,14 @@ def test_losses_that_are_no_signals_have_no_place() -> None:
         network(one_link(80, set={"links.bottleneck.loss": "1%"}))
 
 
+def test_a_link_layer_has_no_place_in_the_models() -> None:
+    framed = one_link(80, set={"links.bottleneck.framing": "atm"})
+    with pytest.raises(InputError, match=r"^links\.bottleneck\.overhead: the model sends packets as they are"):
+        network(framed)
+    with pytest.raises(InputError, match=r"^links\.bottleneck\.overhead: a link layer has no place"):
+        fluid(framed, "pi", duration=1.0)
+
+
 def test_a_map_varies_times_and_frequencies_within_their_limits() -> None:
     """The scheme's own reader has the last word on the ends."""
     scenario = one_link(80)

@@ -88,7 +88,7 @@ def test_a_mistake_in_a_scenario(aqmlab: Aqmlab, tmp_path: Path, old: str, new: 
         ("binary.toml", bytes(range(256)), ["UTF-8"]),
         ("zeros.toml", bytes(1000), ["binary"]),
         ("deep.toml", b"a = " + b"[" * 900_000, []),
-        ("huge.toml", b"[" * 10_000_000, ["1 MB"]),
+        ("huge.toml", b"[" * 17_000_000, ["16 MB"]),
     ],
 )
 def test_a_file_that_is_no_scenario(

@@ -1,6 +1,8 @@
 """The built-in scenarios of an access line, and the options that describe one."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -50,12 +52,60 @@ def test_the_line_is_described_by_options(aqmlab: Aqmlab) -> None:
     assert call["flows.call-down.packet_delay_p99"] == pytest.approx(0.030, abs=0.002)
 
 
+SHORT = {"duration": "8 s", "warmup": "4 s"}
+
+
+def test_each_link_has_a_scheme_of_its_own() -> None:
+    rows = ["cake@up", "cake@up+fq-codel@down", "droptail@up+fq-codel@down", "fq-codel"]
+    both = compare("home/call", rows, set=SHORT)
+    seen = {row: both.runs[row, 1] for row in rows}
+    assert [each.aqm for each in seen.values()] == rows
+    # The scenario's own scheme at down is FQ-CoDel: naming it changes nothing.
+    assert seen["cake@up"].links == seen["cake@up+fq-codel@down"].links != seen["fq-codel"].links
+    delay = {row: run.links["up"].queue_delay_p99 for row, run in seen.items()}
+    assert delay["droptail@up+fq-codel@down"] > 0.4
+    assert delay["cake@up"] < 0.1
+    # A row says what the scenario could say itself.
+    by_row = compare("home/call", ["fq-codel:target=8ms@down"], set=SHORT).runs["fq-codel:target=8ms@down", 1]
+    by_set = compare("home/call", ["fq-codel@up"], set={**SHORT, "links.down.aqm": "fq-codel:target=8ms"})
+    assert by_row.links == by_set.runs["fq-codel@up", 1].links
+
+
+def test_rows_of_schemes_are_told_apart_and_refused(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    short = ("home/call", "--set", "duration=2 s", "--set", "warmup=1 s", "--set", "links.down.aqm=droptail", "--aqms")
+    shown = aqmlab("compare", *short, "cake@up,cake@up+codel:target=8ms,interval=80ms@down", "--out", str(tmp_path))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for text in (shown.stdout, page):
+        assert "up: CAKE" in text
+    assert "up: CAKE, down: CoDel (target=8ms,interval=80ms)" in page
+    row = re.search(r"down\.interval.*?</tr>", page, re.DOTALL)
+    assert row is not None
+    assert re.findall(r"\d+ ms", row[0]) == ["80 ms", "100 ms"]  # as used, and the default
+    for aqms, told in (
+        ("cake@upp", 'unknown link "upp"; did you mean "up"'),
+        ("cak@up", "cake"),
+        ("cake@up+codel", "each link has one scheme"),
+        ("cake@up+codel@up", "each link has one scheme"),
+        ("codel@down,pie", "links.down.aqm=droptail: the schemes asked for replace it"),
+        ("up=cake", "a scheme for one link is written cake@up"),
+    ):
+        refused = aqmlab("compare", *short, aqms)
+        assert refused.returncode == 2
+        assert told in refused.stderr
+
+
 def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
     for options, told in (
         (("li2014/table-1", "--down", "1 Mbit/s"), "down"),
         (("home/call", "--up", "1 Mbit"), "links.up.rate"),
-        (("--study", "rfc7928", "--buffer", "1 MB"), "buffer: 1 MB: is for scenarios"),
-        (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes the link of a suite"),
+        (("--study", "rfc7928", "--down", "1 Mbit/s"), "down: 1 Mbit/s: is for scenarios"),
+        (("--study", "rfc7928", "--buffer", "3 s", "--rate", "1 x"), "rate"),
+        (("--study", "rfc7928", "--buffer", "3 x"), 'buffer: "3 x" is not'),
+        (("--study", "rfc7928", "--only", "5.2", "--up", "1 Mbit/s"), "none of the experiments has two directions"),
+        (("--study", "rfc7928", "--only", "5.2-cubicc"), 'did you mean "5.2-cubic"'),
+        (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),
+        (("home/call", "--only", "8.2"), "only: 8.2: describes"),
+        (("home/call", "--rate", "1 Mbit/s"), "rate: 1 Mbit/s: describes a suite"),
     ):
         refused = aqmlab("compare", *options, "--aqms", "droptail")
         assert refused.returncode == 2, options

@@ -12,9 +12,10 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "analysis", "runs", "tc", "top"},
-    "present": {"study", "analysis", "runs", "top"},
+    "cli": {"present", "study", "advise", "analysis", "runs", "tc", "top"},
+    "present": {"study", "advise", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
+    "advise": {"runs", "tc", "top"},
     "analysis": {"runs", "top"},
     "runs": {"top"},
     "tc": {"top"},

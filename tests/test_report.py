@@ -8,7 +8,9 @@ import pytest
 import aqmlab
 from aqmlab.present.html import page as pages
 from aqmlab.present.html import reproduction as report
-from aqmlab.present.html.page import Files, Item, Part, Section, Table
+from aqmlab.present.html.page import Files, Part, Section
+from aqmlab.present.html.setup import Setup
+from aqmlab.present.html.table import Item, Table
 from aqmlab.present.text import ranking_sentence, some
 from aqmlab.runs.statistics import Ranking
 from aqmlab.study.reproduction import Reproduction, all_json
@@ -69,11 +71,12 @@ def test_an_svg_keeps_its_letters() -> None:
 
 def test_texts_of_a_page_are_escaped() -> None:
     table = Table("<i>", ["<i>"], {"<i>": [Item("<i>", "off", note=1, hint="<i>", small="<i>")]})
-    section = Section("<i>", "<i>", table, "<i>", ["<i>"], ["<i>"], parameters={"<i>": "<i>"})
+    setup = Setup(table, {"<i>": "<i>"}, text="<i>")
+    section = Section("<i>", "<i>", table, "<i>", ["<i>"], ["<i>"], setup=setup, findings=["<i>"])
     part = Part("name", "<i>", "<i>", [section], remark="<i>")
-    page = str(pages.report("<i>", [part], {}, {"Command": "<i>"})["report.html"])
+    page = str(pages.report("<i>", "<i>", [part], {}, {"Command": "<i>"})["report.html"])
     assert "<i>" not in page
-    assert page.count("&lt;i&gt;") == 18
+    assert page.count("&lt;i&gt;") == 27
     assert 'href="#note-name-1-1"' in page
     assert 'id="note-name-1-1"' in page
 

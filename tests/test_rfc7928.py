@@ -89,6 +89,35 @@ def test_a_scenario_follows_the_link() -> None:
     assert (group(first, "bulk")["rtt"], group(first, "bulk")["groups"][0]["count"]) == ("60 ms", 10)
 
 
+def test_a_buffer_of_one_s_own_and_a_rate_upwards() -> None:
+    [link] = SUITE.links("20 Mbit/s", "60 ms", None, "1000 ms", "4 Mbit/s")
+    first = resolved("6-rtt-560ms", link)["links"][0]
+    assert (first["buffer"], first["target"]) == ("2500000 B", "33.333333333333336 packets")  # 20 ms of 20 Mbit/s
+    down, up = resolved("9.2-bidirectional", link)["links"]
+    assert (down["rate"], down["buffer"]) == ("20 Mbit/s", "2500000 B")
+    assert (up["rate"], up["buffer"]) == ("4 Mbit/s", "500000 B")
+    assert resolved("9.1-mix", link)["links"][1]["rate"] == "4 Mbit/s"
+    # S = 100 + 1666.7 packets; upwards a fifth of that: 0.036 S = 63.6 and 12.7.
+    assert link.level("mild") == 64
+    assert group(resolved("9.2-bidirectional", link), "upload")["groups"][0]["count"] == 13
+    [small] = SUITE.links("20 Mbit/s", "60 ms", None, "15 packets")
+    assert resolved("5.1.1-newreno", small)["links"][0]["target"] == "5 packets"
+
+
+def test_a_part_of_the_suite() -> None:
+    def names(patterns: str) -> list[str]:
+        return [each.scenario.removeprefix("rfc7928/") for each in SUITE.only(patterns).experiments]
+
+    assert names("5.1.1") == ["5.1.1-newreno"]
+    assert names("8.2.*, 5.2-cubic")[:2] == ["5.2-cubic", "8.2.2-mild"]
+    assert names("*-bidirectional,rfc7928/9.1*") == ["9.1-mix", "9.2-bidirectional"]
+    result = compare_suite("rfc7928", "droptail,codel", only="5.2,8.2.2", buffer="1000 ms")
+    assert [trial.experiment.section for trial in result.trials] == ["5.2", "8.2.2"]
+    p95 = {spec: [*result.trials[0].values(spec, DELAY).values()] for spec in result.schemes}
+    assert p95["droptail"] > [0.5]
+    assert p95["codel"] < [0.1]
+
+
 def test_what_scales_with_the_link() -> None:
     assert group(resolved("5.3a-unresponsive", MINE), "udp")["rate"] == "24 Mbit/s"
     assert group(resolved("5.3b-unresponsive-and-newreno", MINE), "udp")["rate"] == "15 Mbit/s"

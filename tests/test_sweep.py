@@ -51,6 +51,19 @@ def test_the_same_run_has_the_same_key_however_it_is_written(folder: Path) -> No
     assert third.key != first.key
 
 
+def test_a_row_of_schemes_has_a_key_of_its_own(folder: Path) -> None:
+    rows = ["codel@up", "codel:target=8ms@up", "codel@up+codel@down", "codel@down", "pie@up"]
+    text = f"""schema = 1\nscenarios = ["home/call"]\naqms = {json.dumps(rows)}\n"""
+    text += """set.duration = "4 s"\nset.warmup = "3 s\""""
+    planned = plan.read(write(folder, text))
+    assert [arm.aqm for arm in planned.arms] == rows
+    assert len({run.key for run in planned.runs()}) == len(rows)
+    assert not sweep(folder).failures
+    for wrong, told in (("mine.py@up", "a file is no scheme"), ("codel@upp", "unknown link")):
+        with pytest.raises(lab.InputError, match=told):
+            plan.read(write(folder, text.replace("pie@up", wrong)))
+
+
 def test_patterns_leave_out_other_names_of_the_same(folder: Path) -> None:
     write(folder, 'schema = 1\nscenarios = ["li2014/*"]\naqms = ["pi"]')
     names = [file.name for file in plan.read(folder / "e.toml").scenarios]

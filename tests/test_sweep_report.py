@@ -121,7 +121,9 @@ def test_the_page_says_what_was_done_and_how_to_repeat_it(page: str, with_series
     assert "24 runs: 2 scenarios × 3 schemes × 4 seeds; none failed." in page
     assert f"<code>aqmlab sweep {with_series}/experiment.toml --out again</code>" in page
     assert "<dt>Set for all</dt><dd>duration = 1 s</dd>" in page
-    assert "w = 85 Hz" in page
+    assert ["PI (w=85 Hz): w", "85 Hz", "170 Hz", "Sampling frequency."] in [
+        row for table in Page(page).tables for row in table
+    ]
     assert "--series first" not in page
     assert "--resume --series first" in sweep_report.report(findings.findings(swept))
 

@@ -108,6 +108,9 @@ class Scenario:
     @property
     def title(self) -> str: ...
     @property
+    def text(self) -> str:
+        """The text that it was read from, traces included, without what was set."""
+    @property
     def overrides(self) -> list[tuple[str, str]]:
         """What was set of it: paths and values."""
     @property
@@ -161,6 +164,9 @@ class Link:
     @property
     def ecn(self) -> bool:
         """Whether packets are marked where others are dropped."""
+    @property
+    def has_layer(self) -> bool:
+        """Whether packets take more on its wire than their own bytes."""
     @property
     def impairments(self) -> list[str]:
         """Keys of the impairments of its wire: "loss", "jitter", "reorder", "ecn_mangling"."""

@@ -1,12 +1,15 @@
 """Schemes, congestion-control laws and TCP constants: what Rust declares, and how a list of schemes is written."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isclose
+from statistics import fmean
 from typing import Any
 
 from aqmlab import _core
-from aqmlab._core import InputError
+from aqmlab._core import InputError, Scenario
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,10 @@ SIGNALS = {
 class Scheme:
     """One scheme as it declares itself; `page` is Markdown, `papers` the studies that measured it.
 
-    `signal` is where its signals fall in the fluid model: "tail", "head" or "never"; if it is excluded there,
-    `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it. `tc` is None if Linux does not have it.
+    `target` are the parameters whose mean is the queue that it steers to, the link's target where they are "auto" or
+    there are none; None if it steers to no length. `signal` is where its signals fall in the fluid model: "tail",
+    "head" or "never"; if it is excluded there, `no_signal` says why. `has_law` says whether `aqmlab analyse` knows it.
+    `tc` is None if Linux does not have it.
     """
 
     name: str
@@ -107,6 +112,7 @@ class Scheme:
     page: str
     parameters: tuple[Parameter, ...]
     observables: tuple[Observable, ...]
+    target: tuple[str, ...] | None
     signal: str | None
     no_signal: str | None
     has_law: bool
@@ -217,9 +223,52 @@ def cost(name: str) -> Cost:
 
 
 def title(spec: str) -> str:
-    """Return the title of a scheme written `name` or `name:k=v,...`, with the parameters it was given."""
-    name, _, parameters = spec.partition(":")
+    """Return the title of a scheme written `name` or `name:k=v,...`, with the parameters it was given.
+
+    Schemes for single links, written "cake@up+codel@down", are "up: CAKE, down: CoDel".
+    """
+    if at := by_link(spec):
+        return ", ".join(f"{link}: {title(each)}" for link, each in at.items())
+    name, parameters = halves(spec)
     return find(name).title + (f" ({parameters})" if parameters else "")
+
+
+_AT = re.compile(r"@([\w-]+)(?:\+|$)")
+
+
+def by_link(spec: str) -> dict[str, str]:
+    """Return the schemes of "cake@up+codel:target=8ms@down" by link; nothing of a scheme for all links."""
+    *pairs, rest = _AT.split(spec)
+    if pairs and (rest or len(set(pairs[1::2])) < len(pairs[1::2])):
+        raise InputError(f"aqm: {spec}: each link has one scheme; write it as in cake@up+codel:target=8ms@down")
+    return dict(zip(map(str.strip, pairs[1::2]), map(str.strip, pairs[::2]), strict=True))
+
+
+def halves(spec: str) -> tuple[str, str]:
+    """Return name and parameters of a scheme; of schemes for single links the whole is the name."""
+    name, _, parameters = (spec, "", "") if by_link(spec) else spec.partition(":")
+    return name, parameters
+
+
+def target(scenario: Scenario, link: str, spec: str) -> float | None:
+    """Return the queue that a scheme steers a link of a scenario to, packets; None if it steers to no length.
+
+    At a link whose scheme is fixed, or which "cake@up+codel@down" does not name, the scenario's own counts.
+    """
+    there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
+    at = by_link(spec)
+    used = str(there["aqm"]) if there["fixed"] or (at and link not in at) else at.get(link, spec)
+    names = find(halves(used)[0]).target
+    if names is None:
+        return None
+    lengths = [found[0] for name in names if (found := _core.quantity(scenario.parameters(used)[name]))]
+    return fmean(lengths) if lengths else scenario.link(link).target
+
+
+def settles(scenario: Scenario, link: str, spec: str) -> bool:
+    """Return whether a scheme steers to the target of a link, to which its settling time is measured."""
+    aim = target(scenario, link, spec)
+    return aim is not None and isclose(aim, scenario.link(link).target, rel_tol=1e-3)
 
 
 def select(aqms: str | Sequence[str]) -> tuple[str, ...]:
@@ -246,7 +295,10 @@ def split(text: str) -> list[str]:
             specs[-1] += f",{item}"
         else:
             scheme = specs[-1] if specs else "NAME"
-            raise InputError(f"aqms: {item}: a parameter needs its scheme before it; write {scheme}:{item}")
+            raise InputError(
+                f"aqms: {item}: a parameter needs its scheme before it; write {scheme}:{item}; "
+                "a scheme for one link is written cake@up"
+            )
     if "" in specs:
         raise InputError(f"aqms: {text!r}: an empty name; write names separated by commas, or 'all'")
     return specs
@@ -260,6 +312,7 @@ def _scheme(entry: dict[str, Any]) -> Scheme:
             "papers": tuple(entry["papers"]),
             "parameters": tuple(Parameter(**_tuples(item)) for item in entry["parameters"]),
             "observables": tuple(Observable(**item) for item in entry["observables"]),
+            "target": None if entry["target"] is None else tuple(entry["target"]),
             "exceptions": tuple(Exempt(**item) for item in entry["exceptions"]),
             "tc": entry["tc"] and Tc(**entry["tc"]),
         }

@@ -169,8 +169,11 @@ def spec(aqm: Scheme) -> str:
     """Return a scheme as text: "pi:w=85Hz" unchanged, a class or an instance by name and parameters.
 
     A file, as in "my_scheme.py", "my_scheme.py:MyAqm" or "my_scheme.py:MyAqm:gain=2", is read first.
+    Links may have a scheme each, "cake@up+codel:target=8ms@down"; the others keep that of the scenario.
     """
     if isinstance(aqm, str):
+        if at := catalogue.by_link(aqm):
+            return "+".join(f"{spec(each)}@{link}" for link, each in at.items())
         file, _, rest = aqm.strip().partition(":")
         return _spec_in(file, rest) if file.endswith(".py") else aqm
     found = aqm if isinstance(aqm, type) else type(aqm)

@@ -1,6 +1,9 @@
-"""Quantities that the engine has written as text, in base units: s, bit/s, B, packets, Hz."""
+"""Quantities as text, and in base units: s, bit/s, B, packets, Hz."""
 
 from aqmlab import _core
+
+UNITS = {"time": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))}
+"""The units in which we write times and rates."""
 
 
 def number(text: str) -> float | str:
@@ -15,3 +18,13 @@ def quantity(text: str) -> float:
     if found is None:
         raise ValueError(f"{text!r} is not a quantity")
     return found[0]
+
+
+def written(value: float, unit: str) -> str:
+    """Return a number in our base unit as text."""
+    for suffix, scale in UNITS.get(unit, ()):
+        if value >= scale:
+            return f"{value / scale:.12g} {suffix}"
+    if unit in ("packets", "B", "Hz", "bit/s", "time"):
+        return f"{value:.12g} {'s' if unit == 'time' else unit}"
+    return f"{value:.12g}"

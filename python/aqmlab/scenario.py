@@ -4,28 +4,36 @@ A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package 
 `<study>/<name>`; any other TOML file is called by its stem.
 """
 
+import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-LARGEST_FILE = 1_000_000
-"""Bytes; a scenario is a page of text, so anything larger is some other file."""
+LARGEST_FILE = 16_000_000
+"""Bytes; a scenario is a page of text and a trace an hour of a link, so anything larger is some other file."""
 
 
 def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | None = None) -> Scenario:
     """Return the scenario `source` (a built-in name, a path or a scenario) with the values of `set`.
 
-    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}.
+    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}. Traces of rates are
+    files relative to the scenario's, to the present folder for a built-in one.
     Raises InputError for an unknown name, an unusable file and every mistake within it.
     """
     if isinstance(source, Scenario):
@@ -33,7 +41,41 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
             raise InputError(f"set: {source.name}: values are set while reading; give the name or file instead")
         return source
     name, text = read(source)
-    return Scenario.parse(text, name, list((set or {}).items()))
+    values = set or {}
+    return Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items()))
+
+
+def folder_of(source: str | os.PathLike[str]) -> Path:
+    """Return where the files are that a scenario names."""
+    return Path() if source in scenarios() else Path(source).parent
+
+
+def with_traces(text: str, folder: Path, values: Iterable[str] = ()) -> str:
+    """Return a scenario with the traces that it or values to be set name: as its table [traces], so that they travel.
+
+    They are files relative to `folder`. A text that has the table, as stored ones do, is returned as it is.
+    """
+    data = _toml(text)
+    links = data.get("links", []) if "traces" not in data else []
+    rates = [link.get("rate") for link in links if isinstance(link, dict)] if isinstance(links, list) else []
+    rates += [_toml(f"value = {value}").get("value") for value in values] if "traces" not in data else []
+    names = dict.fromkeys(rate["trace"] for rate in rates if isinstance(rate, dict) and "trace" in rate)
+    found = {name: read_file(folder / name, "trace") for name in names if isinstance(name, str)}
+    blocks = [f"{json.dumps(name)} = {_block(trace)}\n" for name, trace in found.items()]
+    return text + "".join(["\n[traces]\n", *blocks]) if blocks else text
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Read TOML that may name a trace; nothing of any other, nor of what is no TOML, which the engine refuses."""
+    try:
+        return tomllib.loads(text) if "trace" in text else {}
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _block(trace: str) -> str:
+    """The text of a trace in TOML, line by line if it is one."""
+    return f"'''\n{trace}'''" if set(trace) <= set("0123456789\n") else json.dumps(trace)
 
 
 def assignments(settings: Iterable[str]) -> dict[str, str]:
@@ -99,8 +141,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def read_file(path: Path, kind: str = "scenario") -> str:
-    """Return the text of a TOML file; InputError, which calls it a `kind`, if it is not such a file."""
-    expected = f"expected a TOML file with the {kind}, UTF-8 text of at most 1 MB"
+    """Return the text of a file; InputError, which calls it a `kind`, if it is not such a file."""
+    format_ = "text file" if kind == "trace" else "TOML file"
+    expected = f"expected a {format_} with the {kind}, UTF-8 text of at most 16 MB"
     if path.is_dir():
         raise InputError(f"{kind}: {path}: is a directory; {expected}")
     if not path.exists():
@@ -111,7 +154,7 @@ def read_file(path: Path, kind: str = "scenario") -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise InputError(f"{kind}: {path}: larger than 1 MB; {expected}")
+            raise InputError(f"{kind}: {path}: larger than 16 MB; {expected}")
         text = data.decode("utf-8")
     except OSError as error:
         raise InputError(f"{kind}: {path}: cannot be read ({error.strerror}); {expected}") from error

@@ -28,6 +28,9 @@ pub struct Entry {
     pub page: &'static str,
     /// What it shows for plots.
     pub observables: &'static [Observable],
+    /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
+    /// `None` if it steers to no length.
+    pub target: Option<&'static [&'static str]>,
     /// Where its signals fall in a fluid, or why it has no place there.
     pub signal: Result<Signal, &'static str>,
     /// Clauses of the contract that it does not keep, and why.
@@ -93,6 +96,7 @@ impl Entry {
             standing: S::STANDING,
             page: S::Params::DOC,
             observables: S::OBSERVABLES,
+            target: S::TARGET,
             signal: S::SIGNAL,
             exceptions: S::EXCEPTIONS,
             tc: S::TC,

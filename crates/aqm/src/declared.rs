@@ -39,6 +39,7 @@ pub fn declare(declaration: Declaration) -> Result<(), String> {
         standing: Standing::Published,
         page: declared.page,
         observables: &declared.observables,
+        target: Some(&[]), // it can read the target; whether it does is not declared
         signal: Err(UNDECLARED),
         exceptions: &[],
         tc: None,

@@ -328,6 +328,9 @@ pub trait Scheme: Sized {
     fn params(&mut self) -> &mut Self::Params;
     /// A parameter has been set: renews what was made from the parameters, such as those of a scheme within this one.
     fn retuned(&mut self) {}
+    /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
+    /// `None` if it steers to no length.
+    const TARGET: Option<&'static [&'static str]> = None;
     /// Where its signals fall in a fluid, or why it has no place there.
     const SIGNAL: Result<Signal, &'static str> = Err(signal::UNDECLARED);
     /// Its linear law with these parameters, if it has one.

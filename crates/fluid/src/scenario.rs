@@ -2,10 +2,11 @@
 
 use crate::host::Host;
 use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windows, difference};
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
 use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
-use aqmlab_sim::{AqmChoice, Scenario};
+use aqmlab_sim::{AqmChoice, Chosen, Scenario};
 use serde::Serialize;
 
 /// Classes that a group of flows with random round trips or starts is divided into, at most.
@@ -87,7 +88,7 @@ impl Solution {
     ///
     /// # Errors
     /// What the model has no place for, and options out of range; each with its path.
-    pub fn of(scenario: &Scenario, aqm: Option<&AqmChoice>, request: &Request) -> Result<Self, Problems> {
+    pub fn of(scenario: &Scenario, aqm: Option<&Chosen>, request: &Request) -> Result<Self, Problems> {
         let options = options(scenario, request)?;
         let case = Case::of(scenario, aqm, request.windows)?;
         let trajectory = case.run(&options)?;
@@ -130,7 +131,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(scenario: &'a Scenario, aqm: Option<&'a AqmChoice>, windows: Windows) -> Result<Self, Problems> {
+    fn of(scenario: &'a Scenario, aqm: Option<&'a Chosen>, windows: Windows) -> Result<Self, Problems> {
         check_fits(scenario)?;
         let link = &scenario.links[0];
         let choice = scenario.scheme_of(link, aqm);
@@ -207,6 +208,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
             format!("links.{}.rate", link.name),
             "the fluid model has a constant rate; write one such as \"45 Mbit/s\"",
         );
+    }
+    if link.layer != LinkLayer::PLAIN {
+        refuse(format!("links.{}.overhead", link.name), "a link layer has no place in the fluid model; leave it out");
     }
     for key in link.impairments.keys() {
         refuse(format!("links.{}.{key}", link.name), "impairments have no place in the fluid model; leave it out");

@@ -15,7 +15,7 @@ use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::{Entry, OWN, Signal, Standing, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_sim::{AqmChoice, Options, RunError, scenario};
+use aqmlab_sim::{AqmChoice, Chosen, Options, RunError, scenario};
 use aqmlab_tcp::cc::Needs;
 use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
 use output::{Run, Trace};
@@ -95,6 +95,12 @@ impl Scenario {
         Self::parse(text, name, overrides)
     }
 
+    /// The text that it was read from, without what was set.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.1.0
+    }
+
     /// What pickle makes it again from.
     fn __getnewargs__(&self) -> (&str, &str, Vec<(String, String)>) {
         (&self.1.0, &self.0.name, self.overrides())
@@ -162,10 +168,9 @@ impl Scenario {
             .ok_or_else(|| refused(format!("flows: {}", unknown("group of flows", name, &names))))
     }
 
-    /// Every parameter of a scheme as it will run here, as text with its unit.
+    /// Every parameter of a scheme as it will run here, as text with its unit; "up.target" of a scheme for one link.
     fn parameters(&self, aqm: &str) -> PyResult<BTreeMap<String, String>> {
-        let (_, values) = self.0.scheme_values(aqm).map_err(refused)?;
-        Ok(values.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
+        Ok(self.0.scheme_values(aqm).map_err(refused)?.into_iter().collect())
     }
 
     /// The scenario with every default filled in: quantities are texts with their units.
@@ -203,9 +208,9 @@ fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py
     })
 }
 
-/// A scheme as in `--aqm`, if one is named.
-fn parse_choice(aqm: Option<&str>) -> PyResult<Option<AqmChoice>> {
-    aqm.map(AqmChoice::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))
+/// What `--aqm` names, if anything.
+fn parse_choice(aqm: Option<&str>) -> PyResult<Option<Chosen>> {
+    aqm.map(Chosen::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
@@ -307,6 +312,7 @@ fn describe(entry: &Entry) -> serde_json::Value {
         "parameters": (entry.params)().iter().map(parameter).collect::<Vec<_>>(),
         "observables": entry.observables.iter()
             .map(|o| json!({"name": o.name, "unit": o.unit, "doc": o.doc})).collect::<Vec<_>>(),
+        "target": entry.target,
         "signal": entry.signal.ok().map(signal),
         "no_signal": entry.signal.err(),
         "has_law": law::has_law(entry),

@@ -1,5 +1,6 @@
 //! A link of a scenario, in numbers.
 
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_sim::scenario::{LinkSpec, RateChanges};
 use pyo3::prelude::*;
 
@@ -27,11 +28,11 @@ impl Link {
         self.0.changes != RateChanges::None
     }
 
-    /// Every rate that it has or may have, bit/s: one, those of its schedule, or those that it wanders between.
+    /// Every rate that it has or may have, bit/s: one, those of its schedule, those that it wanders between, or the mean of its trace.
     #[getter]
     fn rates(&self) -> Vec<f64> {
         match &self.0.changes {
-            RateChanges::None => vec![self.0.rate.0],
+            RateChanges::None | RateChanges::Trace(_) => vec![self.0.rate.0],
             RateChanges::At(steps) => std::iter::once(self.0.rate.0).chain(steps.iter().map(|step| step.1.0)).collect(),
             RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
         }
@@ -71,6 +72,12 @@ impl Link {
     #[getter]
     fn ecn(&self) -> bool {
         self.0.ecn
+    }
+
+    /// Whether packets take more on its wire than their own bytes.
+    #[getter]
+    fn has_layer(&self) -> bool {
+        self.0.layer != LinkLayer::PLAIN
     }
 
     /// Keys of the impairments of its wire.

@@ -1,7 +1,7 @@
 //! Speed of the engine in packets that leave the bottleneck, per second of one core: `cargo bench -p aqmlab-sim`.
 
 use aqmlab_aqm::entries;
-use aqmlab_sim::{AqmChoice, Options, Scenario, run, scenario};
+use aqmlab_sim::{Chosen, Options, Scenario, run, scenario};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn table_1(settings: &[(&str, String)]) -> Arc<Scenario> {
 
 /// Times whole runs: the set-up, its events, its metrics.
 fn measure(group: &mut BenchmarkGroup<WallTime>, name: &str, scenario: &Arc<Scenario>, scheme: &str) {
-    let aqm = AqmChoice::parse(scheme).expect("the catalogue has the scheme");
+    let aqm = Chosen::parse(scheme).expect("the catalogue has the scheme");
     let options = Options { aqm: Some(aqm), seed: 1, ..Options::default() };
     let simulate = || run(scenario.clone(), options.clone()).expect("the scheme fits the scenario").result;
     let departed = simulate().links[0].1.departed;

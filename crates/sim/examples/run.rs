@@ -1,6 +1,6 @@
 //! Runs a scenario file and prints its result: `cargo run --release --example run -- FILE NAME [AQM] [SEED]`.
 
-use aqmlab_sim::{AqmChoice, Options, run, scenario};
+use aqmlab_sim::{Chosen, Options, run, scenario};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: run FILE NAME [AQM] [SEED]".into());
     };
     let scenario = scenario::parse(&std::fs::read_to_string(file)?, name, &[])?;
-    let aqm = rest.first().map(|text| AqmChoice::parse(text)).transpose()?;
+    let aqm = rest.first().map(|text| Chosen::parse(text)).transpose()?;
     let seed = rest.get(1).map_or(Ok(1), |text| text.parse())?;
     let output = run(scenario, Options { aqm, seed, ..Options::default() })?;
     println!("{}", output.result.json());

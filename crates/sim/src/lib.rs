@@ -37,4 +37,4 @@ pub use measure::result::{
     VideoResult,
 };
 pub use measure::trace::{Columns, Trace};
-pub use scenario::{AqmChoice, Scenario};
+pub use scenario::{AqmChoice, Chosen, Scenario};

@@ -1,7 +1,7 @@
 //! Links that lose, delay, reorder and mangle: what flows and queues see of it.
 
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, Options, RunResult, run};
+use aqmlab_sim::{Chosen, Options, RunResult, run};
 
 /// A run of a scenario of which this is the end: links and flows.
 fn measure(duration: &str, text: &str) -> RunResult {
@@ -11,7 +11,7 @@ fn measure(duration: &str, text: &str) -> RunResult {
 fn under(aqm: &str, duration: &str, text: &str) -> RunResult {
     let text = format!("schema = 1\nduration = \"{duration}\"\n{text}");
     let scenario = parse(&text, "impairments", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let aqm = Some(AqmChoice::parse(aqm).unwrap());
+    let aqm = Some(Chosen::parse(aqm).unwrap());
     let mut result = run(scenario, Options { aqm, seed: 1, ..Options::default() }).unwrap().result;
     (result.engine.events, result.engine.wall) = (0, 0.0);
     result

@@ -4,7 +4,7 @@
 use aqmlab_aqm::{Entry, entries};
 use aqmlab_core::{Span, Time, read_any};
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, Options, RunResult, Simulation, run};
+use aqmlab_sim::{Chosen, Options, RunResult, Simulation, run};
 
 /// Two groups that overload a link, each flow with a round trip of its own.
 fn scenario(time: f64, size: f64, groups: [&str; 2]) -> String {
@@ -54,7 +54,7 @@ fn scaled(entry: &Entry, time: f64, size: f64) -> String {
 
 fn result(text: &str, aqm: &str, seed: u64) -> RunResult {
     let scenario = parse(text, "invariant", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let aqm = AqmChoice::parse(aqm).unwrap_or_else(|problems| panic!("{aqm}: {problems}"));
+    let aqm = Chosen::parse(aqm).unwrap_or_else(|problems| panic!("{aqm}: {problems}"));
     run(scenario, Options { aqm: Some(aqm), seed, ..Options::default() }).unwrap().result
 }
 
@@ -112,7 +112,7 @@ fn flows_are_hashed_otherwise_under_each_seed() {
     let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"8 Mbit/s\"\nbuffer = \"120 packets\"\n\
                 [[flows]]\nkind = \"udp-cbr\"\ncount = 8\nrate = \"8 Mbit/s\"\nrtt = \"10 ms\"\nstop = \"1 s\"\n";
     let queues = |seed| {
-        let aqm = Some(AqmChoice::parse("fq-droptail:flows=8").unwrap());
+        let aqm = Some(Chosen::parse("fq-droptail:flows=8").unwrap());
         let scenario = parse(text, "hashes", &[]).unwrap();
         let mut simulation = Simulation::new(scenario, Options { aqm, seed, ..Options::default() }).unwrap();
         simulation.step_until(Time::ZERO + Span::from_millis(500)).unwrap();

@@ -4,7 +4,7 @@
 use aqmlab_aqm::{AnyScheme, Limit, entries};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_sim::scenario::{LinkSpec, Mangling, RateChanges, Traffic, parse};
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run};
+use aqmlab_sim::{Chosen, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::sync::Arc;
@@ -158,15 +158,15 @@ fn scenario() -> impl Strategy<Value = Arc<Scenario>> {
     })
 }
 
-fn scheme() -> impl Strategy<Value = AqmChoice> {
-    (0..entries().len()).prop_map(|i| AqmChoice::parse(entries()[i].info.name).expect("a listed scheme exists"))
+fn scheme() -> impl Strategy<Value = Chosen> {
+    (0..entries().len()).prop_map(|i| Chosen::parse(entries()[i].info.name).expect("a listed scheme exists"))
 }
 
-fn options(aqm: &AqmChoice, seed: u64) -> Options {
+fn options(aqm: &Chosen, seed: u64) -> Options {
     Options { aqm: Some(aqm.clone()), seed, ..Options::default() }
 }
 
-fn result(scenario: &Arc<Scenario>, aqm: &AqmChoice, seed: u64) -> RunResult {
+fn result(scenario: &Arc<Scenario>, aqm: &Chosen, seed: u64) -> RunResult {
     let mut result = run(scenario.clone(), options(aqm, seed)).expect("a valid scenario runs").result;
     result.engine.wall = 0.0;
     result
@@ -183,7 +183,7 @@ fn room(link: &LinkSpec) -> f64 {
 /// The least rate a link ever has.
 fn least_rate(link: &LinkSpec) -> f64 {
     let rates: Vec<f64> = match &link.changes {
-        RateChanges::None => Vec::new(),
+        RateChanges::None | RateChanges::Trace(_) => Vec::new(),
         RateChanges::At(steps) => steps.iter().map(|(_, rate)| rate.0).collect(),
         RateChanges::Wander { values, .. } => values.iter().map(|rate| rate.0).collect(),
     };
@@ -215,7 +215,7 @@ fn check_link(spec: &LinkSpec, longest: f64, warmed_up: bool, link: &LinkResult)
 }
 
 /// What a packet may wait at most, s: in a single queue what a full buffer takes, elsewhere the whole run.
-fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &AqmChoice) -> f64 {
+fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &Chosen) -> f64 {
     let largest = scenario.flows.iter().map(|flows| f64::from(flows.wire_size())).fold(40.0, f64::max);
     let most = match spec.buffer {
         Limit::Packets(packets) => f64::from(packets) * largest,
@@ -374,6 +374,6 @@ fn another_seed_gives_another_result() {
                 [[links]]\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\naqm = \"pi\"\n\
                 [[flows]]\ncount = 20\nrtt = { uniform = [\"20 ms\", \"100 ms\"] }\n";
     let scenario = Arc::new(parse(text, "two seeds", &[]).unwrap());
-    let json = |seed| result(&scenario, &AqmChoice::parse("pi").unwrap(), seed).json();
+    let json = |seed| result(&scenario, &Chosen::parse("pi").unwrap(), seed).json();
     assert_ne!(json(1).replace("\"seed\":1", ""), json(2).replace("\"seed\":2", ""));
 }

@@ -7,7 +7,7 @@
 use aqmlab_aqm::{AnyScheme, Aqm, QueueView, entries};
 use aqmlab_core::Rate;
 use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, FlowResult, LinkResult, Options, run};
+use aqmlab_sim::{Chosen, FlowResult, LinkResult, Options, run};
 
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 7680.0;
@@ -34,7 +34,7 @@ fn measure(aqm: &str, settings: &[(&str, &str)]) -> (LinkResult, FlowResult) {
     "#;
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
-    let aqm = AqmChoice::parse(aqm).unwrap();
+    let aqm = Chosen::parse(aqm).unwrap();
     let mut result = run(scenario, Options { aqm: Some(aqm), seed: 1, ..Options::default() }).unwrap().result;
     (result.links.remove(0).1, result.flows.remove(0).1)
 }
@@ -428,4 +428,74 @@ fn cake_shaped_below_its_link_gives_the_numbers_of_a_link_of_that_rate() {
     assert_eq!(shaped.0, link);
     // The last segment may be sent on one side of the end here and on the other there.
     assert!(shaped.1.abs_diff(arrived) <= 1 && shaped.2.abs_diff(retransmits) <= 1, "{shaped:?}");
+}
+
+#[test]
+fn a_packet_takes_its_cells() {
+    // 1000 + 40 = 1040 B: 22 cells of 53 B, 1166 us at 8 Mbit/s; the ACK on its way back 40 + 40 B, two cells, 106 us.
+    let atm = [("links.bottleneck.overhead", "40 B"), ("links.bottleneck.framing", "atm")];
+    let (_, flows) = window_limited("droptail", 1, 1, &atm);
+    assert_eq!(picoseconds(flows.packet_delay_mean), 11_876_000_000 + 1_166_000_000 + 200_000_000);
+    let round_trip = 23.752e-3 + 1.166e-3 + 0.2e-3 + 0.106e-3 + 0.008e-3;
+    assert!((flows.goodput * round_trip / PAYLOAD - 1.0).abs() < 1e-3, "{}", flows.goodput);
+    // At most 8 Mbit/s / 1166 B a second, whichever way departures are computed.
+    for aqm in ["droptail", "fq-droptail"] {
+        let (link, flows) = window_limited(aqm, 1, 60, &atm);
+        assert!((flows.goodput / (8e6 / 8.0 / 1166.0 * PAYLOAD) - 1.0).abs() < 1e-3, "{aqm}: {}", flows.goodput);
+        assert_eq!(link.utilisation, 1.0);
+    }
+    // A packet of 1000 B and an ACK of 40 B of at least 84 B, without cells.
+    let (_, flows) = window_limited("droptail", 1, 1, &[("links.bottleneck.mpu", "84 B")]);
+    let round_trip = 23.752e-3 + 1e-3 + 0.2e-3 + 0.084e-3 + 0.008e-3;
+    assert!((flows.goodput * round_trip / PAYLOAD - 1.0).abs() < 1e-3, "{}", flows.goodput);
+}
+
+#[test]
+fn a_trace_delivers_what_packets_take_on_the_wire() {
+    // Of packets of 500 B three share an opportunity; of packets that count as 250 B more than that, two.
+    let received = |overhead: &str| {
+        let text = format!(
+            "schema = 1\nduration = \"11 s\"\nwarmup = \"1 s\"\n[[links]]\nrate = {{ trace = \"cell\" }}\n\
+             buffer = \"20 packets\"\noverhead = \"{overhead}\"\n[[flows]]\nkind = \"udp-cbr\"\nrate = \"10 Mbit/s\"\n\
+             packet = \"472 B\"\nheader = \"28 B\"\nrtt = \"4 ms\"\n[traces]\ncell = \"10\"\n"
+        );
+        let scenario = parse(&text, "trace", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result.flows.remove(0).1.received as i64
+    };
+    assert!((received("0 B") - 3000).abs() <= 3);
+    assert!((received("250 B") - 2000).abs() <= 2);
+}
+
+/// Datagrams of 1500 B on the wire at this rate, over opportunities at 1, 2, 3, 4, 5 and 10 ms of every 10 ms.
+fn over_a_trace(rate: &str, rtt: &str) -> (LinkResult, FlowResult) {
+    let text = format!(
+        "schema = 1\nduration = \"11 s\"\nwarmup = \"1 s\"\n[[links]]\nrate = {{ trace = \"cell\" }}\nbuffer = \"20 packets\"\n\
+         [[flows]]\nkind = \"udp-cbr\"\nrate = \"{rate}\"\npacket = \"1472 B\"\nheader = \"28 B\"\nrtt = \"{rtt}\"\n\
+         [traces]\ncell = \"1\\n2\\n3\\n4\\n5\\n10\\n\"\n"
+    );
+    let scenario = parse(&text, "trace", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut result = run(scenario, Options { seed: 1, ..Options::default() }).unwrap().result;
+    (result.links.remove(0).1, result.flows.remove(0).1)
+}
+
+#[test]
+fn a_link_that_follows_a_trace_delivers_a_packet_at_each_opportunity() {
+    let (link, flows) = over_a_trace("10 Mbit/s", "4 ms");
+    // Six packets in each 10 ms of the 10 s measured; of 8333 that come in this time as many are lost.
+    assert!((flows.received as i64 - 6000).abs() <= 1, "{}", flows.received);
+    assert_eq!(link.utilisation, 1.0);
+    // The buffer is full or lacks a packet or a few, and Little's law holds: 600 packets leave in a second.
+    let waits = link.queue_delay_mean.unwrap();
+    assert!((17.0..20.0).contains(&link.queue_mean), "{}", link.queue_mean);
+    assert!((waits * 600.0 / link.queue_mean - 1.0).abs() < 0.01, "{waits}");
+}
+
+#[test]
+fn a_lone_packet_waits_for_the_next_opportunity() {
+    // One packet every 20 ms reaches the link after a quarter of the round trip: at 1 ms, which is an opportunity, or at
+    // 1.3 ms, and the next one is at 2 ms.
+    assert_eq!(picoseconds(over_a_trace("600 kbit/s", "4 ms").1.packet_delay_mean), 2_000_000_000);
+    assert_eq!(picoseconds(over_a_trace("600 kbit/s", "5.2 ms").1.packet_delay_mean), 3_300_000_000);
+    // At 6 ms it waits for the one at 10 ms.
+    assert_eq!(picoseconds(over_a_trace("600 kbit/s", "24 ms").1.packet_delay_mean), 16_000_000_000);
 }

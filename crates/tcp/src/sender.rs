@@ -25,7 +25,7 @@ pub struct Segment {
 /// Where segments go.
 pub trait Network {
     /// Takes a segment sent now.
-    fn send(&mut self, segment: Segment);
+    fn send(&mut self, segment: &Segment);
 }
 
 /// Where the sender is between congestion events. It stays until the next event, but for the end of fast recovery.
@@ -380,7 +380,7 @@ impl Sender {
         if matches!(self.cc.law, AnyLaw::Other(_)) {
             self.tell_sent(seq, nothing_outstanding, now);
         }
-        net.send(Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
+        net.send(&Segment { seq, is_syn, is_retransmission: !is_new, is_ect, is_cwr });
         if self.deadline == Time::NEVER || nothing_outstanding {
             self.deadline = now + self.rtt.timeout(params);
         }

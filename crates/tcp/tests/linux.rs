@@ -32,7 +32,7 @@ fn pairs(script: &Value, key: &str) -> Vec<(u32, f64)> {
 }
 
 impl Network for Wire<'_> {
-    fn send(&mut self, segment: Segment) {
+    fn send(&mut self, segment: &Segment) {
         let copy = self.copies.entry(segment.seq).or_default();
         *copy += 1;
         self.sent.push(segment.seq);

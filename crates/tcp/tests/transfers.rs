@@ -21,13 +21,13 @@ struct Pipe {
 }
 
 impl Network for Pipe {
-    fn send(&mut self, segment: Segment) {
+    fn send(&mut self, segment: &Segment) {
         assert!(segment.seq < self.end, "{segment:?} is beyond the end {}", self.end);
         assert!(segment.is_ect || !segment.is_cwr, "{segment:?}");
         let is_marked = segment.is_ect && self.stream.uniform() < self.marks;
         let is_due = !segment.is_retransmission && (segment.seq + 1).is_multiple_of(self.period);
         if self.stream.uniform() >= self.loss && !is_due {
-            self.segments.push_back((self.now + self.delay, segment, is_marked));
+            self.segments.push_back((self.now + self.delay, *segment, is_marked));
         }
     }
 }

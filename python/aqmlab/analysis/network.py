@@ -95,6 +95,8 @@ def network(source: str | Scenario) -> Network:
         raise InputError(f"links: {len(loaded.links)} links; the model has one queue")
     if link.rate_changes:
         raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
+    if link.has_layer:
+        raise InputError(f"links.{link.name}.overhead: the model sends packets as they are; leave the link layer out")
     for key in link.impairments:
         raise InputError(f"links.{link.name}.{key}: impairments of the wire; the model's only signals are the queue's")
     for group in groups:

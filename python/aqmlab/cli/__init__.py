@@ -7,6 +7,8 @@ import typer
 
 from aqmlab import _core
 from aqmlab._core import InputError, SchemeError
+from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
+from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
 from aqmlab.cli.compare import compare
 from aqmlab.cli.list_ import list_
@@ -71,4 +73,5 @@ app.command(epilog="Example: aqmlab sweep experiment.toml --out results --resume
 app.command(epilog="Example: aqmlab report results --format latex --measure link.queue_delay_p99")(report)
 app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(plot)
 app.command(epilog=EPILOG)(analyse)
+app.command(epilog=ADVISE_EPILOG)(advise)
 app.command("tc", epilog=TC_EPILOG)(tc_)

@@ -1,16 +1,19 @@
 """What the commands share: their common options, the bar, what they leave and how they end."""
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from html import unescape
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aqmlab import files
+from aqmlab._core import InputError
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.task import Failure
 
@@ -31,6 +34,10 @@ Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", metavar="NAME", help="Show this measure, or those that fit *; repeatable."),
 ]
+
+
+HEAD = 2000
+"""Bytes of a page in which it says what it is about."""
 
 
 @contextmanager
@@ -61,12 +68,23 @@ def print_json(document: object) -> None:
 
 
 def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
-    """Write files into a folder, and say so.
+    """Write files into a folder, and say so; earlier ones of the same names are replaced.
 
     A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`.
     """
     files.write_all(folder, contents)
     print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)
+
+
+def check_report(path: Path, subject: str) -> None:
+    """Raise InputError if `path` has a page that is not a report on `subject`, which a report would replace."""
+    if not path.exists():
+        return
+    head = path.read_bytes()[:HEAD].decode("utf-8", "replace")
+    found = re.search(r'<meta name="subject" content="([^"]*)">', head)
+    if not found or unescape(found[1]) != subject:
+        about = f"is about {unescape(found[1])}" if found else "does not say what it is about"
+        raise InputError(f"out: {path}: this report {about}; choose another place for {subject}, or delete it")
 
 
 def exit_if_failed(failures: Sequence[Failure | str]) -> None:

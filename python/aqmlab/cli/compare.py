@@ -16,6 +16,7 @@ from aqmlab.cli.common import (
     Out,
     Seeds,
     Settings,
+    check_report,
     command,
     exit_if_failed,
     leave,
@@ -24,7 +25,7 @@ from aqmlab.cli.common import (
 )
 from aqmlab.runs import simulate
 from aqmlab.runs.task import Failure
-from aqmlab.scenario import assignments, chosen
+from aqmlab.scenario import assignments, chosen, read
 
 LINE = {"down": "links.down.rate", "up": "links.up.rate", "rtt": "flows.*.rtt", "buffer": "links.*.buffer"}
 """The options that describe an access line, and what they set."""
@@ -43,14 +44,14 @@ def compare(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="a,b:k=v,... | seed-papers (default, or the study's own) | all; FILE.py[:Class] for your own",
+            help="a,b:k=v,a@up+b@down,... | seed-papers (default, or the study's own) | all; FILE.py[:Class]: your own",
         ),
     ] = None,
     seeds: Seeds = 1,
     settings: Settings = None,
     measures: Measures = None,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
-    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up, or upwards.")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
     name: Annotated[
         str | None,
@@ -61,6 +62,10 @@ def compare(
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="Long flows where the RFC has a few, with --study.")
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="These sections or scenarios of a suite, with *: 8.2.*,9.1-mix."),
+    ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
@@ -68,8 +73,9 @@ def compare(
     """Simulate schemes side by side, in scenarios or in every experiment of a suite.
 
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
-    experiments are those of RFC 7928, scaled to your link: --rate, --rtt, --flows. The studies l4s and bbr hold what is
-    written of L4S and of BBR against the simulator, on links of their own or on yours.
+    experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
+    them. The studies l4s and bbr hold what is written of L4S and of BBR against the simulator, on links of their own or
+    on yours.
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):
@@ -78,15 +84,17 @@ def compare(
         files.check_folder(out)
     wanted = Wanted(aqms, seeds, jobs, as_json, out)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
-    link = _given({"rate": rate, "flows": flows})
+    link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
-        _refuse(link, "describes the link of a suite; give it with --study rfc7928")
-        asked = [each for scenario in scenarios for each in chosen(scenario)]
-        changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *(settings or [])]
-        failures = _in_scenarios(asked, changes, measures or [], wanted)
+        _refuse(link, "describes a suite; give it with --study rfc7928")
+        if out:
+            check_report(out / "report.html", ", ".join(read(each)[0] for name in scenarios for each in chosen(name)))
+        failures = _in_scenarios(scenarios, line, settings or [], measures or [], wanted)
     else:
-        of_scenarios = {"down": down, "up": up, "buffer": buffer, "set": settings, "measure": measures}
+        of_scenarios = {"down": down, "set": settings, "measure": measures}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
+        if out:
+            check_report(out / "report.html", name or "")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)
 
@@ -118,17 +126,19 @@ class Wanted:
 
 
 def _in_scenarios(
-    scenarios: Sequence[str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
+    given: Sequence[str], line: Mapping[str, str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
 ) -> list[Failure]:
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs.comparison import document
 
+    scenarios = [each for scenario in given for each in chosen(scenario)]
+    changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
     with progress(f"Comparing in {scenarios[0] if len(scenarios) == 1 else f'{len(scenarios)} scenarios'}") as told:
         compared = simulate.compare_all(
             scenarios,
             wanted.aqms or "seed-papers",
             wanted.seeds,
-            set=assignments(settings),
+            set=assignments(changes),
             measures=measures,
             jobs=wanted.jobs,
             progress=told,
@@ -136,9 +146,12 @@ def _in_scenarios(
     if wanted.out:
         from aqmlab.present.html import comparison as page
 
-        options = [part for setting in settings for part in ("--set", setting)]
+        options = [part for option, value in line.items() for part in (f"--{option}", value)]
+        options += [part for setting in settings for part in ("--set", setting)]
         options += [part for measure in measures for part in ("--measure", measure)]
-        leave(wanted.out, page.files(compared, wanted.command(*scenarios, *options)))
+        with progress("Writing the report") as told:
+            left = page.files(compared, wanted.command(*given, *options), told)
+        leave(wanted.out, left)
     if wanted.as_json:
         print(document(compared))
     else:
@@ -158,7 +171,9 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
         from aqmlab.present.html import suite as page
 
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
-        leave(wanted.out, page.files(compared, wanted.command("--study", name, *options)))
+        with progress("Writing the report") as told:
+            left = page.files(compared, wanted.command("--study", name, *options), told)
+        leave(wanted.out, left)
     if wanted.as_json:
         print_json(compared.document())
     else:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Folder, leave_file
+from aqmlab.cli.common import Folder, check_report, leave_file, progress
 
 
 class Format(str, Enum):
@@ -46,7 +46,10 @@ def report(
     if kind is Format.html:
         from aqmlab.present.html import sweep as page
 
-        text = page.report(found, measures)
+        if path:
+            check_report(path, page.subject(found))
+        with progress("Writing the report"):
+            text = page.report(found, measures)
     else:
         text = tables.TEXTS[kind.value](found, findings.chosen(found, measures))
     if path:

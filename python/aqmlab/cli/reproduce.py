@@ -6,8 +6,8 @@ import typer
 
 from aqmlab import files
 from aqmlab._core import InputError
-from aqmlab.cli.common import Jobs, Json, Out, Seeds, command, exit_if_failed, leave, progress
-from aqmlab.study import reproduction
+from aqmlab.cli.common import Jobs, Json, Out, Seeds, check_report, command, exit_if_failed, leave, progress
+from aqmlab.study import paper, reproduction
 
 
 def reproduce(
@@ -33,6 +33,7 @@ def reproduce(
         raise InputError("all: every study has its own numbers; give --table and --figure with one study")
     if out:
         files.check_folder(out)
+        check_report(out / "report.html", name or ", ".join(paper.studies()))
     chosen = [part for number in table or () for part in ("--table", number)]
     chosen += [part for number in figure or () for part in ("--figure", number)]
     again = command("reproduce", name or "--all", *chosen, "--seeds", str(seeds))
@@ -45,7 +46,8 @@ def reproduce(
     if out:
         from aqmlab.present.html import reproduction as page
 
-        left = page.files_of_all(several, again) if every else page.files(several[0], again)
+        with progress("Writing the report") as told:
+            left = page.files_of_all(several, again, told) if every else page.files(several[0], again, told)
         leave(out, left)
     _tell(several, every, as_json)
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])

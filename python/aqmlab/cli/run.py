@@ -38,7 +38,7 @@ def run(
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, assignments(settings or []))
     if scheme is not None:
-        simulate.check_set(loaded)
+        simulate.check_set(loaded, [scheme])
     if out:
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)

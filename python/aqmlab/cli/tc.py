@@ -10,7 +10,7 @@ import typer
 from aqmlab import _core, tc
 from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
-from aqmlab.tc.lines import quantity
+from aqmlab.quantities import written
 from aqmlab.tc.openwrt import sqm
 
 EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
@@ -82,7 +82,7 @@ def _show(reading: tc.Reading, as_json: bool) -> None:
     """Print keys of [[links]] in a scenario."""
     link = reading.setting.link
     keys: dict[str, str | bool | None] = {
-        "rate": quantity(link.rate, "bit/s") if link.rate else None,
+        "rate": written(link.rate, "bit/s") if link.rate else None,
         "buffer": link.buffer or reading.least or None,
         "ecn": link.ecn,
         "aqm": reading.setting.scheme,

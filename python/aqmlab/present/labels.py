@@ -25,8 +25,13 @@ MARKS = {
 
 
 def label(spec: str) -> str:
-    """Return the title of a scheme with its mark and parameters, or the name of one that is not in the catalogue."""
-    name, _, parameters = spec.partition(":")
+    """Return the title of a scheme with its mark and parameters, or the name of one that is not in the catalogue.
+
+    Schemes for single links are "up: CAKE, down: CoDel".
+    """
+    if at := catalogue.by_link(spec):
+        return ", ".join(f"{link}: {label(each)}" for link, each in at.items())
+    name, parameters = catalogue.halves(spec)
     with suppress(InputError):
         return marked(catalogue.find(name).title, name) + (f" ({parameters})" if parameters else "")
     return spec

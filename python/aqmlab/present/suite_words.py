@@ -19,7 +19,9 @@ def link(result: SuiteResult) -> str:
     """Return the link in words."""
     given = result.link
     flows = f"{given.flows} long flows" if given.flows else "the RFC's numbers of flows"
-    return f"{given.rate / 1e6:g} Mbit/s, {given.rtt * 1e3:g} ms, buffer {given.buffer()} packets, {flows}"
+    up = f" ({given.up / 1e6:g} Mbit/s upwards)" if given.up else ""
+    buffer = given.given or f"{given.buffer()} packets"
+    return f"{given.rate / 1e6:g} Mbit/s{up}, {given.rtt * 1e3:g} ms, buffer {buffer}, {flows}"
 
 
 def rows(trial: Trial) -> dict[str, list[str]]:

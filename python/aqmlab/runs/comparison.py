@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
-from aqmlab.catalogue import title
+from aqmlab.catalogue import settles, title
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
 from aqmlab.runs.results import RunResult, columns
@@ -70,8 +70,9 @@ class Comparison:
         return [*map(self.of_link, self.scenario.links), self.of_flows]
 
     def of_link(self, link: str) -> View:
-        """Return the table of a link."""
-        shown = columns(run.links[link] for run in self.runs.values())
+        """Return the table of a link; it has the settling time if a scheme has a target."""
+        aims = any(settles(self.scenario, link, spec) for spec in self.schemes)
+        shown = columns((run.links[link] for run in self.runs.values()), target=aims)
         return View(f"Link {link}", {metric.heading: f"links.{link}.{metric.name}" for metric in shown}, link)
 
     @property
@@ -95,6 +96,8 @@ class Comparison:
         """Return a measure as people read it: mean ± half-width, or both means where there are two states."""
         metric, (place, _) = find(measure), split(measure)
         link = place.removeprefix("links.") if place.startswith("links.") else self.scenario.links[0]
+        if metric.name == "settling_time" and not settles(self.scenario, link, spec):
+            return metric.show(None)
         summaries = [self.summary(spec, measure, state) for state in self.states(spec, link) or (None,)]
         if len(summaries) == 2:
             return " | ".join(metric.show(summary.mean if summary else None) for summary in summaries)

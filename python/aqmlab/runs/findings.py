@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, scenario
+from aqmlab import _core, catalogue, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.measures import expand, of_first_link
@@ -128,6 +128,19 @@ class Findings:
             return _core.Scenario.parse(text, case.scenario, list(case.overrides))
         return None
 
+    def target(self, case: Case, scheme: str) -> float | None:
+        """Return the queue that a scheme steers the link of a case to, packets; None if there is none.
+
+        Whether a scheme that this version does not know has the link's target cannot be told; it is taken to have it.
+        """
+        read = self.scenario(case)
+        if read is None:
+            return None
+        try:
+            return catalogue.target(read, case.link, scheme)
+        except InputError:
+            return read.link(case.link).target
+
     @cached_property
     def _cases(self) -> list[Case]:
         """The case of each row."""
@@ -141,8 +154,19 @@ class Findings:
             rows = found.setdefault((case, row["aqm"]), {})
             if row["state"] == "done":
                 rows[row["seed"]] = row
-        runs = {key: dict(sorted(rows.items())) for key, rows in found.items()}
+        runs = {(case, scheme): self._comparable(case, scheme, rows) for (case, scheme), rows in found.items()}
         return Table(runs, {case: case.link for case, _ in runs})
+
+    def _comparable(
+        self, case: Case, scheme: str, rows: Mapping[int, Mapping[str, Any]]
+    ) -> dict[int, Mapping[str, Any]]:
+        """Return the rows by seed; a scheme that steers elsewhere has no settling time, however near the queue was."""
+        read = self.scenario(case)
+        without = {}
+        with suppress(InputError):  # of a scheme that this version does not know
+            if read and not catalogue.settles(read, case.link, scheme):
+                without = {f"links.{case.link}.settling_time": None}
+        return {seed: {**rows[seed], **without} for seed in sorted(rows)}
 
     def _case(self, row: Mapping[str, Any]) -> Case:
         overrides = tuple(
@@ -173,7 +197,7 @@ def only(found: Findings, aqms: Sequence[str]) -> Findings:
     order: dict[str, int] = {}
     for wanted in aqms:
         bare = wanted.replace(" ", "")
-        fits = [each for each in found.schemes if bare in (each.replace(" ", ""), each.partition(":")[0])]
+        fits = [each for each in found.schemes if bare in (each.replace(" ", ""), catalogue.halves(each)[0])]
         if not fits:
             raise unknown("aqms", "no scheme of the sweep", wanted, found.schemes)
         for scheme in fits:

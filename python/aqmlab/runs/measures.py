@@ -51,12 +51,13 @@ def usual(scenario: Scenario) -> list[str]:
 
 
 def _usual(group: Group) -> Sequence[str]:
-    if group.kind == "udp-cbr" and _is_call(group):
+    if group.kind == "udp-cbr" and is_call(group):
         return (*USUAL[group.kind], "call.mos")
     return [name for name in USUAL[group.kind] if name != "jain" or group.count > 1]
 
 
-def _is_call(group: Group) -> bool:
+def is_call(group: Group) -> bool:
+    """Return whether datagrams of a constant rate are what a telephone sends."""
     rate = group.rate or 0.0
     return 0 < rate <= 128e3 and SPEECH[0] <= 8 * (group.payload + group.header) / rate <= SPEECH[1]
 

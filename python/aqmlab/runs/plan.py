@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, own, scenario
+from aqmlab import _core, catalogue, own, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs import grid
@@ -53,9 +53,15 @@ class Arm:
     code: str
     """The text of the Python file of the user's own scheme; empty for any other."""
 
+    @property
+    def names(self) -> str | dict[str, str]:
+        """The scheme without its parameters, or those of single links."""
+        at = catalogue.by_link(self.aqm)
+        return {link: catalogue.halves(each)[0] for link, each in at.items()} or catalogue.halves(self.aqm)[0]
+
     def parameters(self) -> dict[str, str]:
-        """Return what is set of the scheme: {"pi.w": "85 Hz"}."""
-        name, _, given = self.aqm.partition(":")
+        """Return what is set of the scheme: {"pi.w": "85 Hz"}; nothing of schemes for single links."""
+        name, given = catalogue.halves(self.aqm)
         pairs = (pair.partition("=") for pair in given.split(",") if pair)
         return {f"{name}.{key.strip()}": value.strip() for key, _, value in pairs}
 
@@ -184,9 +190,9 @@ def read(path: str | os.PathLike[str]) -> Plan:
     path = Path(path)
     data = _parse(path)
     _check(data)
-    scenarios = _scenarios(data["scenarios"], path.parent)
-    arms = _arms(data["aqms"], path.parent)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
+    scenarios = _scenarios(data["scenarios"], path.parent, [value for values in overrides.values() for value in values])
+    arms = _arms(data["aqms"], path.parent)
     seeds = _seeds(data.get("seeds", 1))
     runs = len(scenarios) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
     if runs > MOST_RUNS:
@@ -242,8 +248,9 @@ def _conditions(
 def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
     """Return a scenario with its overrides under each scheme."""
     parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
-    check_set(parsed)
-    check_schemes(parsed, [arm.aqm for arm in arms])
+    specs = [arm.aqm for arm in arms]
+    check_set(parsed, specs)
+    check_schemes(parsed, specs)
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
     case = Case(file.name, parsed.links[0], overrides, ", ".join([file.name, *map("=".join, overrides)]))
@@ -251,7 +258,7 @@ def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[
         Condition(
             case,
             arm,
-            json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.aqm.partition(":")[0], arm.code]),
+            json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.names, arm.code]),
             parsed,
         )
         for arm in arms
@@ -276,16 +283,17 @@ def _with_numbers(given: Mapping[str, str]) -> dict[str, str | float]:
     return found
 
 
-def _scenarios(names: Any, folder: Path) -> tuple[ScenarioFile, ...]:
+def _scenarios(names: Any, folder: Path, values: Sequence[str]) -> tuple[ScenarioFile, ...]:
+    """Return the scenarios with the traces that they, or values to be set, name."""
     found: dict[str, ScenarioFile] = {}
     for name in _texts("scenarios", names):
-        for file in _files(name, folder):
+        for file in _files(name, folder, values):
             if found.setdefault(file.name, file) != file:
                 raise InputError(f"experiment.scenarios: {name}: two scenarios are called {file.name}; rename a file")
     return tuple(found.values())
 
 
-def _files(name: str, folder: Path) -> list[ScenarioFile]:
+def _files(name: str, folder: Path, values: Sequence[str]) -> list[ScenarioFile]:
     """Return the scenario of a name or file, or all built-in ones that a pattern such as "li2014/*" fits."""
     known = scenario.scenarios()
     if "*" in name:
@@ -297,7 +305,8 @@ def _files(name: str, folder: Path) -> list[ScenarioFile]:
         if name not in known:
             raise unknown("experiment.scenarios", "no built-in scenario and no TOML file", name, known)
         return [ScenarioFile(*scenario.read(name), builtin=True)]
-    return [ScenarioFile(*scenario.read(folder / name), builtin=False)]
+    called, text = scenario.read(folder / name)
+    return [ScenarioFile(called, scenario.with_traces(text, (folder / name).parent, values), builtin=False)]
 
 
 def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:
@@ -322,6 +331,11 @@ def _expand(path: str, entry: Any, folder: Path) -> list[Arm]:
 
 
 def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
+    at = catalogue.by_link(name)
+    if parameters and at:
+        raise InputError(f"experiment.aqms: {name}: schemes of single links have no ranges; write each as a text")
+    if any(_file(each).endswith(".py") for each in at.values()):
+        raise InputError(f"experiment.aqms: {name}: a file is no scheme of a single link here; aqmlab compare takes it")
     file = _file(name)
     path = (folder / file).resolve() if file.endswith(".py") else None
     given = name if path is None else name.replace(file, str(path), 1)

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     """A table as arrays of equal length, by column."""
 
 
-def columns(links: Iterable[LinkResult]) -> list[Metric]:
-    """Return the metrics worth a column: marks, losses and settling where there are any, and of the tails p99 only."""
+def columns(links: Iterable[LinkResult], *, target: bool) -> list[Metric]:
+    """Return the metrics worth a column: marks, losses and settling where there are any, and of the tails p99 only.
+
+    Without a `target` nothing settles.
+    """
     shown = list(links)
     present = {
         "mark_ratio": any(link.marked for link in shown),
         "lost": any(link.lost for link in shown),
-        "settling_time": any(link.settling_time is not None for link in shown),
+        "settling_time": target and any(link.settling_time is not None for link in shown),
     }
     unwanted = {"queue_p95", *(name for name, is_there in present.items() if not is_there)}
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from aqmlab import own
+from aqmlab import catalogue, own
 from aqmlab._core import InputError, Scenario, SchemeError
 from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
@@ -42,7 +42,7 @@ def run(
     loaded = load(scenario, set)
     if scheme is not None:
         if set:
-            check_set(loaded)
+            check_set(loaded, [scheme])
         loaded.parameters(scheme)
     [outcome] = run_many([Task(loaded, scheme, seed, series, trace)], on_progress=progress)
     if isinstance(outcome, Failure):
@@ -89,7 +89,7 @@ def compare_all(
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
     loaded = [load(scenario, set) for scenario in scenarios]
     for each in loaded:
-        check_set(each)
+        check_set(each, specs)
     asked = [_expanded(each, measures, loaded) for each in loaded]
     found = compare_many([(each, specs) for each in loaded], seeds, jobs=jobs, progress=progress)
     return [replace(compared, asked=names) for compared, names in zip(found, asked, strict=True)]
@@ -160,20 +160,26 @@ def find_flows(
     return high
 
 
-def check_set(scenario: Scenario) -> None:
-    """Raise InputError if a scheme was set at a link where the schemes asked for take its place."""
+def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
+    """Raise InputError if a scheme was set at a link where every scheme asked for takes its place."""
+    links = scenario.resolved()["links"]
+    names = [link["name"] for link in links]
+    movable = {link["name"] for link in links if not link["fixed"]}
+    replaced = [catalogue.by_link(spec).keys() or movable for spec in specs]
     for path, value in scenario.overrides:
         match path.split("."):
-            case ["links", link, "aqm"] if not _fixed(scenario, link):
+            case ["links", link, "aqm"] if all(each & _meant(link, names) for each in replaced):
                 raise InputError(
                     f"set: {path}={value}: the schemes asked for replace it; "
                     f"name it among them, or set links.{link}.fixed=true too"
                 )
 
 
-def _fixed(scenario: Scenario, link: str) -> bool:
-    links = scenario.resolved()["links"]
-    return any(each["fixed"] for i, each in enumerate(links) if link in (each["name"], str(i)))
+def _meant(link: str, names: Sequence[str]) -> set[str]:
+    """The links that a path calls so: by name, by index, or all of them."""
+    if link == "*":
+        return {*names}
+    return {link} if link in names else {names[int(link)]}
 
 
 def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:

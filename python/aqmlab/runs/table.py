@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from aqmlab import catalogue
 from aqmlab.runs import metrics
 from aqmlab.runs.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
 
@@ -125,7 +126,7 @@ class Table(Generic[C]):
     def rows(self) -> Iterator[Row]:
         """Yield the table in its long form."""
         for (case, scheme), runs in self.runs.items():
-            name, _, parameters = scheme.partition(":")
+            name, parameters = catalogue.halves(scheme)
             for seed, values in runs.items():
                 for measure, value in values.items():
                     if measure.startswith(PLACES) and (value is None or isinstance(value, int | float)):

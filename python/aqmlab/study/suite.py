@@ -8,7 +8,8 @@ stands in `ledgers/<name>.toml`, if it does, and is judged as the sentences of a
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -44,11 +45,17 @@ MOST_FLOWS = 10_000
 
 @dataclass(frozen=True)
 class Link:
-    """The user's link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` replaces the RFC's bulk flows."""
+    """The user's link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` replaces the RFC's bulk flows.
+
+    `given` is the buffer of all links as a scenario writes it ("1000 ms"), if not the bandwidth-delay product; `up` the
+    rate upwards in bit/s, if not the experiment's own share of the rate.
+    """
 
     rate: float
     rtt: float
     flows: int | None = None
+    given: str | None = None
+    up: float | None = None
 
     @property
     def bdp(self) -> float:
@@ -56,7 +63,9 @@ class Link:
         return self.rate * self.rtt / 8 / PACKET
 
     def buffer(self, share: float = 1.0) -> int:
-        """Return the buffer for `share` times the bandwidth-delay product, in packets."""
+        """Return the buffer for `share` times the bandwidth-delay product, or the given one there, in packets."""
+        if self.given:
+            return _buffer(self.given, share * self.rate, self.rtt)
         return max(LEAST_BUFFER, ceil(round(share * self.bdp, 6)))
 
     def level(self, name: str, share: float = 1.0) -> int:
@@ -74,9 +83,9 @@ class Link:
         if unit == "s":  # of the link's rate
             factor, unit = factor / self.rtt, "bdp"
         if unit == "bdp":
-            return f"{self.buffer(factor)} packets"
+            return self.given or f"{self.buffer(factor)} packets"
         if unit == "bdp-bytes":
-            return f"{self.buffer(factor) * PACKET} B"
+            return self.given or f"{self.buffer(factor) * PACKET} B"
         if unit == "target":
             third = self.buffer(factor) * PACKET * 8 / (factor * self.rate) / 3
             return f"{min(TARGET, third) * 1e3:.9g} ms"
@@ -87,7 +96,7 @@ class Link:
 
     def _flows(self, unit: str) -> int:
         if unit == "mild-up":
-            return self.level("mild", 0.1)
+            return self.level("mild", self.up / self.rate if self.up else 0.1)
         more, _, less = unit.partition("-")
         return self.level(more) - (self.level(less) if less else 0)
 
@@ -161,8 +170,29 @@ class Experiment:
         usual = {f"links.{name}.{key}": f"1 {of}" for name in given.links for key, of in keys.items()}
         usual |= {f"flows.{name}.rtt": "1 rtt" for name in given.flows}
         asked = {path: text for path, text in usual.items() if not any(other.startswith(path) for other in self.set)}
-        scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set)).items()}
+        scaled = {path: _scaled(value, link) for path, value in (asked | dict(self.set) | self._up(link)).items()}
         return scaled | dict(self.fixed) | {path: str(link.flows) for path in self.flows if link.flows}
+
+    @property
+    def has_up(self) -> bool:
+        """Whether there are two directions, with a link each."""
+        return UP in load(self.scenario).links
+
+    def _up(self, link: Link) -> dict[str, str]:
+        """What the link upwards takes from a rate of its own."""
+        if not link.up or not self.has_up:
+            return {}
+        share = link.up / link.rate
+        return {
+            f"links.{UP}.rate": f"{share!r} rate",
+            f"links.{UP}.buffer": f"{share!r} bdp-bytes",
+            f"links.{UP}.target": f"{share!r} target",
+        }
+
+    def is_called(self, pattern: str) -> bool:
+        """Whether a name or glob means it: its section, or its scenario with or without the folder."""
+        names = (self.section.partition(" ")[0], self.scenario, self.scenario.rpartition("/")[2])
+        return any(fnmatchcase(name, pattern) for name in names)
 
     def scenario_at(self, link: Link) -> Scenario:
         """Return the scenario at a link."""
@@ -192,6 +222,10 @@ class Experiment:
 
 LINK_KEYS = {"rate": "rate", "buffer": "bdp", "target": "target"}
 """What each link of a scenario takes from the user's link; no target where a kind of experiment varies the buffer."""
+
+
+UP = "up"
+"""What scenarios of two directions call the link upwards."""
 
 
 def _place(group: str) -> str:
@@ -248,15 +282,49 @@ class Suite:
         """Return the scheme that the claims call so."""
         return self.schemes.get(name, name)
 
-    def links(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> list[Link]:
+    def only(self, patterns: str | None) -> "Suite":
+        """Return the suite with the experiments of a list of names and globs ("8.2.*,9.1-mix"); all of them if None."""
+        if patterns is None:
+            return self
+        self._refuse_option("only", patterns)
+        asked = [pattern.strip() for pattern in patterns.split(",")]
+        for pattern in asked:
+            if not any(experiment.is_called(pattern) for experiment in self.experiments):
+                names = [experiment.scenario.rpartition("/")[2] for experiment in self.experiments]
+                raise unknown("only", f"no experiment of {self.name}", pattern, names)
+        chosen = [each for each in self.experiments if any(map(each.is_called, asked))]
+        return replace(self, experiments=chosen)
+
+    def _refuse_option(self, option: str, value: str) -> None:
+        """Raise InputError if the suite holds claims, which are of all its experiments as they are."""
+        if self.claims:
+            raise InputError(f"{option}: {value}: {self.name} has claims about all its experiments as they are")
+
+    def links(
+        self,
+        rate: str | None = None,
+        rtt: str | None = None,
+        flows: int | None = None,
+        buffer: str | None = None,
+        up: str | None = None,
+    ) -> list[Link]:
         """Return the links that these quantities ("20 Mbit/s", "50 ms") describe; what is None is the base case's."""
+        for option, value in (("buffer", buffer), ("up", up)):
+            if value is not None:
+                self._refuse_option(option, value)
+        if up is not None and not any(experiment.has_up for experiment in self.experiments):
+            raise InputError(f"up: {up}: none of the experiments has two directions; those of section 9 have")
         if flows is not None and not 1 <= flows <= MOST_FLOWS:
             raise InputError(f"flows: {flows}: out of range; 1 to {MOST_FLOWS}")
         rates, rtts = (
             [_given(key, text) for text in _list(self.base[key] if given is None else given)]
             for key, given in (("rate", rate), ("rtt", rtt))
         )
-        return [Link(each, delay, flows) for each, delay in product(rates, rtts)]
+        upwards = _given("up", up) if up is not None else None
+        found = [Link(each, delay, flows, buffer, upwards) for each, delay in product(rates, rtts)]
+        for link in found:
+            link.buffer()  # refuses what is none
+        return found
 
     def at(self, link: Link) -> str:
         """Return what a link is called: nothing where the base case is one link."""
@@ -341,10 +409,24 @@ def _measure(text: str) -> Measure:
     return Measure(path.removesuffix(WAITING), over or None, waiting=path.endswith(WAITING))
 
 
-BOUNDS = {"rate": (1e5, 1e10, "100 kbit/s to 10 Gbit/s"), "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
+RATES = (1e5, 1e10, "100 kbit/s to 10 Gbit/s")
 
-PLACES = {"rate": "links.bottleneck.rate", "rtt": "flows.bulk.rtt"}
+BOUNDS = {"rate": RATES, "up": RATES, "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
+
+PLACES = {"rate": "links.bottleneck.rate", "up": "links.bottleneck.rate", "rtt": "flows.bulk.rtt"}
 """Where a scenario has such a quantity."""
+
+
+@cache
+def _buffer(text: str, rate: float, rtt: float) -> int:
+    """Return a buffer that a scenario writes so, in packets at this rate and round-trip time."""
+    place = "links.bottleneck.buffer"
+    link = {"links.bottleneck.rate": f"{rate} bit/s", "links.bottleneck.target": "1e-6 packets"}
+    try:
+        found = load("rfc7928/5.1.1-newreno", {**link, "flows.bulk.rtt": f"{rtt} s", place: text})
+    except InputError as error:
+        raise InputError(str(error).replace(place, "buffer")) from error
+    return max(1, ceil(round(found.link("bottleneck").buffer, 6)))
 
 
 def _given(field: str, text: str) -> float:

@@ -241,6 +241,8 @@ class SuiteResult:
             "study": self.suite.name,
             **({} if self.suite.claims else {"rate": self.link.rate, "rtt": self.link.rtt}),
             "flows": self.link.flows,
+            **({"buffer": self.link.given} if self.link.given else {}),
+            **({"up": self.link.up} if self.link.up else {}),
             "seeds": self.seeds,
             "aqms": list(self.schemes),
             "experiments": [self._entry(trial) for trial in self.trials],
@@ -296,6 +298,9 @@ def compare_suite(
     rate: str | None = None,
     rtt: str | None = None,
     flows: int | None = None,
+    buffer: str | None = None,
+    up: str | None = None,
+    only: str | None = None,
     seeds: int = 1,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -304,11 +309,13 @@ def compare_suite(
 
     `aqms` are by default the suite's own, or those of the papers (`seed-papers`) if it has none. `rate` ("20 Mbit/s")
     and `rtt` ("50 ms", round-trip propagation) are those of the link, by default the suite's base case, which may be
-    several links; `flows` is the number of long flows where the RFC has a few. Raises InputError for bad input, before
+    several links; `flows` is the number of long flows where the RFC has a few. Not for suites with claims: `buffer`
+    ("1000 ms", "2 bdp") of all links instead of the bandwidth-delay product, `up`, the rate upwards where there are two
+    directions, and `only`, sections and scenarios with globs ("8.2.*,9.1-mix"). Raises InputError for bad input, before
     anything runs.
     """
-    suite = load_suite(name)
-    links = suite.links(rate, rtt, flows)
+    suite = load_suite(name).only(only)
+    links = suite.links(rate, rtt, flows, buffer, up)
     specs = own.select(aqms if aqms is not None else list(suite.schemes.values()) or "seed-papers")
     placed = [(experiment, link, experiment.scenario_at(link)) for experiment in suite.experiments for link in links]
     grid = [(at, experiment.schemes or specs) for experiment, _, at in placed]

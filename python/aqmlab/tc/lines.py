@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from aqmlab._core import InputError
-from aqmlab.quantities import number
+from aqmlab.quantities import number, written
 from aqmlab.tc import numbers
 from aqmlab.tc.link import Heard, Link, Said, Values, size
 from aqmlab.tc.options import hear, parse, resolved, say
@@ -190,24 +190,10 @@ def _spec(qdisc: Qdisc, heard: Heard) -> str:
     return qdisc.scheme + (":" + ",".join(pairs) if pairs else "")
 
 
-UNITS = {"time": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))}
-"""The units in which we write times and rates."""
-
-
 def _text(qdisc: Qdisc, name: str, value: float | str) -> str:
     """Return a parameter as a user writes it."""
     declared = qdisc.parameters[name]
-    return value if isinstance(value, str) else quantity(value, "" if declared.default.isdigit() else declared.unit)
-
-
-def quantity(value: float, unit: str) -> str:
-    """Return a number in our base unit as text."""
-    for suffix, scale in UNITS.get(unit, ()):
-        if value >= scale:
-            return f"{value / scale:.12g} {suffix}"
-    if unit in ("packets", "B", "Hz", "bit/s", "time"):
-        return f"{value:.12g} {'s' if unit == 'time' else unit}"
-    return f"{value:.12g}"
+    return value if isinstance(value, str) else written(value, "" if declared.default.isdigit() else declared.unit)
 
 
 def _commands(text: str) -> list[tuple[str, list[str], str]]:

@@ -109,6 +109,7 @@ impl Scheme for AnAqm {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 

@@ -107,6 +107,7 @@ impl Scheme for Ared {
         self.red.set_params(self.params.red);
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&["min_th", "max_th"]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
     const TC: Option<Tc> = Some(Tc { kind: "red", note: "with `adaptive`; thresholds in bytes, no gentle line" });
 }

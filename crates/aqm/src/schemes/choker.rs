@@ -92,6 +92,7 @@ impl Scheme for Choker {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&["target"]);
     const SIGNAL: Result<Signal, &'static str> = Err(BY_FLOW);
 }
 

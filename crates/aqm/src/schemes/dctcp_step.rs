@@ -68,6 +68,7 @@ impl Scheme for DctcpStep {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&["k"]);
     const SIGNAL: Result<Signal, &'static str> = Err(BY_THRESHOLD);
 }
 

@@ -185,6 +185,7 @@ impl Scheme for Fapidnn {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 

@@ -68,6 +68,7 @@ impl Scheme for Flc {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 }
 

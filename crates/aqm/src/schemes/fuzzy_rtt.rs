@@ -209,6 +209,7 @@ impl Scheme for FuzzyRtt {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> =
         Err("signals each packet by the round-trip time that its flow announces; a fluid announces none");
 }

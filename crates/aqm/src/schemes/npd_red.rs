@@ -228,6 +228,7 @@ impl Scheme for NpdRed {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
     fn law(params: Self::Params) -> Option<Box<dyn Law>> {

@@ -90,6 +90,7 @@ impl Scheme for PdRed {
         self.red.set_params(self.params.red);
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
     fn law(params: Self::Params) -> Option<Box<dyn Law>> {

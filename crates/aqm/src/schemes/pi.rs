@@ -63,6 +63,7 @@ impl Scheme for Pi {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
     fn law(params: Self::Params) -> Option<Box<dyn Law>> {

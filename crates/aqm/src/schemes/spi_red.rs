@@ -82,6 +82,7 @@ impl Scheme for SpiRed {
         &mut self.params
     }
 
+    const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
     fn law(params: Self::Params) -> Option<Box<dyn Law>> {

@@ -93,12 +93,31 @@ impl Kind {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Label {
     pub flow: u32,
-    /// Which transfer of its flow it belongs to, modulo 256.
-    pub epoch: u8,
     /// Stands for the addresses and ports of its flow: hashes of the sending host's address (bits 12-31) and of the ports.
     pub tuple: u32,
-    /// Class selector of the DSCP, 0 to 7.
-    pub class: u8,
+    pub stamp: Stamp,
+}
+
+/// Class and transfer, as they stand in the highest bits of `body`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp(u16);
+
+impl Stamp {
+    const SHIFT: u32 = u64::BITS - u16::BITS;
+
+    /// `class`: class selector of the DSCP, 0 to 7. `epoch`: which transfer of its flow, modulo 256.
+    pub fn new(class: u8, epoch: u8) -> Self {
+        Self(u16::from(class & 7) << (CLASS - Self::SHIFT) | u16::from(epoch) << (EPOCH - Self::SHIFT))
+    }
+
+    /// That of the next transfer.
+    pub fn next(self) -> Self {
+        Self(self.0.wrapping_add(1 << (EPOCH - Self::SHIFT)))
+    }
+
+    pub fn epoch(self) -> u8 {
+        (self.0 >> (EPOCH - Self::SHIFT)) as u8
+    }
 }
 
 /// What a data packet carries.
@@ -154,22 +173,22 @@ impl Packet {
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
         let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
         if !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() {
-            packet.set_blocks(ack);
+            packet.set_blocks(*ack);
         }
         packet
     }
 
     #[inline]
     fn new(label: Label, size: u16, hop: u8, kind: Kind, number: u32, body: [u64; 2]) -> Self {
-        let Label { flow, epoch, tuple, class } = label;
+        let Label { flow, tuple, stamp } = label;
         let [first, second] = body;
-        let body = [first, second | u64::from(class & 7) << CLASS | u64::from(epoch) << EPOCH];
+        let body = [first, second | u64::from(stamp.0) << Stamp::SHIFT];
         Self { flow, size, hop, kind, number, tuple, body }
     }
 
-    /// What few ACKs tell of.
+    /// What few ACKs tell of. By value: other ACKs need not lie in memory.
     #[inline(never)]
-    fn set_blocks(&mut self, ack: &Ack) {
+    fn set_blocks(&mut self, ack: Ack) {
         self.body[1] |= 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
         let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1)).map(|seq| seq..seq);
@@ -344,7 +363,7 @@ mod tests {
     #[test]
     fn data_carries_what_is_put_into_it() {
         let rtt = Announced::new(Span::from_seconds(0.08));
-        let label = Label { flow: 7, epoch: 255, tuple: u32::MAX - 1, class: 5 };
+        let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(5, 255) };
         let data =
             Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true, is_resent: true };
         let mut packet = Packet::of_data(label, 1500, data);
@@ -357,7 +376,10 @@ mod tests {
         assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
     }
 
-    const LABEL: Label = Label { flow: 9, epoch: 3, tuple: 0x1abc, class: 6 };
+    fn label() -> Label {
+        Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(6, 3) }
+    }
+
     /// The largest offset, the longest block, the last segment of all.
     const NEXT: u32 = u32::MAX - (1 << 20);
     const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 19) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
@@ -370,7 +392,7 @@ mod tests {
         for (sack, kept) in [(THREE, THREE), (two, two), (far, near), Default::default()] {
             for ece in [false, true] {
                 let ack = Ack { next: NEXT, ece, sack, ..Ack::default() };
-                let packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+                let packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
                 assert_eq!(packet.ack(), Ack { sack: kept, ..ack });
                 assert_eq!((packet.epoch(), packet.hop, packet.flow), (3, AT_SENDER, 9));
                 assert_eq!(
@@ -391,12 +413,12 @@ mod tests {
             for dsack in [NEXT - 1, NEXT - (1 << 18) + 1, NEXT + 1, NEXT + (1 << 18) - 1] {
                 for is_resent in [false, true] {
                     let ack = Ack { next: NEXT, sack, dsack: Some(dsack), is_resent, ..Ack::default() };
-                    assert_eq!(Packet::of_ack(LABEL, 40, AT_SENDER, &ack).ack(), Ack { sack: kept, ..ack });
+                    assert_eq!(Packet::of_ack(label(), 40, AT_SENDER, &ack).ack(), Ack { sack: kept, ..ack });
                 }
             }
         }
         let far = Ack { next: NEXT, dsack: Some(NEXT - (1 << 18)), ..Ack::default() };
-        assert_eq!(Packet::of_ack(LABEL, 40, AT_SENDER, &far).ack().dsack, None);
+        assert_eq!(Packet::of_ack(label(), 40, AT_SENDER, &far).ack().dsack, None);
     }
 
     #[test]
@@ -405,7 +427,7 @@ mod tests {
         for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
             for (ps, carried) in [(0, 0), (8_345_678_901_234, 8_345_678_901_234), (u64::MAX, (1 << 43) - 1)] {
                 let ack = Ack { next: NEXT, ece: true, sack, ..Ack::default() };
-                let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+                let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
                 packet.set_delay(Span(ps));
                 assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
                 assert_eq!((packet.epoch(), packet.class()), (3, 6));
@@ -424,10 +446,10 @@ mod tests {
         for (sack, two, one) in [(THREE, two, one), Default::default()] {
             let delay = Span::from_millis(123);
             let ack = Ack { next: NEXT, ece: true, ce: Ack::CE_MASK, sack, delay, ..Ack::default() };
-            let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+            let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             packet.set_marks(ack.ce);
             assert_eq!(packet.ack(), Ack { sack: two, delay: Span::ZERO, ..ack });
-            let mut packet = Packet::of_ack(LABEL, 40, AT_SENDER, &ack);
+            let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
             packet.set_delay(ack.delay);
             packet.set_marks(ack.ce);
             assert_eq!(packet.ack(), Ack { sack: one, ..ack });

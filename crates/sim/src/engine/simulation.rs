@@ -22,7 +22,7 @@ use crate::measure::result::{Output, Series, TransferTable};
 use crate::net::flow::{Connection, Flow, Group};
 use crate::net::link::Link;
 use crate::net::route::Routes;
-use crate::scenario::{AqmChoice, Change, Law, LinkSpec, Scenario};
+use crate::scenario::{AqmChoice, Change, Chosen, Law, LinkSpec, Scenario};
 use crate::traffic::client::Client;
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
@@ -36,8 +36,8 @@ use std::sync::Arc;
 /// How a scenario is simulated.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Scheme for all links that do not fix theirs; the scenario's own if `None`.
-    pub aqm: Option<AqmChoice>,
+    /// Scheme for all links that do not fix theirs, or for some links; the scenario's own if `None`.
+    pub aqm: Option<Chosen>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Record time series.

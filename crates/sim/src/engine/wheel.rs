@@ -13,6 +13,8 @@ const SLOT_BITS: u32 = 32;
 const SLOTS: usize = 256;
 /// Events of a bin, about.
 const IN_BIN: usize = 8;
+/// So many events of a slot are sorted at once.
+const FEW: usize = 64;
 
 /// Events by slot.
 #[derive(Clone)]
@@ -150,11 +152,16 @@ impl<E: Copy + Default> Wheel<E> {
         self.deal();
     }
 
-    /// Deals the ranks of the open slot into bins of equal times.
+    /// Deals the ranks of the open slot into bins of equal times; those of a few events into one.
     fn deal(&mut self) {
+        self.ends.clear();
+        self.ranks.clear();
+        if self.open.len() <= FEW {
+            self.ends.push(self.open.len() as u32);
+            return self.ranks.extend(self.open.iter().enumerate().map(|(i, (key, _))| rank(*key, i)));
+        }
         let bits = (self.open.len() / IN_BIN).max(1).next_power_of_two().trailing_zeros();
         let bin = |key: Key| ((key >> 64) as u64 & u64::from(u32::MAX)) as usize >> (SLOT_BITS - bits);
-        self.ends.clear();
         self.ends.resize(1 << bits, 0);
         for (key, _) in &self.open {
             self.ends[bin(*key)] += 1;
@@ -163,7 +170,6 @@ impl<E: Copy + Default> Wheel<E> {
         for end in &mut self.ends {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        self.ranks.clear();
         self.ranks.resize(self.open.len(), 0);
         for (i, (key, _)) in self.open.iter().enumerate() {
             let end = &mut self.ends[bin(*key)];

@@ -291,7 +291,7 @@ fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Data, Label};
+    use crate::engine::event::{Data, Label, Stamp};
     use crate::measure::trace::Record;
     use crate::scenario;
     use aqmlab_core::Span;
@@ -306,7 +306,7 @@ mod tests {
 
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
         let data = Data { sent_at: Time::ZERO, seq, rtt: Default::default(), ecn, is_cwr, is_resent: false };
-        Packet::of_data(Label { class: 5, ..Label::default() }, size, data)
+        Packet::of_data(Label { stamp: Stamp::new(5, 0), ..Label::default() }, size, data)
     }
 
     #[test]

@@ -179,14 +179,16 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::Label;
+    use crate::engine::event::{Label, Stamp};
     use aqmlab_tcp::Ack;
 
     #[test]
     fn numbers_transfers_beyond_what_a_packet_can_carry() {
         let mut transfers = Transfers::new(1);
-        let mut of =
-            |epoch: u8| transfers.of(&Packet::of_ack(Label { epoch, ..Label::default() }, 40, 0, &Ack::default()));
+        let mut of = |epoch: u8| {
+            let label = Label { stamp: Stamp::new(0, epoch), ..Label::default() };
+            transfers.of(&Packet::of_ack(label, 40, 0, &Ack::default()))
+        };
         assert_eq!(
             [of(0), of(1), of(0), of(120), of(240), of(255), of(0), of(255), of(3)],
             [0, 1, 0, 120, 240, 255, 256, 255, 259]

@@ -1,7 +1,7 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
 use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::{Announced, Data, Event, Label, Packet};
+use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp};
 use crate::measure::group::GroupMeter;
 use crate::net::route::{Leg, Route};
 use crate::scenario::{FlowSpec, Traffic};
@@ -16,10 +16,9 @@ pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
     pub route: Route,
-    pub route_number: u32,
     pub group: u16,
-    /// Which transfer this is, from 0 on again after 255: packets of an earlier one are strangers.
-    pub epoch: u8,
+    /// Its class, and which transfer this is: packets of an earlier one are strangers.
+    stamp: Stamp,
     /// When the sender's access link is free.
     access_free: Time,
     /// When the receiver's access link is free.
@@ -119,20 +118,20 @@ impl Flow {
     /// It belongs to no client.
     pub const NO_CONNECTION: u32 = u32::MAX;
 
-    pub fn new(sender: Sender, receiver: Receiver, route: Route, group: u16, connection: u32, tuple: u32) -> Self {
+    /// A flow of `group`, whose index is `index`, before its start; `phase` as for [`Group::sender`].
+    pub fn new(group: &Group, index: u16, phase: Span, route: Route, connection: u32, tuple: u32) -> Self {
         Self {
-            sender,
-            receiver,
+            sender: group.sender(phase),
+            receiver: group.receiver(),
             route,
-            route_number: 0,
-            group,
+            group: index,
             access_free: Time::ZERO,
             egress_free: Time::ZERO,
             timer_event: Time::NEVER,
             delivered: 0,
             connection,
             tuple,
-            epoch: 0,
+            stamp: Stamp::new(group.class, 0),
             is_stopped: false,
         }
     }
@@ -142,13 +141,19 @@ impl Flow {
         self.tuple = tuple;
         self.sender = sender;
         self.receiver.restart();
-        self.epoch = self.epoch.wrapping_add(1);
+        self.stamp = self.stamp.next();
     }
 
     /// What its packets have in common.
     #[inline]
-    pub fn label(&self, index: u32, group: &Group) -> Label {
-        Label { flow: index, epoch: self.epoch, tuple: self.tuple, class: group.class }
+    pub fn label(&self, index: u32) -> Label {
+        Label { flow: index, tuple: self.tuple, stamp: self.stamp }
+    }
+
+    /// The packet is of the present transfer.
+    #[inline]
+    pub fn knows(&self, packet: &Packet) -> bool {
+        packet.epoch() == self.stamp.epoch()
     }
 
     /// The sender, and the access link that takes its segments to the first queue.
@@ -162,8 +167,7 @@ impl Flow {
     ) -> (&'a mut Sender, Access<'a>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let label = self.label(index, group);
-        let entry = self.route.entry;
+        let (label, entry) = (self.label(index), self.route.entry);
         (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, calendar })
     }
 
@@ -185,7 +189,7 @@ impl Flow {
             meter.packet_delay.add(received.since(sent_at));
             meter.marked += u64::from(ecn == Ecn::Ce);
         }
-        if packet.epoch() != self.epoch {
+        if !self.knows(packet) {
             return; // of a transfer that has ended
         }
         let tcp = &path.group.tcp;
@@ -224,7 +228,7 @@ impl Flow {
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
         let (group, Route { back, first_back, .. }) = (path.group, self.route);
-        let mut packet = Packet::of_ack(self.label(index, group), group.ack_size, first_back, ack);
+        let mut packet = Packet::of_ack(self.label(index), group.ack_size, first_back, ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }
@@ -257,13 +261,13 @@ pub struct Access<'a> {
 impl Access<'_> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
-        self.push(self.group.data_size, self.group.data_time, Segment::default(), self.group.ecn);
+        self.push(self.group.data_size, self.group.data_time, &Segment::default(), self.group.ecn);
     }
 
     #[inline(always)] // one copy of its code where segments are sent
-    fn push(&mut self, size: u16, on_link: Span, segment: Segment, ecn: Ecn) {
+    fn push(&mut self, size: u16, on_link: Span, segment: &Segment, ecn: Ecn) {
         *self.free = self.now.max(*self.free) + on_link;
-        let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
+        let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
         self.calendar.push(self.entry.lane, *self.free + self.entry.delay, Event::Arrive(packet));
@@ -271,8 +275,8 @@ impl Access<'_> {
 }
 
 impl Network for Access<'_> {
-    #[inline]
-    fn send(&mut self, segment: Segment) {
+    #[inline(always)]
+    fn send(&mut self, segment: &Segment) {
         let (size, on_link) = match segment.is_syn {
             true => (self.group.syn_size, self.group.syn_time),
             false => (self.group.data_size, self.group.data_time),
@@ -307,8 +311,7 @@ mod tests {
             let group = Group::new(&scenario.flows[0]);
             let mut routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let route = *routes.get(route);
-            let mut flow = Flow::new(group.sender(Span::ZERO), group.receiver(), route, 0, Flow::NO_CONNECTION, 0);
+            let mut flow = Flow::new(&group, 0, Span::ZERO, *routes.get(route), Flow::NO_CONNECTION, 0);
             let mut calendar = Calendar::new();
             let (sender, mut access) = flow.at_sender(0, &group, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);

@@ -3,8 +3,10 @@
 use crate::engine::calendar::{Calendar, Lane, Order};
 use crate::engine::event::{Event, Packet};
 use crate::measure::meter::LinkMeter;
+use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::scenario::{Impairments, Law, LinkSpec, RateChanges};
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -53,7 +55,11 @@ pub struct Link {
     changes: Changes,
     /// The next change: when, and to what.
     upcoming: Option<(Time, Rate)>,
-    /// Size of the last packet timed and what its transmission takes.
+    /// When packets leave, where that follows a trace.
+    deliveries: Option<Box<Deliveries>>,
+    /// What a packet takes on the wire.
+    layer: LinkLayer,
+    /// Size of the last packet timed and what its transmission takes; size 0 where it takes another time for each packet.
     transmission: (u16, Span),
     rng: Stream,
 }
@@ -78,7 +84,7 @@ enum Changes {
 impl Changes {
     fn new(changes: &RateChanges, rng: Stream) -> Self {
         match changes.clone() {
-            RateChanges::None => Changes::Steps(Vec::new().into_iter()),
+            RateChanges::None | RateChanges::Trace(_) => Changes::Steps(Vec::new().into_iter()),
             RateChanges::At(steps) => Changes::Steps(steps.into_iter()),
             RateChanges::Wander { values, hold } => Changes::Wander { values, hold, holds: 0, rng },
         }
@@ -144,6 +150,11 @@ impl Link {
             salt,
             ticks: 0,
             changes,
+            deliveries: match &spec.changes {
+                RateChanges::Trace(trace) => Some(Box::new(Deliveries::new(trace))),
+                _ => None,
+            },
+            layer: spec.layer,
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
         }
@@ -168,7 +179,8 @@ impl Link {
         if self.departures != Departures::Foreseen {
             return Offered::Joined;
         }
-        self.clear_at = now.max(self.clear_at) + self.transmission(packet.size);
+        let begins = now.max(self.clear_at);
+        self.clear_at = begins + self.transmission(packet.size, begins);
         if self.in_service.is_none() {
             self.start_service(now);
         }
@@ -194,7 +206,7 @@ impl Link {
         };
         self.meter.on_queue(self.queue.len(), now);
         let Some((size, since)) = next else { return self.ask_again(now) };
-        let end = now + self.transmission(size);
+        let end = now + self.transmission(size, now);
         self.meter.on_service(now, now.since(since), end, size);
         self.in_service = Some(end);
         Some(end)
@@ -295,10 +307,15 @@ impl Link {
         self.meter.pass_time(now);
     }
 
+    /// What the transmission of a packet takes that begins now.
     #[inline]
-    fn transmission(&mut self, size: u16) -> Span {
+    fn transmission(&mut self, size: u16, now: Time) -> Span {
         if size != self.transmission.0 {
-            self.transmission = (size, self.rate.transmission(u32::from(size)));
+            let bytes = self.layer.bytes(u32::from(size));
+            self.transmission = match &mut self.deliveries {
+                None => (size, self.rate.transmission(bytes)),
+                Some(trace) => (0, trace.deliver(bytes, now).since(now)),
+            };
         }
         self.transmission.1
     }

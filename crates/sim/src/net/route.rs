@@ -3,6 +3,7 @@
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::AT_SENDER;
 use crate::scenario::{FlowSpec, LinkSpec, Scenario};
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Rate, Span};
 use std::collections::BTreeMap;
 
@@ -19,7 +20,8 @@ pub struct Route {
     pub home: Leg,
     /// From the receiver's access link to the receiver.
     pub egress: Span,
-    /// Number of its [`Way`].
+    /// Its place among the routes, and that of its [`Way`].
+    pub number: u32,
     pub way: u16,
     /// The hop at which an ACK begins.
     pub first_back: u8,
@@ -55,6 +57,13 @@ pub struct Hop {
 struct Wire {
     delay: Span,
     rate: Rate,
+    layer: LinkLayer,
+}
+
+impl Wire {
+    fn transmission(&self, size: u32) -> Span {
+        self.rate.transmission(self.layer.bytes(size))
+    }
 }
 
 /// Propagation of the links that a flow crosses, there and back.
@@ -78,7 +87,7 @@ impl Way {
 impl Route {
     /// The route of a flow with this round-trip propagation. The links take their own delay; what is left is split
     /// evenly between the way there and the way back, and on each between the two access links.
-    fn new(wires: &[Wire], spec: &FlowSpec, way: u16, rtt: Span) -> Self {
+    fn new(wires: &[Wire], spec: &FlowSpec, (number, way): (u32, u16), rtt: Span) -> Self {
         let own = own_delay(wires, spec);
         let spare = rtt.0.saturating_sub(own.0); // a lognormal tail may fall below the path itself
         let (access_there, access_back) = (spare / 2, spare - spare / 2);
@@ -92,13 +101,13 @@ impl Route {
             }
             None => {
                 let links_there: u64 = spec.path.iter().map(|i| wires[*i].delay.0).sum();
-                let on_links: u64 = spec.path.iter().map(|i| wires[*i].rate.transmission(ack).0).sum();
+                let on_links: u64 = spec.path.iter().map(|i| wires[*i].transmission(ack).0).sum();
                 (access_back + own.0 - links_there + on_links + 2 * send_ack, 0)
             }
         };
         let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
         let [entry, back, home] = [entry, back, home].map(Leg::new);
-        Self { entry, back, home, egress: Span(access_there - entry.delay.0), way, first_back }
+        Self { entry, back, home, egress: Span(access_there - entry.delay.0), number, way, first_back }
     }
 
     /// Takes over the delays of another route along the same links.
@@ -124,7 +133,7 @@ pub struct Routes {
 
 impl Routes {
     pub fn new(scenario: &Scenario) -> Self {
-        let wire = |link: &LinkSpec| Wire { delay: link.delay, rate: link.rate };
+        let wire = |link: &LinkSpec| Wire { delay: link.delay, rate: link.rate, layer: link.layer };
         let wires: Vec<Wire> = scenario.links.iter().map(wire).collect();
         let ways = scenario.flows.iter().map(|spec| Way::new(&wires, spec)).collect();
         Self { routes: Vec::new(), ways, of: Vec::new(), index: BTreeMap::new(), flows_on: Vec::new(), wires }
@@ -140,7 +149,7 @@ impl Routes {
         let route = match self.index.get(&(group, rtt)) {
             Some(known) => *known,
             None => {
-                self.routes.push(self.build(scenario, group, rtt));
+                self.routes.push(self.build(scenario, self.routes.len(), group, rtt));
                 self.of.push((group, rtt));
                 self.flows_on.push(0);
                 self.routes.len() as u32 - 1
@@ -152,10 +161,10 @@ impl Routes {
     }
 
     /// A link that has become longer makes the round trip longer, too.
-    fn build(&self, scenario: &Scenario, group: usize, rtt: Span) -> Route {
+    fn build(&self, scenario: &Scenario, number: usize, group: usize, rtt: Span) -> Route {
         let spec = &scenario.flows[group];
         let (now, then) = (own_delay(&self.wires, spec), spec.own_delay(|link| scenario.links[link].delay));
-        Route::new(&self.wires, spec, group as u16, Span((rtt.0 + now.0).saturating_sub(then.0)))
+        Route::new(&self.wires, spec, (number as u32, group as u16), Span((rtt.0 + now.0).saturating_sub(then.0)))
     }
 
     /// Round-trip propagation of a route, as it was drawn.
@@ -183,7 +192,7 @@ impl Routes {
         for route in 0..self.routes.len() {
             let (group, rtt) = self.of[route];
             if self.ways[group].hops.iter().any(|hop| hop.link == link) {
-                let new = self.build(scenario, group, rtt);
+                let new = self.build(scenario, route, group, rtt);
                 self.routes[route].update(&new);
             }
         }

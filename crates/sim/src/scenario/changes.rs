@@ -4,7 +4,7 @@ use super::impairments::Loss;
 use super::law::Law;
 use super::links::{Crossing, limit, target};
 use super::reader::{Found, Reader, scalar};
-use super::{AqmChoice, LinkSpec, Scenario};
+use super::{AqmChoice, LinkSpec, RateChanges, Scenario};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate, Span};
@@ -93,17 +93,20 @@ impl Change {
         let (spec, text) = (&links[link], self.text()?);
         let crossing = Crossing::of(link, &scenario.flows);
         match keys {
+            ["rate"] if matches!(spec.changes, RateChanges::Trace(_)) => {
+                Err("the link follows a trace, which has no rate to change".into())
+            }
             ["rate"] => within(&text, "1 bit/s", "10 Tbit/s").map(|rate| Action::Rate(link, rate)),
             ["delay"] => {
                 let delay: Span = within(&text, "0 s", "1000 s")?;
                 Ok(Action::Delay(link, delay))
             }
             ["buffer"] => {
-                let buffer = limit(&text, Some(spec.rate), crossing)?;
+                let buffer = limit(&text, Some(spec.usable_rate()), crossing)?;
                 Ok(Action::Buffer(link, buffer, crossing.packets(buffer)))
             }
             ["target"] => {
-                let packets = target(&text, spec.rate, spec.buffer_packets, crossing)?;
+                let packets = target(&text, spec.usable_rate(), spec.buffer_packets, crossing)?;
                 Ok(Action::Target(link, packets))
             }
             ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),

@@ -3,20 +3,29 @@
 use super::impairments::Impairments;
 use super::law::Law;
 use super::reader::{Found, Reader, kind, scalar};
-use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges};
+use super::trace::Traces;
+use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges, usable};
 use aqmlab_aqm::Limit;
+use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 use toml::{Table, Value};
 
 /// One `[[links]]`, the `index`-th; the flows that cross it tell packet sizes and round-trip times.
-pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Found) -> Option<LinkSpec> {
+pub fn read_link(
+    table: &Table,
+    index: usize,
+    flows: &[FlowSpec],
+    traces: &Traces,
+    found: &mut Found,
+) -> Option<LinkSpec> {
     let crossing = Crossing::of(index, flows);
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("bottleneck");
     let mut link = Reader::new(table, format!("links.{}", clip(shown)), found);
     let name = link.name("bottleneck");
-    let rate_and_changes = read_rate(&mut link);
-    let rate = rate_and_changes.as_ref().map(|(rate, _)| *rate);
+    let rate_and_changes = read_rate(&mut link, traces);
+    let layer = read_layer(&mut link);
+    let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, crossing.packet));
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, crossing);
@@ -46,8 +55,23 @@ pub fn read_link(table: &Table, index: usize, flows: &[FlowSpec], found: &mut Fo
         aqm: aqm?,
         fixed,
         ecn,
+        layer,
         impairments,
     })
+}
+
+/// `overhead`, `mpu` and `framing`.
+fn read_layer(link: &mut Reader) -> LinkLayer {
+    let mut bytes = |key, least| {
+        let given: Option<Bytes> = link.optional(key);
+        let given = link.within(key, given, least, "256 B").unwrap_or(Bytes(0.0));
+        if given.0.fract() != 0.0 {
+            link.refuse(key, format!("\"{}\" must be whole bytes", given.text()));
+        }
+        given.0 as i64
+    };
+    let (added, least) = (bytes("overhead", "-64 B"), bytes("mpu", "0 B"));
+    LinkLayer { added, least, framing: link.optional("framing").unwrap_or(Framing::Plain) }
 }
 
 /// What a link's buffer and target are sized by.
@@ -89,13 +113,14 @@ impl Crossing {
 }
 
 const RATE_EXAMPLE: &str = "\"45 Mbit/s\"";
-const RATE_FORMS: &str = "a rate, a schedule [[\"0 s\", \"45 Mbit/s\"], [\"50 s\", \"15 Mbit/s\"]] or \
-                          { values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = \"2 s\" }";
+const RATE_FORMS: &str = "a rate, a schedule [[\"0 s\", \"45 Mbit/s\"], [\"50 s\", \"15 Mbit/s\"]], \
+                          { values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = \"2 s\" } or { trace = \"FILE\" }";
 
-/// A rate, a schedule of rates, or rates that hold for a while each.
-fn read_rate(link: &mut Reader) -> Option<(Rate, RateChanges)> {
+/// A rate, a schedule of rates, rates that hold for a while each, or a trace.
+fn read_rate(link: &mut Reader, traces: &Traces) -> Option<(Rate, RateChanges)> {
     let read = match link.raw("rate") {
         Some(Value::Array(steps)) => read_schedule(steps),
+        Some(Value::Table(table)) if table.contains_key("trace") => read_trace(table, traces),
         Some(Value::Table(table)) => read_wander(table),
         _ => {
             let rate: Option<Rate> = link.required("rate", RATE_EXAMPLE);
@@ -137,6 +162,16 @@ fn read_schedule(steps: &[Value]) -> Result<(Rate, RateChanges), String> {
     }
     let (_, rate) = steps.remove(0);
     Ok((rate, if steps.is_empty() { RateChanges::None } else { RateChanges::At(steps) }))
+}
+
+fn read_trace(table: &Table, traces: &Traces) -> Result<(Rate, RateChanges), String> {
+    let (Some(Value::String(name)), 1) = (table.get("trace"), table.len()) else {
+        return Err(format!("expected {RATE_FORMS}"));
+    };
+    match traces.get(name) {
+        Some(trace) => Ok((trace.mean(), RateChanges::Trace(trace.clone()))),
+        None => Err(format!("trace: \"{}\" is not in [traces], or is refused there", clip(name))),
+    }
 }
 
 fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {

@@ -1,6 +1,7 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
 mod changes;
+mod chosen;
 mod flows;
 mod impairments;
 mod law;
@@ -10,15 +11,19 @@ mod reader;
 mod set;
 mod show;
 mod tcp;
+mod trace;
 mod traffic;
 
 pub use changes::{Action, Change};
+pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
 pub use read::parse;
+pub use trace::{OPPORTUNITY, RateTrace};
 
+use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
-use aqmlab_core::params::{Values, split_choice};
+use aqmlab_core::params::split_choice;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{Control, Profile, TcpParams, Variant};
 
@@ -52,7 +57,7 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Name that paths and results use.
     pub name: String,
-    /// Rate of the transmitter, at first.
+    /// Rate of the transmitter, at first; the mean of a trace.
     pub rate: Rate,
     /// How the rate changes.
     pub changes: RateChanges,
@@ -72,6 +77,8 @@ pub struct LinkSpec {
     pub fixed: bool,
     /// ECN-capable packets are marked where others are dropped.
     pub ecn: bool,
+    /// What packets take on the wire beyond their own bytes.
+    pub layer: LinkLayer,
     /// What happens to packets on the wire.
     pub impairments: Impairments,
 }
@@ -90,6 +97,8 @@ pub enum RateChanges {
         /// How long each holds.
         hold: Law<Span>,
     },
+    /// There is none but a mean: packets leave at the opportunities of a trace.
+    Trace(RateTrace),
 }
 
 /// A group of flows alike in all but what their laws draw.
@@ -255,10 +264,23 @@ impl AqmChoice {
     }
 }
 
+/// What of a rate is left for packets of this size as queues count them.
+fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
+    match layer {
+        LinkLayer::PLAIN => rate,
+        _ => Rate(rate.0 * packet / f64::from(layer.bytes(packet.round() as u32).max(1))),
+    }
+}
+
 impl LinkSpec {
     /// The link's queue before the first packet.
     pub fn empty_queue(&self) -> QueueView {
         QueueView::empty(self.rate, self.target, self.buffer_packets)
+    }
+
+    /// What of its rate is left for packets of mean size as the queue counts them.
+    pub fn usable_rate(&self) -> Rate {
+        usable(self.rate, self.layer, self.packet)
     }
 
     /// How much may wait in bytes, where the scenario has it in bytes.
@@ -344,9 +366,9 @@ impl Scenario {
         times
     }
 
-    /// The scheme that `link` runs under: what the run names, unless the link's is fixed.
-    pub fn scheme_of<'a>(&self, link: &'a LinkSpec, chosen: Option<&'a AqmChoice>) -> &'a AqmChoice {
-        chosen.filter(|_| !link.fixed).unwrap_or(&link.aqm)
+    /// The scheme that `link` runs under: what the run names for it, or its own.
+    pub fn scheme_of<'a>(&self, link: &'a LinkSpec, chosen: Option<&'a Chosen>) -> &'a AqmChoice {
+        chosen.and_then(|chosen| chosen.at(link)).unwrap_or(&link.aqm)
     }
 
     /// The scheme of `link`, with the parameters that the scenario and the choice set.
@@ -356,8 +378,9 @@ impl Scenario {
         entry.build(&choice.name, &self.params(choice), &link.empty_queue())
     }
 
-    /// Refuses schemes and parameters that some link of the run could not be built with.
-    pub fn check_schemes(&self, chosen: Option<&AqmChoice>) -> Result<(), Problems> {
+    /// Refuses schemes and parameters that some link of the run could not be built with, and links that are not there.
+    pub fn check_schemes(&self, chosen: Option<&Chosen>) -> Result<(), Problems> {
+        chosen.map_or(Ok(()), |chosen| chosen.check(&self.links)).map_err(|why| Problems::one("aqm", why))?;
         let mut problems: Vec<Problem> = Vec::new();
         for link in &self.links {
             let choice = self.scheme_of(link, chosen);
@@ -371,15 +394,28 @@ impl Scenario {
     /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
     pub fn choice(&self, text: &str) -> Result<(AqmChoice, Entry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
-        self.check_schemes(Some(&choice))?;
+        self.check_schemes(Some(&Chosen::Everywhere(choice.clone())))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         Ok((choice, entry))
     }
 
-    /// Every parameter of the scheme `text` (as in `--aqm`) with the value it takes here.
-    pub fn scheme_values(&self, text: &str) -> Result<(AqmChoice, Values), Problems> {
-        let (choice, entry) = self.choice(text)?;
-        let values = entry.values(&choice.name, &self.params(&choice))?;
-        Ok((choice, values))
+    /// Every parameter of what `text` names (as in `--aqm`) with the value it takes here; of a scheme for one link the
+    /// name begins with that of the link, as in `up.target`.
+    pub fn scheme_values(&self, text: &str) -> Result<Vec<(String, String)>, Problems> {
+        let refused = |why| Problems::one("aqm", why);
+        let chosen = Chosen::parse(text).map_err(refused)?;
+        self.check_schemes(Some(&chosen))?;
+        let values = |choice: &AqmChoice, of: String| {
+            let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
+            let values = entry.values(&choice.name, &self.params(choice))?.into_iter();
+            Ok(values.map(|(name, value)| (format!("{of}{name}"), value)).collect::<Vec<_>>())
+        };
+        match &chosen {
+            Chosen::Everywhere(choice) => values(choice, String::new()),
+            Chosen::At(at) => {
+                let each = at.iter().map(|(link, choice)| values(choice, format!("{link}.")));
+                Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+        }
     }
 }

@@ -5,13 +5,14 @@ use super::flows::{check_flows, read_flows};
 use super::links::read_link;
 use super::reader::{Found, Reader, default_name, kind, scalar};
 use super::set::set;
+use super::trace::read_traces;
 use super::{ECN, FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};
 
-/// Largest scenario file, bytes: far above any scenario, far below what would exhaust a machine.
-const MAX_TEXT: usize = 1 << 20;
+/// Largest scenario file, bytes: far above any scenario with its traces, far below what would exhaust a machine.
+const MAX_TEXT: usize = 1 << 24;
 /// Most points of a time series.
 const MAX_SAMPLES: u64 = 50_000_000;
 /// Most flows in a scenario.
@@ -55,6 +56,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     let (link_tables, flow_tables) = (top.some_tables("links"), top.some_tables("flows"));
     let change_tables = top.tables("changes");
     let schemes = read_schemes(&mut top);
+    let traces = read_traces(&mut top);
     top.finish();
 
     let link_names = read_names(&link_tables, "links", found);
@@ -65,7 +67,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
         found.push(Problem { path: "flows".into(), reason: format!("more than {MAX_FLOWS} flows") });
     }
     let links: Vec<Option<LinkSpec>> =
-        link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, found)).collect();
+        link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, &traces, found)).collect();
     let links: Vec<LinkSpec> = links.into_iter().flatten().collect();
     let duration = duration?;
     if links.len() == link_tables.len() && flows.len() == flow_tables.len() {

@@ -40,6 +40,13 @@ impl LinkSpec {
                 .chain(steps.iter().copied())
                 .map(|(time, rate)| json!([time.text(), rate.text()]))
                 .collect(),
+            RateChanges::Trace(trace) => json!({
+                "trace": trace.name,
+                "mean": self.rate.text(),
+                "opportunities": trace.times.len(),
+                "period": trace.period().text(),
+                "checksum": format!("{:016x}", trace.checksum()),
+            }),
             RateChanges::Wander { values, hold } => {
                 json!({"values": values.iter().map(|rate| rate.text()).collect::<Vec<_>>(), "hold": hold.text()})
             }
@@ -53,6 +60,9 @@ impl LinkSpec {
             "aqm": self.aqm.name,
             "fixed": self.fixed,
             "ecn": self.ecn,
+            "overhead": format!("{} B", self.layer.added),
+            "mpu": format!("{} B", self.layer.least),
+            "framing": self.layer.framing.text(),
             "loss": of.loss.map(|loss| loss.text()),
             "jitter": of.jitter.as_ref().map(Law::text),
             "reorder": of.reorder.map(|share| share.text()),

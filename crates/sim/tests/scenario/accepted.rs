@@ -52,6 +52,20 @@ fn a_buffer_or_target_may_be_given_by_the_path() {
 }
 
 #[test]
+fn a_link_layer_leaves_less_of_the_rate_for_packets() {
+    // 1040 + 40 = 1080 B: 23 cells of 53 B, 1219 B; of the rate 1040 / 1219 is left.
+    let link = |pairs: &[(&str, &str)]| {
+        let layer = [("links.bottleneck.overhead", "40 B"), ("links.bottleneck.framing", "atm")];
+        valid_with(&[&layer[..], pairs].concat()).links[0].clone()
+    };
+    assert_eq!(link(&[("links.bottleneck.buffer", "100 ms")]).buffer, Limit::Bytes(85_315));
+    assert_eq!(link(&[("links.bottleneck.buffer", "1 bdp")]).buffer, Limit::Packets(42)); // 48.08 * 0.853 = 41.02
+    let target = link(&[("links.bottleneck.target", "10 ms")]).target;
+    assert!((target - 10_000.0 / 1219.0).abs() < 1e-12, "{target}");
+    assert_eq!(link(&[]).rate, link(&[("links.bottleneck.mpu", "64 B")]).rate, "that of the wire");
+}
+
+#[test]
 fn a_link_is_sized_by_the_flows_that_cross_it() {
     // 8 Mbit/s are 1 MB/s. Data of 1000 B over 100 ms cross the first link, of 500 B over 400 ms the second; ACKs of 40 B
     // of the first flow queue at the second and third; nothing crosses the fourth, for which the mean is (2*1000 + 500)/3.

@@ -197,6 +197,7 @@ fn traffic_is_read_strictly() {
 
 #[test]
 fn paths_and_rates_are_read_strictly() {
+    let up = "{ values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = { exponential = \"2 s\" } }";
     each_is_refused_in(
         TRAFFIC,
         &[
@@ -217,6 +218,18 @@ fn paths_and_rates_are_read_strictly() {
             ("[\"3 Mbit/s\", \"1 Mbit/s\"]", "[\"3 Mbit/s\"]", "links.up.rate: values: a rate that wanders needs two"),
             ("{ exponential = \"2 s\" }", "\"0 s\"", "links.up.rate: hold: \"0 s\" is too short"),
             ("{ exponential = \"2 s\" }", "\"2\"", "links.up.rate: hold: \"2\" has no unit"),
+            (
+                up,
+                "\"1 Mbit/s\"\noverhead = \"300 B\"",
+                "links.up.overhead: \"300 B\" is out of range: must lie in -64 B",
+            ),
+            (up, "\"1 Mbit/s\"\nmpu = \"1.5 B\"", "links.up.mpu: \"1.5 B\" must be whole bytes"),
+            (up, "\"1 Mbit/s\"\nframing = \"atmm\"", "links.up.framing: "),
+            (up, "{ trace = \"cell\" }", "links.up.rate: trace: \"cell\" is not in [traces]"),
+            (up, "{ trace = 3 }", "links.up.rate: expected a rate, a schedule"),
+            (up, "{ trace = \"cell\", hold = \"2 s\" }", "links.up.rate: expected a rate, a schedule"),
+            ("[schemes.red]", "[traces]\ncell = \"1\\nx\"\n[schemes.red]", "traces.cell: line 2: \"x\" is not a time"),
+            ("[schemes.red]", "[traces]\ncell = \"20000000\"\n[schemes.red]", "traces.cell: its mean of"),
             ("ecn = false\n\n[[flows", "ecn = 1\n\n[[flows", "links.up.ecn: \"1\" is not true or false"),
             ("[schemes.red]\necn = false", "[schemes.red]\necn = 2", "red.ecn: \"2\" is not true or false"),
         ],

@@ -62,6 +62,7 @@ pub(crate) struct Rack {
 
 impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
+    #[inline(never)] // Reno's way stays short
     pub(crate) fn rack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
         if ack.next < self.hole {
             return;

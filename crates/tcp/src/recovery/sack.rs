@@ -22,6 +22,7 @@ use aqmlab_core::Time;
 
 impl Sender {
     /// RFC 6675, section 5: what an ACK means, in recovery or not. An old one means nothing.
+    #[inline(never)] // Reno's way stays short
     pub(crate) fn sack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
         if ack.next < self.hole {
             return;

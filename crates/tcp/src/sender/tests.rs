@@ -14,8 +14,8 @@ use aqmlab_core::ParamSet;
 struct Wire(Vec<Segment>);
 
 impl Network for Wire {
-    fn send(&mut self, segment: Segment) {
-        self.0.push(segment);
+    fn send(&mut self, segment: &Segment) {
+        self.0.push(*segment);
     }
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from aqmlab._core import Scenario
+from aqmlab.catalogue import target
 from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel
 from aqmlab.present.plots.style import THIRDS
@@ -18,7 +19,10 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     `runs` are runs with series by scheme; each gives one panel. Without runs there are no figures.
     """
     shown = {
-        "queue": [queue_panel(label(spec), {label(spec): run}, scenario, link) for spec, run in runs.items()],
+        "queue": [
+            queue_panel(label(spec), {label(spec): run}, link, target(scenario, link, spec))
+            for spec, run in runs.items()
+        ],
         "p": [p_panel(label(spec), {label(spec): run}, link) for spec, run in runs.items() if "p" in run.series[link]],
     }
     frames = {"queue": queue_frame(shown["queue"], [(scenario, link)]), "p": p_frame(shown["p"])}
@@ -28,12 +32,12 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     }
 
 
-def queue_panel(name: str, runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> Panel:
-    """Return a panel of the packets waiting in `runs` (by scheme), with the target."""
+def queue_panel(name: str, runs: Mapping[str, RunResult], link: str, target: float | None) -> Panel:
+    """Return a panel of the packets waiting in `runs` (by scheme), with the target if there is one."""
     results = [run.links[link] for run in runs.values()]
     remark = f"mean {results[0].queue_mean:.0f}, std {results[0].queue_std:.0f}" if len(results) == 1 else ""
     shown = "sampled" if len(results) == 1 else "mean"
-    return Panel(name, remark, _curves(runs, link, "queue"), shown, scenario.link(link).target)  # type: ignore[arg-type]
+    return Panel(name, remark, _curves(runs, link, "queue"), shown, target)  # type: ignore[arg-type]
 
 
 def p_panel(name: str, runs: Mapping[str, RunResult], link: str) -> Panel:

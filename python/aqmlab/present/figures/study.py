@@ -1,5 +1,6 @@
 """The figures of a paper: over time, or a measure against what is varied."""
 
+from aqmlab.catalogue import target
 from aqmlab.present.figures import runs as of_runs
 from aqmlab.present.labels import in_figure, of_panel
 from aqmlab.present.plots.data import BarPanel, Bars, Drawing, LinePanel, Lines, OverTime
@@ -68,6 +69,9 @@ def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> TimePanel:
         absent = [name for name, spec in schemes.items() if not built(spec)]
         return TimePanel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
     if kind == "queue":
-        return of_runs.queue_panel(of_panel(study, panel), runs, load(panel.scenarios[0]), panel.link)
+        scenario = load(panel.scenarios[0])
+        aims = [target(scenario, panel.link, spec) for spec in schemes.values() if built(spec)]
+        aim = next((aim for aim in aims if aim is not None), None)
+        return of_runs.queue_panel(of_panel(study, panel), runs, panel.link, aim)
     draw = of_runs.utilisation_panel if kind == "utilisation" else of_runs.p_panel
     return draw(of_panel(study, panel), runs, panel.link)

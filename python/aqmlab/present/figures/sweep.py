@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from aqmlab import catalogue
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.figures import words
@@ -179,7 +180,7 @@ def utilisation(found: Findings, case: Case, series: Runs) -> OverTime:
 
 
 def queue(found: Findings, case: Case, series: Runs) -> OverTime:
-    """Return the panels of the packets waiting, one a scheme, with the target."""
+    """Return the panels of the packets waiting, one a scheme, with its target if it has one."""
     scenario = found.scenario(case)
     panels = []
     for scheme in found.schemes:
@@ -187,8 +188,8 @@ def queue(found: Findings, case: Case, series: Runs) -> OverTime:
             row = found.runs(case, scheme)[run.seed]
             mean, std = (row[f"links.{case.link}.{name}"] for name in ("queue_mean", "queue_std"))
             curve = Curve(label(scheme), run.columns["time"], run.columns["queue"])
-            at = scenario.link(case.link).target if scenario else None
-            panels.append(Panel(label(scheme), f"mean {mean:.0f}, std {std:.0f}", [curve], target=at))
+            aim = found.target(case, scheme)
+            panels.append(Panel(label(scheme), f"mean {mean:.0f}, std {std:.0f}", [curve], target=aim))
     if scenario:
         return OverTime(panels, scenario.duration, [queue_frame(panels, [(scenario, case.link)])])
     end = max(float(panel.curves[0].time[-1]) for panel in panels)
@@ -333,6 +334,6 @@ def _titled(found: Findings, case: Case, *axes: str) -> str:
 
 def _without(scheme: str, *axes: str) -> str:
     """The title of a scheme without the parameters on axes."""
-    name, _, given = scheme.partition(":")
+    name, given = catalogue.halves(scheme)
     kept = [pair for pair in given.split(",") if pair and f"{name}.{pair.partition('=')[0].strip()}" not in axes]
     return label(name + (f":{','.join(kept)}" if kept else ""))

@@ -1,38 +1,80 @@
 """The report on a comparison: its tables, and the figures of each link."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from aqmlab import _core
 from aqmlab.present import text
 from aqmlab.present.figures import runs as figures_of_runs
-from aqmlab.present.html import page
-from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
+from aqmlab.present.html import glance, page
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.setup import setup
+from aqmlab.present.html.table import Item, Table
 from aqmlab.present.labels import label
 from aqmlab.runs.comparison import Comparison, View, document
+from aqmlab.runs.executor import Progress
 from aqmlab.runs.metrics import definitions, find
+from aqmlab.runs.results import RunResult
 
 CAPTIONS = {
-    "queue": "Packets waiting against time, seed 1. The dashed line is the target.",
+    "queue": "Packets waiting against time, seed 1. A dashed line is the target of a scheme that has one.",
     "p": "Drop probability against time, seed 1: pale as sampled, dark the mean over 1 s.",
 }
 """By the kind of figure."""
 
 
-def files(comparisons: Sequence[Comparison], command: str) -> Files:
-    """Return what comparisons leave: report.html, results.json and the figures."""
+PER_GROUP = [
+    find(f"total.{name}")
+    for name in (
+        "count",
+        "goodput",
+        "goodput_min",
+        "goodput_p50",
+        "goodput_max",
+        "jain",
+        "packet_delay_p50",
+        "packet_delay_p99",
+        "retransmits",
+        "timeouts",
+    )
+]
+"""What is shown of each group of flows of one run."""
+
+
+def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None) -> Files:
+    """Return what comparisons leave: report.html, results.json and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
+    first = comparisons[0]
     parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
-    facts = provenance(comparisons, comparisons[0].seeds, command)
-    title = parts[0].title if len(parts) == 1 else f"{len(parts)} scenarios"
-    return {"results.json": document(comparisons) + "\n", **page.report(title, parts, drawings, facts)}
+    facts = provenance(comparisons, first.seeds, command)
+    title = parts[0].title if len(parts) == 1 else f"{len(first.schemes)} schemes in {len(parts)} scenarios"
+    if len(first.schemes) > 1 and len(parts) > 1:
+        parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
+    subject = ", ".join(each.scenario.name for each in comparisons)
+    traced = [each.scenario for each in comparisons if _traces(each.scenario)]
+    scenarios: Files = {f"{scenario.name.replace('/', '-')}.toml": scenario.text for scenario in traced}
+    left = {"results.json": document(comparisons) + "\n", **scenarios}
+    return {**left, **page.report(subject, title, parts, drawings, facts, told)}
+
+
+def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
+    """Yield the section with what users notice, unless there is nothing to compare."""
+    table = glance.glance(comparisons)
+    if table.rows:
+        findings = list(glance.sentences(comparisons))
+        subtitle = text.seeds(comparisons[0].seeds).partition(", mean")[0]
+        shown = f"What users of each group of flows notice, means over the runs; {subtitle}"
+        yield Section("At a glance" if len(comparisons) == 1 else "", shown, table, glance.LEGEND, findings=findings)
 
 
 def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
-    name = comparison.scenario.name
-    stem = f"{name.replace('/', '-')}-" if several else ""
-    sections = [_section(comparison, view) for view in comparison.views]
-    sections += [_over_time(comparison, link, stem, drawings) for link in comparison.scenario.links]
-    return Part(name, text.titled(comparison.scenario), f"Scenario {name}", sections)
+    scenario = comparison.scenario
+    stem = f"{scenario.name.replace('/', '-')}-" if several else ""
+    sections = [Section("What was simulated", "", setup=setup(scenario, comparison.schemes))]
+    sections += [_section(comparison, view) for view in comparison.views]
+    sections += [_over_time(comparison, link, stem, drawings) for link in scenario.links]
+    if not several and len(comparison.schemes) > 1:
+        sections = [*_glance([comparison]), *sections]
+    return Part(scenario.name, scenario.title, f"Scenario {scenario.name}", sections)
 
 
 def _section(comparison: Comparison, view: View) -> Section:
@@ -40,13 +82,26 @@ def _section(comparison: Comparison, view: View) -> Section:
         label(spec): [Item(comparison.text(spec, measure)) for measure in view.columns.values()]
         for spec in comparison.schemes
     }
+    is_last = view == comparison.views[-1]
+    metrics = [*map(find, view.columns.values()), *(PER_GROUP if is_last else ())]
     return Section(
         title=view.title,
         subtitle=text.seeds(comparison.seeds),
         table=Table("Scheme", list(view.columns), rows),
-        definition=definitions(dict.fromkeys(map(find, view.columns.values()))),
+        definition=definitions(dict.fromkeys(metrics)),
         warnings=comparison.warnings(view.link),
+        folded={"Each group of flows, seed 1": _groups(comparison)} if is_last else {},
     )
+
+
+def _groups(comparison: Comparison) -> Table:
+    """Return the groups of flows of seed 1 under each scheme."""
+    rows = {
+        f"{label(spec)}: {name}": [Item(metric.show(getattr(group, metric.name))) for metric in PER_GROUP]
+        for spec, run in _first_runs(comparison).items()
+        for name, group in run.flows.items()
+    }
+    return Table("Scheme and group", [metric.heading for metric in PER_GROUP], rows)
 
 
 def _over_time(comparison: Comparison, link: str, stem: str, drawings: Drawings) -> Section:
@@ -55,21 +110,26 @@ def _over_time(comparison: Comparison, link: str, stem: str, drawings: Drawings)
         title=f"Link {link} over time",
         subtitle=text.seeds(1),
         figures=figures(comparison, comparison.schemes, link, prefix, drawings),
-        parameters=parameters(comparison, comparison.schemes) if link == comparison.scenario.links[0] else {},
     )
 
 
 def figures(comparison: Comparison, specs: Sequence[str], link: str, prefix: str, drawings: Drawings) -> dict[str, str]:
     """Add a link's figures of these schemes to `drawings`, return their names by caption."""
-    runs = {spec: comparison.runs[spec, 1] for spec in specs if (spec, 1) in comparison.runs}
+    runs = {spec: run for spec, run in _first_runs(comparison).items() if spec in specs}
     drawn = figures_of_runs.figures(runs, comparison.scenario, link)
     drawings.update({f"{prefix}{name}": drawing for name, drawing in drawn.items()})
     return {CAPTIONS[name]: f"{prefix}{name}" for name in drawn}
 
 
-def parameters(comparison: Comparison, specs: Iterable[str]) -> dict[str, str]:
-    """Return the parameters of schemes as they were used, with their units."""
-    return {label(spec): page.parameters(comparison.scenario, spec) for spec in specs}
+def _first_runs(comparison: Comparison) -> dict[str, RunResult]:
+    """Return the runs of seed 1 that succeeded, by scheme."""
+    return {spec: run for (spec, seed), run in comparison.runs.items() if seed == 1}
+
+
+def version() -> str:
+    """Return the version and the commit that it was built from, as far as it is known."""
+    commit = _core.commit()
+    return f"aqmlab {_core.version()}, " + (f"commit {commit}" if commit != "unknown" else f"source {_core.source()}")
 
 
 def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:
@@ -77,7 +137,7 @@ def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> d
     batches = list({id(comparison): comparison for comparison in comparisons}.values())
     runs = [run for comparison in batches for run in comparison.runs.values()]
     failures = [failure for comparison in batches for failure in comparison.failures]
-    facts = {"Command": command, "Version": f"aqmlab {_core.version()}", "Seeds": text.seeds(seeds)}
+    facts = {"Command": command, "Version": version(), "Seeds": text.seeds(seeds)}
     if runs:
         busy = sum(run.engine.wall for run in runs)
         departed = sum(link.departed for run in runs for link in run.links.values())
@@ -86,6 +146,19 @@ def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> d
             f"{len(runs)} runs in {wall:.2f} s of wall time; {departed:,} packets sent, "
             f"{departed / max(busy, 1e-9) / 1e6:.1f} million a second and core"
         )
+    if traces := [trace for comparison in batches for trace in _traces(comparison.scenario)]:
+        facts["Traces"] = "; ".join(dict.fromkeys(traces))
     if failures:
         facts["Failed runs"] = "; ".join(map(str, failures))
     return facts
+
+
+def _traces(scenario: _core.Scenario) -> list[str]:
+    """The traces that rates follow; the scenario that is left beside a report has their text."""
+    rates = [(link["name"], link["rate"]) for link in scenario.resolved()["links"]]
+    return [
+        f"{name} follows {rate['trace']}, {rate['opportunities']:,} opportunities in {rate['period']}, "
+        f"mean {rate['mean']}, FNV-1a {rate['checksum']}"
+        for name, rate in rates
+        if isinstance(rate, dict) and "trace" in rate
+    ]

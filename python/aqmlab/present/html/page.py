@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from aqmlab import catalogue
-from aqmlab._core import Scenario
+from aqmlab.present.html.setup import Setup
+from aqmlab.present.html.table import Table
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
+from aqmlab.runs.executor import Progress
 from aqmlab.study.cells import VERDICTS
 from aqmlab.study.claims import VERDICTS as CLAIM_VERDICTS
 from aqmlab.study.claims import Checked
@@ -25,40 +26,12 @@ Drawings = dict[str, Drawing]
 
 
 @dataclass(frozen=True)
-class Item:
-    """One cell of a table.
-
-    `verdict` adds its mark, `note` the number of a note under the table. `value` is what rows are sorted by, None if
-    there is none. `bold` makes the text stand out, `small` is a second line, `hint` is shown under the pointer.
-    """
-
-    text: str
-    verdict: str | None = None
-    note: int | None = None
-    value: float | None = None
-    bold: bool = False
-    small: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of cells by name; `corner` is the head of the names. `subheads` stand under each head, `foot` at the end.
-
-    A click on a head of a `sortable` table sorts the rows.
-    """
-
-    corner: str
-    heads: Sequence[str]
-    rows: Mapping[str, Sequence[Item]]
-    subheads: Sequence[str] = ()
-    foot: Mapping[str, Sequence[Item]] = field(default_factory=dict)
-    sortable: bool = False
-
-
-@dataclass(frozen=True)
 class Section:
-    """One table or figure with what belongs under it; `figures` are names of drawings by caption."""
+    """One table or figure with what belongs under it; `figures` are names of drawings by caption.
+
+    `setup` is what was simulated for it. `folded` are tables by title that a reader unfolds. `findings` are sentences
+    above the table.
+    """
 
     title: str
     subtitle: str
@@ -67,7 +40,9 @@ class Section:
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     figures: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    setup: Setup | None = None
+    folded: Mapping[str, Table] = field(default_factory=dict)
+    findings: Sequence[str] = ()
 
     @property
     def marks(self) -> str:
@@ -89,11 +64,23 @@ class Part:
     remark: str = ""
 
 
-def report(title: str, parts: Sequence[Part], drawings: Drawings, facts: Mapping[str, str]) -> Files:
-    """Return report.html and the figures in it; `facts` say how to repeat the work."""
-    drawn = files.encode_all(drawings)
+def report(
+    subject: str,
+    title: str,
+    parts: Sequence[Part],
+    drawings: Drawings,
+    facts: Mapping[str, str],
+    told: Progress | None = None,
+) -> Files:
+    """Return report.html and the figures in it.
+
+    A report replaces another one on the same `subject` only. `facts` say how to repeat the work, `told` hears how many
+    figures are drawn.
+    """
+    drawn = files.encode_all(drawings, told)
     inline = {stem: files.inline(drawn[f"{stem}.svg"]) for stem in drawings}
-    return {"report.html": render("report.html", title=title, parts=parts, drawn=inline, facts=facts), **drawn}
+    text = render("report.html", subject=subject, title=title, parts=parts, drawn=inline, facts=facts)
+    return {"report.html": text, **drawn}
 
 
 def render(name: str, **given: object) -> str:
@@ -111,22 +98,3 @@ def _environment() -> "Environment":
     )
     environment.globals |= {"verdicts": VERDICTS, "claim_verdicts": CLAIM_VERDICTS}
     return environment
-
-
-def parameters(scenario: Scenario, spec: str) -> str:
-    """Return the parameters of a scheme as a scenario uses it, with their units."""
-    units = {parameter.name: parameter.unit for parameter in catalogue.find(spec.partition(":")[0]).parameters}
-    values = scenario.parameters(spec)
-    return ", ".join(f"{name} = {_with_unit(str(value), units[name])}" for name, value in values.items())
-
-
-def _with_unit(value: str, unit: str) -> str:
-    return value if unit in ("", "1", "ratio") or not _is_number(value) else f"{value} {unit}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 from aqmlab.present.figures import study as figures_of_study
 from aqmlab.present.html import page
-from aqmlab.present.html.comparison import CAPTIONS, figures, parameters, provenance
-from aqmlab.present.html.page import Drawings, Files, Item, Part, Section
-from aqmlab.present.html.page import Table as Cells
+from aqmlab.present.html.comparison import CAPTIONS, figures, provenance
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.setup import setup
+from aqmlab.present.html.table import Item
+from aqmlab.present.html.table import Table as Cells
 from aqmlab.present.labels import in_table
 from aqmlab.present.text import chart_rows
+from aqmlab.runs.executor import Progress
 from aqmlab.runs.metrics import definitions
 from aqmlab.runs.statistics import parts
 from aqmlab.study.cells import Cell
@@ -25,22 +28,26 @@ FIGURE_CAPTIONS = CAPTIONS | {
 """By the kind of figure."""
 
 
-def files(reproduction: Reproduction, command: str) -> Files:
+def files(reproduction: Reproduction, command: str, told: Progress | None = None) -> Files:
     """Return what a reproduction leaves: report.html, results.json and the figures."""
     drawings: Drawings = {}
     part = _part(reproduction, "", drawings)
     facts = provenance(reproduction.comparisons.values(), reproduction.seeds, command)
-    return {"results.json": reproduction.json() + "\n", **page.report(part.title, [part], drawings, facts)}
+    return {
+        "results.json": reproduction.json() + "\n",
+        **page.report(part.name, part.title, [part], drawings, facts, told),
+    }
 
 
-def files_of_all(reproductions: Sequence[Reproduction], command: str) -> Files:
+def files_of_all(reproductions: Sequence[Reproduction], command: str, told: Progress | None = None) -> Files:
     """Return what the reproduction of several studies leaves: one report.html, results.json and the figures."""
     drawings: Drawings = {}
     parts = [_part(reproduction, f"{reproduction.study.name}-", drawings) for reproduction in reproductions]
     comparisons = [comparison for again in reproductions for comparison in again.comparisons.values()]
     facts = provenance(comparisons, reproductions[0].seeds, command)
     title = f"{len(parts)} papers reproduced"
-    return {"results.json": all_json(reproductions) + "\n", **page.report(title, parts, drawings, facts)}
+    subject = ", ".join(part.name for part in parts)
+    return {"results.json": all_json(reproductions) + "\n", **page.report(subject, title, parts, drawings, facts, told)}
 
 
 def _part(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
@@ -82,7 +89,7 @@ def _table_section(reproduction: Reproduction, table: Table, prefix: str, drawin
         figures=figures(comparison, specs, table.link, f"{prefix}table-{table.number}-", drawings)
         if comparison and table.figure
         else {},
-        parameters=parameters(comparison, specs) if comparison else {},
+        setup=setup(comparison.scenario, specs) if comparison else None,
     )
 
 

@@ -7,20 +7,22 @@ from functools import partial
 from aqmlab.present.figures.suite import Traces, curves, distributions, trade_off
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
-from aqmlab.present.html.page import Drawings, Files, Item, Part, Section, Table
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.table import Item, Table
 from aqmlab.present.labels import label
 from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
 from aqmlab.present.text import seeds
+from aqmlab.runs.executor import Progress
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
 from aqmlab.study.suite_trace import EVENT, WINDOW, K, Traced, is_small, traces
 
 
-def files(result: SuiteResult, command: str) -> Files:
-    """Return what a suite leaves: report.html, results.json and the figures."""
-    return _judged(result, command) if result.suite.claims else _ranked(result, command)
+def files(result: SuiteResult, command: str, told: Progress | None = None) -> Files:
+    """Return what a suite leaves: report.html, results.json and the figures; `told` hears how many are drawn."""
+    return (_judged if result.suite.claims else _ranked)(result, command, told)
 
 
-def _judged(result: SuiteResult, command: str) -> Files:
+def _judged(result: SuiteResult, command: str, told: Progress | None) -> Files:
     """Return the report on a suite whose claims are judged: curves, the claims, a table for each measure."""
     drawings: Drawings = {"curves": curves(result)}
     caption = "Means over the seeds with their 95 % intervals, none for a single seed."
@@ -34,14 +36,14 @@ def _judged(result: SuiteResult, command: str) -> Files:
     suite = result.suite
     part = Part(suite.name, suite.title, suite.source, sections, claims=result.claims, words=suite.words)
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
-    return {"results.json": _document(result), **page.report(suite.title, [part], drawings, facts)}
+    return {"results.json": _document(result), **page.report(suite.name, suite.title, [part], drawings, facts, told)}
 
 
 def _document(result: SuiteResult) -> str:
     return json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"
 
 
-def _ranked(result: SuiteResult, command: str) -> Files:
+def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
     """Return the report on a suite that ranks schemes. Traces a run of each experiment."""
     traced = traces(result)
     drawings: Drawings = {
@@ -59,7 +61,7 @@ def _ranked(result: SuiteResult, command: str) -> Files:
     title = f"{result.suite.name}: which scheme for {link(result)}?"
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
     part = Part(result.suite.name, title, result.suite.source, sections)
-    return {"results.json": _document(result), **page.report(title, [part], drawings, facts)}
+    return {"results.json": _document(result), **page.report(part.name, title, [part], drawings, facts, told)}
 
 
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:

@@ -6,15 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
-from aqmlab import _core
-from aqmlab._core import InputError
 from aqmlab.present import tables, text
 from aqmlab.present.figures import sweep as figures_of_sweep
 from aqmlab.present.figures.ellipses import FEWEST_FOR_MEAN
 from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, stored
 from aqmlab.present.figures.sweep import JAIN, SETTLING
 from aqmlab.present.html import page
-from aqmlab.present.html.page import Item, Table
+from aqmlab.present.html.setup import Setup, setup
+from aqmlab.present.html.table import Item, Table
 from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
 from aqmlab.runs.findings import Findings, chosen, ranked
@@ -36,7 +35,7 @@ CAPTIONS = {
     P99: "99 % of the packets wait at most this long: seeds, and mean with its 95 % interval.",
     JAIN: "Jain's index of the flows' goodput, 1 if all have the same: seeds, and mean with its 95 % interval.",
     SETTLING: "Settling time of the runs that settle; the table says how many do.",
-    "queue": "Packets waiting against time, one run a scheme; the dashed line is the target.",
+    "queue": "Packets waiting against time, one run a scheme; a dashed line is the target of a scheme that has one.",
     "cdf": "Share of the packets that waited at most so long, one run a scheme.",
 }
 
@@ -52,7 +51,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """What the page shows of one case: means, differences from the first scheme, figures, parameters."""
+    """What the page shows of one case: means, differences from the first scheme, figures, what was simulated."""
 
     case: Case
     title: str
@@ -60,7 +59,12 @@ class Section:
     notes: Sequence[str]
     differences: Table
     plots: Sequence[Plot]
-    parameters: Mapping[str, str]
+    setup: Setup
+
+
+def subject(found: Findings) -> str:
+    """Return what a sweep's report is about; a report replaces another one on the same only."""
+    return f"the sweep {found.title}"
 
 
 def report(found: Findings, measures: Sequence[str] | None = None) -> str:
@@ -74,6 +78,7 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     series, delays = (stored(found, *what, cases) for what in (SERIES, DELAYS))
     return page.render(
         "sweep.html",
+        subject=subject(found),
         title=found.title,
         summary=_summary(found, rankings),
         facts=_facts(found),
@@ -133,7 +138,7 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
         tables.notes(found, case),
         Table("Scheme", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
-        {label(scheme): _parameters(scenario, scheme) for scheme in found.schemes},
+        setup(scenario, found.schemes),
     )
 
 
@@ -161,15 +166,6 @@ def _plots(found: Findings, case: Case, series: Runs, delays: Runs) -> list[Plot
     if any(at == case for at, _ in series):
         drawn["queue"] = browser.over_time(figures_of_sweep.queue(found, case, series))
     return [Plot(CAPTIONS[name], figure, name not in (P99, JAIN, SETTLING)) for name, figure in drawn.items()]
-
-
-def _parameters(scenario: _core.Scenario | None, scheme: str) -> str:
-    """The parameters of a scheme as they were used; for a scheme of the user only what it was given."""
-    if scenario:
-        with suppress(InputError):
-            return page.parameters(scenario, scheme)
-    given = scheme.partition(":")[2] or "none given"
-    return f"{given}; the others are known only to its own code or version"
 
 
 def _diagram(ranking: Ranking) -> str:
@@ -200,7 +196,10 @@ def _facts(found: Findings) -> dict[str, str]:
     sessions = found.sessions
     facts = {
         "Command": shlex.join(["aqmlab", "sweep", str(found.folder / "experiment.toml"), "--out", "again"]),
-        "Version": _distinct(f"aqmlab {entry.get('aqmlab', '?')} ({entry.get('build', '?')})" for entry in sessions),
+        "Version": _distinct(
+            f"aqmlab {entry.get('aqmlab', '?')}, commit {entry.get('commit', '?')} ({entry.get('build', '?')})"
+            for entry in sessions
+        ),
         "Machine": _distinct(
             f"{entry.get('cpu', '?')}, {entry.get('cores', '?')} cores, {entry.get('system', '?')}"
             for entry in sessions

@@ -1,7 +1,7 @@
 """Pictures as files: SVG, PNG and PDF whose bytes depend on the picture only."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from io import BytesIO
 from multiprocessing import get_context
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from aqmlab.present.plots import data, loop, paper, ranking
 from aqmlab.present.plots.style import STYLE, Print, printed
+from aqmlab.runs.executor import Progress
 
 MANY = 6
 """Pictures from which on it pays to start more processes."""
@@ -51,14 +52,24 @@ def encode(figure: Figure, kind: str) -> bytes:
     return _shorter(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 
-def encode_all(drawings: Mapping[str, data.Drawing]) -> dict[str, bytes]:
-    """Return each picture as SVG and as PNG, by file name; many pictures are drawn on all cores."""
+def encode_all(drawings: Mapping[str, data.Drawing], told: Progress | None = None) -> dict[str, bytes]:
+    """Return each picture as SVG and as PNG, by file name; many pictures are drawn on all cores.
+
+    `told` hears how many are drawn, and how many there are.
+    """
+
+    def counted(pairs: Iterable[dict[str, bytes]]) -> Iterator[dict[str, bytes]]:
+        for i, pair in enumerate(pairs, 1):
+            if told:
+                told(i, len(drawings))
+            yield pair
+
     if len(drawings) < MANY:
-        pairs = list(map(_pair, drawings.values()))
+        pairs = list(counted(map(_pair, drawings.values())))
     else:
         with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_leave_interrupts) as pool:
             try:
-                pairs = list(pool.map(_pair, drawings.values()))
+                pairs = list(counted(pool.map(_pair, drawings.values())))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

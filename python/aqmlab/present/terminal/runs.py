@@ -18,7 +18,8 @@ def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""
     out = console()
     out.print(title(f"{titled(scenario)}\n{catalogue.title(result.aqm)}, seed {result.seed}"))
-    metrics = columns(result.links.values())
+    aims = any(catalogue.settles(scenario, name, result.aqm) for name in result.links)
+    metrics = columns(result.links.values(), target=aims)
     links = table("", "Link", numbers=[metric.heading for metric in metrics])
     for name, link in result.links.items():
         links.add_row(name, *(metric.show(getattr(link, metric.name)) for metric in metrics))

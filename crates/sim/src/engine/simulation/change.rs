@@ -188,17 +188,16 @@ impl Simulation {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
             let route = self.routes.of(&scenario, group, rtt);
             match self.members[group][i].sends {
-                Sends::Flow(flow) | Sends::Source(_, flow) => self.flows[flow as usize].route_number = route,
+                Sends::Flow(flow) | Sends::Source(_, flow) => self.flows[flow as usize].route = *self.routes.get(route),
                 Sends::Client(client) => self.clients[client as usize].peer.route = route,
             }
         }
         if scenario.flows[group].traffic.has_clients() {
             for flow in self.flows.iter_mut().filter(|flow| flow.group as usize == group) {
                 let client = self.connections[flow.connection as usize].client;
-                flow.route_number = self.clients[client as usize].peer.route;
+                flow.route = *self.routes.get(self.clients[client as usize].peer.route);
             }
         }
-        self.tell_routes();
         self.rtts[group] = law;
     }
 
@@ -210,7 +209,7 @@ impl Simulation {
 
     /// Each flow takes over its route.
     pub(super) fn tell_routes(&mut self) {
-        self.flows.iter_mut().for_each(|flow| flow.route = *self.routes.get(flow.route_number));
+        self.flows.iter_mut().for_each(|flow| flow.route = *self.routes.get(flow.route.number));
     }
 
     fn note_goals(&mut self, action: &Action) {

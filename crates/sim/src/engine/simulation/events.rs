@@ -138,7 +138,7 @@ impl Simulation {
     #[inline]
     fn acknowledge(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];
-        if packet.epoch() != flow.epoch {
+        if !flow.knows(packet) {
             return;
         }
         let connection = flow.connection;

@@ -11,7 +11,7 @@ use crate::measure::result::{
 use crate::measure::trace::{Record, Trace};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
-use crate::scenario::LinkSpec;
+use crate::scenario::{Chosen, LinkSpec};
 use crate::traffic::client::Client;
 use crate::traffic::video::Seen;
 use aqmlab_aqm::Discipline;
@@ -28,7 +28,7 @@ impl Simulation {
     /// What the run yields.
     pub(super) fn output(mut self) -> Output {
         let options = self.options.clone();
-        let named = options.aqm.as_ref().unwrap_or(&self.scenario.links[0].aqm);
+        let named = options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), Chosen::name);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));
@@ -45,7 +45,7 @@ impl Simulation {
         let result = RunResult {
             schema: 1,
             scenario: self.scenario.name.clone(),
-            aqm: named.name.clone(),
+            aqm: named,
             seed: options.seed,
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
             flows: flows.collect(),
@@ -130,7 +130,7 @@ impl Simulation {
             Sends::Flow(flow) | Sends::Source(_, flow) => {
                 let flow = &self.flows[flow as usize];
                 let always_active = member.start <= self.warmup && member.stop >= self.end;
-                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route_number }
+                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route.number }
             }
             Sends::Client(client) => {
                 let route = self.clients[client as usize].peer.route;

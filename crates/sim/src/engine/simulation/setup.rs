@@ -133,7 +133,9 @@ impl Simulation {
 
     fn add_links(&mut self) -> Result<(), Problems> {
         let (scenario, seed) = (self.scenario.clone(), self.options.seed);
-        let choice = |spec| scenario.scheme_of(spec, self.options.aqm.as_ref()).clone();
+        let named = self.options.aqm.as_ref();
+        named.map_or(Ok(()), |named| named.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
+        let choice = |spec| scenario.scheme_of(spec, named).clone();
         self.schemes = scenario.links.iter().map(choice).collect();
         let changing = changing_links(&scenario, &self.schemes)?;
         for (i, spec) in scenario.links.iter().enumerate() {
@@ -212,10 +214,7 @@ impl Simulation {
         let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        let mut flow =
-            Flow::new(of.sender(phase), of.receiver(), *self.routes.get(route), group as u16, connection, tuple);
-        flow.route_number = route;
-        self.flows.push(flow);
+        self.flows.push(Flow::new(of, group as u16, phase, *self.routes.get(route), connection, tuple));
         self.flows.len() as u32 - 1
     }
 

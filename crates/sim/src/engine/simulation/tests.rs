@@ -72,7 +72,7 @@ fn two_links() -> Arc<Scenario> {
 }
 
 fn options(name: &str, causal: bool) -> Options {
-    Options { aqm: Some(AqmChoice::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
+    Options { aqm: Some(Chosen::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
 }
 
 fn text(output: Output) -> String {
@@ -107,7 +107,7 @@ fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
     for tenth in 1..200 {
         simulation.step_until(Time::ZERO + Span::from_millis(100 * tenth)).unwrap();
         for (i, flow) in (0..).zip(&simulation.flows) {
-            let tuple = flow.label(i, &simulation.groups[flow.group as usize]).tuple;
+            let tuple = flow.label(i).tuple;
             if !seen[flow.group as usize].contains(&tuple) {
                 seen[flow.group as usize].push(tuple);
             }
@@ -179,7 +179,7 @@ fn addresses_and_ports_depend_on_the_group_alone() {
         let text = links.to_string() + &groups.iter().map(group).collect::<String>();
         let scenario = scenario::parse(&text, "tuples", &[]).unwrap();
         let simulation = Simulation::new(scenario, Options::default()).unwrap();
-        simulation.flows.iter().map(|flow| flow.label(0, &simulation.groups[0]).tuple).collect::<Vec<_>>()
+        simulation.flows.iter().map(|flow| flow.label(0).tuple).collect::<Vec<_>>()
     };
     let (many, few) = (("many", "count = 100\n"), ("few", "count = 4\nhosts = 2\n"));
     let (one_way, other_way) = (tuples(&[many, few]), tuples(&[few, many]));

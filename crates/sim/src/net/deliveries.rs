@@ -1,0 +1,111 @@
+//! When a link that follows a trace delivers.
+
+use crate::scenario::{OPPORTUNITY, RateTrace};
+use aqmlab_core::{Span, Time};
+use std::sync::Arc;
+
+/// The opportunities of a trace. What is left of one when the link has nothing to send is lost.
+#[derive(Clone)]
+pub struct Deliveries {
+    times: Arc<[u32]>,
+    period: Span,
+    /// When the present repetition began.
+    began: Time,
+    /// Index of the next opportunity.
+    next: usize,
+    /// Time of the last one taken, and bytes left of it.
+    at: Time,
+    left: u32,
+}
+
+impl Deliveries {
+    pub fn new(trace: &RateTrace) -> Self {
+        let (times, period) = (trace.times.clone(), trace.period());
+        Self { times, period, began: Time::ZERO, next: 0, at: Time::ZERO, left: 0 }
+    }
+
+    /// When the last byte of a packet is delivered whose transmission may begin now.
+    pub fn deliver(&mut self, size: u32, now: Time) -> Time {
+        if self.at < now {
+            self.left = 0;
+            self.skip_to(now);
+        }
+        let mut rest = size;
+        while rest > self.left {
+            rest -= self.left;
+            self.take_next();
+        }
+        self.left -= rest;
+        self.at
+    }
+
+    fn take_next(&mut self) {
+        if self.next == self.times.len() {
+            (self.began, self.next) = (self.began + self.period, 0);
+        }
+        self.at = self.began + Span::from_millis(u64::from(self.times[self.next]));
+        self.left = OPPORTUNITY;
+        self.next += 1;
+    }
+
+    /// The next opportunity is the first that has not passed.
+    fn skip_to(&mut self, now: Time) {
+        let since = now.since(self.began).0;
+        if since > self.period.0 {
+            self.began += Span((since - 1) / self.period.0 * self.period.0);
+            self.next = 0;
+        }
+        let passed = now.since(self.began).0.div_ceil(Span::from_millis(1).0);
+        self.next = self.next.max(self.times.partition_point(|time| u64::from(*time) < passed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opportunities at 1, 1, 4 ms, then 5, 5, 8, 9, 9, 12 and so on.
+    fn deliveries() -> Deliveries {
+        Deliveries::new(&RateTrace { name: "cell".into(), times: [1, 1, 4].into() })
+    }
+
+    fn ms(time: f64) -> Time {
+        Time::ZERO + Span::from_seconds(time / 1e3)
+    }
+
+    #[test]
+    fn a_busy_link_uses_every_opportunity() {
+        let mut link = deliveries();
+        let mut now = Time::ZERO;
+        let ends = [1.0, 1.0, 4.0, 5.0, 5.0, 8.0, 9.0].map(|_| {
+            now = link.deliver(1500, now);
+            now
+        });
+        assert_eq!(ends, [1.0, 1.0, 4.0, 5.0, 5.0, 8.0, 9.0].map(ms));
+    }
+
+    #[test]
+    fn small_packets_share_an_opportunity_and_large_ones_take_several() {
+        let mut link = deliveries();
+        let mut now = Time::ZERO;
+        // 1000 B of the first, then 500 + 500 B, 1000 B, then 2 times 1500 B.
+        let ends = [1000, 1000, 1000, 3000].map(|size| {
+            now = link.deliver(size, now);
+            now
+        });
+        assert_eq!(ends, [1.0, 1.0, 1.0, 5.0].map(ms));
+    }
+
+    #[test]
+    fn an_idle_link_loses_its_opportunities() {
+        let mut link = deliveries();
+        assert_eq!(link.deliver(500, ms(0.5)), ms(1.0));
+        assert_eq!(link.deliver(1000, ms(1.0)), ms(1.0), "the rest of the same one");
+        assert_eq!(link.deliver(1500, ms(4.0)), ms(4.0), "one at this very instant");
+        assert_eq!(link.deliver(500, ms(4.1)), ms(5.0));
+        assert_eq!(link.deliver(500, ms(5.5)), ms(8.0), "1000 B of one and all of the other at 5 ms have passed");
+        assert_eq!(link.deliver(500, ms(4001.5)), ms(4004.0));
+        assert_eq!(link.deliver(500, ms(8000.0)), ms(8000.0), "the last one of a repetition");
+        assert_eq!(link.deliver(1500, ms(8000.0)), ms(8001.0), "1000 B of it, then 500 B");
+    }
+}

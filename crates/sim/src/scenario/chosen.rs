@@ -1,0 +1,92 @@
+//! What a run names: a scheme for every link, or one for each of some.
+
+use super::{AqmChoice, LinkSpec};
+use aqmlab_core::problem::{clip, unknown};
+
+/// What a run names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chosen {
+    /// A scheme for every link that does not fix its own.
+    Everywhere(AqmChoice),
+    /// Links by name, each with its scheme; the others keep their own.
+    At(Vec<(String, AqmChoice)>),
+}
+
+impl Chosen {
+    /// Reads `NAME[:k=v,...]`, or one of these for each of some links: `cake:rtt=30ms@up+fq-codel@down`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !text.contains('@') {
+            return AqmChoice::parse(text).map(Self::Everywhere);
+        }
+        let mut at: Vec<(String, AqmChoice)> = Vec::new();
+        let mut rest = Some(text);
+        while let Some(part) = rest {
+            let (scheme, after) = part
+                .split_once('@')
+                .ok_or_else(|| format!("\"{}\" names no link; write {}@LINK", clip(part), clip(part.trim())))?;
+            let (link, more) = after.split_once('+').map_or((after, None), |(link, more)| (link, Some(more)));
+            let link = link.trim();
+            if at.iter().any(|(name, _)| name == link) {
+                return Err(format!("\"{}\" has two schemes", clip(link)));
+            }
+            at.push((link.to_string(), AqmChoice::parse(scheme)?));
+            rest = more;
+        }
+        Ok(Self::At(at))
+    }
+
+    /// The scheme of a link, if it is not the link's own.
+    pub fn at(&self, link: &LinkSpec) -> Option<&AqmChoice> {
+        match self {
+            Self::Everywhere(choice) => Some(choice).filter(|_| !link.fixed),
+            Self::At(links) => links.iter().find(|(name, _)| *name == link.name).map(|(_, choice)| choice),
+        }
+    }
+
+    /// Refuses a link that is not there.
+    pub fn check(&self, links: &[LinkSpec]) -> Result<(), String> {
+        let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+        let Self::At(at) = self else { return Ok(()) };
+        at.iter().try_for_each(|(name, _)| match known.contains(&name.as_str()) {
+            true => Ok(()),
+            false => Err(unknown("link", name, &known)),
+        })
+    }
+
+    /// As results carry it: without parameters.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Everywhere(choice) => choice.name.clone(),
+            Self::At(at) => {
+                at.iter().map(|(link, choice)| format!("{}@{link}", choice.name)).collect::<Vec<_>>().join("+")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(link: &str, scheme: &str) -> (String, AqmChoice) {
+        (link.to_string(), AqmChoice::parse(scheme).unwrap())
+    }
+
+    #[test]
+    fn a_scheme_for_all_links_or_for_each() {
+        assert_eq!(Chosen::parse("pi:a=1e-5"), Ok(Chosen::Everywhere(AqmChoice::parse("pi:a=1e-5").unwrap())));
+        let two = Chosen::parse("codel:target=8ms,interval=50ms@up+pie@down").unwrap();
+        assert_eq!(two, Chosen::At(vec![at("up", "codel:target=8ms,interval=50ms"), at("down", "pie")]));
+        assert_eq!(two.name(), "codel@up+pie@down");
+        let exponent = Chosen::parse("pi:a=1e-5,b=9e-6@up").unwrap();
+        assert_eq!(exponent, Chosen::At(vec![at("up", "pi:a=1e-5,b=9e-6")]));
+    }
+
+    #[test]
+    fn half_a_choice_is_refused() {
+        assert!(Chosen::parse("cake@up+codel").unwrap_err().contains("codel@LINK"));
+        assert!(Chosen::parse("cake@up+codel@up").unwrap_err().contains("two schemes"));
+        assert!(Chosen::parse("cak@up").unwrap_err().contains("cake"));
+        assert!(Chosen::parse("cake@up+").is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! Traces of a link's rate, as Mahimahi records and replays them.
+
+use super::reader::{Reader, kind};
+use aqmlab_core::problem::clip;
+use aqmlab_core::{Quantity, Rate, Span};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::Value;
+
+/// Bytes that an opportunity delivers.
+pub const OPPORTUNITY: u32 = 1500;
+
+/// When a link may deliver: each time is an opportunity for [`OPPORTUNITY`] bytes; after the last time all repeat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateTrace {
+    /// What the scenario calls it.
+    pub name: String,
+    /// In ms, in order; the last one is the period.
+    pub times: Arc<[u32]>,
+}
+
+impl RateTrace {
+    /// Reads one time a line, in whole ms.
+    fn read(name: &str, text: &str) -> Result<Self, String> {
+        let mut times: Vec<u32> = Vec::new();
+        for (i, line) in text.trim_ascii_end().lines().enumerate() {
+            let number = i + 1;
+            let time: u32 = line.trim().parse().map_err(|_| {
+                format!("line {number}: \"{}\" is not a time; a trace has one whole number of ms a line", clip(line))
+            })?;
+            if let Some(before) = times.last().filter(|before| **before > time) {
+                return Err(format!("line {number}: {time} ms follows {before} ms; times must be in order"));
+            }
+            times.push(time);
+        }
+        match times.last() {
+            None => Err("is empty; a trace has one whole number of ms a line".into()),
+            Some(0) => Err("ends at 0 ms; the last time is the period, after which the trace repeats".into()),
+            Some(_) => Ok(Self { name: name.to_string(), times: times.into() }),
+        }
+    }
+
+    /// After this time it repeats.
+    pub fn period(&self) -> Span {
+        Span::from_millis(u64::from(self.times.last().copied().unwrap_or(1)))
+    }
+
+    /// All that may be delivered over the period.
+    pub fn mean(&self) -> Rate {
+        Rate(self.times.len() as f64 * f64::from(8 * OPPORTUNITY) / self.period().seconds())
+    }
+
+    /// Of the times, by which two traces of one name are told apart: FNV-1a, 64 bits.
+    pub fn checksum(&self) -> u64 {
+        let bytes = self.times.iter().flat_map(|time| time.to_le_bytes());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+/// Traces by name.
+pub type Traces = BTreeMap<String, RateTrace>;
+
+/// `[traces]`: the text of each.
+pub fn read_traces(top: &mut Reader) -> Traces {
+    let mut traces = Traces::new();
+    let given = match top.raw("traces") {
+        None => return traces,
+        Some(Value::Table(given)) => given,
+        Some(other) => {
+            top.refuse("traces", format!("expected a table, [traces], found {}", kind(other)));
+            return traces;
+        }
+    };
+    for (name, text) in given {
+        let text = text.as_str().ok_or_else(|| format!("expected the text of a trace, found {}", kind(text)));
+        match text.and_then(|text| RateTrace::read(name, text)) {
+            Ok(trace) if trace.mean().0 >= 1.0 => {
+                traces.insert(name.clone(), trace);
+            }
+            Ok(trace) => top.refuse(
+                &format!("traces.{name}"),
+                format!("its mean of {} is out of range: at least 1 bit/s", trace.mean().text()),
+            ),
+            Err(reason) => top.refuse(&format!("traces.{name}"), reason),
+        }
+    }
+    traces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_an_opportunity_and_the_last_one_the_period() {
+        let trace = RateTrace::read("cell", "0\n1\n1\n 4 \n").unwrap();
+        assert_eq!((&*trace.times, trace.period()), (&[0, 1, 1, 4][..], Span::from_millis(4)));
+        assert_eq!(trace.mean(), Rate(4.0 * 1500.0 * 8.0 / 0.004));
+        assert_ne!(trace.checksum(), RateTrace::read("cell", "0\n1\n2\n4\n").unwrap().checksum());
+    }
+
+    #[test]
+    fn a_bad_trace_is_refused_with_its_line() {
+        let refusal = |text| RateTrace::read("cell", text).unwrap_err();
+        assert!(refusal("1\n2\nthree\n").contains("line 3: \"three\""));
+        assert!(refusal("1\n\n2\n").contains("line 2: \"\""));
+        assert!(refusal("1\n-2\n").contains("line 2"));
+        assert!(refusal("1.5\n").contains("line 1"));
+        assert!(refusal("5\n4\n").contains("line 2: 4 ms follows 5 ms"));
+        assert!(refusal("").contains("empty"));
+        assert!(refusal("0\n0\n").contains("ends at 0 ms"));
+    }
+}

@@ -1,0 +1,50 @@
+"""Measure the table of docs/advise.md: the advice for six lines, and the same candidates under 30 other seeds.
+
+Half an hour on two cores.
+"""
+
+import re
+from pathlib import Path
+
+from aqmlab.advise import Advice, Line, advise, conditions
+from aqmlab.catalogue import title
+
+PAGE = Path(__file__).parent / "advise.md"
+SEEDS, OTHERS = 5, 30
+LINES = {
+    "DSL, 1 and 0.5 Mbit/s, 40 ms": Line(down=1e6, up=0.5e6, rtt=0.040),
+    "50 and 10 Mbit/s, 30 ms": Line(down=50e6, up=10e6, rtt=0.030),
+    "cable, 1 Gbit/s and 50 Mbit/s, 20 ms": Line(down=1e9, up=50e6, rtt=0.020),
+    "like LTE, up to 30 and 10 Mbit/s, 50 ms": Line(down=30e6, up=10e6, rtt=0.050, varying=True),
+    "peering, 10 Gbit/s, 20 ms": Line(rate=10e9, rtt=0.020),
+    "data centre, 10 Gbit/s, 100 us, DCTCP": Line(rate=10e9, rtt=100e-6, law="dctcp"),
+}
+
+
+def row(name: str, line: Line) -> list[str]:
+    """Return what is told of a line: the advice, its rivals, and the first one's regret under the other seeds."""
+    every = advise(conditions(line), seeds=SEEDS + OTHERS)
+    asked, others = every.among(range(1, SEEDS + 1)), every.among(range(SEEDS + 1, SEEDS + OTHERS + 1))
+    print(name, asked.schemes, others.schemes, flush=True)
+    return [name, title(asked.first), _rivals(asked), title(others.first), _regret(asked.first, others)]
+
+
+def _rivals(found: Advice) -> str:
+    return ", ".join(f"{title(each)} {found.score(each).ratio:.3f}" for each in found.schemes[1:4])
+
+
+def _regret(first: str, found: Advice) -> str:
+    score = found.score(first)
+    if first == found.first or score.interval is None:
+        return "none"
+    low, high = score.interval
+    return f"{100 * (1 - score.ratio):.1f} % ({100 * (1 - high):.1f} to {100 * (1 - low):.1f})"
+
+
+if __name__ == "__main__":
+    heads = ["line", "first", "next", "first under the other seeds", "regret"]
+    rows = [heads, ["---"] * len(heads), *(row(*each) for each in LINES.items())]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    text = PAGE.read_text(encoding="utf-8")
+    filled = re.sub(r"(<!-- lines -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{table}\n{m[2]}", text, flags=re.DOTALL)
+    PAGE.write_text(filled, encoding="utf-8")

@@ -1,0 +1,233 @@
+"""Which scheme for a line: candidates compared in every condition, and ranked by what matters."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp, log
+from statistics import fmean
+
+from aqmlab import own
+from aqmlab._core import InputError, Scenario
+from aqmlab.advise.candidates import candidates
+from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.executor import Progress
+from aqmlab.runs.simulate import compare_many
+from aqmlab.runs.statistics import Summary, summarise
+from aqmlab.runs.task import Failure
+
+BASELINE = "droptail"
+"""What gains and costs are told against: what a line has if nobody does anything."""
+
+NOTABLE = 1.05
+"""A gain or a cost below this ratio is not worth a sentence."""
+
+ALIKE = 0.98
+"""Schemes whose score is at least this share of the first one's are as good in practice."""
+
+LEAST = 1e-3
+"""Stands for a value of 0, which has no logarithm."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a scheme is as a multiple of another one, with the ends of the 95 % interval over the seeds."""
+
+    ratio: float
+    interval: tuple[float, float] | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves out 1."""
+        return self.interval is not None and not self.interval[0] <= 1 <= self.interval[1]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A measure in a condition, and what it tells of a scheme against another one."""
+
+    condition: int
+    sign: Sign
+    score: Score
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Candidates in the conditions of a line, ranked by some needs.
+
+    The score of a scheme is the geometric mean, over the needs, of the geometric mean of the measures that tell of
+    each, over all conditions; less of a delay counts as more. It is given as a multiple of another scheme's under the
+    same seeds. Of two schemes the better one does not depend on which others are candidates.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    needs: tuple[str, ...]
+    seeds: Sequence[int]
+    """The seeds that it is drawn from."""
+
+    def among(self, seeds: Sequence[int]) -> "Advice":
+        """Return the advice that some of the seeds give."""
+        return replace(self, seeds=seeds)
+
+    @property
+    def conditions(self) -> list[Scenario]:
+        """The scenarios that the schemes were compared in."""
+        return [compared.scenario for compared in self.comparisons]
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The runs that failed; a scheme with one is not ranked."""
+        return [failure for compared in self.comparisons for failure in compared.failures]
+
+    @cached_property
+    def schemes(self) -> list[str]:
+        """The candidates, best first."""
+        failed = {failure.task.aqm for failure in self.failures}
+        sound = [scheme for scheme in self.comparisons[0].schemes if scheme not in failed]
+        return sorted(sound, key=lambda scheme: -fmean(self._logs(scheme, self._signs)))
+
+    @property
+    def first(self) -> str:
+        """The best candidate."""
+        return self.schemes[0]
+
+    @property
+    def baseline(self) -> str:
+        """What gains and costs are told against: DropTail if it is a candidate, or else the last one."""
+        return BASELINE if BASELINE in self.schemes else self.schemes[-1]
+
+    @property
+    def ties(self) -> list[str]:
+        """The candidates as good as the first: these seeds cannot tell them apart, or the difference is too small."""
+        scores = {scheme: self.score(scheme) for scheme in self.schemes[1:]}
+        return [scheme for scheme, score in scores.items() if not score.sure or score.ratio > ALIKE]
+
+    def score(self, scheme: str, other: str | None = None, *, need: str | None = None) -> Score:
+        """Return the score of a scheme as a multiple of that of another, by default the first; of all needs or one."""
+        return self._score(scheme, other or self.first, [each for each in self._signs if need in (None, each[1].need)])
+
+    def score_in(self, scheme: str, condition: int, other: str | None = None) -> Score:
+        """Return the score in one condition."""
+        return self._score(scheme, other or self.first, [each for each in self._signs if each[0] == condition])
+
+    def seen(self, scheme: str, other: str) -> list[Seen]:
+        """Return each measure's own score against another scheme, greatest gain first."""
+        found = [Seen(*each, self._score(scheme, other, [each])) for each in self._signs]
+        return sorted(found, key=lambda seen: -seen.score.ratio)
+
+    def gains(self, scheme: str) -> list[Seen]:
+        """Return for each need the measure in which a scheme gains most on the baseline, where it surely gains."""
+        seen = [each for each in self.seen(scheme, self.baseline) if each.score.sure and each.score.ratio > NOTABLE]
+        return _one_a_need(seen)
+
+    def costs(self, scheme: str) -> list[Seen]:
+        """Return for each need the measure in which a scheme loses most to the baseline, where it surely loses."""
+        seen = [each for each in self.seen(scheme, self.baseline) if each.score.sure and each.score.ratio < 1 / NOTABLE]
+        return _one_a_need(reversed(seen))
+
+    @property
+    def evidence(self) -> list[Seen]:
+        """Every measure that tells of a need, condition by condition: the first against the baseline."""
+        return [Seen(*each, self._score(self.first, self.baseline, [each])) for each in self._signs]
+
+    def turns(self) -> list[tuple[str, str, Score]]:
+        """Return where another candidate is surely better than the first: need or condition, scheme, score."""
+        found = []
+        for need in self.told:
+            best = max(self.schemes, key=lambda scheme: self.score(scheme, need=need).ratio)
+            found.append((f"for {need} alone", best, self.score(best, need=need)))
+        for i, name in enumerate(self.names):
+            best = max(self.schemes, key=lambda scheme: self.score_in(scheme, i).ratio)
+            found.append((f"in {name}", best, self.score_in(best, i)))
+        return [each for each in found if each[2].sure and each[2].ratio > NOTABLE]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The conditions by name; those with longer round trips say so."""
+        names = [scenario.name for scenario in self.conditions]
+        return [f"{name}, long round trips" if name in names[:i] else name for i, name in enumerate(names)]
+
+    @property
+    def told(self) -> list[str]:
+        """The needs of which these scenarios tell."""
+        return [need for need in NEEDS if any(sign.need == need for _, sign in self._signs)]
+
+    def summary(self, scheme: str, seen: Seen) -> Summary | None:
+        """Return the mean of a measure that was seen."""
+        return self.comparisons[seen.condition].summary(scheme, seen.sign.measure)
+
+    @cached_property
+    def _signs(self) -> list[tuple[int, Sign]]:
+        """What tells of the needs, condition by condition, as far as any run has a value."""
+        found = [(i, sign) for i, each in enumerate(self.conditions) for sign in signs(each, self.needs)]
+        return [(i, sign) for i, sign in found if any(self._measured(i, sign).values())]
+
+    def _measured(self, condition: int, sign: Sign) -> Mapping[str, Mapping[int, float]]:
+        compared = self.comparisons[condition]
+        table, name = compared.measured, compared.scenario.name
+        return {scheme: table.values(name, scheme, sign.measure) for scheme in compared.schemes}
+
+    @cached_property
+    def _values(self) -> Mapping[tuple[int, Sign], Mapping[str, Sequence[float]]]:
+        """The logarithm of each measure by scheme, one a seed, signed so that more is better.
+
+        A run without a value, such as one in which no transfer ended, is taken as the worst that another run had.
+        """
+        found = {}
+        for condition, sign in self._signs:
+            measured = self._measured(condition, sign)
+            signed = {
+                scheme: {seed: (1 if sign.more else -1) * log(max(value, LEAST)) for seed, value in values.items()}
+                for scheme, values in measured.items()
+            }
+            worst = min(value for values in signed.values() for value in values.values())
+            found[condition, sign] = {
+                scheme: [values.get(seed, worst) for seed in self.seeds] for scheme, values in signed.items()
+            }
+        return found
+
+    def _logs(self, scheme: str, wanted: Iterable[tuple[int, Sign]]) -> list[float]:
+        """Return the logarithm of a scheme's score by seed: the mean over needs of the mean over their measures."""
+        by_need: dict[str, list[Sequence[float]]] = {}
+        for each in wanted:
+            by_need.setdefault(each[1].need, []).append(self._values[each][scheme])
+        means = [[fmean(of_seed) for of_seed in zip(*columns, strict=True)] for columns in by_need.values()]
+        return [fmean(of_seed) for of_seed in zip(*means, strict=True)]
+
+    def _score(self, scheme: str, other: str, wanted: Sequence[tuple[int, Sign]]) -> Score:
+        ours, theirs = self._logs(scheme, wanted), self._logs(other, wanted)
+        summary = summarise([our - their for our, their in zip(ours, theirs, strict=True)])
+        ends = summary.interval and (exp(summary.interval[0]), exp(summary.interval[1]))
+        return Score(exp(summary.mean), ends)
+
+
+def _one_a_need(seen: Iterable[Seen]) -> list[Seen]:
+    found: dict[str, Seen] = {}
+    for each in seen:
+        found.setdefault(each.sign.need, each)
+    return list(found.values())
+
+
+def advise(
+    conditions: Sequence[Scenario],
+    needs: Sequence[str] = tuple(NEEDS),
+    aqms: own.Scheme | Sequence[own.Scheme] | None = None,
+    seeds: int = 5,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Advice:
+    """Compare schemes in some scenarios, and rank them by what matters.
+
+    `conditions` are those of a line (`line.conditions`) or scenarios of your own; `aqms` are the deployed schemes, set
+    for these scenarios, unless named. Raises InputError for bad input, fewer than two seeds or schemes, and needs of
+    which no scenario tells.
+    """
+    schemes = candidates(conditions) if aqms is None else own.select(aqms)
+    if seeds < 2 or len(schemes) < 2:
+        what, value = ("seeds", seeds) if seeds < 2 else ("aqms", ", ".join(schemes))
+        raise InputError(f"{what}: {value}: expected two at least, as advice needs something to compare")
+    if not any(signs(scenario, needs) for scenario in conditions):
+        raise InputError(f"for: {', '.join(needs)}: nothing in these scenarios tells of it")
+    found = compare_many([(each, schemes) for each in conditions], seeds, series=False, jobs=jobs, progress=progress)
+    return Advice(tuple(found), tuple(needs), range(1, seeds + 1))

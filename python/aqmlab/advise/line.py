@@ -1,0 +1,159 @@
+"""A line as its owner describes it, and the scenarios that show what schemes do on it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from aqmlab import _core
+from aqmlab._core import InputError, Scenario
+from aqmlab.quantities import written
+from aqmlab.scenario import chosen, load
+
+FAR = 2.0
+"""How much longer round trips are in the second half of the conditions."""
+
+FAR_AT_HOME = ("home/rrul", "home/web")
+"""The scenarios of an access line that are looked at with long round trips too."""
+
+PACKETS = {"home": 150e3, "link": 400e3}
+"""Full packets that a run lets pass at most, where the time is not too short for people or senders by this."""
+
+TIMES = {"home": (4.0, 60.0), "link": (0.5, 60.0)}
+"""The least and the most that is measured, s: people read pages and films have segments, whatever the rate."""
+
+ROUND_TRIPS = 20
+"""The fewest that are measured."""
+
+WANDERING = (1.0, 0.5, 0.25)
+"""The shares of its rate that a varying link has in turn; each holds for an exponential time with mean 1 s."""
+
+NEED_ECN = ("dctcp", "prague")
+"""Laws that are senseless without marks."""
+
+PING = 2000
+"""How many datagrams the ping of a link sends while it is measured, if they take a thousandth of the link at most."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with `down` and `up`, or one direction of `rate`: bit/s; `rtt` in s; `buffer` as scenarios have it.
+
+    `flows` long transfers share it. `law` is the congestion control of all transfers, by default CUBIC without ECN as
+    Linux has it; DCTCP and Prague need ECN and have it. A `varying` rate wanders between the whole and a quarter of it.
+    """
+
+    down: float | None = None
+    up: float | None = None
+    rate: float | None = None
+    rtt: float = 0.030
+    buffer: str | None = None
+    flows: int | None = None
+    law: str | None = None
+    ecn: bool = False
+    varying: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError for rates that describe no line."""
+        if (self.rate is None) == (self.down is None) or (self.up is None) != (self.down is None):
+            raise InputError(
+                "advise: describe the line: --down and --up, or --rate for one direction, or name scenarios"
+            )
+        if self.flows is not None and self.rate is None:
+            raise InputError(f"flows: {self.flows}: is for a link of one direction; give --rate")
+
+    @property
+    def family(self) -> str:
+        """The folder of its scenarios."""
+        return "home" if self.rate is None else "link"
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The rates of its links by name, bit/s."""
+        return {"link": self.rate} if self.rate else {"down": self.down or 0.0, "up": self.up or 0.0}
+
+
+def conditions(line: Line, settings: Mapping[str, str] | None = None) -> list[Scenario]:
+    """Return the scenarios of a line: those of its family, and some of them with longer round trips.
+
+    `settings` replace values in all of them, after everything else.
+    """
+    names = chosen(line.family)
+    far = [name for name in names if name in FAR_AT_HOME or line.family == "link"]
+    asked = [*((name, line.rtt) for name in names), *((name, FAR * line.rtt) for name in far)]
+    return [load(name, {**_of(name, line, rtt), **(settings or {})}) for name, rtt in asked]
+
+
+def _of(name: str, line: Line, rtt: float) -> dict[str, str]:
+    """Return what is set in a scenario of a line's family."""
+    settings = dict(_settings(line, rtt))
+    plain = load(name)
+    groups = {each: plain.group(each) for each in plain.flows}
+    for group in groups.values():
+        if group.rtt is None:
+            low, high = (written(share * rtt, "time") for share in (0.5, 1.5))
+            settings[f"flows.{group.name}.rtt"] = f'{{ uniform = ["{low}", "{high}"] }}'
+        if not group.kind.startswith("udp"):
+            settings.update(_of_senders(line, f"flows.{group.name}"))
+    if line.family == "link":
+        settings |= _of_link(line, rtt, "short" in groups)
+    return settings
+
+
+def _of_senders(line: Line, group: str) -> Iterator[tuple[str, str]]:
+    """Yield what is set of a group of transfers."""
+    if line.law:
+        yield f"{group}.tcp", f'{{ congestion_control = "{line.law}", profile = "linux" }}'
+    if line.ecn or line.law in NEED_ECN:
+        yield f"{group}.ecn", "true"
+
+
+def _settings(line: Line, rtt: float) -> Iterator[tuple[str, str]]:
+    """Yield what is set in every scenario of a line."""
+    warmup, measured = _times(line, rtt)
+    yield "duration", written(warmup + measured, "time")
+    yield "warmup", written(warmup, "time")
+    yield "flows.*.rtt", written(rtt, "time")
+    for link, rate in line.rates.items():
+        yield f"links.{link}.rate", _rate(line, rate)
+        if line.buffer:
+            yield f"links.{link}.buffer", line.buffer
+
+
+def _rate(line: Line, rate: float) -> str:
+    if not line.varying:
+        return written(rate, "bit/s")
+    values = ", ".join(f'"{written(share * rate, "bit/s")}"' for share in WANDERING)
+    return f'{{ values = [{values}], hold = {{ exponential = "1 s" }} }}'
+
+
+def _times(line: Line, rtt: float) -> tuple[float, float]:
+    """Return warm-up and measured time, s, in whole milliseconds."""
+    least, most = TIMES[line.family]
+    wanted = PACKETS[line.family] * 12_000 / sum(line.rates.values())
+    measured = max(min(wanted, most), least, ROUND_TRIPS * rtt)
+    return round(max(measured / 3, least / 2), 3), round(measured, 3)
+
+
+def _of_link(line: Line, rtt: float, has_short: bool) -> dict[str, str]:
+    """Return what is set where long transfers share a link: all begin in the first half of the warm-up."""
+    rate, (warmup, measured) = line.rates["link"], _times(line, rtt)
+    settings = {
+        "flows.bulk.start": f'{{ uniform = ["0 s", "{written(warmup / 2, "time")}"] }}',
+        "flows.ping.start": f'{{ uniform = ["0 s", "{written(warmup / 2, "time")}"] }}',
+        "flows.ping.rate": written(float(f"{min(rate / 1000, PING * 800 / measured):.3g}"), "bit/s"),
+    }
+    if has_short:
+        settings["flows.short.arrivals"] = f"{float(f'{rate / 4 / (20 * 12_000):.3g}'):.12g} Hz"
+    if line.flows:
+        settings["flows.bulk.count"] = str(max(1, line.flows // 4) if has_short else line.flows)
+    return settings
+
+
+def read(option: str, text: str | None, unit: str) -> float | None:
+    """Return the value of an option, such as "50Mbit/s", in bit/s or s; InputError for anything else."""
+    if text is None:
+        return None
+    found = _core.quantity(text)
+    if found is None or found[1] != unit or found[0] <= 0:
+        example = {"bit/s": "a rate; write e.g. 50Mbit/s", "s": "a time; write e.g. 30ms"}[unit]
+        raise InputError(f'{option}: "{text}" is not {example}')
+    return found[0]

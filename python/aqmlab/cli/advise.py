@@ -1,0 +1,82 @@
+"""The command `advise`."""
+
+from typing import Annotated
+
+import typer
+
+from aqmlab._core import InputError
+from aqmlab.cli.common import Jobs, Json, Settings, exit_if_failed, print_json, progress
+from aqmlab.scenario import assignments, chosen, load
+
+EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for latency"
+
+Rate = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of a link of one direction that many share.")]
+Seeds = Annotated[int, typer.Option(metavar="N", min=2, help="Seeds of each scheme in each condition.")]
+
+
+def advise(
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO...]", help="Scenarios of your own instead of a line.", show_default=False),
+    ] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of an access line, to you.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of an access line, from you.")] = None,
+    rate: Rate = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Usual round-trip time (30ms).")] = None,
+    buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
+    flows: Annotated[int | None, typer.Option(metavar="N", min=1, help="Long transfers, with --rate (20).")] = None,
+    law: Annotated[str | None, typer.Option(metavar="LAW", help="Congestion control of all transfers (cubic).")] = None,
+    ecn: Annotated[bool, typer.Option("--ecn", help="All transfers speak ECN.")] = False,
+    varying: Annotated[
+        bool, typer.Option("--varying", help="Rates wander down to a quarter, as a radio link's do.")
+    ] = False,
+    matters: Annotated[
+        str,
+        typer.Option("--for", metavar="LIST", help="latency, transfers, throughput, fairness, or everything."),
+    ] = "everything",
+    aqms: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Candidates: a,b:k=v,... (default: the deployed ones, set for the line)."),
+    ] = None,
+    seeds: Seeds = 5,
+    settings: Settings = None,
+    dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface of the lines to type.")] = "eth0",
+    openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Say which scheme suits a line, with which parameters, why, and what to type into Linux.
+
+    Describe an access line by --down and --up, or a link of one direction by --rate. The deployed schemes are compared
+    in several conditions, and ranked by what matters to you.
+    """
+    from aqmlab.advise import Line, conditions, line, lines, needs, words
+    from aqmlab.advise import advise as compare
+    from aqmlab.present.terminal import advice as tables
+
+    wanted = needs.chosen(matters)
+    if scenarios:
+        of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
+        for option, value in of_line.items():
+            if value is not None:
+                raise InputError(f"{option}: {value}: describes a line; leave the scenarios out, or set it by --set")
+        given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
+    else:
+        rates = {name: line.read(name, text, "bit/s") for name, text in (("down", down), ("up", up), ("rate", rate))}
+        described = Line(
+            **rates,
+            rtt=line.read("rtt", rtt, "s") or 0.030,
+            buffer=buffer,
+            flows=flows,
+            law=law,
+            ecn=ecn,
+            varying=varying,
+        )
+        given = conditions(described, assignments(settings or []))
+    with progress("Comparing candidates") as told:
+        found = compare(given, wanted, aqms, seeds, jobs=jobs, progress=told)
+    if as_json:
+        print_json(words.document(found, dev))
+    else:
+        tables.advice(found, lines.best(found, dev, lines.openwrt if openwrt else lines.linux))
+    exit_if_failed(found.failures)

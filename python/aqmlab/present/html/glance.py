@@ -1,0 +1,135 @@
+"""A comparison at a glance: one measure of each group of flows, and where the schemes differ most."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from aqmlab.present.html.table import Item, Table
+from aqmlab.present.labels import label
+from aqmlab.present.text import some
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.measures import heading, usual
+from aqmlab.runs.metrics import Metric, find, split
+
+TELLING = ("call.mos", "fct_p95", "video.bitrate_mean", "packet_delay_p99", "goodput")
+"""The measures of a group that users notice first, the most telling first."""
+
+GOOD, POOR = 4.0, 3.0
+"""Mean opinion scores from which on a call is good, and below which it is hard to bear."""
+
+ALIKE = 1.1
+"""Schemes whose ratio is below this are not told apart."""
+
+LEGEND = (
+    "Bold: the best, or within 1 % of it. n× and +n %: so many times the least, and so much more; n %: of the most. "
+    f"A call is good at a mean opinion score (MOS) above {GOOD:g} and hard to bear below {POOR:g}."
+)
+
+
+def glance(comparisons: Sequence[Comparison]) -> Table:
+    """Return a row for each scenario and group of flows, a column for each scheme."""
+    several = len(comparisons) > 1
+    rows = {
+        (f"{_short(each)}: " if several else "") + heading(measure): _cells(each.schemes, find(measure), means)
+        for each in comparisons
+        for measure, means in _measured(each)
+    }
+    corner = "Scenario and flows" if several else "Flows"
+    return Table(corner, [label(spec) for spec in comparisons[0].schemes], rows)
+
+
+def sentences(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield, for each scenario, in which of these measures the schemes differ most, and by how much."""
+    for each in comparisons:
+        found = dict(_measured(each))
+        ratios = {measure: _ratio(means) for measure, means in found.items()}
+        measure = max(ratios, key=ratios.__getitem__, default="")
+        if measure and ratios[measure] >= ALIKE:
+            yield f"{each.scenario.title}: {_sentence(measure, found[measure])}"
+        elif measure:
+            yield f"{each.scenario.title}: no measure of users differs by 10 % between the schemes."
+
+
+def _sentence(measure: str, means: Mapping[str, float]) -> str:
+    metric = find(measure)
+    best = _best(metric, means)
+    worst = (max if _less(metric) else min)(means, key=means.__getitem__)
+    winners = some([label(spec) for spec, mean in means.items() if _is_best(mean, best)])
+    place = split(measure)[0].partition(".")[2]
+    return (
+        f"{metric.title} of {place} is {_value(metric, means[worst])} under {label(worst)}, "
+        f"{_value(metric, best)} under {winners}."
+    )
+
+
+def _value(metric: Metric, mean: float) -> str:
+    if metric.name == "call.mos":
+        return f"{metric.show(mean)} ({_quality(mean)})"
+    return metric.show(mean) + ("" if metric.shown.unit in ("1", "ratio") else f" {metric.shown.unit}")
+
+
+def _quality(mos: float) -> str:
+    return "good" if mos > GOOD else "hard to bear" if mos < POOR else "fair"
+
+
+def _measured(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield the measures with their means by scheme; without those that no scheme or only one has."""
+    for measure in _telling(comparison):
+        summaries = {spec: comparison.summary(spec, measure) for spec in comparison.schemes}
+        means = {spec: summary.mean for spec, summary in summaries.items() if summary}
+        if len(means) > 1:
+            yield measure, means
+
+
+def _telling(comparison: Comparison) -> list[str]:
+    if comparison.asked:
+        return [measure for measure in comparison.asked if find(measure).better]
+    found: dict[str, str] = {}
+    for measure in sorted(usual(comparison.scenario), key=_rank):
+        found.setdefault(split(measure)[0], measure)
+    order = [f"flows.{name}" for name in comparison.scenario.flows]
+    return [found[place] for place in order if place in found]
+
+
+def _rank(measure: str) -> int:
+    name = split(measure)[1]
+    return TELLING.index(name) if name in TELLING else len(TELLING)
+
+
+def _cells(schemes: Sequence[str], metric: Metric, means: Mapping[str, float]) -> list[Item]:
+    best = _best(metric, means)
+    return [_cell(metric, means[spec], best) if spec in means else Item("–") for spec in schemes]
+
+
+def _cell(metric: Metric, mean: float, best: float) -> Item:
+    bold = _is_best(mean, best)
+    if metric.name == "call.mos":
+        small = _quality(mean)
+    elif bold or not best:
+        small = ""
+    else:
+        ratio = mean / best
+        more = f"+{100 * (ratio - 1):.0f} %" if ratio < 2 else f"{ratio:.1f}×"
+        small = more if _less(metric) else f"{100 * ratio:.0f} %"
+    return Item(metric.show(mean), bold=bold, small=small)
+
+
+def _best(metric: Metric, means: Mapping[str, float]) -> float:
+    return (min if _less(metric) else max)(means.values())
+
+
+def _is_best(mean: float, best: float) -> bool:
+    return abs(mean - best) <= 0.01 * abs(best)
+
+
+def _less(metric: Metric) -> bool:
+    """Whether less is better: percentiles of delays are not ranked elsewhere, but users want them short."""
+    return metric.better == "less" or metric.unit == "s"
+
+
+def _ratio(means: Mapping[str, float]) -> float:
+    """Return by what factor the largest mean exceeds the least."""
+    least, most = min(means.values()), max(means.values())
+    return most / least if least > 0 else 1.0
+
+
+def _short(comparison: Comparison) -> str:
+    return comparison.scenario.name.rpartition("/")[2]

@@ -1,0 +1,70 @@
+"""An advice: the words, the ranking, the evidence, and the lines to type."""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from rich.console import Console
+
+from aqmlab.advise.advice import NOTABLE, Advice, Seen
+from aqmlab.advise.lines import Typed
+from aqmlab.advise.words import sentences
+from aqmlab.present.labels import label
+from aqmlab.present.terminal.console import aside, console, marks, note, table, title
+from aqmlab.runs.measures import heading
+from aqmlab.runs.metrics import find
+
+SHOWN = 4
+"""How many candidates stand side by side in the evidence, the baseline among them."""
+
+
+def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
+    """Print an advice, best candidate first, with the lines to type by scheme."""
+    out = console()
+    out.print(*sentences(found), "", sep="\n")
+    _ranking(out, found)
+    _evidence(out, found)
+    for scheme, typed in lines.items():
+        out.print(title(f"To type for {label(scheme)}{'' if typed.tested else ', untested'}"))
+        if typed.why_not:
+            out.print(note(typed.why_not))
+        for each in typed.notes:
+            out.print(aside(f"# {each}"), soft_wrap=True)
+        for command in typed.commands:
+            out.print(command, soft_wrap=True)
+
+
+def _ranking(out: Console, found: Advice) -> None:
+    needs = [need.capitalize() for need in found.told]
+    shown = table("Ranking", "Scheme", numbers=["Score", "Interval", *needs])
+    for scheme in found.schemes:
+        score = found.score(scheme)
+        ends = "–" if scheme == found.first or not score.interval else "{:.3f} to {:.3f}".format(*score.interval)
+        parts = [f"{found.score(scheme, need=need).ratio:.2f}" for need in found.told]
+        shown.add_row(label(scheme), f"{score.ratio:.3f}", ends, *parts)
+    text = (
+        "Score: geometric mean of all measures, as a multiple of the first scheme's, its 95 % interval over the seeds."
+    )
+    out.print(shown, *marks(map(label, found.schemes)), aside(text), sep="\n")
+
+
+def _evidence(out: Console, found: Advice) -> None:
+    side = list(dict.fromkeys([*found.schemes[: SHOWN - 1], found.baseline]))
+    shown = table("Evidence", "Condition", "Measure", numbers=map(label, side))
+    told = [each for each in found.evidence if _spread(found, each, side) > NOTABLE]
+    for each in told:
+        metric = find(each.sign.measure)
+        values = [found.summary(scheme, each) for scheme in side]
+        texts = [metric.show(value.mean, value.half_width) if value else metric.show(None) for value in values]
+        shown.add_row(found.names[each.condition], heading(each.sign.measure), *texts)
+    left = len(found.evidence) - len(told)
+    out.print(
+        shown,
+        aside(f"In {left} other measures these schemes differ by less than {100 * NOTABLE - 100:.0f} %."),
+        sep="\n",
+    )
+
+
+def _spread(found: Advice, seen: Seen, schemes: Sequence[str]) -> float:
+    """Return the largest mean of a measure over the least; infinite where a scheme has none."""
+    means = [value.mean if (value := found.summary(scheme, seen)) else 0.0 for scheme in schemes]
+    return max(means) / min(means) if min(means) > 0 else inf

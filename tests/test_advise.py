@@ -1,0 +1,197 @@
+"""`aqmlab advise`: conditions, candidates, what matters, the score by hand, and the command as users type it."""
+
+import json
+from dataclasses import dataclass, field
+from math import exp, log, sqrt
+from typing import Any, cast
+
+import pytest
+
+from aqmlab._core import InputError, Scenario
+from aqmlab.advise import Advice, Line, advise, conditions
+from aqmlab.advise.candidates import candidates
+from aqmlab.advise.lines import best, linux, openwrt
+from aqmlab.advise.needs import NEEDS, Sign, chosen, signs
+from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.table import Table
+from aqmlab.runs.task import Failure, Task
+from aqmlab.scenario import load
+from conftest import Aqmlab
+
+
+@dataclass
+class Compared:
+    """What an advice reads of a comparison, with values that are given."""
+
+    scenario: Scenario
+    schemes: tuple[str, ...]
+    values: dict[str, dict[int, dict[str, float | None]]]
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def measured(self) -> Table[str]:
+        name = self.scenario.name
+        return Table({(name, scheme): runs for scheme, runs in self.values.items()}, {name: "down"})
+
+
+DELAY, USE = "flows.game-up.packet_delay_p99", "links.up.utilisation"
+
+
+def given(delays: dict[str, list[float | None]], **extra: Any) -> Advice:
+    """An advice over `home/game` with the delays of two seeds by scheme; the uplink is always full."""
+    values = {
+        scheme: {seed: {DELAY: delay, USE: 1.0} for seed, delay in enumerate(found, start=1)}
+        for scheme, found in delays.items()
+    }
+    compared = Compared(load("home/game"), tuple(delays), values, **extra)
+    return Advice((cast("Comparison", compared),), ("latency", "throughput"), range(1, 3))
+
+
+def test_what_tells_of_a_need() -> None:
+    assert signs(load("home/call"), tuple(NEEDS)) == [
+        Sign("throughput", "links.up.utilisation", more=True),  # no long transfer crosses the other link
+        Sign("fairness", "flows.upload.jain", more=True),
+        Sign("latency", "flows.call-up.packet_delay_p99", more=False),
+        Sign("latency", "flows.call-up.call.mos", more=True),
+        Sign("latency", "flows.call-down.packet_delay_p99", more=False),
+        Sign("latency", "flows.call-down.call.mos", more=True),
+    ]
+    assert [sign.measure for sign in signs(load("home/web"), ("transfers",))] == ["flows.web.fct_p95"]
+
+
+def test_needs_are_read_or_refused() -> None:
+    assert chosen("everything") == tuple(NEEDS)
+    assert chosen("fairness, latency") == ("fairness", "latency")
+    with pytest.raises(InputError, match="latency"):
+        chosen("latencies")
+    with pytest.raises(InputError, match="alone"):
+        chosen("everything,latency")
+
+
+def test_the_score_by_hand() -> None:
+    # Logarithms of the delays: 0.693 and 1.386 above the first's; delay is one of two needs.
+    score = given({"cake": [0.010, 0.010], "droptail": [0.020, 0.040]}).score("droptail")
+    assert score.ratio == pytest.approx(exp(-(log(2) + log(4)) / 4))
+    half = 12.706 * (log(4) - log(2)) / 2 / sqrt(2) / sqrt(2)  # t of one degree of freedom
+    assert score.interval == pytest.approx((score.ratio * exp(-half), score.ratio * exp(half)), rel=1e-3)
+    assert not score.sure
+
+
+def test_the_better_of_two_does_not_depend_on_a_third() -> None:
+    delays: dict[str, list[float | None]] = {"pie": [0.030, 0.031], "codel": [0.020, 0.022]}
+    two = given(delays)
+    three = given({**delays, "droptail": [3.0, 0.001]})
+    assert two.score("pie", "codel") == three.score("pie", "codel")
+
+
+def test_a_run_without_a_value_is_taken_as_the_worst() -> None:
+    found = given({"cake": [0.010, 0.010], "codel": [0.020, None], "droptail": [0.040, 0.080]})
+    assert found.score("codel", need="latency").ratio == pytest.approx(exp(-(log(2) + log(8)) / 2))
+
+
+def test_a_scheme_that_failed_is_not_ranked() -> None:
+    failure = Failure(Task(load("home/game"), "codel", 1), RuntimeError("broke"))
+    found = given({"cake": [0.010, 0.010], "codel": [0.001, 0.001]}, failures=[failure])
+    assert found.schemes == ["cake"]
+
+
+def test_gains_are_told_against_droptail_and_once_a_need() -> None:
+    found = given({"droptail": [1.0, 1.01], "cake": [0.010, 0.0101]})
+    [gain] = found.gains("cake")
+    assert (gain.sign.measure, round(gain.score.ratio)) == (DELAY, 100)
+    assert found.costs("cake") == []
+    assert [each.sign.need for each in found.costs("droptail")] == []  # it is the baseline
+
+
+def test_candidates_suit_the_line() -> None:
+    fast = candidates(conditions(Line(down=50e6, up=10e6)))
+    assert fast == ["droptail", "codel", "pie", "fq-codel", "fq-pie", "cake", "dualpi2"]
+    # 1.5 packets of 1514 B take 36.336 ms at 500 kbit/s; CAKE finds that itself.
+    slow = candidates(conditions(Line(down=1e6, up=0.5e6)))
+    assert slow[1:3] == ["codel:target=36.3ms,interval=100ms", "pie:target=36.3ms"]
+    assert slow[5] == "cake"
+    # Round trips of at most 2 * 1.5 * 100 us.
+    near = candidates(conditions(Line(rate=10e9, rtt=100e-6)))
+    assert near[1:3] == ["codel:target=30us,interval=300us", "pie:target=300us,t_update=300us"]
+    assert near[5] == "cake:rtt=300us"
+
+
+def test_conditions_are_those_of_the_line() -> None:
+    for scenario in (*conditions(Line(down=50e6, up=10e6, rtt=0.04)), *conditions(Line(rate=10e9, rtt=1e-3))):
+        assert scenario.duration - scenario.warmup >= 0.5
+    names = [each.name for each in conditions(Line(rate=1e9, law="dctcp", flows=8))]
+    assert names == ["link/bulk", "link/mix"] * 2
+    bulk, mix, far, _ = conditions(Line(rate=1e9, rtt=0.01, law="dctcp", flows=8))
+    assert (bulk.group("bulk").count, mix.group("bulk").count) == (8, 2)
+    assert bulk.group("bulk").ecn
+    assert far.group("bulk").rtt_range == pytest.approx((0.010, 0.030))
+    [varying, *_] = conditions(Line(down=20e6, up=4e6, varying=True), {"links.up.buffer": "1 MB"})
+    assert varying.link("down").rates == [20e6, 10e6, 5e6]
+    assert varying.link("up").buffer_bytes == 1_000_000
+
+
+def test_lines_for_both_directions() -> None:
+    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    typed = linux("cake", scenario, "wan")
+    assert typed.tested
+    up, *redirect, down = typed.commands
+    assert up.startswith("tc qdisc replace dev wan root cake memlimit 625000 bandwidth 10mbit")
+    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 3125000 bandwidth 50mbit")
+    assert redirect[-1].endswith("redirect dev ifb4wan")
+    assert not linux("fq-pie", scenario, "wan").tested
+    assert "Linux has nothing" in str(linux("blue", scenario, "wan").why_not)
+    assert "uci set sqm.wan.download='50000'" in openwrt("fq-codel", scenario, "wan").commands
+    [link, *_] = conditions(Line(rate=10e9, rtt=1e-3))
+    [bare] = linux("codel", link, "eth0").commands
+    assert " root codel limit " in bare  # the interface keeps the rate itself
+    assert openwrt("cake", link, "eth0").why_not
+
+
+def test_untested_lines_have_tested_ones_beside_them() -> None:
+    found = given({"fq-pie": [0.0100, 0.0100], "cake": [0.0101, 0.0101], "droptail": [1.0, 1.0]})
+    assert list(best(found, "eth0", linux)) == ["fq-pie", "cake"]
+    found = given({"cake": [0.0100, 0.0100], "fq-pie": [0.0101, 0.0101]})
+    assert list(best(found, "eth0", linux)) == ["cake"]
+
+
+def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
+    asked = ("advise", "--down", "2 Mbit/s", "--up", "1 Mbit/s", "--seeds", "3", "--aqms", "droptail,cake")
+    told = json.loads(aqmlab(*asked, "--json").stdout)
+    first, last = told["ranking"]
+    assert (first["aqm"], first["score"], last["aqm"]) == ("cake", 1.0, "droptail")
+    assert last["interval"][1] < 0.8
+    assert first["tested"]
+    assert any("bandwidth 1mbit" in line for line in first["tc"])
+    assert "latency" in {gain["need"] for gain in first["gains"]}
+    assert told["why"].startswith("CAKE comes first over 7 conditions and 3 seeds.")
+    text = aqmlab(*asked).stdout
+    assert "Gains over DropTail" in text
+    assert "bandwidth 2mbit" in text
+
+
+def test_what_matters_decides(tmp_path: Any) -> None:
+    # A target of 200 ms keeps the link full and callers waiting; CoDel's own 1 ms the other way round.
+    schemes = ["codel:target=200ms,interval=400ms", "codel:target=1ms,interval=20ms"]
+    scenarios = [load("home/call", {"duration": "20 s", "warmup": "5 s"})]
+    assert advise(scenarios, ("throughput",), schemes, 3).first == schemes[0]
+    assert advise(scenarios, ("latency",), schemes, 3).first == schemes[1]
+
+
+def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
+    home = ("--down", "1 Mbit/s", "--up", "1 Mbit/s")
+    for options, why in (
+        ((), "describe the line"),
+        (("--down", "1 Mbit/s"), "describe the line"),
+        ((*home, "--rate", "1 Mbit/s"), "describe the line"),
+        (("--down", "1 Mb", "--up", "1 Mbit/s"), 'down: "1 Mb" is not a rate'),
+        ((*home, "--rtt", "5"), 'rtt: "5" is not a time'),
+        ((*home, "--for", "speed"), "speed"),
+        ((*home, "--flows", "5"), "one direction"),
+        ((*home, "--aqms", "cake"), "two at least"),
+        ((*home, "--law", "cubik"), "cubic"),
+        (("li2014/table-1", "--rtt", "5 ms"), "leave the scenarios out"),
+        (("li2014/table-1", "--for", "latency"), "nothing in these scenarios"),
+    ):
+        refused = aqmlab("advise", *options)
+        assert (refused.returncode, refused.stdout) == (2, ""), options
+        assert why in refused.stderr, options

@@ -1,11 +1,13 @@
-//! A timing wheel (Varghese and Lauck, 1987) whose slots open in two steps, as the rungs of a ladder queue do (Tang, Goh and
-//! Thng, 2005): the events of about the next second, by the slot of time in which they come.
+//! A timing wheel (Varghese and Lauck, 1987) whose full slots open in two steps, as the rungs of a ladder queue do (Tang, Goh
+//! and Thng, 2005): the events of about the next second, by the slot of time in which they come.
 //!
 //! An event is put into its slot unsorted. When a slot becomes the first that holds any, its events are dealt into bins of
-//! a few, and each bin is sorted when it comes. What is moved about is not the events but their ranks. As the events of
-//! the next bins are known, what they will touch can be fetched from memory in time ([`Wheel::pop`]).
+//! a few, and each bin is sorted when its time comes. As the events of the next bins are known, what they will touch can be
+//! fetched from memory in time.
 
 use super::calendar::{Key, NO_EVENT};
+use super::memory;
+use std::ops::Range;
 
 /// A slot lasts 2^32 ps = 4.3 ms.
 const SLOT_BITS: u32 = 32;
@@ -22,21 +24,17 @@ pub struct Wheel<E> {
     slots: Vec<Vec<(Key, E)>>,
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
-    /// The events of the first slot, in any order. When all have come, no other slot holds any.
-    open: Vec<(Key, E)>,
-    /// Time within the slot, and place in `open` (lower half), of each of them, by bins.
-    ranks: Vec<u64>,
-    /// The first that has not come.
-    next: usize,
-    /// Where the bin ends that it is in: those before are in order.
-    sorted: usize,
-    /// Where each of the other bins ends, and how many of them have been sorted.
-    ends: Vec<u32>,
-    bin: usize,
-    /// Key of the first event.
-    first: Key,
     /// The first slot, counted from time zero.
     present: u64,
+    /// The events of the first slot that has been dealt into bins: their places in it, by bins, and where each bin ends.
+    open: Vec<(Key, E)>,
+    places: Vec<u32>,
+    ends: Vec<u32>,
+    /// How many bins have come.
+    bins: usize,
+    /// The events of the present bin, in order; those before `next` have come. When all have, there are no others.
+    bin: Vec<(Key, E)>,
+    next: usize,
     popped: E,
 }
 
@@ -45,20 +43,19 @@ impl<E: Copy + Default> Wheel<E> {
         Self {
             slots: vec![Vec::new(); SLOTS],
             occupied: [0; SLOTS / 64],
-            open: Vec::new(),
-            ranks: Vec::new(),
-            next: 0,
-            sorted: 0,
-            ends: Vec::new(),
-            bin: 0,
-            first: NO_EVENT,
             present: 0,
+            open: Vec::new(),
+            places: Vec::new(),
+            ends: Vec::new(),
+            bins: 0,
+            bin: Vec::new(),
+            next: 0,
             popped: E::default(),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.first == NO_EVENT
+        self.next == self.bin.len()
     }
 
     /// Whether the wheel takes an event with this key: one after the first slot and within its reach, or any if it is empty.
@@ -72,13 +69,10 @@ impl<E: Copy + Default> Wheel<E> {
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut E {
         let events = if self.is_empty() {
-            (self.present, self.first) = (slot(key), key);
-            self.open.clear();
-            self.ranks.clear();
-            self.ranks.push(rank(key, 0));
-            self.ends.clear();
-            (self.next, self.sorted, self.bin) = (0, 1, 0);
-            &mut self.open
+            self.present = slot(key);
+            self.bin.clear();
+            self.next = 0;
+            &mut self.bin
         } else {
             let index = slot(key) as usize % SLOTS;
             self.occupied[index / 64] |= 1 << (index % 64);
@@ -92,18 +86,17 @@ impl<E: Copy + Default> Wheel<E> {
     /// Key of the first event.
     #[inline]
     pub fn first_key(&self) -> Key {
-        self.first
+        self.bin.get(self.next).map_or(NO_EVENT, |(key, _)| *key)
     }
 
     /// Takes out the first event; there must be one. Shows `coming` events that follow in a little while.
     #[inline]
     pub fn pop(&mut self, coming: impl FnMut(&E)) {
-        self.popped = self.open[place(self.ranks[self.next])].1;
+        self.popped = self.bin[self.next].1;
         self.next += 1;
-        if self.next == self.sorted {
+        if self.is_empty() {
             self.go_on(coming);
         }
-        self.first = self.ranks.get(self.next).map_or(NO_EVENT, |rank| self.open[place(*rank)].0);
     }
 
     /// The event taken out last.
@@ -112,55 +105,60 @@ impl<E: Copy + Default> Wheel<E> {
         &self.popped
     }
 
-    /// Goes on to the next bin that holds any events, if there is one, and sorts it.
-    fn go_on(&mut self, mut coming: impl FnMut(&E)) {
-        while self.next == self.sorted {
-            if self.bin < self.ends.len() {
-                self.sorted = self.ends[self.bin] as usize;
-                self.bin += 1;
-            } else if let Some(distance) = self.distance() {
-                self.open(distance);
-            } else {
-                return;
+    /// Goes on to the next bin that holds any events, if there is one.
+    fn go_on(&mut self, coming: impl FnMut(&E)) {
+        while self.bins < self.ends.len() {
+            let places = self.places_of(self.bins);
+            self.bins += 1;
+            if !places.is_empty() {
+                self.bin.clear();
+                self.next = 0;
+                self.bin.extend(self.places[places].iter().map(|place| self.open[*place as usize]));
+                self.bin.sort_unstable_by_key(|(key, _)| *key);
+                return self.look_ahead(coming);
             }
         }
-        self.sort();
-        let then = self.ends.get(self.bin).map_or(self.sorted, |end| *end as usize);
-        for rank in &self.ranks[self.sorted..then] {
-            coming(&self.open[place(*rank)].1);
+        if let Some(distance) = self.distance() {
+            self.open(distance);
+            if self.is_empty() {
+                self.go_on(coming);
+            }
         }
     }
 
-    /// Puts the ranks of the present bin in order. At equal times keys decide, which mostly ascend.
-    fn sort(&mut self) {
-        let bin = &mut self.ranks[self.next..self.sorted];
-        bin.sort_unstable();
-        let ascends = |a: u64, b: u64| a >> 32 != b >> 32 || self.open[place(a)].0 < self.open[place(b)].0;
-        if !bin.windows(2).all(|pair| ascends(pair[0], pair[1])) {
-            bin.sort_unstable_by_key(|rank| self.open[place(*rank)].0);
-        }
+    /// Which of `places` are those of a bin.
+    fn places_of(&self, bin: usize) -> Range<usize> {
+        let end = |bin: usize| self.ends.get(bin).map_or(self.places.len(), |end| *end as usize);
+        bin.checked_sub(1).map_or(0, end)..end(bin)
     }
 
-    /// Opens the slot that is so far after the first one.
+    /// Shows the events of the next bin, and fetches those of the bin after it.
+    fn look_ahead(&self, mut coming: impl FnMut(&E)) {
+        let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
+        self.places[next].iter().for_each(|place| coming(&self.open[*place as usize].1));
+        self.places[then].iter().for_each(|place| memory::fetch(&self.open[*place as usize]));
+    }
+
+    /// Opens the slot that is so far after the first one; few events are a bin as they are.
     fn open(&mut self, distance: u64) {
         self.present += distance;
         let index = self.present as usize % SLOTS;
         self.occupied[index / 64] &= !(1 << (index % 64));
+        (self.bins, self.next) = (0, 0);
+        self.ends.clear();
+        self.bin.clear();
+        if self.slots[index].len() <= FEW {
+            std::mem::swap(&mut self.bin, &mut self.slots[index]);
+            return self.bin.sort_unstable_by_key(|(key, _)| *key);
+        }
         self.open.clear();
         std::mem::swap(&mut self.open, &mut self.slots[index]);
-        (self.next, self.sorted, self.bin) = (0, 0, 0);
         self.deal();
     }
 
-    /// Deals the ranks of the open slot into bins of equal times; those of a few events into one.
+    /// Deals the events of the open slot into bins of equal times.
     fn deal(&mut self) {
-        self.ends.clear();
-        self.ranks.clear();
-        if self.open.len() <= FEW {
-            self.ends.push(self.open.len() as u32);
-            return self.ranks.extend(self.open.iter().enumerate().map(|(i, (key, _))| rank(*key, i)));
-        }
-        let bits = (self.open.len() / IN_BIN).max(1).next_power_of_two().trailing_zeros();
+        let bits = (self.open.len() / IN_BIN).next_power_of_two().trailing_zeros();
         let bin = |key: Key| ((key >> 64) as u64 & u64::from(u32::MAX)) as usize >> (SLOT_BITS - bits);
         self.ends.resize(1 << bits, 0);
         for (key, _) in &self.open {
@@ -170,10 +168,11 @@ impl<E: Copy + Default> Wheel<E> {
         for end in &mut self.ends {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        self.ranks.resize(self.open.len(), 0);
-        for (i, (key, _)) in self.open.iter().enumerate() {
+        self.places.clear();
+        self.places.resize(self.open.len(), 0);
+        for (place, (key, _)) in self.open.iter().enumerate() {
             let end = &mut self.ends[bin(*key)];
-            self.ranks[*end as usize] = rank(*key, i);
+            self.places[*end as usize] = place as u32;
             *end += 1;
         }
     }
@@ -194,15 +193,4 @@ impl<E: Copy + Default> Wheel<E> {
 #[inline(always)]
 fn slot(key: Key) -> u64 {
     (key >> 64) as u64 >> SLOT_BITS
-}
-
-/// Time within the slot, and place among its events.
-#[inline(always)]
-fn rank(key: Key, place: usize) -> u64 {
-    ((key >> 64) as u64) << 32 | place as u64
-}
-
-#[inline(always)]
-fn place(rank: u64) -> usize {
-    rank as u32 as usize
 }

@@ -16,6 +16,8 @@ const SLOT_BITS: u32 = 26;
 const LAST: u64 = 1 << 37;
 /// Pushes for which a place in the order of insertion is kept (see [`Calendar::reserve`]).
 const RESERVED: u64 = 4;
+/// How many events of a lane ahead of the present one is fetched from memory.
+const AHEAD: usize = 8;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
 
@@ -114,9 +116,10 @@ impl<E: Copy + Default> Calendar<E> {
     }
 
     /// The earliest event up to and including `until`, but none of the last of that instant ([`Calendar::push_last`]).
-    /// It stays readable until the next push.
+    /// It stays readable until the next push. Shows `coming` events that follow in a little while, so that what they will
+    /// touch can be fetched from memory; each is shown once at most, and few are not.
     #[inline(always)]
-    pub fn pop(&mut self, until: Time) -> Option<(Time, &E)> {
+    pub fn pop(&mut self, until: Time, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
         let (mut lane, mut first) = (0, self.heads[0]);
         for i in 1..MAX_LANES {
             if i >= self.lanes.len() {
@@ -131,9 +134,10 @@ impl<E: Copy + Default> Calendar<E> {
         }
         let time = Time((first >> 64) as u64);
         if lane == 0 {
-            return Some((time, self.pop_any()));
+            return Some((time, self.pop_any(coming)));
         }
         let ring = &mut self.lanes[lane];
+        ring.look_ahead(&mut coming);
         let popped = ring.pop();
         self.heads[lane] = ring.first_key();
         Some((time, &ring.items[popped].1))
@@ -147,9 +151,9 @@ impl<E: Copy + Default> Calendar<E> {
 
     /// The first event of wheel and heap together; there must be one.
     #[inline]
-    fn pop_any(&mut self) -> &E {
+    fn pop_any(&mut self, coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
-            self.wheel.pop();
+            self.wheel.pop(coming);
             self.heads[0] = self.first_in_any_order();
             self.wheel.popped()
         } else {
@@ -271,6 +275,14 @@ impl<E: Copy + Default> Ring<E> {
         place
     }
 
+    /// Shows an event that is [`AHEAD`] of the first one, if there are so many.
+    #[inline(always)]
+    fn look_ahead(&self, coming: &mut impl FnMut(&E)) {
+        if self.len > AHEAD {
+            coming(&self.items[(self.first + AHEAD) & (self.items.len() - 1)].1);
+        }
+    }
+
     #[inline]
     fn first_key(&self) -> Key {
         if self.len == 0 { NO_EVENT } else { self.items[self.first].0 }
@@ -303,13 +315,13 @@ mod tests {
                 calendar.push(lanes[lane], Time(now + ahead), i);
                 expected.push((now + ahead, i));
                 for _ in 0..pops {
-                    if let Some((time, event)) = calendar.pop(Time::NEVER) {
+                    if let Some((time, event)) = calendar.pop(Time::NEVER, |_| ()) {
                         now = time.0;
                         popped.push((time.0, *event));
                     }
                 }
             }
-            popped.extend(std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(time, event)| (time.0, *event))));
+            popped.extend(std::iter::from_fn(|| calendar.pop(Time::NEVER, |_| ()).map(|(time, event)| (time.0, *event))));
             expected.sort();
             prop_assert_eq!(popped, expected);
         }
@@ -317,7 +329,7 @@ mod tests {
 
     /// The events up to a time.
     fn popped(calendar: &mut Calendar<u32>, until: u64) -> Vec<u32> {
-        std::iter::from_fn(|| calendar.pop(Time(until)).map(|(_, event)| *event)).collect()
+        std::iter::from_fn(|| calendar.pop(Time(until), |_| ()).map(|(_, event)| *event)).collect()
     }
 
     #[test]
@@ -353,7 +365,7 @@ mod tests {
         for (i, lane) in lanes.iter().enumerate() {
             calendar.push(*lane, Time(20 - i as u64), i);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(_, i)| *i)).collect();
+        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::NEVER, |_| ()).map(|(_, i)| *i)).collect();
         assert_eq!(order, (0..20).rev().collect::<Vec<_>>());
     }
 }

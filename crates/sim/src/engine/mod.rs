@@ -2,6 +2,7 @@
 
 pub mod calendar;
 pub mod event;
+mod memory;
 pub mod simulation;
 pub mod watch;
 mod wheel;

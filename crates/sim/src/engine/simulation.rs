@@ -14,6 +14,7 @@ pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::Event;
+use crate::engine::memory;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
 use crate::measure::meter::BusyMark;
@@ -73,6 +74,9 @@ pub enum RunError {
         failure: Failure,
     },
 }
+
+/// So many flows stay in the caches by themselves.
+const IN_CACHE: usize = 1000;
 
 /// Events between looks at the watch and the schemes: about ten milliseconds.
 const EVENTS_PER_LOOK: u64 = 1 << 16;
@@ -171,7 +175,13 @@ impl Simulation {
 
     /// Handles the events up to and including `until`.
     fn advance(&mut self, until: Time) -> Result<(), RunError> {
-        while let Some((time, event)) = self.calendar.pop(until) {
+        let is_large = self.flows.len() > IN_CACHE;
+        let fetch = |flows: &[Flow], event: &Event| {
+            if is_large && let Event::Arrive(packet) = event {
+                memory::fetch(&flows[packet.flow as usize]);
+            }
+        };
+        while let Some((time, event)) = self.calendar.pop(until, |event| fetch(&self.flows, event)) {
             self.now = time;
             self.events += 1;
             match *event {

@@ -1,13 +1,22 @@
-//! A timing wheel (Varghese and Lauck, 1987): the events of about the next second, by the slot of time in which they come.
+//! A timing wheel (Varghese and Lauck, 1987) whose full slots open in two steps, as the rungs of a ladder queue do (Tang, Goh
+//! and Thng, 2005): the events of about the next second, by the slot of time in which they come.
 //!
-//! An event is put into its slot unsorted. The events of a slot are sorted when it becomes the first that holds any.
+//! An event is put into its slot unsorted. When a slot becomes the first that holds any, its events are dealt into bins of
+//! a few, and each bin is sorted when its time comes. As the events of the next bins are known, what they will touch can be
+//! fetched from memory in time.
 
 use super::calendar::{Key, NO_EVENT};
+use super::memory;
+use std::ops::Range;
 
 /// A slot lasts 2^32 ps = 4.3 ms.
 const SLOT_BITS: u32 = 32;
 /// The wheel covers 1.1 s.
 const SLOTS: usize = 256;
+/// Events of a bin, about.
+const IN_BIN: usize = 8;
+/// So many events of a slot are sorted at once.
+const FEW: usize = 64;
 
 /// Events by slot.
 #[derive(Clone)]
@@ -15,11 +24,17 @@ pub struct Wheel<E> {
     slots: Vec<Vec<(Key, E)>>,
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
-    /// The events of the first slot, in order; those before `next` have come. When all have, no other slot holds any.
-    open: Vec<(Key, E)>,
-    next: usize,
     /// The first slot, counted from time zero.
     present: u64,
+    /// The events of the first slot that has been dealt into bins: their places in it, by bins, and where each bin ends.
+    open: Vec<(Key, E)>,
+    places: Vec<u32>,
+    ends: Vec<u32>,
+    /// How many bins have come.
+    bins: usize,
+    /// The events of the present bin, in order; those before `next` have come. When all have, there are no others.
+    bin: Vec<(Key, E)>,
+    next: usize,
     popped: E,
 }
 
@@ -28,15 +43,19 @@ impl<E: Copy + Default> Wheel<E> {
         Self {
             slots: vec![Vec::new(); SLOTS],
             occupied: [0; SLOTS / 64],
-            open: Vec::new(),
-            next: 0,
             present: 0,
+            open: Vec::new(),
+            places: Vec::new(),
+            ends: Vec::new(),
+            bins: 0,
+            bin: Vec::new(),
+            next: 0,
             popped: E::default(),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.next == self.open.len()
+        self.next == self.bin.len()
     }
 
     /// Whether the wheel takes an event with this key: one after the first slot and within its reach, or any if it is empty.
@@ -51,9 +70,9 @@ impl<E: Copy + Default> Wheel<E> {
     pub fn place(&mut self, key: Key) -> &mut E {
         let events = if self.is_empty() {
             self.present = slot(key);
-            self.open.clear();
+            self.bin.clear();
             self.next = 0;
-            &mut self.open
+            &mut self.bin
         } else {
             let index = slot(key) as usize % SLOTS;
             self.occupied[index / 64] |= 1 << (index % 64);
@@ -67,18 +86,16 @@ impl<E: Copy + Default> Wheel<E> {
     /// Key of the first event.
     #[inline]
     pub fn first_key(&self) -> Key {
-        self.open.get(self.next).map_or(NO_EVENT, |(key, _)| *key)
+        self.bin.get(self.next).map_or(NO_EVENT, |(key, _)| *key)
     }
 
-    /// Takes out the first event; there must be one.
+    /// Takes out the first event; there must be one. Shows `coming` events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self) {
-        self.popped = self.open[self.next].1;
+    pub fn pop(&mut self, coming: impl FnMut(&E)) {
+        self.popped = self.bin[self.next].1;
         self.next += 1;
-        if self.is_empty()
-            && let Some(distance) = self.distance()
-        {
-            self.open(distance);
+        if self.is_empty() {
+            self.go_on(coming);
         }
     }
 
@@ -88,15 +105,76 @@ impl<E: Copy + Default> Wheel<E> {
         &self.popped
     }
 
-    /// Opens the slot that is so far after the first one.
+    /// Goes on to the next bin that holds any events, if there is one.
+    fn go_on(&mut self, coming: impl FnMut(&E)) {
+        while self.bins < self.ends.len() {
+            let places = self.places_of(self.bins);
+            self.bins += 1;
+            if !places.is_empty() {
+                self.bin.clear();
+                self.next = 0;
+                self.bin.extend(self.places[places].iter().map(|place| self.open[*place as usize]));
+                self.bin.sort_unstable_by_key(|(key, _)| *key);
+                return self.look_ahead(coming);
+            }
+        }
+        if let Some(distance) = self.distance() {
+            self.open(distance);
+            if self.is_empty() {
+                self.go_on(coming);
+            }
+        }
+    }
+
+    /// Which of `places` are those of a bin.
+    fn places_of(&self, bin: usize) -> Range<usize> {
+        let end = |bin: usize| self.ends.get(bin).map_or(self.places.len(), |end| *end as usize);
+        bin.checked_sub(1).map_or(0, end)..end(bin)
+    }
+
+    /// Shows the events of the next bin, and fetches those of the bin after it.
+    fn look_ahead(&self, mut coming: impl FnMut(&E)) {
+        let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
+        self.places[next].iter().for_each(|place| coming(&self.open[*place as usize].1));
+        self.places[then].iter().for_each(|place| memory::fetch(&self.open[*place as usize]));
+    }
+
+    /// Opens the slot that is so far after the first one; few events are a bin as they are.
     fn open(&mut self, distance: u64) {
         self.present += distance;
         let index = self.present as usize % SLOTS;
         self.occupied[index / 64] &= !(1 << (index % 64));
+        (self.bins, self.next) = (0, 0);
+        self.ends.clear();
+        self.bin.clear();
+        if self.slots[index].len() <= FEW {
+            std::mem::swap(&mut self.bin, &mut self.slots[index]);
+            return self.bin.sort_unstable_by_key(|(key, _)| *key);
+        }
         self.open.clear();
-        self.next = 0;
         std::mem::swap(&mut self.open, &mut self.slots[index]);
-        self.open.sort_unstable_by_key(|(key, _)| *key);
+        self.deal();
+    }
+
+    /// Deals the events of the open slot into bins of equal times.
+    fn deal(&mut self) {
+        let bits = (self.open.len() / IN_BIN).next_power_of_two().trailing_zeros();
+        let bin = |key: Key| ((key >> 64) as u64 & u64::from(u32::MAX)) as usize >> (SLOT_BITS - bits);
+        self.ends.resize(1 << bits, 0);
+        for (key, _) in &self.open {
+            self.ends[bin(*key)] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut self.ends {
+            sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
+        }
+        self.places.clear();
+        self.places.resize(self.open.len(), 0);
+        for (place, (key, _)) in self.open.iter().enumerate() {
+            let end = &mut self.ends[bin(*key)];
+            self.places[*end as usize] = place as u32;
+            *end += 1;
+        }
     }
 
     /// How many slots after the first one the next one is that holds events.

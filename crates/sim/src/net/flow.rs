@@ -3,7 +3,7 @@
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp};
 use crate::measure::group::GroupMeter;
-use crate::net::route::Route;
+use crate::net::route::{Leg, Route};
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
@@ -15,7 +15,7 @@ use std::ops::Range;
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
-    pub route: u32,
+    pub route: Route,
     pub group: u16,
     /// Its class, and which transfer this is: packets of an earlier one are strangers.
     stamp: Stamp,
@@ -50,7 +50,6 @@ pub struct Connection {
 /// What a flow's packets meet between its endpoints.
 pub struct Path<'a> {
     pub group: &'a Group,
-    pub route: &'a Route,
     pub calendar: &'a mut Calendar<Event>,
 }
 
@@ -120,7 +119,7 @@ impl Flow {
     pub const NO_CONNECTION: u32 = u32::MAX;
 
     /// A flow of `group`, whose index is `index`, before its start; `phase` as for [`Group::sender`].
-    pub fn new(group: &Group, index: u16, phase: Span, route: u32, connection: u32, tuple: u32) -> Self {
+    pub fn new(group: &Group, index: u16, phase: Span, route: Route, connection: u32, tuple: u32) -> Self {
         Self {
             sender: group.sender(phase),
             receiver: group.receiver(),
@@ -163,14 +162,13 @@ impl Flow {
         &'a mut self,
         index: u32,
         group: &'a Group,
-        route: &'a Route,
         now: Time,
         calendar: &'a mut Calendar<Event>,
     ) -> (&'a mut Sender, Access<'a>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let label = self.label(index);
-        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, route, now, calendar })
+        let (label, entry) = (self.label(index), self.route.entry);
+        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, calendar })
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -185,7 +183,7 @@ impl Flow {
         measured: Range<Time>,
     ) {
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
-        let received = self.egress(packet.size, path.group, path.route, time);
+        let received = self.egress(packet.size, path.group, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
             meter.packet_delay.add(received.since(sent_at));
@@ -229,23 +227,23 @@ impl Flow {
 
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
-        let Path { group, route, .. } = *path;
-        let mut packet = Packet::of_ack(self.label(index), group.ack_size, route.first_back(), ack);
+        let (group, Route { back, first_back, .. }) = (path.group, self.route);
+        let mut packet = Packet::of_ack(self.label(index), group.ack_size, first_back, ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }
         if group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.calendar.push(route.back.lane, time + route.back.delay, Event::Arrive(packet));
+        path.calendar.push(back.lane, time + back.delay, Event::Arrive(packet));
     }
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
-    fn egress(&mut self, size: u16, group: &Group, route: &Route, time: Time) -> Time {
+    fn egress(&mut self, size: u16, group: &Group, time: Time) -> Time {
         let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
         self.egress_free = time.max(self.egress_free) + on_link;
-        self.egress_free + route.egress
+        self.egress_free + self.route.egress
     }
 }
 
@@ -255,7 +253,7 @@ pub struct Access<'a> {
     label: Label,
     rtt: Announced,
     group: &'a Group,
-    route: &'a Route,
+    entry: Leg,
     now: Time,
     calendar: &'a mut Calendar<Event>,
 }
@@ -272,7 +270,7 @@ impl Access<'_> {
         let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
-        self.calendar.push(self.route.entry.lane, *self.free + self.route.entry.delay, Event::Arrive(packet));
+        self.calendar.push(self.entry.lane, *self.free + self.entry.delay, Event::Arrive(packet));
     }
 }
 
@@ -296,7 +294,7 @@ mod tests {
     /// What the packets in the calendar announce, ms, in the order in which they come.
     fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
         let mut found = Vec::new();
-        while let Some((_, event)) = calendar.pop(Time::NEVER) {
+        while let Some((_, event)) = calendar.pop(Time::NEVER, |_| ()) {
             if let Event::Arrive(packet) = event {
                 found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
             }
@@ -311,16 +309,16 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::net::route::Routes::new(&scenario.links);
+            let mut routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let mut flow = Flow::new(&group, 0, Span::ZERO, route, Flow::NO_CONNECTION, 0);
-            let (mut calendar, route) = (Calendar::new(), &routes.routes[route as usize]);
-            let (sender, mut access) = flow.at_sender(0, &group, route, Time::ZERO, &mut calendar);
+            let mut flow = Flow::new(&group, 0, Span::ZERO, *routes.get(route), Flow::NO_CONNECTION, 0);
+            let mut calendar = Calendar::new();
+            let (sender, mut access) = flow.at_sender(0, &group, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);
             assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");
             for (next, seconds) in [(1, 0.08), (2, 0.16)] {
                 let now = Time::ZERO + Span::from_seconds(seconds);
-                let (sender, mut access) = flow.at_sender(0, &group, route, now, &mut calendar);
+                let (sender, mut access) = flow.at_sender(0, &group, now, &mut calendar);
                 sender.on_ack(Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
             }
             assert_eq!(announced(&mut calendar).last(), Some(&expected));
@@ -328,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_state_fits_four_cache_lines() {
-        assert!(size_of::<Flow>() <= 256, "{} bytes", size_of::<Flow>());
+    fn hot_state_fits_five_cache_lines() {
+        assert!(size_of::<Flow>() <= 320, "{} bytes", size_of::<Flow>());
     }
 }

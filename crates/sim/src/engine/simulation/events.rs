@@ -19,8 +19,8 @@ impl Simulation {
         if packet.hop == AT_SENDER {
             return self.acknowledge(&packet);
         }
-        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
-        let Some(hop) = route.hops.get(packet.hop as usize) else { return self.receive(packet, self.now) };
+        let way = &self.routes.ways[self.flows[packet.flow as usize].route.way as usize];
+        let Some(hop) = way.hops.get(packet.hop as usize) else { return self.receive(packet, self.now) };
         let index = hop.link;
         let link = &mut self.links[index];
         match link.offer(&mut packet, self.now) {
@@ -72,50 +72,57 @@ impl Simulation {
     #[inline(always)]
     fn forward(&mut self, packet: &Packet, sent: Time) {
         let flow = &mut self.flows[packet.flow as usize];
-        let route = &self.routes.routes[flow.route as usize];
-        let Hop { link, onward } = route.hops[packet.hop as usize];
+        let way = &self.routes.ways[flow.route.way as usize];
+        let Hop { link, mut onward } = way.hops[packet.hop as usize];
         if self.links[link].impairment.is_some() {
             return self.forward_over_wire(*packet, sent);
         }
         let next = packet.hop as usize + 1;
-        if next == route.there {
+        if next == way.there {
             let group = flow.group as usize;
             let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-            let path = Path { group: &self.groups[group], route, calendar: &mut self.calendar };
+            let path = Path { group: &self.groups[group], calendar: &mut self.calendar };
             return flow.receive(packet, sent + onward.delay, path, meter, measured);
         }
         let mut packet = *packet;
-        packet.hop = if next == route.hops.len() { AT_SENDER } else { next as u8 };
+        packet.hop = next as u8;
+        if next == way.hops.len() {
+            (packet.hop, onward) = (AT_SENDER, flow.route.home);
+        }
         self.calendar.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
     }
 
     /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
     #[inline(never)]
     fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
-        let route = &self.routes.routes[self.flows[packet.flow as usize].route as usize];
-        let Hop { link, onward } = route.hops[packet.hop as usize];
+        let route = &self.flows[packet.flow as usize].route;
+        let way = &self.routes.ways[route.way as usize];
+        let Hop { link, mut onward } = way.hops[packet.hop as usize];
         let (left, reorders) = match &mut self.links[link].impairment {
             None => (Some(sent), false),
             Some(wire) => (wire.cross(&mut packet, sent, self.warmup..self.end), wire.reorders()),
         };
         let Some(left) = left else { return };
-        let (next, time) = (packet.hop as usize + 1, left + onward.delay);
+        let next = packet.hop as usize + 1;
         packet.hop = match next {
-            _ if next == route.there && !reorders => return self.receive(packet, time),
-            _ if next == route.there => AT_RECEIVER,
-            _ if next == route.hops.len() => AT_SENDER,
+            _ if next == way.there && !reorders => return self.receive(packet, left + onward.delay),
+            _ if next == way.there => AT_RECEIVER,
+            _ if next == way.hops.len() => AT_SENDER,
             _ => next as u8,
         };
-        self.calendar.push(onward.lane, time, Event::Arrive(packet));
+        if packet.hop == AT_SENDER {
+            onward = route.home;
+        }
+        self.calendar.push(onward.lane, left + onward.delay, Event::Arrive(packet));
     }
 
     /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
     #[inline(never)]
     fn receive(&mut self, packet: Packet, time: Time) {
         let flow = &mut self.flows[packet.flow as usize];
-        let (group, route) = (flow.group as usize, &self.routes.routes[flow.route as usize]);
+        let group = flow.group as usize;
         let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-        let path = Path { group: &self.groups[group], route, calendar: &mut self.calendar };
+        let path = Path { group: &self.groups[group], calendar: &mut self.calendar };
         flow.receive(&packet, time, path, meter, measured);
     }
 
@@ -123,9 +130,9 @@ impl Simulation {
     #[inline(never)]
     pub(super) fn delayed_ack(&mut self, index: u32, now: Time) {
         let flow = &mut self.flows[index as usize];
-        let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
+        let group = &self.groups[flow.group as usize];
         let due = flow.receiver.take_due(now);
-        flow.send_due_ack(index, due, &mut Path { group, route, calendar: &mut self.calendar });
+        flow.send_due_ack(index, due, &mut Path { group, calendar: &mut self.calendar });
     }
 
     #[inline]
@@ -154,8 +161,8 @@ impl Simulation {
         }
         let flow = &mut self.flows[source.flow as usize];
         self.group_meters[flow.group as usize].sent += 1;
-        let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
-        flow.at_sender(source.flow, group, route, self.now, &mut self.calendar).1.send_datagram();
+        let group = &self.groups[flow.group as usize];
+        flow.at_sender(source.flow, group, self.now, &mut self.calendar).1.send_datagram();
         if let Some(next) = source.after(self.now) {
             self.calendar.push(Lane::ANY, next, Event::Emit { source: index });
         }
@@ -252,8 +259,10 @@ impl Simulation {
     pub(super) fn change_rate(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         link.change_rate(self.now);
-        self.routes.set_rate(&self.scenario, index as usize, link.rate());
-        self.specs[index as usize].rate = link.rate();
+        let rate = link.rate();
+        self.specs[index as usize].rate = rate;
+        self.set_route_rate(index as usize, rate);
+        let link = &self.links[index as usize];
         if let Some(time) = link.rate_changes_at() {
             self.calendar.push(Lane::ANY, time, Event::RateChange { link: index });
         }
@@ -273,8 +282,8 @@ impl Simulation {
     #[inline(always)]
     fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access)) {
         let flow = &mut self.flows[index as usize];
-        let (group, route) = (&self.groups[flow.group as usize], &self.routes.routes[flow.route as usize]);
-        let (sender, mut access) = flow.at_sender(index, group, route, self.now, &mut self.calendar);
+        let group = &self.groups[flow.group as usize];
+        let (sender, mut access) = flow.at_sender(index, group, self.now, &mut self.calendar);
         act(sender, self.now, &group.tcp, &mut access);
         self.arm(index);
     }

@@ -130,7 +130,7 @@ impl Simulation {
             Sends::Flow(flow) | Sends::Source(_, flow) => {
                 let flow = &self.flows[flow as usize];
                 let always_active = member.start <= self.warmup && member.stop >= self.end;
-                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route }
+                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route.number }
             }
             Sends::Client(client) => {
                 let route = self.clients[client as usize].peer.route;

@@ -98,7 +98,7 @@ impl Simulation {
             sources: Vec::new(),
             clients: Vec::new(),
             connections: Vec::new(),
-            routes: Routes::new(&scenario.links),
+            routes: Routes::new(&scenario),
             groups: scenario.flows.iter().map(Group::new).collect(),
             group_meters: vec![
                 GroupMeter { receipts: Some(Receipts::default()), ..GroupMeter::default() };
@@ -118,6 +118,7 @@ impl Simulation {
             simulation.add_group(group);
         }
         simulation.routes.assign_lanes(&mut simulation.calendar);
+        simulation.tell_routes();
         if simulation.options.series {
             simulation.start_series();
         }
@@ -213,7 +214,7 @@ impl Simulation {
         let Peer { group, route, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple));
+        self.flows.push(Flow::new(of, group as u16, phase, *self.routes.get(route), connection, tuple));
         self.flows.len() as u32 - 1
     }
 

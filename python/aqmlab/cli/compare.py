@@ -10,6 +10,8 @@ import typer
 from aqmlab import files
 from aqmlab._core import InputError
 from aqmlab.cli.common import (
+    SPREAD,
+    Jitter,
     Jobs,
     Json,
     Measures,
@@ -49,6 +51,7 @@ def compare(
     seeds: Seeds = 1,
     settings: Settings = None,
     measures: Measures = None,
+    jitter: Jitter = False,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up, or upwards.")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
@@ -87,10 +90,11 @@ def compare(
     if scenarios is not None:
         _refuse(link, "describes a suite; give it with --study rfc7928")
         asked = [each for scenario in scenarios for each in chosen(scenario)]
-        changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *(settings or [])]
+        spread = ["=".join(SPREAD)] if jitter else []
+        changes = [*spread, *(f"{LINE[key]}={value}" for key, value in line.items()), *(settings or [])]
         failures = _in_scenarios(asked, changes, measures or [], wanted)
     else:
-        of_scenarios = {"down": down, "set": settings, "measure": measures}
+        of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)

@@ -1,6 +1,7 @@
 """The report on a comparison: its tables, and the figures of each link."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from aqmlab import _core
 from aqmlab.present import text
@@ -33,6 +34,7 @@ def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
     name = comparison.scenario.name
     stem = f"{name.replace('/', '-')}-" if several else ""
     sections = [_section(comparison, view) for view in comparison.views]
+    sections[0] = replace(sections[0], warnings=[*comparison.notes, *sections[0].warnings])
     sections += [_over_time(comparison, link, stem, drawings) for link in comparison.scenario.links]
     return Part(name, text.titled(comparison.scenario), f"Scenario {name}", sections)
 

@@ -185,32 +185,45 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     }
 
     /// The packet at the head leaves or is dropped; the scheme is told if there is none.
-    #[inline(always)]
     pub(super) fn judge_head(&mut self, cx: &mut Ctx) -> Option<Head<P>> {
-        let Some(Waiting { mut packet, since }) = self.waiting.pop_front() else {
+        let Some(mut head) = self.pop() else {
             self.scheme.on_empty(cx);
             return None;
         };
+        Some(match self.leaves(&mut head, cx) {
+            true => Head::Leaves(head.packet, head.since),
+            false => Head::Dropped(head.packet.size()),
+        })
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Waiting<P>> {
+        let head = self.waiting.pop_front()?;
         self.view.packets -= 1;
-        self.view.bytes -= u64::from(packet.size());
-        self.flows.leaves(packet.flow());
+        self.view.bytes -= u64::from(head.packet.size());
+        self.flows.leaves(head.packet.flow());
+        Some(head)
+    }
+
+    /// Whether a packet that is no longer in the queue leaves, perhaps marked, or is dropped.
+    #[inline(always)]
+    fn leaves(&mut self, head: &mut Waiting<P>, cx: &mut Ctx) -> bool {
         // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
         if self.acts_on_dequeue || cfg!(debug_assertions) {
-            match self.judge_departure(&packet, since, cx) {
+            match self.judge_departure(&head.packet, head.since, cx) {
                 Fate::Dropped(why) => {
-                    let size = packet.size();
-                    self.drop(&Waiting { packet, since }, why);
-                    return Some(Head::Dropped(size));
+                    self.drop(head, why);
+                    return false;
                 }
                 fate @ Fate::Marked(_) => {
-                    self.mark(&mut packet);
-                    note(&mut self.notes, fate, &packet, since);
+                    self.mark(&mut head.packet);
+                    note(&mut self.notes, fate, &head.packet, head.since);
                 }
                 Fate::Kept => {}
             }
         }
         self.accounts.departed += 1;
-        Some(Head::Leaves(packet, since))
+        true
     }
 
     fn judge_departure(&mut self, packet: &P, since: Time, cx: &mut Ctx) -> Fate {
@@ -270,11 +283,13 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
-        loop {
-            if let Head::Leaves(packet, since) = self.judge_head(cx)? {
-                return Some(keep(packet, since));
+        while let Some(mut head) = self.pop() {
+            if self.leaves(&mut head, cx) {
+                return Some(keep(head.packet, head.since));
             }
         }
+        self.scheme.on_empty(cx);
+        None
     }
 
     #[inline]

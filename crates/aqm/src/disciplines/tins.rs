@@ -102,7 +102,11 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
     }
 
     /// They count what a tin has dropped, where that counts.
+    #[inline]
     fn charge_dropped(&mut self, tin: usize, now: Time) {
+        if !self.policy.counts_drops() {
+            return;
+        }
         for bytes in self.tins[tin].queues.fetch_dropped() {
             self.charge(tin, bytes, now);
         }
@@ -131,7 +135,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 
 impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        if self.is_empty() && self.next_at < cx.now {
+        if self.policy.counts_drops() && self.next_at < cx.now && self.is_empty() {
             self.failsafe_at = cx.now;
         }
         let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);

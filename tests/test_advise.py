@@ -135,8 +135,8 @@ def test_lines_for_both_directions() -> None:
     typed = linux("cake", scenario, "wan")
     assert typed.tested
     up, *redirect, down = typed.commands
-    assert up.startswith("tc qdisc replace dev wan root cake memlimit 625000 bandwidth 10mbit")
-    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 3125000 bandwidth 50mbit")
+    assert up.startswith("tc qdisc replace dev wan root cake memlimit 1250000 bandwidth 10mbit")
+    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 6250000 bandwidth 50mbit")
     assert redirect[-1].endswith("redirect dev ifb4wan")
     assert not linux("fq-pie", scenario, "wan").tested
     assert "Linux has nothing" in str(linux("blue", scenario, "wan").why_not)

@@ -221,11 +221,20 @@ def test_short_lines_mean_what_the_kernel_does() -> None:
     assert (values["t_update"], values["alpha"], values["beta"]) == (0.016, 41 / 256, 819 / 256)
 
 
+def test_cake_behind_the_bottleneck() -> None:
+    read = tc.read("tc qdisc add dev wan root cake bandwidth 45mbit besteffort ingress")
+    assert "ingress=true" in read.setting.scheme
+    assert "ingress" not in tc.read("tc qdisc add dev wan root cake bandwidth 45mbit egress").setting.scheme
+    written = tc.write(tc.Setting("cake:bandwidth=45Mbit/s,ingress=true", tc.Link()))
+    assert " ingress" in written.commands[0]
+    assert " ingress" not in tc.write(tc.Setting("cake:bandwidth=45Mbit/s", tc.Link())).commands[0]
+
+
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
-        ("cake ingress", "cake: ingress: drops do not count as sent"),
-        ("cake ack-filter", "cake: ack-filter: ACKs are not filtered"),
+        ("cake ack-filter", "cake: ack-filter: a queue here knows no ACK numbers"),
+        ("cake autorate-ingress", "cake: autorate-ingress"),
         ("cake diffserv8", "cake: diffserv8"),
         ("pie bytemode", "pie: bytemode"),
         ("dualpi2 overflow", "dualpi2: overflow"),
@@ -259,7 +268,7 @@ def test_what_we_lack_is_refused_by_name(typed: str, why: str) -> None:
         ("red", {"buffer": "600 packets"}, "rate: red needs that of the link"),
         ("pie:alpha=3 Hz", {}, "alpha: 48 is more than tc takes, 32"),
         ("cake", {"ecn": False}, "ecn: cake of Linux marks"),
-        ("cake:ack-filter", {}, "ack-filter: ACKs are not filtered here"),
+        ("cake:ack-filter", {}, "ack-filter: a queue here knows no ACK numbers"),
         ("cake:besteffort", {}, "besteffort: write cake:diffserv=besteffort"),
         ("fq-codel:memory_limit=4MB", {}, "memory_limit: it bounds the queue of the link"),
         ("codel:ecn=true", {}, "ecn: it is the link that marks"),

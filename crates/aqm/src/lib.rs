@@ -206,6 +206,10 @@ pub trait Aqm {
     fn is_at_rest(&self, now: Time) -> bool {
         true
     }
+    /// So many queues have more than a quantum to send, this one among them; told before each departure where drops count
+    /// as sent.
+    #[inline]
+    fn set_bulk_flows(&mut self, flows: u32) {}
     /// Period of `on_tick`, the first at the start of the run; `None` means never. A parameter that is set may change it.
     fn tick_every(&self) -> Option<Span> {
         None

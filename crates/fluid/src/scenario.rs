@@ -218,6 +218,9 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     let marked = scenario.flows.first().is_some_and(|flows| flows.ecn != Ecn::NotEct);
     for flows in &scenario.flows {
         let path = |key: &str| format!("flows.{}.{key}", flows.name);
+        if flows.start_spread > 0.0 {
+            refuse(path("start_spread"), "starts within a round trip have no place in the fluid model; leave it out");
+        }
         if !matches!(flows.traffic, Traffic::Ftp) {
             let reason = format!("\"{}\" has no place in the fluid model; it knows \"ftp\"", flows.traffic.kind());
             refuse(path("kind"), &reason);

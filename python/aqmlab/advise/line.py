@@ -20,6 +20,9 @@ PACKETS = {"home": 150e3, "link": 400e3}
 TIMES = {"home": (4.0, 60.0), "link": (0.5, 60.0)}
 """The least and the most that is measured, s: people read pages and films have segments, whatever the rate."""
 
+BUFFER = {"home": "1000 ms"}
+"""What a modem lets wait unless told otherwise; much too long, as is usual."""
+
 ROUND_TRIPS = 20
 """The fewest that are measured."""
 
@@ -114,8 +117,8 @@ def _settings(line: Line, rtt: float) -> Iterator[tuple[str, str]]:
     yield "flows.*.rtt", written(rtt, "time")
     for link, rate in line.rates.items():
         yield f"links.{link}.rate", _rate(line, rate)
-        if line.buffer:
-            yield f"links.{link}.buffer", line.buffer
+        if buffer := line.buffer or BUFFER.get(line.family):
+            yield f"links.{link}.buffer", buffer
 
 
 def _rate(line: Line, rate: float) -> str:

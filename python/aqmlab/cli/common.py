@@ -30,6 +30,9 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What aqmlab sweep -
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
 ]
+Jitter = Annotated[bool, typer.Option("--jitter", help="Each flow starts up to a round trip later, drawn by the seed.")]
+SPREAD = ("flows.*.start_spread", "1")
+"""What --jitter sets."""
 Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", metavar="NAME", help="Show this measure, or those that fit *; repeatable."),

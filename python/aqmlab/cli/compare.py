@@ -10,6 +10,8 @@ import typer
 from aqmlab import files
 from aqmlab._core import InputError
 from aqmlab.cli.common import (
+    SPREAD,
+    Jitter,
     Jobs,
     Json,
     Measures,
@@ -50,6 +52,7 @@ def compare(
     seeds: Seeds = 1,
     settings: Settings = None,
     measures: Measures = None,
+    jitter: Jitter = False,
     down: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called down.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the link called up, or upwards.")] = None,
     buffer: Annotated[str | None, typer.Option(metavar="SIZE", help="Buffer of all links: 1000ms, '1 MB'.")] = None,
@@ -87,11 +90,12 @@ def compare(
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
         _refuse(link, "describes a suite; give it with --study rfc7928")
+        spread = ["=".join(SPREAD)] if jitter else []
         if out:
             check_report(out / "report.html", ", ".join(read(each)[0] for name in scenarios for each in chosen(name)))
-        failures = _in_scenarios(scenarios, line, settings or [], measures or [], wanted)
+        failures = _in_scenarios(scenarios, line, [*spread, *(settings or [])], measures or [], wanted)
     else:
-        of_scenarios = {"down": down, "set": settings, "measure": measures}
+        of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
             check_report(out / "report.html", name or "")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from aqmlab._core import InputError
-from aqmlab.cli.common import Jobs, Json, Measures, Out, exit_if_failed, print_json
+from aqmlab.cli.common import SPREAD, Jitter, Jobs, Json, Measures, Out, exit_if_failed, print_json
 from aqmlab.runs import simulate
 
 
@@ -30,6 +30,7 @@ def sweep(
     resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
     measures: Measures = None,
+    jitter: Jitter = False,
     precise: Annotated[
         str | None,
         typer.Option("--precision", metavar="[MEASURE=]P%", help="Add seeds until the interval is that narrow."),
@@ -53,7 +54,7 @@ def sweep(
     from aqmlab.runs import plan
     from aqmlab.runs import sweep as sweeps
 
-    asked = plan.read(experiment)
+    asked = plan.read(experiment, (SPREAD,) if jitter else ())
     wanted = sweeps.precision(precise, most_seeds) if precise else None
     if dry_run:
         done = sweeps.done_before(asked, out)

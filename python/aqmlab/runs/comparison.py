@@ -92,8 +92,28 @@ class Comparison:
         """Return the two states the seeds fall into, judged by the mean queue of a link, or None."""
         return self.measured.states(self.scenario.name, spec, link, told_apart)
 
+    @cached_property
+    def repeated(self) -> tuple[str, ...]:
+        """The schemes under which every seed gave the same run, so that there is nothing to take a mean over."""
+        found = {spec: [run.values for (of, _), run in self.runs.items() if of == spec] for spec in self.schemes}
+        return tuple(spec for spec, runs in found.items() if len(runs) > 1 and all(run == runs[0] for run in runs))
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be known of the seeds, whatever the link."""
+        if not self.repeated:
+            return []
+        names = "every scheme" if self.repeated == self.schemes else ", ".join(map(title, self.repeated))
+        return [
+            f"All {self.seeds} seeds gave the same run under {names}, as nothing in it is drawn, so that there is no "
+            "interval. --jitter (set flows.*.start_spread=1) draws each flow's start within a round trip."
+        ]
+
     def text(self, spec: str, measure: str) -> str:
-        """Return a measure as people read it: mean ± half-width, or both means where there are two states."""
+        """Return a measure as people read it: mean ± half-width, or both means where there are two states.
+
+        Runs that do not differ have no half-width.
+        """
         metric, (place, _) = find(measure), split(measure)
         link = place.removeprefix("links.") if place.startswith("links.") else self.scenario.links[0]
         if metric.name == "settling_time" and not settles(self.scenario, link, spec):
@@ -104,6 +124,8 @@ class Comparison:
         [summary] = summaries
         if summary is None:
             return metric.show(None)
+        if spec in self.repeated:
+            return metric.show(summary.mean)
         runs = len(self.measured.runs[self.scenario.name, spec])
         some = f" ({summary.n} of {runs} seeds)" if summary.n < runs else ""
         return metric.show(summary.mean, summary.half_width) + some

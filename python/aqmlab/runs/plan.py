@@ -181,8 +181,8 @@ def with_warmup(plan: Plan, warmup: Mapping[str, str]) -> Plan:
     return replace(plan, warmup=dict(warmup), conditions=tuple(conditions))
 
 
-def read(path: str | os.PathLike[str]) -> Plan:
-    """Return the plan of an experiment file; docs/sweeps.md describes it.
+def read(path: str | os.PathLike[str], more: Pairs = ()) -> Plan:
+    """Return the plan of an experiment file, with more values set if it does not set them; docs/sweeps.md describes it.
 
     Paths in it are relative to its folder. Raises InputError with the first mistake of the file, or with every mistake
     that its values make in its scenarios and schemes.
@@ -191,6 +191,7 @@ def read(path: str | os.PathLike[str]) -> Plan:
     data = _parse(path)
     _check(data)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
+    overrides = {name: (value,) for name, value in more if name not in overrides} | overrides
     scenarios = _scenarios(data["scenarios"], path.parent, [value for values in overrides.values() for value in values])
     arms = _arms(data["aqms"], path.parent)
     seeds = _seeds(data.get("seeds", 1))

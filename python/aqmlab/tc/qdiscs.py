@@ -83,6 +83,8 @@ LAYERS: Mapping[str, tuple[int, int | None, str | None]] = {
     "pppoe-llcsnap": (40, None, "atm"),
 }
 """CAKE's words for a link: bytes that they add to the overhead, the mpu and the framing that they set."""
+NO_ACKS = "a queue here knows no ACK numbers, by which ACKs that wait are compared"
+
 ONE_HOST = "a flow here has one host, its sender"
 
 CAKE_LEAST = "4194304 B"
@@ -160,6 +162,7 @@ TABLE = (
             "noatm": ("framing", "none"),
             "atm": ("framing", "atm"),
             "ptm": ("framing", "ptm"),
+            "ingress": ("ingress", "true"),
         },
         fixed={"flows": "1024"},
         defaults={"diffserv": "diffserv3"},
@@ -172,9 +175,8 @@ TABLE = (
             "dsthost": "isolation is flows or hosts",
             "hosts": "isolation is flows or hosts",
             "autorate-ingress": "the shaper's rate is given",
-            "ingress": "drops do not count as sent here",
-            "ack-filter": "ACKs are not filtered here",
-            "ack-filter-aggressive": "ACKs are not filtered here",
+            "ack-filter": NO_ACKS,
+            "ack-filter-aggressive": NO_ACKS,
             "fwmark": "packets here have no mark of a firewall",
         },
         idle={

@@ -7,6 +7,7 @@ mod rounds;
 use self::hashed::{Hosts, Sets};
 pub(super) use self::rounds::Rounds;
 use self::rounds::Set;
+use super::fifo::Head;
 use super::{Accounts, Carried, Discipline, Fate, Fifo, Limit, Note, Notes};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
@@ -76,7 +77,11 @@ pub struct Fair<A, P> {
     /// Each with its number of decays; an entry with an earlier number is void.
     decaying: VecDeque<(u32, u32)>,
     rounds: Rounds,
+    /// Queues with more than a quantum to send.
+    bulk: u32,
     layer: LinkLayer,
+    /// Where drops count as sent, as in CAKE's ingress mode: what the packets took that were dropped and are not fetched yet.
+    dropped: Option<Vec<u32>>,
     /// All queues together; a scheme sees its own queue's packets instead.
     view: QueueView,
     limit: Limit,
@@ -100,7 +105,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             old: VecDeque::new(),
             decaying: VecDeque::new(),
             rounds: Rounds::Rfc8290,
+            bulk: 0,
             layer: LinkLayer::PLAIN,
+            dropped: None,
             view,
             limit,
             ecn,
@@ -117,6 +124,24 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Sets what packets take on the link, which the rounds count.
     pub(super) fn set_link_layer(&mut self, layer: LinkLayer) {
         self.layer = layer;
+    }
+
+    /// Lets drops count as sent from now on, or not.
+    pub(super) fn count_drops(&mut self, count: bool) {
+        self.dropped = count.then(|| self.dropped.take().unwrap_or_default());
+        if !count {
+            self.schemes_mut().for_each(|scheme| scheme.set_bulk_flows(0));
+        }
+    }
+
+    /// What the packets take on the link that were dropped since this was last asked, where they count as sent.
+    pub(super) fn fetch_dropped(&mut self) -> Vec<u32> {
+        self.dropped.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note_dropped(&mut self, size: u32) {
+        let bytes = self.layer.bytes(size);
+        self.dropped.iter_mut().for_each(|dropped| dropped.push(bytes));
     }
 
     /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
@@ -188,9 +213,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             .as_ref()
             .map_or(0, |queue| queue.fifo.len().div_ceil(2))
             .min(self.params.drop_batch);
-        self.with(longest, |queue| {
-            (0..batch).for_each(|_| queue.fifo.overflow_at_head(cx));
-        });
+        for _ in 0..batch {
+            let size = self.with(longest, |queue| queue.fifo.overflow_at_head(cx));
+            size.into_iter().for_each(|size| self.note_dropped(size));
+        }
     }
 
     /// Bytes waiting.
@@ -238,6 +264,30 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         done
     }
 
+    /// The same where drops count as sent: a queue that drops a packet pays for it, which may end its turn.
+    #[inline(never)]
+    fn leave_paying(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
+        loop {
+            let (index, is_new) = self.next()?;
+            let (layer, bulk) = (self.layer, self.bulk);
+            let head = self.with(index, |queue| {
+                queue.fifo.scheme_mut().set_bulk_flows(bulk);
+                let head = queue.fifo.judge_head(cx);
+                let size = head.as_ref().map_or(0, |head| match head {
+                    Head::Leaves(packet, _) => packet.size(),
+                    Head::Dropped(size) => *size,
+                });
+                queue.credits -= head.as_ref().map_or(0, |_| i64::from(layer.bytes(size)));
+                head
+            });
+            match head {
+                Some(Head::Leaves(packet, since)) => return Some((packet, since)),
+                Some(Head::Dropped(size)) => self.note_dropped(size),
+                None => self.retire(index, is_new, cx.now),
+            }
+        }
+    }
+
     /// The queue whose turn it is gives a packet, by `take`, which says its size; one that gives none loses its turn.
     fn leave<T>(&mut self, now: Time, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
         loop {
@@ -272,6 +322,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         self.decay(cx);
+        if self.dropped.is_some() {
+            return self.leave_paying(cx).map(|(packet, since)| keep(packet, since));
+        }
         let mut keep = Some(keep); // one packet leaves
         self.leave(cx.now, |fifo| {
             let kept = |packet: P, since| (packet.size(), keep.take().map(|keep| keep(packet, since)));

@@ -72,6 +72,14 @@ pub struct Fifo<A, P> {
     notes: Notes<P>,
 }
 
+/// What becomes of the packet at the head of a queue.
+pub(super) enum Head<P> {
+    /// It leaves, and has waited since then.
+    Leaves(P, Time),
+    /// A packet of this size has been dropped.
+    Dropped(u32),
+}
+
 impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// An empty queue, which `view` describes; `ecn` lets it mark instead of dropping.
     pub fn new(scheme: A, view: QueueView, limit: Limit, ecn: bool) -> Self {
@@ -128,12 +136,12 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         Some((head.packet, head.since))
     }
 
-    /// Drops the packet at the head for want of room, and tells the scheme.
-    pub(super) fn overflow_at_head(&mut self, cx: &mut Ctx) {
-        if let Some(head) = self.remove(0) {
-            self.scheme.on_head_drop(&view(&head.packet, head.since, self.ecn), &self.view, cx);
-            self.drop(&head, OVERFLOW);
-        }
+    /// Drops the packet at the head for want of room, tells the scheme, and returns its size.
+    pub(super) fn overflow_at_head(&mut self, cx: &mut Ctx) -> Option<u32> {
+        let head = self.remove(0)?;
+        self.scheme.on_head_drop(&view(&head.packet, head.since, self.ecn), &self.view, cx);
+        self.drop(&head, OVERFLOW);
+        Some(head.packet.size())
     }
 
     fn remove(&mut self, index: usize) -> Option<Waiting<P>> {
@@ -174,6 +182,48 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         let mut alike =
             self.waiting.iter().enumerate().filter(|(_, other)| Flows::are_alike(flow, other.packet.flow()));
         alike.nth(n as usize).expect("so many are counted").0
+    }
+
+    /// The packet at the head leaves or is dropped; the scheme is told if there is none.
+    pub(super) fn judge_head(&mut self, cx: &mut Ctx) -> Option<Head<P>> {
+        let Some(mut head) = self.pop() else {
+            self.scheme.on_empty(cx);
+            return None;
+        };
+        Some(match self.leaves(&mut head, cx) {
+            true => Head::Leaves(head.packet, head.since),
+            false => Head::Dropped(head.packet.size()),
+        })
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Waiting<P>> {
+        let head = self.waiting.pop_front()?;
+        self.view.packets -= 1;
+        self.view.bytes -= u64::from(head.packet.size());
+        self.flows.leaves(head.packet.flow());
+        Some(head)
+    }
+
+    /// Whether a packet that is no longer in the queue leaves, perhaps marked, or is dropped.
+    #[inline(always)]
+    fn leaves(&mut self, head: &mut Waiting<P>, cx: &mut Ctx) -> bool {
+        // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
+        if self.acts_on_dequeue || cfg!(debug_assertions) {
+            match self.judge_departure(&head.packet, head.since, cx) {
+                Fate::Dropped(why) => {
+                    self.drop(head, why);
+                    return false;
+                }
+                fate @ Fate::Marked(_) => {
+                    self.mark(&mut head.packet);
+                    note(&mut self.notes, fate, &head.packet, head.since);
+                }
+                Fate::Kept => {}
+            }
+        }
+        self.accounts.departed += 1;
+        true
     }
 
     fn judge_departure(&mut self, packet: &P, since: Time, cx: &mut Ctx) -> Fate {
@@ -233,26 +283,10 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
-        while let Some(Waiting { mut packet, since }) = self.waiting.pop_front() {
-            self.view.packets -= 1;
-            self.view.bytes -= u64::from(packet.size());
-            self.flows.leaves(packet.flow());
-            // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
-            if self.acts_on_dequeue || cfg!(debug_assertions) {
-                match self.judge_departure(&packet, since, cx) {
-                    Fate::Dropped(why) => {
-                        self.drop(&Waiting { packet, since }, why);
-                        continue;
-                    }
-                    fate @ Fate::Marked(_) => {
-                        self.mark(&mut packet);
-                        note(&mut self.notes, fate, &packet, since);
-                    }
-                    Fate::Kept => {}
-                }
+        while let Some(mut head) = self.pop() {
+            if self.leaves(&mut head, cx) {
+                return Some(keep(head.packet, head.since));
             }
-            self.accounts.departed += 1;
-            return Some(keep(packet, since));
         }
         self.scheme.on_empty(cx);
         None

@@ -14,6 +14,8 @@ pub trait TinPolicy: Tune {
     fn shaper(&self) -> Option<Rate>;
     /// What packets take on the link, which shaper, tins and rounds count.
     fn link_layer(&self) -> LinkLayer;
+    /// Whether drops count as sent.
+    fn counts_drops(&self) -> bool;
     /// The tin of a class selector.
     fn tin_of(&self, class: u8) -> usize;
     /// What the tins may send while others wait, least priority first, on a link of this rate. Their number stays.
@@ -54,6 +56,8 @@ pub struct Tins<S: TinPolicy, P> {
     limit: Limit,
     /// When the shaper lets the next packet go; it may then be sent at the link's own rate.
     next_at: Time,
+    /// The same if nothing had been dropped, at two thirds of the rate. Where drops count as sent, the earlier of both holds.
+    failsafe_at: Time,
 }
 
 impl<S: TinPolicy, P: Carried> Tins<S, P> {
@@ -64,10 +68,11 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
             let mut queues = queues.with_rounds(Rounds::Cake);
             queues.set_link_layer(policy.link_layer());
+            queues.count_drops(policy.counts_drops());
             Tin { queues, rate, next_at: Time::ZERO }
         };
         let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
-        Self { tins, policy, view, limit, next_at: Time::ZERO }
+        Self { tins, policy, view, limit, next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
     /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
@@ -79,6 +84,31 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
             tin.queues.set_rate(rate);
             tin.queues.set_link_layer(policy.link_layer());
+            tin.queues.count_drops(policy.counts_drops());
+        }
+    }
+
+    /// When the next packet may go.
+    fn opens_at(&self) -> Time {
+        if self.policy.counts_drops() { self.next_at.min(self.failsafe_at) } else { self.next_at }
+    }
+
+    /// Shaper and tin count so many bytes as sent.
+    fn charge(&mut self, tin: usize, bytes: u32, now: Time) {
+        self.tins[tin].charge(bytes, now);
+        if let Some(rate) = self.policy.shaper() {
+            self.next_at = self.next_at.max(now) + rate.transmission(bytes);
+        }
+    }
+
+    /// They count what a tin has dropped, where that counts.
+    #[inline]
+    fn charge_dropped(&mut self, tin: usize, now: Time) {
+        if !self.policy.counts_drops() {
+            return;
+        }
+        for bytes in self.tins[tin].queues.fetch_dropped() {
+            self.charge(tin, bytes, now);
         }
     }
 
@@ -105,10 +135,15 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 
 impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        if self.policy.counts_drops() && self.next_at < cx.now && self.is_empty() {
+            self.failsafe_at = cx.now;
+        }
         let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);
         while self.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
-            let longest = self.tins.iter_mut().max_by_key(|tin| tin.queues.longest()).expect("there is a tin");
-            longest.queues.make_room(cx);
+            let longest =
+                (0..self.tins.len()).max_by_key(|tin| self.tins[*tin].queues.longest()).expect("there is a tin");
+            self.tins[longest].queues.make_room(cx);
+            self.charge_dropped(longest, cx.now);
         }
         fate
     }
@@ -119,7 +154,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
-        if cx.now < self.next_at {
+        if cx.now < self.opens_at() {
             return None;
         }
         let layer = self.policy.link_layer();
@@ -127,10 +162,12 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         while let Some(index) = self.choose(cx.now) {
             let tin = &mut self.tins[index];
             let kept = |packet: P, since| (layer.bytes(packet.size()), keep.take().map(|keep| keep(packet, since)));
-            if let Some((bytes, sent)) = tin.queues.dequeue_with(cx, kept) {
-                tin.charge(bytes, cx.now);
+            let left = tin.queues.dequeue_with(cx, kept);
+            self.charge_dropped(index, cx.now);
+            if let Some((bytes, sent)) = left {
+                self.charge(index, bytes, cx.now);
                 if let Some(rate) = self.policy.shaper() {
-                    self.next_at = self.next_at.max(cx.now) + rate.transmission(bytes);
+                    self.failsafe_at = self.failsafe_at.max(cx.now) + Span(rate.transmission(bytes).0 * 3 / 2);
                 }
                 return sent;
             }
@@ -139,7 +176,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     }
 
     fn ready_at(&self) -> Option<Time> {
-        (!self.is_empty()).then_some(self.next_at)
+        (!self.is_empty()).then_some(self.opens_at())
     }
 
     fn len(&self) -> u32 {
@@ -323,6 +360,41 @@ mod tests {
         join(&mut tins, 0, BEST_EFFORT, 3);
         let left: Vec<u64> = (0..20).filter(|ms| at(*ms, |cx| tins.dequeue(cx)).is_some()).collect();
         assert_eq!(left, [0, 8, 16]);
+    }
+
+    /// When packets leave within 10 ms, in ms; they are asked for every half of one.
+    fn leave_times(tins: &mut Tins<Cake, Packet>, from: u64) -> Vec<f64> {
+        let half = |n: u64| Ctx { now: Time((2 * from + n) * 500_000_000), rng: &mut bench::stream() }.now;
+        let leaves = |n: &u64| tins.dequeue(&mut Ctx { now: half(*n), rng: &mut bench::stream() }).is_some();
+        (0..20).filter(leaves).map(|n| n as f64 / 2.0).collect()
+    }
+
+    #[test]
+    fn a_drop_counts_as_sent_behind_the_bottleneck() {
+        // The 101st packet makes one drop, which has the shaper's first millisecond. The first to leave need not wait for
+        // it, as none has left; the second may leave 1.5 ms later; then what was dropped has been made up for.
+        let ingress = [("bandwidth", "8 Mbit/s"), ("ingress", "true")];
+        let mut tins = with(&ingress, Rate(8e6));
+        join(&mut tins, 0, BEST_EFFORT, 101);
+        assert_eq!(leave_times(&mut tins, 0)[..5], [0.0, 1.5, 3.0, 4.0, 5.0]);
+        let mut egress = with(&ingress[..1], Rate(8e6));
+        join(&mut egress, 0, BEST_EFFORT, 101);
+        assert_eq!(leave_times(&mut egress, 0)[..5], [0.0, 1.0, 2.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn two_thirds_of_the_rate_leave_whatever_is_dropped() {
+        // Two packets arrive in each millisecond, in which one could leave; drops take all the shaper has.
+        let mut tins = with(&[("bandwidth", "8 Mbit/s"), ("ingress", "true")], Rate(8e6));
+        let mut left = 0;
+        for ms in 0..3000 {
+            join(&mut tins, ms, BEST_EFFORT, 2);
+            for half in [0, 1] {
+                let now = Time((2 * ms + half) * 500_000_000);
+                left += usize::from(tins.dequeue(&mut Ctx { now, rng: &mut bench::stream() }).is_some());
+            }
+        }
+        assert!((1990..2110).contains(&left), "{left}");
     }
 
     #[test]

@@ -52,6 +52,16 @@ params! {
     /// the one that had it longest ago. What a tin gets beyond its rate is not held against it. With `bandwidth`, a packet leaves no sooner than the one before it takes at that rate. When
     /// the buffer is full, packets are dropped from the head of the longest queue of all tins, one by one.
     ///
+    /// With `ingress`, for a shaper behind the bottleneck, what was dropped has crossed the bottleneck and counts as sent:
+    ///
+    /// ```text
+    /// a drop of b bytes   takes its time from shaper, tin and its queue's quantum
+    /// a packet may leave  when the shaper lets it, or b / (2/3 bandwidth) after the last that left
+    /// too long            also needs sojourn > 2 * 1514 bytes / r for each bulk flow of the tin
+    /// ```
+    ///
+    /// so that what arrives, not what leaves, keeps the bandwidth, and two thirds of it leave whatever is dropped.
+    ///
     /// ## Readings
     /// After Linux `sch_cake`. Hosts are those that send (`dual-srchost`): a simulated flow has no other address. Class
     /// 4 holds both AF4x and CS4 and counts as video; class 5 holds CS5 and EF and counts as voice, though `diffserv3` of Linux
@@ -77,8 +87,9 @@ params! {
     ///
     /// ## Departures
     /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line:
-    /// - Left out: ACK filter, NAT look-up, ingress mode (with its count of bulk flows in COBALT),
-    ///   autorate, wash; other modes of tins and isolation. There are no large segments to split.
+    /// - Left out: NAT look-up, autorate, wash; other modes of tins and isolation. There are no large segments to split.
+    /// - Left out: ACK filter. It compares ACK numbers, SACK blocks and flags of packets that wait, of which a queue here
+    ///   knows none, and takes packets out of the middle of a queue.
     /// - The host's share is an integer division; Linux adds a random fraction, so that none is lost by rounding.
     /// - Without `bandwidth` the tins go by the link's rate. Linux weighs them by deficit round robin then, with a
     ///   quantum of 1514 bytes, the plain target and no condition on the MTU.
@@ -96,6 +107,8 @@ params! {
         overhead: Auto<Bytes> = "auto" in "-64 B" ..= "256 B", tc "overhead" in "bytes", from "Linux sch_cake (raw)";
         /// No packet counts as less than this on the link.
         mpu: Bytes = "0 B" in "0 B" ..= "256 B", tc "mpu" in "bytes", from "Linux sch_cake";
+        /// Drops count as sent: the shaper stands behind the bottleneck.
+        ingress: bool = "false", from "Linux sch_cake (egress)";
         /// What the link cuts packets into.
         framing: Framing = "none", from "Linux sch_cake (noatm)";
         /// Bytes of a packet's size before its IP header; `overhead` takes their place.
@@ -150,6 +163,10 @@ impl TinPolicy for Cake {
             Auto::Auto => 0.0,
         };
         LinkLayer { added: added as i64, least: mpu.0 as i64, framing }
+    }
+
+    fn counts_drops(&self) -> bool {
+        self.params.ingress
     }
 
     fn tin_rates(&self, link: Rate) -> Vec<Rate> {

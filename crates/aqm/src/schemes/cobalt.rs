@@ -59,7 +59,7 @@ params! {
     /// ## Departures
     /// From `net/sched/sch_cake.c` at 0c4882bff345, read line by line. One queue, not one per flow as in CAKE: the last
     /// packet is that of the whole queue, p is everybody's, and a full queue drops the arriving packet. CAKE's count of
-    /// bulk flows (ingress mode) and its longer target and interval on slow links are left out. The target is a sojourn
+    /// bulk flows (`ingress` there) and its longer target and interval on slow links are left out. The target is a sojourn
     /// time of its own, not the link's.
     pub struct CobaltParams {
         /// Sojourn time that may persist; also the least time between changes of p.
@@ -89,12 +89,15 @@ pub struct Cobalt {
     /// BLUE's probability, and when it last changed.
     p: f64,
     p_changed: Time,
+    /// Queues that have more than a quantum to send, where drops count as sent; else 0.
+    bulk_flows: u32,
 }
 
 impl Cobalt {
     fn is_over(&self, packet: &PacketView, queue: &QueueView, now: Time) -> bool {
         let sojourn = now.since(packet.enqueued_at);
-        sojourn > self.params.target && sojourn.seconds() > 4.0 * 8.0 * self.params.mtu.0 / queue.rate.0
+        let packets = f64::from((2 * self.bulk_flows).max(4));
+        sojourn > self.params.target && sojourn.seconds() > packets * 8.0 * self.params.mtu.0 / queue.rate.0
     }
 
     fn is_due(&self, now: Time) -> bool {
@@ -172,6 +175,7 @@ impl Scheme for Cobalt {
             dropping: false,
             p: 0.0,
             p_changed: Time::ZERO,
+            bulk_flows: 0,
         })
     }
 
@@ -231,6 +235,10 @@ impl Aqm for Cobalt {
         }
     }
 
+    fn set_bulk_flows(&mut self, flows: u32) {
+        self.bulk_flows = flows;
+    }
+
     fn is_at_rest(&self, now: Time) -> bool {
         self.p == 0.0 && self.count == 0 && now >= self.drop_next
     }
@@ -256,6 +264,22 @@ mod tests {
 
     fn with(first_signal: FirstSignal) -> Cobalt {
         Cobalt::new(CobaltParams { first_signal, ..CobaltParams::defaults() }, &bench::queue(0)).unwrap()
+    }
+
+    #[test]
+    fn many_bulk_flows_may_wait_longer() {
+        // 1514 B take 1.514 ms at 8 Mbit/s: four 6.056 ms, two for each of ten flows 30.28 ms.
+        let queue = QueueView { rate: aqmlab_core::Rate(8e6), ..bench::queue(1) };
+        let mut cobalt = cobalt();
+        let over = |cobalt: &Cobalt, waited: u64| {
+            let packet = PacketView { enqueued_at: us(100_000), ..bench::packet() };
+            cobalt.is_over(&packet, &queue, us(100_000 + waited))
+        };
+        assert_eq!([6_000, 6_100, 30_300].map(|waited| over(&cobalt, waited)), [false, true, true]);
+        cobalt.set_bulk_flows(2);
+        assert_eq!([6_000, 6_100].map(|waited| over(&cobalt, waited)), [false, true], "four packets at least");
+        cobalt.set_bulk_flows(10);
+        assert_eq!([6_100, 30_200, 30_300].map(|waited| over(&cobalt, waited)), [false, false, true]);
     }
 
     fn us(us: u64) -> Time {

@@ -50,6 +50,8 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     let ecn = read_ecn(&mut flow, tcp.as_ref().map(|tcp| &tcp.control).filter(|_| !is_udp));
     let header = if is_udp { read_udp_header(&mut flow) } else { tcp.as_ref().map(|tcp| tcp.params.header) };
     let batches = read_batches(&mut flow);
+    let start_spread: Option<f64> = flow.optional("start_spread");
+    let start_spread = flow.within("start_spread", start_spread, "0", "1000").unwrap_or(0.0);
     let hops = path.as_ref().map_or(0, Vec::len) + ack_path.as_ref().map_or(0, Vec::len);
     if hops > MAX_HOPS {
         flow.refuse("path", format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
@@ -63,6 +65,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         ack_path: ack_path?,
         rtt: rtt?,
         batches: batches?,
+        start_spread,
         payload,
         header: header?.0.round() as u32,
         access_rate,

@@ -118,6 +118,8 @@ pub struct FlowSpec {
     pub rtt: Law<Span>,
     /// Flows that start (and stop) together.
     pub batches: Vec<Batch>,
+    /// Each flow starts later by up to so many of its round trips, drawn evenly.
+    pub start_spread: f64,
     /// Payload of a packet, bytes.
     pub payload: u32,
     /// Headers of a packet, bytes.

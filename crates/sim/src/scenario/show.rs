@@ -84,6 +84,7 @@ impl FlowSpec {
             "path": self.path,
             "rtt": self.rtt.text(),
             "groups": batches,
+            "start_spread": self.start_spread,
             "packet": format!("{} B", self.payload),
             "header": format!("{} B", self.header),
             "access_rate": self.access_rate.map(|rate| rate.text()),

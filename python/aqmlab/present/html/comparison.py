@@ -1,6 +1,7 @@
 """The report on a comparison: its tables, and the figures of each link."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from aqmlab import _core
 from aqmlab.present import text
@@ -71,8 +72,9 @@ def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:
 def _part(comparison: Comparison, drawings: Drawings, *, several: bool) -> Part:
     scenario = comparison.scenario
     stem = f"{scenario.name.replace('/', '-')}-" if several else ""
-    sections = [Section("What was simulated", "", setup=setup(scenario, comparison.schemes))]
-    sections += [_section(comparison, view) for view in comparison.views]
+    tables = [_section(comparison, view) for view in comparison.views]
+    tables[0] = replace(tables[0], warnings=[*comparison.notes, *tables[0].warnings])
+    sections = [Section("What was simulated", "", setup=setup(scenario, comparison.schemes)), *tables]
     sections += [_over_time(comparison, link, stem, drawings) for link in scenario.links]
     if not several and len(comparison.schemes) > 1:
         sections = [*_glance([comparison]), *sections]

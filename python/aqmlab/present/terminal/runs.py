@@ -39,6 +39,7 @@ def comparisons(found: Sequence[Comparison]) -> None:
             for name, spec in zip(names, compared.schemes, strict=True):
                 shown.add_row(name, *(compared.text(spec, measure) for measure in view.columns.values()))
             out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
+        out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
     out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
 

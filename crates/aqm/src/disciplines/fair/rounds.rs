@@ -43,9 +43,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let queue = self.queue(index);
         let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host);
         if set == Set::Bulk {
+            self.bulk += 1;
             self.hosts.gain_bulk(host);
         }
         if before == Set::Bulk {
+            self.bulk -= 1;
             self.hosts.lose_bulk(host);
         }
     }

@@ -163,11 +163,22 @@ impl Simulation {
         let (spec, seed) = (&scenario.flows[group], self.options.seed);
         let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
         for (i, batch) in batches.into_iter().enumerate() {
-            let start = Time::ZERO + batch.start.draw(i, &mut stream_of(seed, spec, "start", i));
+            let start =
+                Time::ZERO + batch.start.draw(i, &mut stream_of(seed, spec, "start", i)) + self.spread(group, i);
             let stop = batch.stop.as_ref();
             let stop = stop.map(|law| Time::ZERO + law.draw(i, &mut stream_of(seed, spec, "stop", i)));
             self.add_member(group, start, stop);
         }
+    }
+
+    /// By how much the start of a member is later than its group's.
+    fn spread(&self, group: usize, i: usize) -> Span {
+        let (spec, seed) = (&self.scenario.flows[group], self.options.seed);
+        if spec.start_spread == 0.0 {
+            return Span::ZERO;
+        }
+        let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
+        Span::from_seconds(spec.start_spread * rtt.seconds() * stream_of(seed, spec, "spread", i).uniform())
     }
 
     /// One more member of a group.

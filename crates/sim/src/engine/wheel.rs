@@ -7,6 +7,7 @@
 
 use super::calendar::{Key, NO_EVENT};
 use super::memory;
+use super::pages::{List, Pages};
 use std::ops::Range;
 
 /// A slot lasts 2^32 ps = 4.3 ms.
@@ -21,13 +22,14 @@ const FEW: usize = 64;
 /// Events by slot.
 #[derive(Clone)]
 pub struct Wheel<E> {
-    slots: Vec<Vec<(Key, E)>>,
+    events: Pages<(Key, E)>,
+    slots: [List; SLOTS],
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
     /// The first slot, counted from time zero.
     present: u64,
-    /// The events of the first slot that has been dealt into bins: their places in it, by bins, and where each bin ends.
-    open: Vec<(Key, E)>,
+    /// The first slot, if it is dealt into bins: the places of its events, by bins, and where each bin ends.
+    open: List,
     places: Vec<u32>,
     ends: Vec<u32>,
     /// How many bins have come.
@@ -41,10 +43,11 @@ pub struct Wheel<E> {
 impl<E: Copy + Default> Wheel<E> {
     pub fn new() -> Self {
         Self {
-            slots: vec![Vec::new(); SLOTS],
+            events: Pages::new(),
+            slots: [List::EMPTY; SLOTS],
             occupied: [0; SLOTS / 64],
             present: 0,
-            open: Vec::new(),
+            open: List::EMPTY,
             places: Vec::new(),
             ends: Vec::new(),
             bins: 0,
@@ -68,19 +71,19 @@ impl<E: Copy + Default> Wheel<E> {
     /// Where an event with this key is to be written, which the wheel takes.
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut E {
-        let events = if self.is_empty() {
+        let (of, event) = if self.is_empty() {
             self.present = slot(key);
-            self.bin.clear();
             self.next = 0;
-            &mut self.bin
+            self.bin.clear();
+            self.bin.push((key, E::default()));
+            &mut self.bin[0]
         } else {
             let index = slot(key) as usize % SLOTS;
             self.occupied[index / 64] |= 1 << (index % 64);
-            &mut self.slots[index]
+            self.events.add(&mut self.slots[index])
         };
-        events.push((key, E::default()));
-        let last = events.len() - 1;
-        &mut events[last].1
+        *of = key;
+        event
     }
 
     /// Key of the first event.
@@ -113,7 +116,7 @@ impl<E: Copy + Default> Wheel<E> {
             if !places.is_empty() {
                 self.bin.clear();
                 self.next = 0;
-                self.bin.extend(self.places[places].iter().map(|place| self.open[*place as usize]));
+                self.bin.extend(self.places[places].iter().map(|place| *self.events.at(*place)));
                 self.bin.sort_unstable_by_key(|(key, _)| *key);
                 return self.look_ahead(coming);
             }
@@ -135,8 +138,8 @@ impl<E: Copy + Default> Wheel<E> {
     /// Shows the events of the next bin, and fetches those of the bin after it.
     fn look_ahead(&self, mut coming: impl FnMut(&E)) {
         let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
-        self.places[next].iter().for_each(|place| coming(&self.open[*place as usize].1));
-        self.places[then].iter().for_each(|place| memory::fetch(&self.open[*place as usize]));
+        self.places[next].iter().for_each(|place| coming(&self.events.at(*place).1));
+        self.places[then].iter().for_each(|place| memory::fetch(self.events.at(*place)));
     }
 
     /// Opens the slot that is so far after the first one; few events are a bin as they are.
@@ -147,34 +150,36 @@ impl<E: Copy + Default> Wheel<E> {
         (self.bins, self.next) = (0, 0);
         self.ends.clear();
         self.bin.clear();
-        if self.slots[index].len() <= FEW {
-            std::mem::swap(&mut self.bin, &mut self.slots[index]);
-            return self.bin.sort_unstable_by_key(|(key, _)| *key);
+        self.events.clear(&mut self.open);
+        let slot = std::mem::replace(&mut self.slots[index], List::EMPTY);
+        if slot.len as usize > FEW {
+            self.open = slot;
+            return self.deal();
         }
-        self.open.clear();
-        std::mem::swap(&mut self.open, &mut self.slots[index]);
-        self.deal();
+        let bin = &mut self.bin;
+        self.events.each(&slot, |_, event| bin.push(*event));
+        self.events.clear(&mut { slot });
+        self.bin.sort_unstable_by_key(|(key, _)| *key);
     }
 
     /// Deals the events of the open slot into bins of equal times.
     fn deal(&mut self) {
-        let bits = (self.open.len() / IN_BIN).next_power_of_two().trailing_zeros();
+        let bits = (self.open.len as usize / IN_BIN).next_power_of_two().trailing_zeros();
         let bin = |key: Key| ((key >> 64) as u64 & u64::from(u32::MAX)) as usize >> (SLOT_BITS - bits);
-        self.ends.resize(1 << bits, 0);
-        for (key, _) in &self.open {
-            self.ends[bin(*key)] += 1;
-        }
+        let (ends, places) = (&mut self.ends, &mut self.places);
+        ends.resize(1 << bits, 0);
+        self.events.each(&self.open, |_, (key, _)| ends[bin(*key)] += 1);
         let mut sum = 0;
-        for end in &mut self.ends {
+        for end in &mut *ends {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        self.places.clear();
-        self.places.resize(self.open.len(), 0);
-        for (place, (key, _)) in self.open.iter().enumerate() {
-            let end = &mut self.ends[bin(*key)];
-            self.places[*end as usize] = place as u32;
+        places.clear();
+        places.resize(self.open.len as usize, 0);
+        self.events.each(&self.open, |place, (key, _)| {
+            let end = &mut ends[bin(*key)];
+            places[*end as usize] = place;
             *end += 1;
-        }
+        });
     }
 
     /// How many slots after the first one the next one is that holds events.

@@ -19,6 +19,8 @@ LINK = 1000
 """Rate of the link behind CAKE's own shaper, Mbit/s."""
 UNLIMITED = "bandwidth=10 Tbit/s"
 """CAKE without a shaper: in Linux its tins then have no rate."""
+MEMORY = 2304
+"""Bytes of memory that a full segment takes in the kernel (its truesize), which CAKE counts."""
 CLOCK = "10 ms"
 """A jiffy of user-mode Linux."""
 PIE_UPDATE = "30 ms"
@@ -147,8 +149,14 @@ def codel(options: Mapping[str, str]) -> tuple[str, float]:
     return "codel:" + ",".join(["mtu=1514 B", *given]), 1000
 
 
+def fq_codel(options: Mapping[str, str]) -> tuple[str, float]:
+    """FQ-CoDel."""
+    given = [f"{name}={options[name]}" for name in ("target", "interval") if name in options]
+    return "fq-codel:" + ",".join(["mtu=1514 B", "ways=1", *given]), float(options.get("limit", "10240"))
+
+
 def cake(options: Mapping[str, str]) -> tuple[str, float]:
-    """CAKE."""
+    """CAKE; its limit is bytes of memory, more than are sent."""
     given = [
         "diffserv=diffserv4" if "diffserv4" in options else "diffserv=besteffort",
         "isolation=hosts" if "dual-srchost" in options else "isolation=flows",
@@ -156,13 +164,14 @@ def cake(options: Mapping[str, str]) -> tuple[str, float]:
     given.append(
         f"bandwidth={options['bandwidth'].removesuffix('mbit')} Mbit/s" if "bandwidth" in options else UNLIMITED
     )
-    return "cake:" + ",".join(given), 2700
+    limit = int(options["memlimit"]) / MEMORY if "memlimit" in options else 2700.0
+    return "cake:" + ",".join(given), limit
 
 
 SCHEMES: Mapping[str, Callable[[Mapping[str, str]], tuple[str, float]]] = {
     "pfifo": lambda options: ("droptail", float(options["limit"])),
     "pie": lambda _: (f"pie:mean_packet=1514 B,t_update={PIE_UPDATE}", 1000),
-    "fq_codel": lambda _: ("fq-codel:mtu=1514 B,ways=1", 10240),
+    "fq_codel": fq_codel,
     "red": red,
     "choke": choke,
     "sfb": sfb,

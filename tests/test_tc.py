@@ -108,7 +108,8 @@ def test_what_is_written_is_read_back(qdisc: qdiscs.Qdisc, data: st.DataObject) 
     for name in named:
         assert theirs[name] == (ours[name] if isinstance(ours[name], str) else pytest.approx(ours[name], rel=1e-9))
     assert tc.read("\n".join(tc.write(got).commands)).setting == got
-    assert not [note for note in tc.write(got).notes if "kernel" not in note and "weight" not in note]
+    known = ("kernel", "weight", "memlimit: Linux counts")
+    assert not [note for note in tc.write(got).notes if not any(word in note for word in known)]
 
 
 def test_every_scheme_of_linux_has_its_line() -> None:

@@ -90,8 +90,14 @@ def advised() -> list[dict[str, Any]]:
             if of_scheme(scheme.partition(":")[0]).kind in UNTESTED:
                 continue
             for name in scenarios[0].links:
-                at = lines.at_link(scenarios[0].link(name))
-                given = {"aqm": scheme, "rate": at.rate, "buffer": at.buffer, "shaper": line.rate is None}
+                at = lines.at_link(scenarios[0], name)
+                given = {
+                    "aqm": scheme,
+                    "rate": at.rate,
+                    "buffer": at.buffer,
+                    "shaper": line.rate is None,
+                    "advised": True,
+                }
                 found.setdefault(json.dumps(given), given)
     return list(found.values())
 

@@ -20,12 +20,18 @@ fn schemes(criterion: &mut Criterion) {
 }
 
 /// Ever more flows for 10 s, each with the share of rate, buffer and target it has in Table 1. The queue is droptail:
-/// it has no gains, which would suit one size only.
+/// it has no gains, which would suit one size only. All with one round trip, then each with its own.
 fn sizes(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("sizes");
+    sizes_of(criterion, "sizes", "80 ms");
+    sizes_of(criterion, "sizes, round trips that differ", "{ uniform = [\"40 ms\", \"200 ms\"] }");
+}
+
+fn sizes_of(criterion: &mut Criterion, name: &str, rtt: &str) {
+    let mut group = criterion.benchmark_group(name);
     for flows in [50, 500, 5_000, 50_000] {
         let scenario = table_1(&[
             ("duration", "10 s".into()),
+            ("flows.ftp.rtt", rtt.into()),
             ("flows.ftp.count", flows.to_string()),
             ("links.bottleneck.rate", format!("{} kbit/s", flows * 90)),
             ("links.bottleneck.buffer", format!("{} packets", flows * 9 / 5)),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aqmlab import tc
-from aqmlab._core import InputError, Link, Scenario
+from aqmlab._core import InputError, Scenario
 from aqmlab.advise.advice import Advice
 from aqmlab.tc.openwrt import sqm
 
@@ -47,7 +47,7 @@ def linux(scheme: str, scenario: Scenario, dev: str) -> Typed:
         if name == INCOMING:
             commands += [line.format(ifb=at, dev=dev) for line in REDIRECT]
         try:
-            lines = tc.write(tc.Setting(scheme, at_link(scenario.link(name)), is_access, at))
+            lines = tc.write(tc.Setting(scheme, at_link(scenario, name), is_access, at))
         except InputError as error:
             return Typed(why_not=str(error))
         commands += lines.commands
@@ -68,7 +68,7 @@ def openwrt(scheme: str, scenario: Scenario, dev: str) -> Typed:
     """Return the settings of OpenWrt's SQM for an access line."""
     if INCOMING not in scenario.links or "up" not in scenario.links:
         return Typed(why_not="openwrt: SQM shapes an access line; describe one with --down and --up")
-    setting = tc.Setting(scheme, at_link(scenario.link("up")), True, dev)
+    setting = tc.Setting(scheme, at_link(scenario, "up"), True, dev)
     try:
         lines = sqm(setting, scenario.link(INCOMING).rate)
     except InputError as error:
@@ -76,7 +76,8 @@ def openwrt(scheme: str, scenario: Scenario, dev: str) -> Typed:
     return Typed(lines.commands, lines.notes)
 
 
-def at_link(link: Link) -> tc.Link:
-    """Return what tc is told of a link."""
+def at_link(scenario: Scenario, name: str) -> tc.Link:
+    """Return what tc is told of a link; of one whose interface keeps the rate itself no rate."""
+    link = scenario.link(name)
     buffer = f"{link.buffer_bytes} B" if link.buffer_bytes else f"{round(link.buffer)} packets"
-    return tc.Link(link.rate, buffer, link.ecn)
+    return tc.Link(link.rate if INCOMING in scenario.links else None, buffer, link.ecn)

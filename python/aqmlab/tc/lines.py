@@ -15,6 +15,9 @@ from aqmlab.tc.qdiscs import CAKE_LEAST, TABLE, UNTESTED, Qdisc, of_kind, of_sch
 CLOSE = 1e-3
 """By how much two values of a parameter may differ and still be the same: a share."""
 
+JIFFY = 0.010
+"""The longest that a kernel is built with, s."""
+
 PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
 """Queueing disciplines that hold no packets of their own; `tc qdisc show` lists them beside the others."""
 
@@ -160,6 +163,10 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
             f"{name}: {ours} here, {theirs} in Linux" + ("" if name in heard.said else ", which has no option")
         )
     buffer = setting.link.buffer
+    if qdisc.kind in ("pie", "fq_pie") and float(values["t_update"]) < JIFFY:
+        notes.append("tupdate: Linux rounds it up to whole jiffies, of 1 to 10 ms as the kernel was built")
+    if buffer and qdisc.kind == "cake":
+        notes.append("memlimit: Linux counts what packets take in memory, 2304 B for a full one")
     if buffer and buffer.rstrip().endswith("B") and qdisc.limit[1] == "packets":
         notes.append(
             f"{qdisc.limit[0]}: Linux counts packets; {buffer} are taken as packets of {setting.link.packet} B"

@@ -327,6 +327,41 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Full slots of the wheel are dealt into bins, which changes no order; what is coming is shown once at most.
+        #[test]
+        fn full_slots_come_in_order(
+            times in prop::collection::vec(0u64..3 << 32, 200..800),
+            grain in 0u32..31,
+            pops in 1usize..4,
+        ) {
+            let mut calendar = Calendar::new();
+            let (mut expected, mut popped, mut shown) = (Vec::new(), Vec::new(), vec![0; times.len()]);
+            let mut take = |calendar: &mut Calendar<usize>| {
+                let next = calendar.pop(Time::NEVER, |event| shown[*event] += 1).map(|(time, event)| (time.0, *event));
+                next.map(|found| popped.push(found)).is_some()
+            };
+            calendar.push(Lane::ANY, Time(0), 0);
+            expected.push((0, 0));
+            let (early, late) = times.split_at(times.len() / 2);
+            for (i, time) in early.iter().enumerate().skip(1) {
+                let time = (time >> grain << grain) + (1 << 33);
+                calendar.push(Lane::ANY, Time(time), i);
+                expected.push((time, i));
+            }
+            (0..pops).for_each(|_| assert!(take(&mut calendar)));
+            for (i, time) in late.iter().enumerate().map(|(i, time)| (i + early.len(), time)) {
+                let time = (time >> grain << grain) + (5 << 32); // some of it into the slot that is open
+                calendar.push(Lane::ANY, Time(time), i);
+                expected.push((time, i));
+            }
+            while take(&mut calendar) {}
+            expected.sort();
+            prop_assert_eq!(popped, expected);
+            prop_assert!(shown.iter().all(|times| *times <= 1));
+        }
+    }
+
     /// The events up to a time.
     fn popped(calendar: &mut Calendar<u32>, until: u64) -> Vec<u32> {
         std::iter::from_fn(|| calendar.pop(Time(until), |_| ()).map(|(_, event)| *event)).collect()

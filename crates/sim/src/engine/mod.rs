@@ -3,7 +3,6 @@
 pub mod calendar;
 pub mod event;
 mod memory;
-mod pages;
 pub mod simulation;
 pub mod watch;
 mod wheel;

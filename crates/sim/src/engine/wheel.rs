@@ -7,7 +7,6 @@
 
 use super::calendar::{Key, NO_EVENT};
 use super::memory;
-use super::pages::{List, Pages};
 use std::ops::Range;
 
 /// A slot lasts 2^32 ps = 4.3 ms.
@@ -19,17 +18,19 @@ const IN_BIN: usize = 8;
 /// So many events of a slot are sorted at once.
 const FEW: usize = 64;
 
+/// Room for so many events is kept for another slot; more is given back, or every slot would come to have the most.
+const KEPT: usize = 1 << 12;
+
 /// Events by slot.
 #[derive(Clone)]
 pub struct Wheel<E> {
-    events: Pages<(Key, E)>,
-    slots: [List; SLOTS],
+    slots: Vec<Vec<(Key, E)>>,
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
     /// The first slot, counted from time zero.
     present: u64,
-    /// The first slot, if it is dealt into bins: the places of its events, by bins, and where each bin ends.
-    open: List,
+    /// The events of the first slot that has been dealt into bins: their places in it, by bins, and where each bin ends.
+    open: Vec<(Key, E)>,
     places: Vec<u32>,
     ends: Vec<u32>,
     /// How many bins have come.
@@ -43,11 +44,10 @@ pub struct Wheel<E> {
 impl<E: Copy + Default> Wheel<E> {
     pub fn new() -> Self {
         Self {
-            events: Pages::new(),
-            slots: [List::EMPTY; SLOTS],
+            slots: vec![Vec::new(); SLOTS],
             occupied: [0; SLOTS / 64],
             present: 0,
-            open: List::EMPTY,
+            open: Vec::new(),
             places: Vec::new(),
             ends: Vec::new(),
             bins: 0,
@@ -71,19 +71,19 @@ impl<E: Copy + Default> Wheel<E> {
     /// Where an event with this key is to be written, which the wheel takes.
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut E {
-        let (of, event) = if self.is_empty() {
+        let events = if self.is_empty() {
             self.present = slot(key);
-            self.next = 0;
             self.bin.clear();
-            self.bin.push((key, E::default()));
-            &mut self.bin[0]
+            self.next = 0;
+            &mut self.bin
         } else {
             let index = slot(key) as usize % SLOTS;
             self.occupied[index / 64] |= 1 << (index % 64);
-            self.events.add(&mut self.slots[index])
+            &mut self.slots[index]
         };
-        *of = key;
-        event
+        events.push((key, E::default()));
+        let last = events.len() - 1;
+        &mut events[last].1
     }
 
     /// Key of the first event.
@@ -116,7 +116,7 @@ impl<E: Copy + Default> Wheel<E> {
             if !places.is_empty() {
                 self.bin.clear();
                 self.next = 0;
-                self.bin.extend(self.places[places].iter().map(|place| *self.events.at(*place)));
+                self.bin.extend(self.places[places].iter().map(|place| self.open[*place as usize]));
                 self.bin.sort_unstable_by_key(|(key, _)| *key);
                 return self.look_ahead(coming);
             }
@@ -138,8 +138,8 @@ impl<E: Copy + Default> Wheel<E> {
     /// Shows the events of the next bin, and fetches those of the bin after it.
     fn look_ahead(&self, mut coming: impl FnMut(&E)) {
         let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
-        self.places[next].iter().for_each(|place| coming(&self.events.at(*place).1));
-        self.places[then].iter().for_each(|place| memory::fetch(self.events.at(*place)));
+        self.places[next].iter().for_each(|place| coming(&self.open[*place as usize].1));
+        self.places[then].iter().for_each(|place| memory::fetch(&self.open[*place as usize]));
     }
 
     /// Opens the slot that is so far after the first one; few events are a bin as they are.
@@ -150,36 +150,37 @@ impl<E: Copy + Default> Wheel<E> {
         (self.bins, self.next) = (0, 0);
         self.ends.clear();
         self.bin.clear();
-        self.events.clear(&mut self.open);
-        let slot = std::mem::replace(&mut self.slots[index], List::EMPTY);
-        if slot.len as usize > FEW {
-            self.open = slot;
-            return self.deal();
+        if self.slots[index].len() <= FEW {
+            std::mem::swap(&mut self.bin, &mut self.slots[index]);
+            return self.bin.sort_unstable_by_key(|(key, _)| *key);
         }
-        let bin = &mut self.bin;
-        self.events.each(&slot, |_, event| bin.push(*event));
-        self.events.clear(&mut { slot });
-        self.bin.sort_unstable_by_key(|(key, _)| *key);
+        let mut before = std::mem::replace(&mut self.open, std::mem::take(&mut self.slots[index]));
+        if before.capacity() <= KEPT {
+            before.clear();
+            self.slots[index] = before;
+        }
+        self.deal();
     }
 
     /// Deals the events of the open slot into bins of equal times.
     fn deal(&mut self) {
-        let bits = (self.open.len as usize / IN_BIN).next_power_of_two().trailing_zeros();
+        let bits = (self.open.len() / IN_BIN).next_power_of_two().trailing_zeros();
         let bin = |key: Key| ((key >> 64) as u64 & u64::from(u32::MAX)) as usize >> (SLOT_BITS - bits);
-        let (ends, places) = (&mut self.ends, &mut self.places);
-        ends.resize(1 << bits, 0);
-        self.events.each(&self.open, |_, (key, _)| ends[bin(*key)] += 1);
+        self.ends.resize(1 << bits, 0);
+        for (key, _) in &self.open {
+            self.ends[bin(*key)] += 1;
+        }
         let mut sum = 0;
-        for end in &mut *ends {
+        for end in &mut self.ends {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        places.clear();
-        places.resize(self.open.len as usize, 0);
-        self.events.each(&self.open, |place, (key, _)| {
-            let end = &mut ends[bin(*key)];
-            places[*end as usize] = place;
+        self.places.clear();
+        self.places.resize(self.open.len(), 0);
+        for (place, (key, _)) in self.open.iter().enumerate() {
+            let end = &mut self.ends[bin(*key)];
+            self.places[*end as usize] = place as u32;
             *end += 1;
-        });
+        }
     }
 
     /// How many slots after the first one the next one is that holds events.

@@ -308,15 +308,21 @@ impl Link {
     }
 
     /// What the transmission of a packet takes that begins now.
-    #[inline]
+    #[inline(always)]
     fn transmission(&mut self, size: u16, now: Time) -> Span {
         if size != self.transmission.0 {
-            let bytes = self.layer.bytes(u32::from(size));
-            self.transmission = match &mut self.deliveries {
-                None => (size, self.rate.transmission(bytes)),
-                Some(trace) => (0, trace.deliver(bytes, now).since(now)),
-            };
+            self.time(size, now);
         }
         self.transmission.1
+    }
+
+    /// Times a packet; all of one size take the same, but where the rate follows a trace.
+    #[inline(never)]
+    fn time(&mut self, size: u16, now: Time) {
+        let bytes = self.layer.bytes(u32::from(size));
+        self.transmission = match &mut self.deliveries {
+            None => (size, self.rate.transmission(bytes)),
+            Some(trace) => (0, trace.deliver(bytes, now).since(now)),
+        };
     }
 }

@@ -84,6 +84,11 @@ def test_the_better_of_two_does_not_depend_on_a_third() -> None:
     assert two.score("pie", "codel") == three.score("pie", "codel")
 
 
+def test_delays_of_microseconds_count() -> None:
+    found = given({"cake": [50e-6, 50e-6], "droptail": [200e-6, 200e-6]})
+    assert found.score("droptail", need="latency").ratio == pytest.approx(1 / 4)
+
+
 def test_a_run_without_a_value_is_taken_as_the_worst() -> None:
     found = given({"cake": [0.010, 0.010], "codel": [0.020, None], "droptail": [0.040, 0.080]})
     assert found.score("codel", need="latency").ratio == pytest.approx(exp(-(log(2) + log(8)) / 2))
@@ -169,7 +174,7 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert "bandwidth 2mbit" in text
 
 
-def test_what_matters_decides(tmp_path: Any) -> None:
+def test_what_matters_decides() -> None:
     # A target of 200 ms keeps the link full and callers waiting; CoDel's own 1 ms the other way round.
     schemes = ["codel:target=200ms,interval=400ms", "codel:target=1ms,interval=20ms"]
     scenarios = [load("home/call", {"duration": "20 s", "warmup": "5 s"})]

@@ -14,7 +14,7 @@ from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.statistics import Summary, summarise
-from aqmlab.runs.task import Failure
+from aqmlab.runs.task import Failure, RunError
 
 BASELINE = "droptail"
 """What gains and costs are told against: what a line has if nobody does anything."""
@@ -106,29 +106,23 @@ class Advice:
         """Return the score of a scheme as a multiple of that of another, by default the first; of all needs or one."""
         return self._score(scheme, other or self.first, [each for each in self._signs if need in (None, each[1].need)])
 
-    def score_in(self, scheme: str, condition: int, other: str | None = None) -> Score:
-        """Return the score in one condition."""
-        return self._score(scheme, other or self.first, [each for each in self._signs if each[0] == condition])
+    def score_in(self, scheme: str, condition: int) -> Score:
+        """Return the score in one condition, as a multiple of that of the first."""
+        return self._score(scheme, self.first, [each for each in self._signs if each[0] == condition])
 
-    def seen(self, scheme: str, other: str) -> list[Seen]:
-        """Return each measure's own score against another scheme, greatest gain first."""
-        found = [Seen(*each, self._score(scheme, other, [each])) for each in self._signs]
-        return sorted(found, key=lambda seen: -seen.score.ratio)
+    def seen(self, scheme: str) -> list[Seen]:
+        """Return each measure's own score against the baseline, condition by condition."""
+        return [Seen(*each, self._score(scheme, self.baseline, [each])) for each in self._signs]
 
     def gains(self, scheme: str) -> list[Seen]:
         """Return for each need the measure in which a scheme gains most on the baseline, where it surely gains."""
-        seen = [each for each in self.seen(scheme, self.baseline) if each.score.sure and each.score.ratio > NOTABLE]
-        return _one_a_need(seen)
+        seen = [each for each in self.seen(scheme) if each.score.sure and each.score.ratio > NOTABLE]
+        return _one_a_need(sorted(seen, key=lambda each: -each.score.ratio))
 
     def costs(self, scheme: str) -> list[Seen]:
         """Return for each need the measure in which a scheme loses most to the baseline, where it surely loses."""
-        seen = [each for each in self.seen(scheme, self.baseline) if each.score.sure and each.score.ratio < 1 / NOTABLE]
-        return _one_a_need(reversed(seen))
-
-    @property
-    def evidence(self) -> list[Seen]:
-        """Every measure that tells of a need, condition by condition: the first against the baseline."""
-        return [Seen(*each, self._score(self.first, self.baseline, [each])) for each in self._signs]
+        seen = [each for each in self.seen(scheme) if each.score.sure and each.score.ratio < 1 / NOTABLE]
+        return _one_a_need(sorted(seen, key=lambda each: each.score.ratio))
 
     def turns(self) -> list[tuple[str, str, Score]]:
         """Return where another candidate is surely better than the first: need or condition, scheme, score."""
@@ -177,7 +171,7 @@ class Advice:
         for condition, sign in self._signs:
             measured = self._measured(condition, sign)
             signed = {
-                scheme: {seed: (1 if sign.more else -1) * log(max(value, LEAST)) for seed, value in values.items()}
+                scheme: {seed: (1 if sign.more else -1) * log(value or LEAST) for seed, value in values.items()}
                 for scheme, values in measured.items()
             }
             worst = min(value for values in signed.values() for value in values.values())
@@ -221,7 +215,7 @@ def advise(
 
     `conditions` are those of a line (`line.conditions`) or scenarios of your own; `aqms` are the deployed schemes, set
     for these scenarios, unless named. Raises InputError for bad input, fewer than two seeds or schemes, and needs of
-    which no scenario tells.
+    which no scenario tells; RunError if every scheme failed in some run.
     """
     schemes = candidates(conditions) if aqms is None else own.select(aqms)
     if seeds < 2 or len(schemes) < 2:
@@ -230,4 +224,7 @@ def advise(
     if not any(signs(scenario, needs) for scenario in conditions):
         raise InputError(f"for: {', '.join(needs)}: nothing in these scenarios tells of it")
     found = compare_many([(each, schemes) for each in conditions], seeds, series=False, jobs=jobs, progress=progress)
-    return Advice(tuple(found), tuple(needs), range(1, seeds + 1))
+    advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1))
+    if not advice.schemes:
+        raise RunError(f"every scheme failed in some run, first: {advice.failures[0]}")
+    return advice

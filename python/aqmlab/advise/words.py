@@ -45,8 +45,8 @@ def instead(advice: Advice, scheme: str, seen: Seen) -> str:
     values = [advice.summary(each, seen) for each in (scheme, advice.baseline)]
     ours, theirs = (metric.show(value.mean if value else None) for value in values)
     of = split(seen.sign.measure)[0].partition(".")[2]
-    unit = "" if metric.shown.unit in ("1", "ratio") else f" {metric.shown.unit}"
-    return f"{metric.title} of {of} {ours} instead of {theirs}{unit} ({advice.names[seen.condition]})"
+    told = f"{metric.title} of {of} {ours} instead of {theirs} {metric.unit_shown}".rstrip()
+    return f"{told} ({advice.names[seen.condition]})"
 
 
 def _turns(advice: Advice) -> list[str]:

@@ -50,7 +50,12 @@ class Metric:
     @property
     def heading(self) -> str:
         """Title and unit if it has one, for the head of a column."""
-        return self.title if self.shown.unit in ("1", "ratio") else f"{self.title} ({self.shown.unit})"
+        return f"{self.title} ({self.unit_shown})" if self.unit_shown else self.title
+
+    @property
+    def unit_shown(self) -> str:
+        """The unit in which people read it, empty if it has none."""
+        return "" if self.shown.unit in ("1", "ratio") else self.shown.unit
 
     def show(self, value: float | None, half_width: float | None = None) -> str:
         """Return the value as people read it, with its half-width if there is one; a dash for None."""

@@ -1,5 +1,8 @@
 //! Everything that can happen in a run, and the packets to which it happens.
 
+#[cfg(test)]
+mod tests;
+
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Ack;
@@ -347,120 +350,5 @@ impl Carried for Packet {
     #[inline]
     fn mark(&mut self) {
         self.body[1] |= (Ecn::Ce as u64) << ECN;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use aqmlab_tcp::Sack;
-
-    #[test]
-    fn an_event_is_half_a_cache_line() {
-        assert_eq!((size_of::<Packet>(), size_of::<Event>()), (32, 32));
-    }
-
-    #[test]
-    fn data_carries_what_is_put_into_it() {
-        let rtt = Announced::new(Span::from_seconds(0.08));
-        let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(5, 255) };
-        let data =
-            Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true, is_resent: true };
-        let mut packet = Packet::of_data(label, 1500, data);
-        assert_eq!((packet.ecn(), packet.class(), packet.host()), (Ecn::Ect1, 5, MAX_HOSTS - 1));
-        assert_eq!(packet.flow_hash(), u32::MAX - 1);
-        packet.mark();
-        let out = packet.data();
-        assert!(out.is_resent);
-        assert_eq!((out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr), (data.sent_at, data.seq, rtt, Ecn::Ce, true));
-        assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
-    }
-
-    fn label() -> Label {
-        Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(6, 3) }
-    }
-
-    /// The largest offset, the longest block, the last segment of all.
-    const NEXT: u32 = u32::MAX - (1 << 20);
-    const THREE: Sack = Sack { starts: [NEXT + 1, NEXT + (1 << 19) - 1, NEXT + 7], lens: [1, u16::MAX, u16::MAX] };
-
-    #[test]
-    fn an_ack_carries_what_is_put_into_it() {
-        let two = Sack { starts: [NEXT + 9, NEXT + 5, 0], lens: [u16::MAX, 2, 0] };
-        let far = Sack { starts: [NEXT + 1, NEXT + (1 << 19), NEXT + 3], lens: [1, 1, 1] };
-        let near = Sack { starts: [NEXT + 1, 0, 0], lens: [1, 0, 0] };
-        for (sack, kept) in [(THREE, THREE), (two, two), (far, near), Default::default()] {
-            for ece in [false, true] {
-                let ack = Ack { next: NEXT, ece, sack, ..Ack::default() };
-                let packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
-                assert_eq!(packet.ack(), Ack { sack: kept, ..ack });
-                assert_eq!((packet.epoch(), packet.hop, packet.flow), (3, AT_SENDER, 9));
-                assert_eq!(
-                    (packet.class(), packet.host()),
-                    (6, MAX_HOSTS + 1),
-                    "its flow's class, the receiver's host"
-                );
-                assert_eq!(packet.flow_hash(), !0x1abc);
-                assert!(packet.ecn() == Ecn::NotEct && packet.rtt().is_none());
-            }
-        }
-    }
-
-    #[test]
-    fn an_ack_tells_of_a_segment_that_has_arrived_twice_in_the_place_of_a_block() {
-        let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
-        for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
-            for dsack in [NEXT - 1, NEXT - (1 << 18) + 1, NEXT + 1, NEXT + (1 << 18) - 1] {
-                for is_resent in [false, true] {
-                    let ack = Ack { next: NEXT, sack, dsack: Some(dsack), is_resent, ..Ack::default() };
-                    assert_eq!(Packet::of_ack(label(), 40, AT_SENDER, &ack).ack(), Ack { sack: kept, ..ack });
-                }
-            }
-        }
-        let far = Ack { next: NEXT, dsack: Some(NEXT - (1 << 18)), ..Ack::default() };
-        assert_eq!(Packet::of_ack(label(), 40, AT_SENDER, &far).ack().dsack, None);
-    }
-
-    #[test]
-    fn a_delay_takes_the_place_of_the_third_block() {
-        let two = Sack { starts: [THREE.starts[0], THREE.starts[1], 0], lens: [1, u16::MAX, 0] };
-        for (sack, kept) in [(THREE, two), (two, two), Default::default()] {
-            for (ps, carried) in [(0, 0), (8_345_678_901_234, 8_345_678_901_234), (u64::MAX, (1 << 43) - 1)] {
-                let ack = Ack { next: NEXT, ece: true, sack, ..Ack::default() };
-                let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
-                packet.set_delay(Span(ps));
-                assert_eq!(packet.ack(), Ack { sack: kept, delay: Span(carried), ..ack });
-                assert_eq!((packet.epoch(), packet.class()), (3, 6));
-            }
-        }
-    }
-
-    #[test]
-    fn a_count_of_marks_takes_the_place_of_the_last_block_that_is_left() {
-        let [two, one] = [2, 1].map(|blocks| {
-            let mut sack = THREE;
-            sack.starts[blocks..].fill(0);
-            sack.lens[blocks..].fill(0);
-            sack
-        });
-        for (sack, two, one) in [(THREE, two, one), Default::default()] {
-            let delay = Span::from_millis(123);
-            let ack = Ack { next: NEXT, ece: true, ce: Ack::CE_MASK, sack, delay, ..Ack::default() };
-            let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
-            packet.set_marks(ack.ce);
-            assert_eq!(packet.ack(), Ack { sack: two, delay: Span::ZERO, ..ack });
-            let mut packet = Packet::of_ack(label(), 40, AT_SENDER, &ack);
-            packet.set_delay(ack.delay);
-            packet.set_marks(ack.ce);
-            assert_eq!(packet.ack(), Ack { sack: one, ..ack });
-            assert_eq!((packet.epoch(), packet.class(), packet.flow_hash()), (3, 6, !0x1abc));
-        }
-    }
-
-    #[test]
-    fn announces_round_trip_times_to_a_tenth_of_a_millisecond() {
-        let told = |ms: f64| Announced::new(Span::from_seconds(ms / 1000.0)).span().map(|span| span.seconds() * 1000.0);
-        assert_eq!((told(80.04), told(0.01), told(9000.0)), (Some(80.0), Some(0.1), Some(6553.5)));
-        assert_eq!(Announced::default().span(), None);
     }
 }

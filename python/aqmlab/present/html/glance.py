@@ -64,7 +64,7 @@ def _sentence(measure: str, means: Mapping[str, float]) -> str:
 def _value(metric: Metric, mean: float) -> str:
     if metric.name == "call.mos":
         return f"{metric.show(mean)} ({_quality(mean)})"
-    return metric.show(mean) + ("" if metric.shown.unit in ("1", "ratio") else f" {metric.shown.unit}")
+    return f"{metric.show(mean)} {metric.unit_shown}".rstrip()
 
 
 def _quality(mos: float) -> str:

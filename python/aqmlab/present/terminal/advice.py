@@ -50,13 +50,14 @@ def _ranking(out: Console, found: Advice) -> None:
 def _evidence(out: Console, found: Advice) -> None:
     side = list(dict.fromkeys([*found.schemes[: SHOWN - 1], found.baseline]))
     shown = table("Evidence", "Condition", "Measure", numbers=map(label, side))
-    told = [each for each in found.evidence if _spread(found, each, side) > NOTABLE]
+    every = found.seen(found.first)
+    told = [each for each in every if _spread(found, each, side) > NOTABLE]
     for each in told:
         metric = find(each.sign.measure)
         values = [found.summary(scheme, each) for scheme in side]
         texts = [metric.show(value.mean, value.half_width) if value else metric.show(None) for value in values]
         shown.add_row(found.names[each.condition], heading(each.sign.measure), *texts)
-    left = len(found.evidence) - len(told)
+    left = len(every) - len(told)
     out.print(
         shown,
         aside(f"In {left} other measures these schemes differ by less than {100 * NOTABLE - 100:.0f} %."),

@@ -67,7 +67,7 @@ def test_what_cannot_be_said_ends_with_2(aqmlab: Aqmlab) -> None:
         (("blue",), 'Linux has nothing of "blue"'),
         (("fq-codel:ways=8",), "ways"),
         (("red", "--rate", "5Mbit/s"), "give --buffer"),
-        (("codel", "--rate", "50"), 'rate: "50" is no rate'),
+        (("codel", "--rate", "50"), 'rate: "50" is not a rate'),
         (("codel", "--buffer", "50"), 'buffer: "50" is no size'),
         (("pie", "--rate", "5Mbit/s", "--openwrt"), "SQM has scripts for cake and fq_codel"),
         (("codel", "--down", "5Mbit/s"), "add --openwrt"),

@@ -1,6 +1,7 @@
 """Quantities as text, and in base units: s, bit/s, B, packets, Hz."""
 
 from aqmlab import _core
+from aqmlab._core import InputError
 
 UNITS = {"time": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))}
 """The units in which we write times and rates."""
@@ -28,3 +29,14 @@ def written(value: float, unit: str) -> str:
     if unit in ("packets", "B", "Hz", "bit/s", "time"):
         return f"{value:.12g} {'s' if unit == 'time' else unit}"
     return f"{value:.12g}"
+
+
+def option_value(option: str, text: str | None, unit: str) -> float | None:
+    """Return the value of an option, such as "50Mbit/s", in bit/s or s; InputError for anything else."""
+    if text is None:
+        return None
+    found = _core.quantity(text)
+    if found is None or found[1] != unit or found[0] <= 0:
+        example = {"bit/s": "a rate; write e.g. 50Mbit/s", "s": "a time; write e.g. 30ms"}[unit]
+        raise InputError(f'{option}: "{text}" is not {example}')
+    return found[0]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from aqmlab import _core
 from aqmlab._core import InputError, Scenario
 from aqmlab.quantities import written
 from aqmlab.scenario import chosen, load
@@ -149,14 +148,3 @@ def _of_link(line: Line, rtt: float, has_short: bool) -> dict[str, str]:
     if line.flows:
         settings["flows.bulk.count"] = str(max(1, line.flows // 4) if has_short else line.flows)
     return settings
-
-
-def read(option: str, text: str | None, unit: str) -> float | None:
-    """Return the value of an option, such as "50Mbit/s", in bit/s or s; InputError for anything else."""
-    if text is None:
-        return None
-    found = _core.quantity(text)
-    if found is None or found[1] != unit or found[0] <= 0:
-        example = {"bit/s": "a rate; write e.g. 50Mbit/s", "s": "a time; write e.g. 30ms"}[unit]
-        raise InputError(f'{option}: "{text}" is not {example}')
-    return found[0]

@@ -6,6 +6,7 @@ import typer
 
 from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Settings, exit_if_failed, print_json, progress
+from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, chosen, load
 
 EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for latency"
@@ -50,7 +51,7 @@ def advise(
     Describe an access line by --down and --up, or a link of one direction by --rate. The deployed schemes are compared
     in several conditions, and ranked by what matters to you.
     """
-    from aqmlab.advise import Line, conditions, line, lines, needs, words
+    from aqmlab.advise import Line, conditions, lines, needs, words
     from aqmlab.advise import advise as compare
     from aqmlab.present.terminal import advice as tables
 
@@ -62,10 +63,10 @@ def advise(
                 raise InputError(f"{option}: {value}: describes a line; leave the scenarios out, or set it by --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
-        rates = {name: line.read(name, text, "bit/s") for name, text in (("down", down), ("up", up), ("rate", rate))}
+        rates = {name: option_value(name, text, "bit/s") for name, text in (("down", down), ("up", up), ("rate", rate))}
         described = Line(
             **rates,
-            rtt=line.read("rtt", rtt, "s") or 0.030,
+            rtt=option_value("rtt", rtt, "s") or 0.030,
             buffer=buffer,
             flows=flows,
             law=law,

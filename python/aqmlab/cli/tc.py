@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import _core, tc
+from aqmlab import tc
 from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
-from aqmlab.quantities import written
+from aqmlab.quantities import option_value, written
 from aqmlab.tc.openwrt import sqm
 
 EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
@@ -49,11 +49,11 @@ def tc_(
     if lines is not None:
         _show(tc.read(_text(lines), packet), as_json)
         return
-    link = tc.Link(_rate("rate", rate), buffer, ecn, packet)
+    link = tc.Link(option_value("rate", rate, "bit/s"), buffer, ecn, packet)
     setting = tc.Setting(scheme or "", link, shaper and rate is not None, dev)
     if down and not openwrt:
         raise InputError("down: only SQM shapes both directions; add --openwrt")
-    found = sqm(setting, _rate("down", down)) if openwrt else tc.write(setting)
+    found = sqm(setting, option_value("down", down, "bit/s")) if openwrt else tc.write(setting)
     if as_json:
         print_json(asdict(found))
         return
@@ -67,15 +67,6 @@ def _text(lines: str) -> str:
     if lines == "-":
         return sys.stdin.read()
     return lines
-
-
-def _rate(option: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    found = _core.quantity(text)
-    if found is None or found[1] != "bit/s" or found[0] <= 0:
-        raise InputError(f'{option}: "{text}" is no rate; write e.g. 50Mbit/s')
-    return found[0]
 
 
 def _show(reading: tc.Reading, as_json: bool) -> None:

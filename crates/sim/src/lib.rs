@@ -29,7 +29,7 @@ pub mod scenario;
 mod traffic;
 
 pub use engine::simulation::{
-    FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, Simulation, run,
+    FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, Simulation, run, run_divided,
 };
 pub use engine::watch::Watch;
 pub use measure::result::{

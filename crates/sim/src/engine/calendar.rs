@@ -4,6 +4,7 @@
 //! queue at about a nanosecond each. What is out of order, and all timers, go to a timing wheel; what the wheel does not
 //! take, because it comes very soon or in more than a second, goes to a 4-ary heap.
 
+use super::event::Event;
 use super::wheel::Wheel;
 use aqmlab_core::Time;
 
@@ -34,6 +35,19 @@ impl Lane {
     pub const ANY: Lane = Lane(0);
 }
 
+/// Takes what is to happen.
+pub trait Pending {
+    /// An event is to come at `time`.
+    fn push(&mut self, lane: Lane, time: Time, event: Event);
+}
+
+impl Pending for Calendar<Event> {
+    #[inline(always)]
+    fn push(&mut self, lane: Lane, time: Time, event: Event) {
+        Calendar::push(self, lane, time, event);
+    }
+}
+
 /// Pending events.
 #[derive(Clone)]
 pub struct Calendar<E> {
@@ -59,6 +73,24 @@ impl<E: Copy + Default> Calendar<E> {
             heads: [NO_EVENT; MAX_LANES],
             pushed: 0,
         }
+    }
+
+    /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
+    pub fn with_lanes(lanes: usize) -> Self {
+        let mut calendar = Self::new();
+        calendar.lanes.resize_with(lanes + 1, Ring::new);
+        calendar
+    }
+
+    /// How many lanes there are beside [`Lane::ANY`].
+    pub fn lanes(&self) -> usize {
+        self.lanes.len() - 1
+    }
+
+    /// When the first event comes; [`Time::NEVER`] without one.
+    #[inline]
+    pub fn first_time(&self) -> Time {
+        self.heads[..self.lanes.len()].iter().min().map_or(Time::NEVER, |key| Time((key >> 64) as u64))
     }
 
     /// A lane for events that are mostly pushed in order of time; any order when there are too many lanes.

@@ -5,6 +5,7 @@
 mod change;
 mod events;
 mod output;
+mod parallel;
 mod probe;
 mod setup;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
 use change::Goal;
+use parallel::{Plan, Unfinished};
 use probe::Probed;
 use setup::Member;
 use std::collections::VecDeque;
@@ -47,6 +49,9 @@ pub struct Options {
     /// Departures from the links are not computed ahead, so that links can be changed during the simulation. The results
     /// are the same (`engine.events` is greater); the simulation takes longer.
     pub causal: bool,
+    /// How many threads may simulate at once; 0 is one. The result is the same. Some runs need one thread, and take no
+    /// more: with clients, with changes, with rates that change by schedule, and those too small to gain.
+    pub threads: usize,
     /// Shows another thread how far the simulation has come, and lets it stop the simulation.
     pub watch: Option<Arc<Watch>>,
 }
@@ -88,11 +93,44 @@ const EVENTS_PER_LOOK: u64 = 1 << 16;
 #[allow(clippy::disallowed_methods)] // the wall clock times the run; nothing in the run reads it
 pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Output, RunError> {
     let started = std::time::Instant::now();
-    let mut simulation = Simulation::new(scenario, options)?;
-    simulation.stop_probing();
+    let (scenario, threads) = (scenario.into(), options.threads);
+    let mut simulation = at_rest(&scenario, &options)?;
+    if let Some(plan) = Plan::new(&simulation, threads).filter(Plan::is_worthwhile)
+        && !divide(&mut simulation, plan)?
+    {
+        simulation = at_rest(&scenario, &options)?;
+    }
     let mut output = simulation.finish()?;
     output.result.engine.wall = started.elapsed().as_secs_f64();
     Ok(output)
+}
+
+/// The same on several threads, worthwhile or not; `None` if that cannot be done with the same result.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_divided(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Option<Output>, RunError> {
+    let mut simulation = at_rest(&scenario.into(), &options)?;
+    match Plan::new(&simulation, options.threads) {
+        Some(plan) if divide(&mut simulation, plan)? => simulation.finish().map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A simulation that nobody will probe.
+fn at_rest(scenario: &Arc<Scenario>, options: &Options) -> Result<Simulation, RunError> {
+    let mut simulation = Simulation::new(scenario.clone(), options.clone())?;
+    simulation.stop_probing();
+    Ok(simulation)
+}
+
+/// Lets all of a run happen on several threads; false if one has to begin again.
+fn divide(simulation: &mut Simulation, plan: Plan) -> Result<bool, RunError> {
+    match parallel::run(simulation, plan) {
+        Ok(()) => Ok(true),
+        Err(Unfinished::Uncertain) => Ok(false),
+        Err(Unfinished::Failed(error)) => Err(error),
+    }
 }
 
 /// Links, flows and pending events of a scenario at one instant.
@@ -186,17 +224,20 @@ impl Simulation {
             self.events += 1;
             match *event {
                 Event::Arrive(packet) => self.arrive(packet),
-                Event::Sent { link } => self.sent(link),
+                Event::Sent { link } => self.crossing().sent(link),
                 Event::Timer { flow } => self.timer(flow),
-                Event::AckDue { flow } => self.delayed_ack(flow, time),
+                Event::AckDue { flow } => self.delayed_ack(flow),
                 Event::Open { flow } => self.open(flow),
                 Event::Close { flow } => self.flows[flow as usize].sender.close(),
                 Event::Emit { source } => self.emit(source),
                 Event::Request { client } => self.request(client),
                 Event::RateChange { link } => self.change_rate(link),
-                Event::Tick { link, period, series } => self.tick(link, period, series),
-                Event::Sample => self.sample(),
                 Event::WarmedUp => self.restart_meters(),
+                event @ (Event::Tick { .. } | Event::Sample) => {
+                    if let Some((lane, next)) = self.update(event) {
+                        self.calendar.push(lane, next, event);
+                    }
+                }
             }
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {
                 self.look()?;

@@ -80,6 +80,30 @@ impl Receipts {
     }
 }
 
+/// Is told what reaches receivers.
+pub trait ReceiptMeter {
+    /// A packet that counts, source to destination.
+    fn count(&mut self, delay: Span, is_marked: bool);
+
+    /// A packet reaches its receiver, perhaps ahead of the present.
+    fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool);
+}
+
+impl ReceiptMeter for GroupMeter {
+    #[inline(always)]
+    fn count(&mut self, delay: Span, is_marked: bool) {
+        self.packet_delay.add(delay);
+        self.marked += u64::from(is_marked);
+    }
+
+    #[inline]
+    fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.ahead.push(Receipt { at, delay, delivered, is_marked });
+        }
+    }
+}
+
 /// Measures one group of flows.
 #[derive(Clone, Debug, Default)]
 pub struct GroupMeter {
@@ -140,14 +164,6 @@ impl Counters {
 }
 
 impl GroupMeter {
-    /// A packet reaches its receiver, perhaps ahead of the present.
-    #[inline]
-    pub fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool) {
-        if let Some(receipts) = &mut self.receipts {
-            receipts.ahead.push(Receipt { at, delay, delivered, is_marked });
-        }
-    }
-
     /// Takes in what was measured at another group.
     pub fn merge(&mut self, other: &GroupMeter) {
         self.packet_delay.merge(&other.packet_delay);

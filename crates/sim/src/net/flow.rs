@@ -1,10 +1,11 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
-use crate::engine::calendar::{Calendar, Lane};
+use crate::engine::calendar::{Lane, Pending};
 use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp};
-use crate::measure::group::GroupMeter;
+use crate::measure::group::ReceiptMeter;
 use crate::net::route::{Leg, Route};
 use crate::scenario::{FlowSpec, Traffic};
+use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Ack, Arrival, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
@@ -48,9 +49,9 @@ pub struct Connection {
 }
 
 /// What a flow's packets meet between its endpoints.
-pub struct Path<'a> {
+pub struct Path<'a, P> {
     pub group: &'a Group,
-    pub calendar: &'a mut Calendar<Event>,
+    pub pending: &'a mut P,
 }
 
 /// What the flows of a group have in common.
@@ -158,17 +159,81 @@ impl Flow {
 
     /// The sender, and the access link that takes its segments to the first queue.
     #[inline]
-    pub fn at_sender<'a>(
+    pub fn at_sender<'a, P>(
         &'a mut self,
         index: u32,
         group: &'a Group,
         now: Time,
-        calendar: &'a mut Calendar<Event>,
-    ) -> (&'a mut Sender, Access<'a>) {
+        pending: &'a mut P,
+    ) -> (&'a mut Sender, Access<'a, P>) {
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
         let (label, entry) = (self.label(index), self.route.entry);
-        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, calendar })
+        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, pending })
+    }
+
+    /// Lets the sender act, then sees to its timer.
+    #[inline(always)]
+    pub fn act<P: Pending>(
+        &mut self,
+        index: u32,
+        group: &Group,
+        now: Time,
+        pending: &mut P,
+        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<P>),
+    ) {
+        let (sender, mut access) = self.at_sender(index, group, now, pending);
+        act(sender, now, &group.tcp, &mut access);
+        self.arm(index, pending);
+    }
+
+    /// A timer that moves on leaves its event where it is; the event finds out when it comes.
+    #[inline]
+    fn arm(&mut self, index: u32, pending: &mut impl Pending) {
+        let deadline = self.sender.deadline();
+        if deadline < self.timer_event {
+            self.timer_event = deadline;
+            pending.push(Lane::ANY, deadline, Event::Timer { flow: index });
+        }
+    }
+
+    /// A timer event has come.
+    #[inline]
+    pub fn timer(&mut self, index: u32, group: &Group, now: Time, pending: &mut impl Pending) {
+        if self.timer_event != now {
+            return; // an earlier event took its place
+        }
+        self.timer_event = Time::NEVER;
+        if self.sender.deadline() > now {
+            self.arm(index, pending);
+        } else {
+            self.act(index, group, now, pending, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
+        }
+    }
+
+    /// A UDP source, whose number is `index`, sends a datagram and arranges for the next; false if it has stopped.
+    pub fn emit(
+        &mut self,
+        source: &mut UdpSource,
+        index: u32,
+        group: &Group,
+        now: Time,
+        pending: &mut impl Pending,
+    ) -> bool {
+        if source.is_stopped(now) {
+            return false;
+        }
+        self.at_sender(source.flow, group, now, pending).1.send_datagram();
+        if let Some(next) = source.after(now) {
+            pending.push(Lane::ANY, next, Event::Emit { source: index });
+        }
+        true
+    }
+
+    /// The receiver's delayed ACK may have waited long enough; if a segment has fetched it, none is due.
+    pub fn delayed_ack(&mut self, index: u32, now: Time, mut path: Path<impl Pending>) {
+        let due = self.receiver.take_due(now);
+        self.send_due_ack(index, due, &mut path);
     }
 
     /// A segment or datagram reaches the receiver's access link at `time`, which may lie ahead: nothing happens on the
@@ -178,16 +243,15 @@ impl Flow {
         &mut self,
         packet: &Packet,
         time: Time,
-        mut path: Path,
-        meter: &mut GroupMeter,
+        mut path: Path<impl Pending>,
+        meter: &mut impl ReceiptMeter,
         measured: Range<Time>,
     ) {
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
         let received = self.egress(packet.size, path.group, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
-            meter.packet_delay.add(received.since(sent_at));
-            meter.marked += u64::from(ecn == Ecn::Ce);
+            meter.count(received.since(sent_at), ecn == Ecn::Ce);
         }
         if !self.knows(packet) {
             return; // of a transfer that has ended
@@ -213,20 +277,20 @@ impl Flow {
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
-            None => path.calendar.push(Lane::ANY, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
+            None => path.pending.push(Lane::ANY, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
         }
     }
 
     /// Sends a delayed ACK, if there is one, at its time.
     #[cold]
-    pub fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path) {
+    fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path<impl Pending>) {
         if let Some((due, ack)) = due {
             self.send_ack(index, &ack, Span::ZERO, due, path);
         }
     }
 
     #[inline(always)]
-    fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
+    fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Pending>) {
         let (group, Route { back, first_back, .. }) = (path.group, self.route);
         let mut packet = Packet::of_ack(self.label(index), group.ack_size, first_back, ack);
         if group.measures_delay {
@@ -235,7 +299,7 @@ impl Flow {
         if group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.calendar.push(back.lane, time + back.delay, Event::Arrive(packet));
+        path.pending.push(back.lane, time + back.delay, Event::Arrive(packet));
     }
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
@@ -248,17 +312,17 @@ impl Flow {
 }
 
 /// The sender's access link: sends one packet after the other, queue unlimited.
-pub struct Access<'a> {
+pub struct Access<'a, P> {
     free: &'a mut Time,
     label: Label,
     rtt: Announced,
     group: &'a Group,
     entry: Leg,
     now: Time,
-    calendar: &'a mut Calendar<Event>,
+    pending: &'a mut P,
 }
 
-impl Access<'_> {
+impl<P: Pending> Access<'_, P> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
         self.push(self.group.data_size, self.group.data_time, &Segment::default(), self.group.ecn);
@@ -270,11 +334,11 @@ impl Access<'_> {
         let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
-        self.calendar.push(self.entry.lane, *self.free + self.entry.delay, Event::Arrive(packet));
+        self.pending.push(self.entry.lane, *self.free + self.entry.delay, Event::Arrive(packet));
     }
 }
 
-impl Network for Access<'_> {
+impl<P: Pending> Network for Access<'_, P> {
     #[inline(always)]
     fn send(&mut self, segment: &Segment) {
         let (size, on_link) = match segment.is_syn {
@@ -289,6 +353,7 @@ impl Network for Access<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::calendar::Calendar;
     use aqmlab_aqm::Carried;
 
     /// What the packets in the calendar announce, ms, in the order in which they come.

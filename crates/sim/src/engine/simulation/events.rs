@@ -3,136 +3,46 @@
 //! What is rare is not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
 use super::Simulation;
-use crate::engine::calendar::Lane;
-use crate::engine::event::{AT_RECEIVER, AT_SENDER, Event, Packet};
-use crate::net::flow::{Access, Connection, Flow, Path};
-use crate::net::link::{Departures, Offered};
-use crate::net::route::Hop;
+use crate::engine::calendar::{Calendar, Lane, Order, Pending};
+use crate::engine::crossing::{Crossing, Surroundings, bound_for_sender};
+use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::measure::group::GroupMeter;
+use crate::net::flow::{Access, Connection, Flow, Group, Path};
+use crate::net::link::Link;
 use crate::traffic::client::Peer;
 use aqmlab_aqm::Discipline;
-use aqmlab_core::{Span, Time};
+use aqmlab_core::Time;
 use aqmlab_tcp::{Sender, TcpParams};
+use std::ops::Range;
 
 impl Simulation {
-    #[inline]
-    pub(super) fn arrive(&mut self, mut packet: Packet) {
-        if packet.hop == AT_SENDER {
-            return self.acknowledge(&packet);
-        }
-        let way = &self.routes.ways[self.flows[packet.flow as usize].route.way as usize];
-        let Some(hop) = way.hops.get(packet.hop as usize) else { return self.receive(packet, self.now) };
-        let index = hop.link;
-        let link = &mut self.links[index];
-        match link.offer(&mut packet, self.now) {
-            Offered::Dropped => {}
-            Offered::SentAt(time) => self.forward(&packet, time),
-            Offered::Joined => {
-                if link.departures == Departures::AtService {
-                    link.orders.push_back(self.calendar.reserve());
-                }
-                if link.is_free() {
-                    self.start_service(index as u32);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    pub(super) fn start_service(&mut self, index: u32) {
-        let link = &mut self.links[index as usize];
-        let Some(end) = link.start_service(self.now) else { return };
-        match link.departures {
-            Departures::AtService => self.send_at_service(index, end),
-            _ => self.calendar.push(link.lane, end, Event::Sent { link: index }),
-        }
-    }
-
-    /// What is taken into service goes on at `end`, as if that had been foreseen when it joined the queue.
-    #[inline(never)]
-    fn send_at_service(&mut self, index: u32, end: Time) {
-        let link = &mut self.links[index as usize];
-        self.calendar.push_last(link.lane, end, Event::Sent { link: index });
-        if let (Some(packet), Some(order)) = (link.take_sending(), link.orders.pop_front()) {
-            let present = self.calendar.continue_at(order);
-            self.forward_over_wire(packet, end);
-            self.calendar.continue_at(present);
-        }
-    }
-
-    #[inline]
-    pub(super) fn sent(&mut self, index: u32) {
-        if let Some(packet) = self.links[index as usize].finish_service() {
-            self.forward(&packet, self.now);
-        }
-        self.start_service(index);
-    }
-
-    /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
-    /// sender.
+    /// The queues now.
     #[inline(always)]
-    fn forward(&mut self, packet: &Packet, sent: Time) {
-        let flow = &mut self.flows[packet.flow as usize];
-        let way = &self.routes.ways[flow.route.way as usize];
-        let Hop { link, mut onward } = way.hops[packet.hop as usize];
-        if self.links[link].impairment.is_some() {
-            return self.forward_over_wire(*packet, sent);
-        }
-        let next = packet.hop as usize + 1;
-        if next == way.there {
-            let group = flow.group as usize;
-            let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-            let path = Path { group: &self.groups[group], calendar: &mut self.calendar };
-            return flow.receive(packet, sent + onward.delay, path, meter, measured);
-        }
-        let mut packet = *packet;
-        packet.hop = next as u8;
-        if next == way.hops.len() {
-            (packet.hop, onward) = (AT_SENDER, flow.route.home);
-        }
-        self.calendar.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
-    }
-
-    /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
-    #[inline(never)]
-    fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
-        let route = &self.flows[packet.flow as usize].route;
-        let way = &self.routes.ways[route.way as usize];
-        let Hop { link, mut onward } = way.hops[packet.hop as usize];
-        let (left, reorders) = match &mut self.links[link].impairment {
-            None => (Some(sent), false),
-            Some(wire) => (wire.cross(&mut packet, sent, self.warmup..self.end), wire.reorders()),
+    pub(super) fn crossing(&mut self) -> Crossing<'_, Here<'_>> {
+        let measured = self.warmup..self.end;
+        let around = Here {
+            flows: &mut self.flows,
+            groups: &self.groups,
+            meters: &mut self.group_meters,
+            calendar: &mut self.calendar,
+            measured: measured.clone(),
         };
-        let Some(left) = left else { return };
-        let next = packet.hop as usize + 1;
-        packet.hop = match next {
-            _ if next == way.there && !reorders => return self.receive(packet, left + onward.delay),
-            _ if next == way.there => AT_RECEIVER,
-            _ if next == way.hops.len() => AT_SENDER,
-            _ => next as u8,
-        };
-        if packet.hop == AT_SENDER {
-            onward = route.home;
+        Crossing { links: &mut self.links, ways: &self.routes.ways, around, now: self.now, measured }
+    }
+
+    #[inline]
+    pub(super) fn arrive(&mut self, packet: Packet) {
+        match packet.hop {
+            AT_SENDER => self.acknowledge(&packet),
+            _ => self.crossing().arrive(packet),
         }
-        self.calendar.push(onward.lane, left + onward.delay, Event::Arrive(packet));
     }
 
-    /// A packet reaches its receiver's access link at `time`, perhaps ahead of the present.
     #[inline(never)]
-    fn receive(&mut self, packet: Packet, time: Time) {
-        let flow = &mut self.flows[packet.flow as usize];
-        let group = flow.group as usize;
-        let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-        let path = Path { group: &self.groups[group], calendar: &mut self.calendar };
-        flow.receive(&packet, time, path, meter, measured);
-    }
-
-    /// A receiver's ACK may have waited long enough; if a segment has fetched it, none is due.
-    #[inline(never)]
-    pub(super) fn delayed_ack(&mut self, index: u32, now: Time) {
+    pub(super) fn delayed_ack(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let group = &self.groups[flow.group as usize];
-        let due = flow.receiver.take_due(now);
-        flow.send_due_ack(index, due, &mut Path { group, calendar: &mut self.calendar });
+        let path = Path { group: &self.groups[flow.group as usize], pending: &mut self.calendar };
+        flow.delayed_ack(index, self.now, path);
     }
 
     #[inline]
@@ -152,19 +62,13 @@ impl Simulation {
         }
     }
 
-    /// A UDP source sends a datagram and arranges for the next.
     #[inline(never)]
     pub(super) fn emit(&mut self, index: u32) {
         let source = &mut self.sources[index as usize];
-        if source.is_stopped(self.now) {
-            return;
-        }
         let flow = &mut self.flows[source.flow as usize];
-        self.group_meters[flow.group as usize].sent += 1;
-        let group = &self.groups[flow.group as usize];
-        flow.at_sender(source.flow, group, self.now, &mut self.calendar).1.send_datagram();
-        if let Some(next) = source.after(self.now) {
-            self.calendar.push(Lane::ANY, next, Event::Emit { source: index });
+        let group = flow.group as usize;
+        if flow.emit(source, index, &self.groups[group], self.now, &mut self.calendar) {
+            self.group_meters[group].sent += 1;
         }
     }
 
@@ -268,51 +172,49 @@ impl Simulation {
         }
     }
 
+    /// Runs a scheme's periodic update, unless it is of a scheme or a period that was replaced; returns whether it did.
     #[inline(never)]
-    pub(super) fn tick(&mut self, link: u32, period: Span, series: u32) {
+    fn tick(&mut self, link: u32, series: u32) -> bool {
         let of = &mut self.links[link as usize];
-        if of.ticks != series {
-            return; // of a scheme or a period that was replaced
+        let counts = of.ticks == series;
+        if counts {
+            of.tick(self.now);
         }
-        of.tick(self.now);
-        self.calendar.push(of.tick_lane, self.now + period, Event::Tick { link, period, series });
+        counts
     }
 
-    /// Lets a sender act, then sees to its timer.
+    /// An event of the queues alone, after which another may follow.
+    #[inline]
+    pub(super) fn update(&mut self, event: Event) -> Option<(Lane, Time)> {
+        match event {
+            Event::Tick { link, period, series } if self.tick(link, series) => {
+                Some((self.links[link as usize].tick_lane, self.now + period))
+            }
+            Event::Sample => {
+                self.sample();
+                Some((Lane::ANY, self.now + self.scenario.sample))
+            }
+            _ => None,
+        }
+    }
+
     #[inline(always)]
-    fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access)) {
+    fn at_sender(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<Calendar<Event>>),
+    ) {
         let flow = &mut self.flows[index as usize];
         let group = &self.groups[flow.group as usize];
-        let (sender, mut access) = flow.at_sender(index, group, self.now, &mut self.calendar);
-        act(sender, self.now, &group.tcp, &mut access);
-        self.arm(index);
-    }
-
-    /// A timer that moves on leaves its event where it is; the event finds out when it comes.
-    #[inline]
-    fn arm(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let deadline = flow.sender.deadline();
-        if deadline < flow.timer_event {
-            flow.timer_event = deadline;
-            self.calendar.push(Lane::ANY, deadline, Event::Timer { flow: index });
-        }
+        flow.act(index, group, self.now, &mut self.calendar, act);
     }
 
     #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        if flow.timer_event != self.now {
-            return; // an earlier event took its place
-        }
-        flow.timer_event = Time::NEVER;
-        if flow.sender.deadline() > self.now {
-            self.arm(index);
-        } else {
-            self.at_sender(index, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
-            if self.flows[index as usize].sender.has_failed() {
-                self.fail_transfer(index);
-            }
+        flow.timer(index, &self.groups[flow.group as usize], self.now, &mut self.calendar);
+        if flow.sender.has_failed() {
+            self.fail_transfer(index);
         }
     }
 
@@ -331,7 +233,7 @@ impl Simulation {
     }
 
     #[inline(never)]
-    pub(super) fn sample(&mut self) {
+    fn sample(&mut self) {
         let columns = self.plotted.iter().zip(&mut self.sampled);
         for ((series, link), (plotted, mark)) in self.series.iter_mut().zip(&mut self.links).zip(columns) {
             link.catch_up(self.now);
@@ -343,7 +245,6 @@ impl Simulation {
                 column.push(value);
             }
         }
-        self.calendar.push(Lane::ANY, self.now + self.scenario.sample, Event::Sample);
     }
 
     /// The warm-up is over.
@@ -357,5 +258,53 @@ impl Simulation {
             self.group_meters[group].before = self.counters(group);
             self.group_meters[group].sent = 0;
         }
+    }
+}
+
+/// What lies around the queues of a simulation.
+pub(super) struct Here<'a> {
+    flows: &'a mut [Flow],
+    groups: &'a [Group],
+    meters: &'a mut [GroupMeter],
+    calendar: &'a mut Calendar<Event>,
+    measured: Range<Time>,
+}
+
+impl Pending for Here<'_> {
+    #[inline(always)]
+    fn push(&mut self, lane: Lane, time: Time, event: Event) {
+        self.calendar.push(lane, time, event);
+    }
+}
+
+impl Surroundings for Here<'_> {
+    #[inline(always)]
+    fn way(&self, flow: u32) -> usize {
+        self.flows[flow as usize].route.way as usize
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, packet: &Packet, time: Time) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let group = flow.group as usize;
+        let path = Path { group: &self.groups[group], pending: self.calendar };
+        flow.receive(packet, time, path, &mut self.meters[group], self.measured.clone());
+    }
+
+    fn send_home(&mut self, packet: Packet, time: Time) {
+        let home = self.flows[packet.flow as usize].route.home;
+        self.calendar.push(home.lane, time + home.delay, bound_for_sender(packet));
+    }
+
+    fn push_last(&mut self, link: &Link, time: Time, event: Event) {
+        self.calendar.push_last(link.lane, time, event);
+    }
+
+    fn reserve(&mut self) -> Order {
+        self.calendar.reserve()
+    }
+
+    fn continue_at(&mut self, order: Order) -> Order {
+        self.calendar.continue_at(order)
     }
 }

@@ -1,0 +1,77 @@
+//! Where an event stands among the others of its instant, told without a count of all pushes.
+//!
+//! Events of one instant come in the order in which they were pushed: by when that was and, if it was at one instant,
+//! in the order of the events that pushed them, and so on back to an event whose place is known: one of a queue, which
+//! are counted, or of the set-up.
+
+use crate::engine::event::Event;
+use aqmlab_core::Time;
+use std::cmp::Ordering;
+
+/// How an event came about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lineage {
+    /// When it was pushed; 0 at set-up, else the time plus 1 ps.
+    at: u64,
+    /// When the event that pushed it was.
+    before: u64,
+    /// Stands for the times of the generations before, back to the root.
+    chain: u64,
+    /// The place of the root among the events of the queues, or among those of the set-up.
+    root: u64,
+}
+
+impl Lineage {
+    const SET_UP: u64 = 0;
+    const OF_QUEUE: u64 = 1;
+    const AFTER_QUEUE: u64 = 2;
+
+    /// Of an event of the set-up.
+    pub fn of_set_up(place: u64) -> Self {
+        Self { at: 0, before: 0, chain: Self::SET_UP, root: place }
+    }
+
+    /// Of an event that is pushed now by an event of a queue, which is the `place`-th.
+    pub fn of_queue(&self, now: Time, place: u64) -> Self {
+        Self { at: now.0 + 1, before: self.at, chain: Self::OF_QUEUE, root: place }
+    }
+
+    /// Of an event that is pushed now by one of this lineage.
+    pub fn child(&self, now: Time) -> Self {
+        let chain = match self.chain {
+            Self::OF_QUEUE => Self::AFTER_QUEUE, // the place of the root says more than the times before it
+            chain => mix(chain, self.before),
+        };
+        Self { at: now.0 + 1, before: self.at, chain, root: self.root }
+    }
+
+    /// Whether it comes before another event of the same instant; `None` if that cannot be told.
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        let by_times = (self.at, self.before).cmp(&(other.at, other.before));
+        match by_times {
+            Ordering::Equal if self.chain != other.chain => None,
+            Ordering::Equal => Some(self.root.cmp(&other.root)),
+            decided => Some(decided),
+        }
+    }
+
+    /// An order that agrees with [`compare`](Self::compare) where that can tell.
+    pub fn rank(&self) -> impl Ord + use<> {
+        (self.at, self.before, self.chain, self.root)
+    }
+}
+
+/// SplitMix64's finalizer (Steele, Lea and Flood, 2014).
+fn mix(chain: u64, time: u64) -> u64 {
+    let mut bits = chain.wrapping_add(time).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+/// An event and how it came about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Born {
+    pub event: Event,
+    pub lineage: Lineage,
+}

@@ -398,6 +398,7 @@ def run(
     series: bool = False,
     watch: Watch | None = None,
     trace: str | None = None,
+    threads: int = 1,
 ) -> Run: ...
 def declare(
     class_: type[Scheme],

@@ -215,7 +215,8 @@ fn parse_choice(aqm: Option<&str>) -> PyResult<Option<Chosen>> {
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
 #[pyfunction]
-#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None))]
+#[pyo3(signature = (scenario, aqm=None, seed=1, series=false, watch=None, trace=None, threads=1))]
+#[allow(clippy::too_many_arguments)] // as Python names them
 fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -224,12 +225,13 @@ fn run(
     series: bool,
     watch: Option<&Watch>,
     trace: Option<&str>,
+    threads: usize,
 ) -> PyResult<Run> {
     let aqm = parse_choice(aqm)?;
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
     let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
     let watch = watch.map(|watch| watch.0.clone());
-    let options = Options { aqm, seed, series, trace, watch, ..Options::default() };
+    let options = Options { aqm, seed, series, trace, watch, threads, ..Options::default() };
     let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
     let done = if is_own { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(failed)

@@ -1,10 +1,15 @@
 //! Speed of the engine in packets that leave the bottleneck, per second of one core: `cargo bench -p aqmlab-sim`.
 
 use aqmlab_aqm::entries;
+use aqmlab_core::{Stream, Time};
+use aqmlab_sim::event_queue::{Calendar, Lane};
 use aqmlab_sim::{Chosen, Options, Scenario, run, scenario};
 use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Bencher, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// 500 Reno flows on 45 Mbit/s for 100 s, from Li et al. (2014).
@@ -15,7 +20,7 @@ fn schemes(criterion: &mut Criterion) {
     let scenario = table_1(&[]);
     let mut group = criterion.benchmark_group("schemes");
     for entry in entries() {
-        measure(&mut group, entry.info.name, &scenario, entry.info.name);
+        measure(&mut group, entry.info.name, &scenario, entry.info.name, 1);
     }
 }
 
@@ -29,16 +34,20 @@ fn sizes(criterion: &mut Criterion) {
 fn sizes_of(criterion: &mut Criterion, name: &str, rtt: &str) {
     let mut group = criterion.benchmark_group(name);
     for flows in [50, 500, 5_000, 50_000] {
-        let scenario = table_1(&[
-            ("duration", "10 s".into()),
-            ("flows.ftp.rtt", rtt.into()),
-            ("flows.ftp.count", flows.to_string()),
-            ("links.bottleneck.rate", format!("{} kbit/s", flows * 90)),
-            ("links.bottleneck.buffer", format!("{} packets", flows * 9 / 5)),
-            ("links.bottleneck.target", format!("{} packets", flows * 3 / 5)),
-        ]);
-        measure(&mut group, &flows.to_string(), &scenario, "droptail");
+        measure(&mut group, &flows.to_string(), &many(flows, rtt), "droptail", 1);
     }
+}
+
+/// Table 1 for 10 s with another number of flows, whose round trips follow a law.
+fn many(flows: u32, rtt: &str) -> Arc<Scenario> {
+    table_1(&[
+        ("duration", "10 s".into()),
+        ("flows.ftp.rtt", rtt.into()),
+        ("flows.ftp.count", flows.to_string()),
+        ("links.bottleneck.rate", format!("{} kbit/s", flows * 90)),
+        ("links.bottleneck.buffer", format!("{} packets", flows * 9 / 5)),
+        ("links.bottleneck.target", format!("{} packets", flows * 3 / 5)),
+    ])
 }
 
 fn table_1(settings: &[(&str, String)]) -> Arc<Scenario> {
@@ -47,13 +56,80 @@ fn table_1(settings: &[(&str, String)]) -> Arc<Scenario> {
 }
 
 /// Times whole runs: the set-up, its events, its metrics.
-fn measure(group: &mut BenchmarkGroup<WallTime>, name: &str, scenario: &Arc<Scenario>, scheme: &str) {
+fn measure(group: &mut BenchmarkGroup<WallTime>, name: &str, scenario: &Arc<Scenario>, scheme: &str, threads: usize) {
     let aqm = Chosen::parse(scheme).expect("the catalogue has the scheme");
-    let options = Options { aqm: Some(aqm), seed: 1, ..Options::default() };
+    let options = Options { aqm: Some(aqm), seed: 1, threads, ..Options::default() };
     let simulate = || run(scenario.clone(), options.clone()).expect("the scheme fits the scenario").result;
     let departed = simulate().links[0].1.departed;
     group.throughput(Throughput::Elements(departed));
     group.bench_function(name, |bencher| bencher.iter(simulate));
+}
+
+/// One run on one thread and on several, where flows have round trips of their own.
+fn threads(criterion: &mut Criterion) {
+    for flows in [5_000, 50_000] {
+        let mut group = criterion.benchmark_group(format!("threads, {flows} flows"));
+        let scenario = many(flows, "{ uniform = [\"40 ms\", \"200 ms\"] }");
+        for threads in 1..=available_parallelism().map_or(1, usize::from) {
+            measure(&mut group, &threads.to_string(), &scenario, "droptail", threads);
+        }
+    }
+}
+
+/// Pending events.
+trait Queue {
+    fn push(&mut self, time: u64, event: [u64; 4]);
+    fn pop(&mut self) -> (u64, [u64; 4]);
+}
+
+impl Queue for Calendar<[u64; 4]> {
+    fn push(&mut self, time: u64, event: [u64; 4]) {
+        Calendar::push(self, Lane::ANY, Time(time), event);
+    }
+
+    fn pop(&mut self) -> (u64, [u64; 4]) {
+        let (time, event) = Calendar::pop(self, Time::NEVER, |_| ()).expect("as many are pushed as popped");
+        (time.0, *event)
+    }
+}
+
+/// The standard library's heap, with the order of insertion.
+#[derive(Default)]
+struct Heap {
+    events: BinaryHeap<Reverse<(u64, u64, [u64; 4])>>,
+    pushed: u64,
+}
+
+impl Queue for Heap {
+    fn push(&mut self, time: u64, event: [u64; 4]) {
+        self.pushed += 1;
+        self.events.push(Reverse((time, self.pushed, event)));
+    }
+
+    fn pop(&mut self) -> (u64, [u64; 4]) {
+        let Reverse((time, _, event)) = self.events.pop().expect("as many are pushed as popped");
+        (time, event)
+    }
+}
+
+/// The hold model (Jones, 1986): the first of so many events is taken out, and one put in 20 to 100 ms later.
+fn event_queue(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("event queue");
+    group.throughput(Throughput::Elements(1));
+    for pending in [1_000, 10_000, 200_000, 2_000_000] {
+        group.bench_function(format!("{pending} calendar"), |bencher| hold(bencher, Calendar::default(), pending));
+        group.bench_function(format!("{pending} heap"), |bencher| hold(bencher, Heap::default(), pending));
+    }
+}
+
+fn hold(bencher: &mut Bencher, mut queue: impl Queue, pending: u64) {
+    let mut random = Stream::new(1, "hold", 0);
+    let mut ahead = || 20_000_000_000 + (random.uniform() * 80e9) as u64;
+    (0..pending).for_each(|i| queue.push(ahead(), [i; 4]));
+    bencher.iter(|| {
+        let (time, event) = queue.pop();
+        queue.push(time + ahead(), event);
+    });
 }
 
 /// Few samples: a run is long, and lasts the same number of events each time.
@@ -65,5 +141,5 @@ fn few_samples() -> Criterion {
         .without_plots()
 }
 
-criterion_group! { name = benches; config = few_samples(); targets = schemes, sizes }
+criterion_group! { name = benches; config = few_samples(); targets = schemes, sizes, threads, event_queue }
 criterion_main!(benches);

@@ -28,6 +28,12 @@ mod net;
 pub mod scenario;
 mod traffic;
 
+/// The event queue, for its benchmark.
+#[doc(hidden)]
+pub mod event_queue {
+    pub use crate::engine::calendar::{Calendar, Lane};
+}
+
 pub use engine::simulation::{
     FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, Simulation, run, run_divided,
 };

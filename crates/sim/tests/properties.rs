@@ -4,7 +4,9 @@
 use aqmlab_aqm::{AnyScheme, Limit, entries};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_sim::scenario::{LinkSpec, Mangling, RateChanges, Traffic, parse};
-use aqmlab_sim::{Chosen, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run, run_divided};
+use aqmlab_sim::{
+    Chosen, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run, run_divided,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;
@@ -387,7 +389,9 @@ fn any_number_of_threads_gives_the_same_bytes() {
             let mut scenario = (*scenario).clone();
             scenario.links.iter_mut().for_each(|link| link.changes = RateChanges::None);
             scenario.flows.retain(|flows| !flows.traffic.has_clients());
-            prop_assume!(!scenario.flows.is_empty());
+            if scenario.flows.is_empty() {
+                return Ok(());
+            }
             all.set(all.get() + 1);
             if let Some(is_same) = is_same_divided(&Arc::new(scenario), &aqm, seed, threads) {
                 divided.set(divided.get() + 1);

@@ -28,6 +28,10 @@ def run(
     link: Annotated[
         str | None, typer.Option(metavar="NAME", help="The link of --pcap and --trace; default: the first.")
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Threads of the run; default: one per core. The result is the same."),
+    ] = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -44,7 +48,9 @@ def run(
     wanted = traces.Files(pcap, trace)
     traced = wanted.link(loaded, link)
     with progress(f"Running {scenario}") as told:
-        result = simulate.run(loaded, scheme, seed, series=out is not None, trace=traced, progress=told)
+        result = simulate.run(
+            loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, progress=told
+        )
     if out:
         from aqmlab.present import run_files
 

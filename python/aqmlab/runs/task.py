@@ -22,6 +22,8 @@ class Task:
     series: bool = False
     trace: str | None = None
     """Name of the link whose packets are traced."""
+    threads: int = 1
+    """How many may simulate it at once; the result does not depend on them."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Fa
 def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
     try:
         scheme = None if task.aqm is None else own.spec(task.aqm)
-        return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace))
+        return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads))
     except (Interrupted, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the engine is no Exception

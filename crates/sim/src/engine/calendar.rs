@@ -62,8 +62,9 @@ pub struct Calendar<E> {
     pushed: u64,
 }
 
-impl<E: Copy + Default> Calendar<E> {
-    pub fn new() -> Self {
+impl<E: Copy + Default> Default for Calendar<E> {
+    /// Nothing is pending.
+    fn default() -> Self {
         Self {
             heap: Vec::new(),
             slots: Vec::new(),
@@ -74,10 +75,12 @@ impl<E: Copy + Default> Calendar<E> {
             pushed: 0,
         }
     }
+}
 
+impl<E: Copy + Default> Calendar<E> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
-        let mut calendar = Self::new();
+        let mut calendar = Self::default();
         calendar.lanes.resize_with(lanes + 1, Ring::new);
         calendar
     }
@@ -339,7 +342,7 @@ mod tests {
         fn sorts_by_time_then_insertion(
             pushes in prop::collection::vec((0u64..50, 0u32..42, 0usize..4, 0usize..3), 0..300),
         ) {
-            let mut calendar = Calendar::new();
+            let mut calendar = Calendar::default();
             let lanes = [calendar.lane(), calendar.lane(), Lane::ANY, Lane::ANY];
             let (mut expected, mut popped, mut now) = (Vec::new(), Vec::new(), 0);
             for (i, (ahead, scale, lane, pops)) in pushes.into_iter().enumerate() {
@@ -367,7 +370,7 @@ mod tests {
             grain in 0u32..31,
             pops in 1usize..4,
         ) {
-            let mut calendar = Calendar::new();
+            let mut calendar = Calendar::default();
             let (mut expected, mut popped, mut shown) = (Vec::new(), Vec::new(), vec![0; times.len()]);
             let mut take = |calendar: &mut Calendar<usize>| {
                 let next = calendar.pop(Time::NEVER, |event| shown[*event] += 1).map(|(time, event)| (time.0, *event));
@@ -401,7 +404,7 @@ mod tests {
 
     #[test]
     fn the_last_of_an_instant_come_after_what_is_pushed_later() {
-        let mut calendar = Calendar::new();
+        let mut calendar = Calendar::default();
         calendar.push_last(Lane::ANY, Time(5), 3);
         calendar.push_last(Lane::ANY, Time(5), 4);
         calendar.push(Lane::ANY, Time(5), 2);
@@ -412,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_reserved_place_comes_before_what_was_pushed_after_it() {
-        let mut calendar = Calendar::new();
+        let mut calendar = Calendar::default();
         let lane = calendar.lane();
         calendar.push(lane, Time(5), 1);
         let kept = calendar.reserve();
@@ -427,7 +430,7 @@ mod tests {
 
     #[test]
     fn runs_out_of_lanes_gracefully() {
-        let mut calendar = Calendar::new();
+        let mut calendar = Calendar::default();
         let lanes: Vec<Lane> = (0..20).map(|_| calendar.lane()).collect();
         for (i, lane) in lanes.iter().enumerate() {
             calendar.push(*lane, Time(20 - i as u64), i);

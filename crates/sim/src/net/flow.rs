@@ -377,7 +377,7 @@ mod tests {
             let mut routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
             let mut flow = Flow::new(&group, 0, Span::ZERO, *routes.get(route), Flow::NO_CONNECTION, 0);
-            let mut calendar = Calendar::new();
+            let mut calendar = Calendar::default();
             let (sender, mut access) = flow.at_sender(0, &group, Time::ZERO, &mut calendar);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);
             assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");

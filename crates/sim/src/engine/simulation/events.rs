@@ -199,11 +199,7 @@ impl Simulation {
     }
 
     #[inline(always)]
-    fn at_sender(
-        &mut self,
-        index: u32,
-        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<Calendar<Event>>),
-    ) {
+    fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<Calendar<Event>>)) {
         let flow = &mut self.flows[index as usize];
         let group = &self.groups[flow.group as usize];
         flow.act(index, group, self.now, &mut self.calendar, act);

@@ -88,7 +88,7 @@ impl Simulation {
             shown: Vec::new(),
             probed: Probed::new(&scenario),
             sampled: vec![BusyMark::default(); scenario.links.len()],
-            calendar: Calendar::new(),
+            calendar: Calendar::default(),
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
             warmup: Time::ZERO + scenario.warmup,

@@ -1,11 +1,11 @@
 //! The queues of a run, which meet the packets of all flows in order.
 
+use super::super::Simulation;
 use super::lineage::{Born, Lineage};
 use super::shard::{Arrival, Passed, Receipt, before};
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
 use crate::engine::crossing::{Crossing, Surroundings};
 use crate::engine::event::{AT_SENDER, Event, Packet};
-use super::super::Simulation;
 use crate::measure::group::ReceiptMeter;
 use crate::net::link::Link;
 use aqmlab_core::Time;
@@ -135,13 +135,7 @@ impl Hub {
     #[inline(always)]
     fn crossing<'a>(&'a mut self, simulation: &'a mut Simulation) -> Crossing<'a, &'a mut Self> {
         let measured = simulation.warmup..simulation.end;
-        Crossing {
-            links: &mut simulation.links,
-            ways: &simulation.routes.ways,
-            now: self.now,
-            around: self,
-            measured,
-        }
+        Crossing { links: &mut simulation.links, ways: &simulation.routes.ways, now: self.now, around: self, measured }
     }
 
     /// Takes in what the shards counted in the round before of what passed two rounds before, in the order of the queues.

@@ -119,12 +119,8 @@ impl<'a> Shard<'a> {
         measured: Range<Time>,
     ) -> Self {
         let calendar = || Calendar::with_lanes(lanes);
-        let agenda = Agenda {
-            senders: calendar(),
-            receivers: calendar(),
-            departures: calendar(),
-            lineage: Lineage::default(),
-        };
+        let agenda =
+            Agenda { senders: calendar(), receivers: calendar(), departures: calendar(), lineage: Lineage::default() };
         Self {
             first,
             first_source,

@@ -4,7 +4,9 @@
 //!   scenario/   the scenario language: text -> Scenario, every problem with its path
 //!   engine/     calendar     the event queue: time, then order of insertion
 //!               event        what can happen, and the packets to which it happens
-//!               simulation   a scenario at one instant: set-up, events, probes, changes, what it yields
+//!               crossing     what happens to packets at the queues
+//!               simulation   a scenario at one instant: set-up, events, probes, changes, what it yields; on one thread
+//!                            or on several (parallel)
 //!               watch        how far a run has come, and how to stop it
 //!   net/        route        a flow's path, compiled to delays and queues
 //!               link         a queue, its scheme, and the transmitter behind it

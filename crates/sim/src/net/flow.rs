@@ -3,7 +3,7 @@
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp};
 use crate::measure::group::GroupMeter;
-use crate::net::route::{Leg, Route};
+use crate::net::route::{Leg, Route, Way};
 use crate::scenario::{FlowSpec, Traffic};
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
@@ -50,6 +50,7 @@ pub struct Connection {
 /// What a flow's packets meet between its endpoints.
 pub struct Path<'a> {
     pub group: &'a Group,
+    pub way: &'a Way,
     pub calendar: &'a mut Calendar<Event>,
 }
 
@@ -158,16 +159,11 @@ impl Flow {
 
     /// The sender, and the access link that takes its segments to the first queue.
     #[inline]
-    pub fn at_sender<'a>(
-        &'a mut self,
-        index: u32,
-        group: &'a Group,
-        now: Time,
-        calendar: &'a mut Calendar<Event>,
-    ) -> (&'a mut Sender, Access<'a>) {
+    pub fn at_sender<'a>(&'a mut self, index: u32, now: Time, path: Path<'a>) -> (&'a mut Sender, Access<'a>) {
+        let Path { group, way, calendar } = path;
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let (label, entry) = (self.label(index), self.route.entry);
+        let (label, entry) = (self.label(index), way.entry(&self.route));
         (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, calendar })
     }
 
@@ -183,7 +179,7 @@ impl Flow {
         measured: Range<Time>,
     ) {
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
-        let received = self.egress(packet.size, path.group, time);
+        let received = self.egress(packet.size, &path, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
             meter.packet_delay.add(received.since(sent_at));
@@ -227,8 +223,8 @@ impl Flow {
 
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path) {
-        let (group, Route { back, first_back, .. }) = (path.group, self.route);
-        let mut packet = Packet::of_ack(self.label(index), group.ack_size, first_back, ack);
+        let (group, back) = (path.group, path.way.back(&self.route));
+        let mut packet = Packet::of_ack(self.label(index), group.ack_size, path.way.first_back, ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }
@@ -240,10 +236,11 @@ impl Flow {
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
-    fn egress(&mut self, size: u16, group: &Group, time: Time) -> Time {
+    fn egress(&mut self, size: u16, path: &Path, time: Time) -> Time {
+        let group = path.group;
         let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
         self.egress_free = time.max(self.egress_free) + on_link;
-        self.egress_free + self.route.egress
+        self.egress_free + path.way.egress(&self.route)
     }
 }
 
@@ -309,16 +306,18 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::net::route::Routes::new(&scenario);
-            let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let mut flow = Flow::new(&group, 0, Span::ZERO, *routes.get(route), Flow::NO_CONNECTION, 0);
-            let mut calendar = Calendar::new();
-            let (sender, mut access) = flow.at_sender(0, &group, Time::ZERO, &mut calendar);
+            let routes = crate::net::route::Routes::new(&scenario);
+            let route = routes.of(0, Span::from_seconds(0.08));
+            let mut flow = Flow::new(&group, 0, Span::ZERO, route, Flow::NO_CONNECTION, 0);
+            let (mut calendar, way) = (Calendar::new(), &routes.ways[0]);
+            let path = Path { group: &group, way, calendar: &mut calendar };
+            let (sender, mut access) = flow.at_sender(0, Time::ZERO, path);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);
             assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");
             for (next, seconds) in [(1, 0.08), (2, 0.16)] {
                 let now = Time::ZERO + Span::from_seconds(seconds);
-                let (sender, mut access) = flow.at_sender(0, &group, now, &mut calendar);
+                let path = Path { group: &group, way, calendar: &mut calendar };
+                let (sender, mut access) = flow.at_sender(0, now, path);
                 sender.on_ack(Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
             }
             assert_eq!(announced(&mut calendar).last(), Some(&expected));

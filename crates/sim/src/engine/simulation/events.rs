@@ -19,7 +19,7 @@ impl Simulation {
         if packet.hop == AT_SENDER {
             return self.acknowledge(&packet);
         }
-        let way = &self.routes.ways[self.flows[packet.flow as usize].route.way as usize];
+        let way = &self.routes.ways[self.flows[packet.flow as usize].group as usize];
         let Some(hop) = way.hops.get(packet.hop as usize) else { return self.receive(packet, self.now) };
         let index = hop.link;
         let link = &mut self.links[index];
@@ -72,22 +72,22 @@ impl Simulation {
     #[inline(always)]
     fn forward(&mut self, packet: &Packet, sent: Time) {
         let flow = &mut self.flows[packet.flow as usize];
-        let way = &self.routes.ways[flow.route.way as usize];
+        let group = flow.group as usize;
+        let way = &self.routes.ways[group];
         let Hop { link, mut onward } = way.hops[packet.hop as usize];
         if self.links[link].impairment.is_some() {
             return self.forward_over_wire(*packet, sent);
         }
         let next = packet.hop as usize + 1;
         if next == way.there {
-            let group = flow.group as usize;
             let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-            let path = Path { group: &self.groups[group], calendar: &mut self.calendar };
+            let path = Path { group: &self.groups[group], way, calendar: &mut self.calendar };
             return flow.receive(packet, sent + onward.delay, path, meter, measured);
         }
         let mut packet = *packet;
         packet.hop = next as u8;
         if next == way.hops.len() {
-            (packet.hop, onward) = (AT_SENDER, flow.route.home);
+            (packet.hop, onward) = (AT_SENDER, way.home(&flow.route));
         }
         self.calendar.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
     }
@@ -95,8 +95,8 @@ impl Simulation {
     /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
     #[inline(never)]
     fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
-        let route = &self.flows[packet.flow as usize].route;
-        let way = &self.routes.ways[route.way as usize];
+        let flow = &self.flows[packet.flow as usize];
+        let way = &self.routes.ways[flow.group as usize];
         let Hop { link, mut onward } = way.hops[packet.hop as usize];
         let (left, reorders) = match &mut self.links[link].impairment {
             None => (Some(sent), false),
@@ -111,7 +111,7 @@ impl Simulation {
             _ => next as u8,
         };
         if packet.hop == AT_SENDER {
-            onward = route.home;
+            onward = way.home(&flow.route);
         }
         self.calendar.push(onward.lane, left + onward.delay, Event::Arrive(packet));
     }
@@ -122,7 +122,8 @@ impl Simulation {
         let flow = &mut self.flows[packet.flow as usize];
         let group = flow.group as usize;
         let (meter, measured) = (&mut self.group_meters[group], self.warmup..self.end);
-        let path = Path { group: &self.groups[group], calendar: &mut self.calendar };
+        let (group, way) = (&self.groups[group], &self.routes.ways[group]);
+        let path = Path { group, way, calendar: &mut self.calendar };
         flow.receive(&packet, time, path, meter, measured);
     }
 
@@ -130,9 +131,9 @@ impl Simulation {
     #[inline(never)]
     pub(super) fn delayed_ack(&mut self, index: u32, now: Time) {
         let flow = &mut self.flows[index as usize];
-        let group = &self.groups[flow.group as usize];
+        let (group, way) = (&self.groups[flow.group as usize], &self.routes.ways[flow.group as usize]);
         let due = flow.receiver.take_due(now);
-        flow.send_due_ack(index, due, &mut Path { group, calendar: &mut self.calendar });
+        flow.send_due_ack(index, due, &mut Path { group, way, calendar: &mut self.calendar });
     }
 
     #[inline]
@@ -161,8 +162,9 @@ impl Simulation {
         }
         let flow = &mut self.flows[source.flow as usize];
         self.group_meters[flow.group as usize].sent += 1;
-        let group = &self.groups[flow.group as usize];
-        flow.at_sender(source.flow, group, self.now, &mut self.calendar).1.send_datagram();
+        let (group, way) = (&self.groups[flow.group as usize], &self.routes.ways[flow.group as usize]);
+        let path = Path { group, way, calendar: &mut self.calendar };
+        flow.at_sender(source.flow, self.now, path).1.send_datagram();
         if let Some(next) = source.after(self.now) {
             self.calendar.push(Lane::ANY, next, Event::Emit { source: index });
         }
@@ -182,7 +184,7 @@ impl Simulation {
             client.opened += 1;
         }
         let peer = client.peer.other_ports(client.opened);
-        let takes = client.request_takes(self.routes.rtt(peer.route));
+        let takes = client.request_takes(peer.rtt);
         let flow = match idle {
             Some(flow) => {
                 self.renew(flow, peer);
@@ -261,7 +263,7 @@ impl Simulation {
         link.change_rate(self.now);
         let rate = link.rate();
         self.specs[index as usize].rate = rate;
-        self.set_route_rate(index as usize, rate);
+        self.routes.set_rate(&self.scenario, index as usize, rate);
         let link = &self.links[index as usize];
         if let Some(time) = link.rate_changes_at() {
             self.calendar.push(Lane::ANY, time, Event::RateChange { link: index });
@@ -282,8 +284,9 @@ impl Simulation {
     #[inline(always)]
     fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access)) {
         let flow = &mut self.flows[index as usize];
-        let group = &self.groups[flow.group as usize];
-        let (sender, mut access) = flow.at_sender(index, group, self.now, &mut self.calendar);
+        let (group, way) = (&self.groups[flow.group as usize], &self.routes.ways[flow.group as usize]);
+        let path = Path { group, way, calendar: &mut self.calendar };
+        let (sender, mut access) = flow.at_sender(index, self.now, path);
         act(sender, self.now, &group.tcp, &mut access);
         self.arm(index);
     }

@@ -21,7 +21,7 @@ use aqmlab_core::Span;
 struct Share {
     goodput: f64,
     always_active: bool,
-    route: u32,
+    rtt: Span,
 }
 
 impl Simulation {
@@ -130,11 +130,11 @@ impl Simulation {
             Sends::Flow(flow) | Sends::Source(_, flow) => {
                 let flow = &self.flows[flow as usize];
                 let always_active = member.start <= self.warmup && member.stop >= self.end;
-                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route.number }
+                Share { goodput: bits * f64::from(flow.delivered), always_active, rtt: flow.route.rtt }
             }
             Sends::Client(client) => {
-                let route = self.clients[client as usize].peer.route;
-                Share { goodput: of_client[client as usize], always_active: false, route }
+                let rtt = self.clients[client as usize].peer.rtt;
+                Share { goodput: of_client[client as usize], always_active: false, rtt }
             }
         };
         self.members[group].iter().map(share).collect()
@@ -177,7 +177,7 @@ impl Simulation {
         for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
         {
             table.group.push(group as f64);
-            table.rtt.push(self.routes.rtt(share.route).seconds());
+            table.rtt.push(share.rtt.seconds());
             table.goodput.push(share.goodput);
         }
         table

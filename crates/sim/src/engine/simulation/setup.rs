@@ -45,7 +45,7 @@ struct Draft<'a> {
     i: usize,
     /// Stands for its addresses and ports.
     tuple: u32,
-    route: u32,
+    rtt: Span,
     /// Boot time of its sender within a clock tick.
     phase: Span,
     start: Time,
@@ -61,7 +61,7 @@ impl Draft<'_> {
 
     /// The end that sends.
     fn peer(&self) -> Peer {
-        Peer { group: self.group as u32, route: self.route, tuple: self.tuple, phase: self.phase }
+        Peer { group: self.group as u32, rtt: self.rtt, tuple: self.tuple, phase: self.phase }
     }
 }
 
@@ -117,8 +117,7 @@ impl Simulation {
         for group in 0..scenario.flows.len() {
             simulation.add_group(group);
         }
-        simulation.routes.assign_lanes(&mut simulation.calendar);
-        simulation.tell_routes();
+        simulation.assign_lanes();
         if simulation.options.series {
             simulation.start_series();
         }
@@ -186,13 +185,12 @@ impl Simulation {
         let scenario = self.scenario.clone();
         let (spec, seed, i) = (&scenario.flows[group], self.options.seed, self.members[group].len());
         let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
-        let route = self.routes.of(&scenario, group, rtt);
         let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
         // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
         let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
         let host = i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
         let tuple = tuple(host) & !Peer::PORTS | tuple(i) & Peer::PORTS;
-        let sends = self.add_sender(&Draft { spec, group, i, tuple, route, phase, start, stop, seed });
+        let sends = self.add_sender(&Draft { spec, group, i, tuple, rtt, phase, start, stop, seed });
         self.members[group].push(Member { sends, start, stop: stop.unwrap_or(Time::NEVER) });
     }
 
@@ -222,10 +220,11 @@ impl Simulation {
     }
 
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, route, tuple, phase } = peer;
+        let Peer { group, rtt, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of, group as u16, phase, *self.routes.get(route), connection, tuple));
+        let route = self.routes.of(group as usize, rtt);
+        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple));
         self.flows.len() as u32 - 1
     }
 
@@ -236,6 +235,16 @@ impl Simulation {
         }
         self.sources.push(source);
         self.sources.len() as u32 - 1
+    }
+
+    /// Events of delays that many flows share are queued in order.
+    fn assign_lanes(&mut self) {
+        let flows = self.flows.iter().map(|flow| (flow.group as usize, flow.route.rtt));
+        let clients = self.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
+        self.routes.assign_lanes(flows.chain(clients).collect(), &mut self.calendar);
+        for flow in &mut self.flows {
+            flow.route = self.routes.of(flow.group as usize, flow.route.rtt);
+        }
     }
 
     fn start_series(&mut self) {

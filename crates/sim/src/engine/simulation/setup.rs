@@ -11,7 +11,7 @@ use crate::measure::result::{Series, TransferTable};
 use crate::net::flow::{Flow, Group};
 use crate::net::link::Link;
 use crate::net::route::Routes;
-use crate::scenario::{AqmChoice, Batch, FlowSpec, LinkSpec, Scenario};
+use crate::scenario::{AqmChoice, FlowSpec, LinkSpec, Scenario};
 use crate::traffic::client::{Client, Peer};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Observable};
@@ -77,6 +77,7 @@ impl Simulation {
     /// If the scheme does not fit the scenario.
     pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
         let scenario: Arc<Scenario> = scenario.into();
+        let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
         let mut simulation = Simulation {
             specs: scenario.links.clone(),
             schemes: Vec::new(),
@@ -93,7 +94,7 @@ impl Simulation {
             end: Time::ZERO + scenario.duration,
             warmup: Time::ZERO + scenario.warmup,
             links: Vec::new(),
-            flows: Vec::new(),
+            flows: Vec::with_capacity(lasting.map(|spec| spec.count() as usize).sum()),
             members: vec![Vec::new(); scenario.flows.len()],
             sources: Vec::new(),
             clients: Vec::new(),
@@ -160,8 +161,9 @@ impl Simulation {
     fn add_group(&mut self, group: usize) {
         let scenario = self.scenario.clone();
         let (spec, seed) = (&scenario.flows[group], self.options.seed);
-        let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
-        for (i, batch) in batches.into_iter().enumerate() {
+        self.members[group].reserve_exact(spec.count() as usize);
+        let batches = spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
+        for (i, batch) in batches.enumerate() {
             let start =
                 Time::ZERO + batch.start.draw(i, &mut stream_of(seed, spec, "start", i)) + self.spread(group, i);
             let stop = batch.stop.as_ref();

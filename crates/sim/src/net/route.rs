@@ -1,7 +1,7 @@
 //! A flow's path compiled to delays and queues: only queues make events, everything between is one delay.
 
 use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::AT_SENDER;
+use crate::engine::event::{AT_SENDER, Event};
 use crate::scenario::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Rate, Span};
@@ -194,11 +194,12 @@ impl Routes {
 
     /// Gives a lane to the delays that many flows share; there events come in order. `drawn`: group and round-trip
     /// propagation of each flow or client.
-    pub fn assign_lanes<E: Copy + Default>(&mut self, mut drawn: Vec<(usize, Span)>, calendar: &mut Calendar<E>) {
+    pub fn assign_lanes(&mut self, mut drawn: Vec<(usize, Span)>, calendar: &mut Calendar<Event>) {
         drawn.sort_unstable();
         let mut onward: BTreeMap<(usize, Span), Lane> = BTreeMap::new();
-        let mut shared =
-            |link, delay, calendar: &mut Calendar<E>| *onward.entry((link, delay)).or_insert_with(|| calendar.lane());
+        let mut shared = |link, delay, calendar: &mut Calendar<Event>| {
+            *onward.entry((link, delay)).or_insert_with(|| calendar.lane())
+        };
         for alike in drawn.chunk_by(|a, b| a == b).filter(|alike| alike.len() * 20 >= drawn.len()) {
             let (group, rtt) = alike[0];
             let mut lanes = Lanes { entry: calendar.lane(), back: calendar.lane(), home: Lane::ANY };

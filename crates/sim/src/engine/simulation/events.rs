@@ -4,7 +4,7 @@
 
 use super::Simulation;
 use crate::engine::calendar::Lane;
-use crate::engine::event::{AT_RECEIVER, AT_SENDER, Event, Packet};
+use crate::engine::event::{AT_RECEIVER, AT_SENDER, Event, Packet, Timer};
 use crate::net::flow::{Access, Connection, Flow, Path};
 use crate::net::link::{Departures, Offered};
 use crate::net::route::Hop;
@@ -298,7 +298,7 @@ impl Simulation {
         let deadline = flow.sender.deadline();
         if deadline < flow.timer_event {
             flow.timer_event = deadline;
-            self.calendar.push(Lane::ANY, deadline, Event::Timer { flow: index });
+            self.calendar.push_timer(deadline, Timer::Retransmission(index));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use super::setup::{Member, Sends};
+use crate::engine::calendar::Calendar;
 use crate::measure::call;
 use crate::measure::group::{Counters, GroupMeter};
 use crate::measure::meter::Stage;
@@ -27,6 +28,7 @@ struct Share {
 impl Simulation {
     /// What the run yields.
     pub(super) fn output(mut self) -> Output {
+        self.calendar = Calendar::new(); // what is still pending needs no memory any longer
         let options = self.options.clone();
         let named = options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), Chosen::name);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();

@@ -4,7 +4,7 @@ use super::change::{Goal, changing_links};
 use super::probe::Probed;
 use super::{Options, Simulation};
 use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Timer};
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::meter::BusyMark;
 use crate::measure::result::{Series, TransferTable};
@@ -213,7 +213,7 @@ impl Simulation {
             return Sends::Source(self.add_source(source, start, active), flow);
         }
         if active {
-            self.calendar.push(Lane::ANY, start, Event::Open { flow });
+            self.calendar.push_timer(start, Timer::Open(flow));
         }
         if let Some(stop) = stop {
             self.calendar.push(Lane::ANY, stop, Event::Close { flow });

@@ -21,14 +21,6 @@ pub struct Arrival {
     pub is_resent: bool,
 }
 
-/// What few receivers need.
-#[derive(Clone, Debug, Default)]
-struct Memory {
-    /// The blocks reported last, the newest first; those below `next` count no more.
-    recent: [Range<u32>; 3],
-    quick: QuickAcks,
-}
-
 /// One receiver. Acknowledges every segment, or every second one.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -39,8 +31,11 @@ pub struct Receiver {
     /// What has arrived from `next` on.
     received: SeqSet,
     ack_due: Time,
-    /// Of receivers that have had segments out of order, or of which some ACKs are quick.
-    memory: Option<Box<Memory>>,
+    /// The blocks reported last, the newest first; those below `next` count no more. Of receivers that have had segments
+    /// out of order.
+    recent: Option<Box<[Range<u32>; 3]>>,
+    /// Of receivers of which some ACKs are quick.
+    quick: Option<Box<QuickAcks>>,
     /// What the sender wants to know of what has arrived out of order, or twice.
     variant: Variant,
     feedback: EcnFeedback,
@@ -60,7 +55,8 @@ impl Receiver {
             end: 0,
             received: SeqSet::default(),
             ack_due: Time::NEVER,
-            memory: None,
+            recent: None,
+            quick: None,
             variant,
             feedback,
             ece: false,
@@ -142,13 +138,13 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.memory) = (0, 0, None);
+        (self.next, self.end, self.recent, self.quick) = (0, 0, None, None);
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
     }
 
     #[inline(never)]
     fn is_quick(&mut self, seq: u32, is_old: bool, is_ce: bool, now: Time, params: &TcpParams) -> bool {
-        let quick = &mut self.memory.get_or_insert_default().quick;
+        let quick = self.quick.get_or_insert_default();
         if is_old {
             quick.hurry(params);
         }
@@ -192,9 +188,9 @@ impl Receiver {
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
         let block = self.block(seq);
-        let recent = &mut self.memory.get_or_insert_default().recent;
+        let recent = self.recent.get_or_insert_default();
         let mut others = std::mem::take(recent).into_iter().filter(|old| !block.contains(&old.start));
-        *recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
+        **recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
     }
 
     /// RFC 2018, section 4: the block of the newest segment first, then those reported last. A segment that has arrived twice
@@ -202,7 +198,7 @@ impl Receiver {
     #[inline(never)]
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
-        let recent = self.memory.iter().flat_map(|memory| &memory.recent);
+        let recent = self.recent.iter().flat_map(|recent| recent.iter());
         let open = recent.filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
         open.for_each(|block| sack.push(block.clone()));
         sack

@@ -84,12 +84,10 @@ impl Sender {
     /// also seeds what its law draws at random.
     pub fn new(variant: Variant, params: &TcpParams, control: &Control, ecn: bool, clock_phase: Span) -> Self {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
-        let mut law = control.law();
-        if let AnyLaw::Other(engaged) = &mut law {
-            engaged.law.seed(clock_phase.0);
-        }
+        let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
+        cc.seed(clock_phase.0);
         Self {
-            cc: Congestion::new(cwnd, params.window.0.floor(), law),
+            cc,
             rtt: Rtt::new(params, clock_phase),
             recovery: LossRecovery::new(variant),
             state: RecoveryState::Open,
@@ -194,8 +192,8 @@ impl Sender {
     #[inline]
     pub fn deadline(&self) -> Time {
         match &self.cc.law {
-            AnyLaw::Reno(_) => self.deadline,
             AnyLaw::Other(law) => self.deadline.min(law.due),
+            _ => self.deadline,
         }
     }
 

@@ -5,13 +5,19 @@ use std::ops::Range;
 /// Segment numbers. All members lie in one window, known to the owner; each range asked about lies in it too.
 #[derive(Clone, Debug)]
 pub(crate) struct SeqSet {
-    /// Segment `seq` is bit `seq` mod 64 of word `seq/64` mod the number of words, a power of two.
-    words: Box<[u64]>,
+    words: Words,
+}
+
+/// Segment `seq` is bit `seq` mod 64 of word `seq/64` mod the number of words, a power of two. Most windows need one word.
+#[derive(Clone, Debug)]
+enum Words {
+    One(u64),
+    Many(Box<[u64]>),
 }
 
 impl Default for SeqSet {
     fn default() -> Self {
-        Self { words: Box::new([0]) }
+        Self { words: Words::One(0) }
     }
 }
 
@@ -19,18 +25,23 @@ impl SeqSet {
     /// Makes room for `wanted`; the members so far lie in `held`.
     #[inline]
     pub fn reserve(&mut self, held: Range<u32>, wanted: Range<u32>) {
-        if wanted.len() > 64 * self.words.len() {
+        if wanted.len() > 64 * self.len() {
             self.grow(held, wanted.len());
         }
     }
 
     #[cold]
     fn grow(&mut self, held: Range<u32>, wanted: usize) {
-        let (old, capacity) = (self.words.len(), wanted.div_ceil(64).next_power_of_two());
-        let words = std::mem::replace(&mut self.words, vec![0; capacity].into_boxed_slice());
+        let mut words = vec![0; wanted.div_ceil(64).next_power_of_two()].into_boxed_slice();
         for (word, mask) in pieces(held) {
-            self.words[word % capacity] |= words[word % old] & mask;
+            words[word & (words.len() - 1)] |= self.bits(word) & mask;
         }
+        self.words = Words::Many(words);
+    }
+
+    /// Number of words.
+    fn len(&self) -> usize {
+        if let Words::Many(words) = &self.words { words.len() } else { 1 }
     }
 
     /// Whether `seq` is a member.
@@ -108,11 +119,17 @@ impl SeqSet {
     }
 
     fn bits(&self, word: usize) -> u64 {
-        self.words[word & (self.words.len() - 1)]
+        match &self.words {
+            Words::One(bits) => *bits,
+            Words::Many(words) => words[word & (words.len() - 1)],
+        }
     }
 
     fn word(&mut self, word: usize) -> &mut u64 {
-        &mut self.words[word & (self.words.len() - 1)]
+        match &mut self.words {
+            Words::One(bits) => bits,
+            Words::Many(words) => &mut words[word & (words.len() - 1)],
+        }
     }
 }
 
@@ -166,6 +183,15 @@ mod tests {
         set.fill(900..1000);
         assert_eq!(set.count(80..1000), 130);
         assert!(set.contains(139) && !set.contains(140) && set.contains(999));
+    }
+
+    #[test]
+    fn a_window_of_a_word_takes_no_memory_but_its_own() {
+        let mut set = SeqSet::default();
+        set.reserve(0..0, 70..134);
+        assert!(matches!(set.words, Words::One(_)) && size_of::<SeqSet>() == 16);
+        set.reserve(70..134, 70..135);
+        assert!(matches!(set.words, Words::Many(_)));
     }
 
     #[test]

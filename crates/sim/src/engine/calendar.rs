@@ -1,10 +1,11 @@
 //! The event queue. Events come out by time and, at equal times, in the order in which they were pushed.
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
-//! queue at about a nanosecond each. What is out of order, and all timers, go to a timing wheel; what the wheel does not
-//! take, because it comes very soon or in more than a second, goes to a 4-ary heap.
+//! queue at about a nanosecond each. What is out of order goes to a timing wheel, and what only tells of a flow's timer to
+//! another one, where it takes half the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
+//! heap.
 
-use super::event::Event;
+use super::event::{Event, Timer};
 use super::wheel::Wheel;
 use aqmlab_core::Time;
 
@@ -39,6 +40,9 @@ impl Lane {
 pub trait Pending {
     /// An event is to come at `time`.
     fn push(&mut self, lane: Lane, time: Time, event: Event);
+
+    /// The same, in any order, of a timer.
+    fn push_timer(&mut self, time: Time, timer: Timer);
 }
 
 impl Pending for Calendar<Event> {
@@ -46,23 +50,33 @@ impl Pending for Calendar<Event> {
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         Calendar::push(self, lane, time, event);
     }
+
+    #[inline]
+    fn push_timer(&mut self, time: Time, timer: Timer) {
+        Calendar::push_timer(self, time, timer);
+    }
 }
 
 /// Pending events.
 #[derive(Clone)]
-pub struct Calendar<E> {
+pub struct Calendar<E, T = Timer> {
     heap: Vec<Key>,
     slots: Vec<E>,
     free_slots: Vec<u32>,
-    wheel: Wheel<E>,
-    /// The first stands for the wheel and the heap and stays empty.
+    /// The next 1.1 s, in slots of 4.3 ms.
+    wheel: Wheel<E, 32>,
+    /// The next 17 s, in slots of 69 ms.
+    timers: Wheel<T, 36>,
+    /// The timer that has come last.
+    timer: E,
+    /// The first stands for wheels and heap and stays empty.
     lanes: Vec<Ring<E>>,
-    /// Key of the first event of wheel and heap together, and of each lane.
+    /// Key of the first event of wheels and heap together, and of each lane.
     heads: [Key; MAX_LANES],
     pushed: u64,
 }
 
-impl<E: Copy + Default> Default for Calendar<E> {
+impl<E: Copy + Default + From<T>, T: Copy + Default> Default for Calendar<E, T> {
     /// Nothing is pending.
     fn default() -> Self {
         Self {
@@ -70,6 +84,8 @@ impl<E: Copy + Default> Default for Calendar<E> {
             slots: Vec::new(),
             free_slots: Vec::new(),
             wheel: Wheel::new(),
+            timers: Wheel::new(),
+            timer: E::default(),
             lanes: vec![Ring::new()],
             heads: [NO_EVENT; MAX_LANES],
             pushed: 0,
@@ -77,7 +93,7 @@ impl<E: Copy + Default> Default for Calendar<E> {
     }
 }
 
-impl<E: Copy + Default> Calendar<E> {
+impl<E: Copy + Default + From<T>, T: Copy + Default> Calendar<E, T> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
         let mut calendar = Self::default();
@@ -110,6 +126,18 @@ impl<E: Copy + Default> Calendar<E> {
     pub fn push(&mut self, lane: Lane, time: Time, event: E) {
         self.pushed += 1;
         self.push_key(lane, key(time, self.pushed), event);
+    }
+
+    /// The same, in any order, of a timer.
+    pub fn push_timer(&mut self, time: Time, timer: T) {
+        self.pushed += 1;
+        let key = key(time, self.pushed);
+        if self.timers.takes(key) {
+            self.heads[0] = self.heads[0].min(key);
+            *self.timers.place(key) = timer;
+        } else {
+            *self.place_in_any_order(key) = timer.into();
+        }
     }
 
     /// An event that comes after all others of its instant, those included that are pushed later. Such events come in
@@ -184,13 +212,18 @@ impl<E: Copy + Default> Calendar<E> {
         if self.wheel.takes(key) { self.wheel.place(key) } else { self.place_in_heap(key) }
     }
 
-    /// The first event of wheel and heap together; there must be one.
+    /// The first event of wheels and heap together; there must be one.
     #[inline]
-    fn pop_any(&mut self, coming: impl FnMut(&E)) -> &E {
+    fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
             self.wheel.pop(coming);
             self.heads[0] = self.first_in_any_order();
             self.wheel.popped()
+        } else if self.timers.first_key() == self.heads[0] {
+            self.timers.pop(|timer| coming(&E::from(*timer)));
+            self.heads[0] = self.first_in_any_order();
+            self.timer = E::from(*self.timers.popped());
+            &self.timer
         } else {
             let slot = self.pop_heap();
             self.heads[0] = self.first_in_any_order();
@@ -198,10 +231,11 @@ impl<E: Copy + Default> Calendar<E> {
         }
     }
 
-    /// Key of the first event of wheel and heap together.
+    /// Key of the first event of wheels and heap together.
     #[inline]
     fn first_in_any_order(&self) -> Key {
-        self.wheel.first_key().min(self.heap.first().copied().unwrap_or(NO_EVENT))
+        let heap = self.heap.first().copied().unwrap_or(NO_EVENT);
+        self.wheel.first_key().min(self.timers.first_key()).min(heap)
     }
 
     fn place_in_heap(&mut self, key: Key) -> &mut E {
@@ -336,18 +370,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    impl From<Timer> for usize {
+        fn from(timer: Timer) -> Self {
+            u32::from(timer) as usize
+        }
+    }
+
+    impl From<Timer> for u32 {
+        fn from(timer: Timer) -> Self {
+            match timer {
+                Timer::Retransmission(flow) | Timer::Open(flow) => flow,
+            }
+        }
+    }
+
     proptest! {
         /// Whatever goes where, events come out by time, and in order of insertion at equal times.
         #[test]
         fn sorts_by_time_then_insertion(
-            pushes in prop::collection::vec((0u64..50, 0u32..42, 0usize..4, 0usize..3), 0..300),
+            pushes in prop::collection::vec((0u64..50, 0u32..46, 0usize..6, 0usize..3), 0..300),
         ) {
             let mut calendar = Calendar::default();
             let lanes = [calendar.lane(), calendar.lane(), Lane::ANY, Lane::ANY];
             let (mut expected, mut popped, mut now) = (Vec::new(), Vec::new(), 0);
             for (i, (ahead, scale, lane, pops)) in pushes.into_iter().enumerate() {
                 let ahead = ahead << scale.saturating_sub(6); // from the same instant to far beyond the wheel
-                calendar.push(lanes[lane], Time(now + ahead), i);
+                match lanes.get(lane) {
+                    Some(lane) => calendar.push(*lane, Time(now + ahead), i),
+                    None => calendar.push_timer(Time(now + ahead), Timer::Open(i as u32)),
+                }
                 expected.push((now + ahead, i));
                 for _ in 0..pops {
                     if let Some((time, event)) = calendar.pop(Time::NEVER, |_| ()) {
@@ -376,18 +427,22 @@ mod tests {
                 let next = calendar.pop(Time::NEVER, |event| shown[*event] += 1).map(|(time, event)| (time.0, *event));
                 next.map(|found| popped.push(found)).is_some()
             };
+            let push = |calendar: &mut Calendar<usize>, time, i: usize| match i % 2 {
+                0 => calendar.push(Lane::ANY, time, i),
+                _ => calendar.push_timer(time, Timer::Retransmission(i as u32)),
+            };
             calendar.push(Lane::ANY, Time(0), 0);
             expected.push((0, 0));
             let (early, late) = times.split_at(times.len() / 2);
             for (i, time) in early.iter().enumerate().skip(1) {
                 let time = (time >> grain << grain) + (1 << 33);
-                calendar.push(Lane::ANY, Time(time), i);
+                push(&mut calendar, Time(time), i);
                 expected.push((time, i));
             }
             (0..pops).for_each(|_| assert!(take(&mut calendar)));
             for (i, time) in late.iter().enumerate().map(|(i, time)| (i + early.len(), time)) {
                 let time = (time >> grain << grain) + (5 << 32); // some of it into the slot that is open
-                calendar.push(Lane::ANY, Time(time), i);
+                push(&mut calendar, Time(time), i);
                 expected.push((time, i));
             }
             while take(&mut calendar) {}

@@ -38,6 +38,31 @@ pub enum Event {
     WarmedUp,
 }
 
+/// An event that needs no more than the number of a flow, of which many pend for long: every flow has one.
+#[derive(Clone, Copy, Debug)]
+pub enum Timer {
+    /// [`Event::Timer`].
+    Retransmission(u32),
+    /// [`Event::Open`].
+    Open(u32),
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self::Retransmission(0)
+    }
+}
+
+impl From<Timer> for Event {
+    #[inline]
+    fn from(timer: Timer) -> Self {
+        match timer {
+            Timer::Retransmission(flow) => Event::Timer { flow },
+            Timer::Open(flow) => Event::Open { flow },
+        }
+    }
+}
+
 /// The hop of an ACK that has passed all queues: it reaches its sender.
 pub const AT_SENDER: u8 = u8::MAX;
 /// The hop of a segment or datagram that has passed all queues: it reaches its receiver's access link. No route has it.

@@ -14,7 +14,7 @@ mod tests;
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 
 use crate::engine::calendar::Calendar;
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Packet};
 use crate::engine::memory;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
@@ -215,8 +215,9 @@ impl Simulation {
     fn advance(&mut self, until: Time) -> Result<(), RunError> {
         let is_large = self.flows.len() > IN_CACHE;
         let fetch = |flows: &[Flow], event: &Event| {
-            if is_large && let Event::Arrive(packet) = event {
-                memory::fetch(&flows[packet.flow as usize]);
+            if is_large && let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event
+            {
+                memory::fetch(&flows[*flow as usize]);
             }
         };
         while let Some((time, event)) = self.calendar.pop(until, |event| fetch(&self.flows, event)) {

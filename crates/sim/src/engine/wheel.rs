@@ -1,53 +1,78 @@
 //! A timing wheel (Varghese and Lauck, 1987) whose full slots open in two steps, as the rungs of a ladder queue do (Tang, Goh
-//! and Thng, 2005): the events of about the next second, by the slot of time in which they come.
+//! and Thng, 2005): events by the slot of time in which they come, 256 slots from the present one on.
 //!
 //! An event is put into its slot unsorted. When a slot becomes the first that holds any, its events are dealt into bins of
 //! a few, and each bin is sorted when its time comes. As the events of the next bins are known, what they will touch can be
 //! fetched from memory in time.
+//!
+//! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
+//! copied as it grows.
 
 use super::calendar::{Key, NO_EVENT};
 use super::memory;
 use std::ops::Range;
 
-/// A slot lasts 2^32 ps = 4.3 ms.
-const SLOT_BITS: u32 = 32;
-/// The wheel covers 1.1 s.
 const SLOTS: usize = 256;
 /// Events of a bin, about.
 const IN_BIN: usize = 8;
 /// So many events of a slot are sorted at once.
 const FEW: usize = 64;
+/// An event and its key, in halves: a number of 128 bits takes 16 bytes or a multiple of them.
+type Pending<E> = ([u64; 2], E);
 
-/// Room for so many events is kept for another slot; more is given back, or every slot would come to have the most.
-const KEPT: usize = 1 << 12;
+/// Events of a page.
+const PAGE: usize = 64;
+/// In place of a page.
+const NO_PAGE: u32 = u32::MAX;
 
-/// Events by slot.
+/// The pages of a slot. Every page knows the one before it.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// How many events it has.
+    len: usize,
+    /// The place after its last event, if it has any.
+    end: usize,
+}
+
+/// Events in pages, each of which belongs to one slot or to none.
 #[derive(Clone)]
-pub struct Wheel<E> {
-    slots: Vec<Vec<(Key, E)>>,
+struct Pages<E> {
+    events: Vec<Pending<E>>,
+    /// For each page, the one before it in its slot, or among the free ones.
+    before: Vec<u32>,
+    /// The last of the free ones.
+    free: u32,
+}
+
+/// Events by slot of 2^`BITS` ps.
+#[derive(Clone)]
+pub struct Wheel<E, const BITS: u32> {
+    pages: Pages<E>,
+    slots: [Slot; SLOTS],
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
     /// The first slot, counted from time zero.
     present: u64,
-    /// The events of the first slot that has been dealt into bins: their places in it, by bins, and where each bin ends.
-    open: Vec<(Key, E)>,
+    /// The first slot when it has been dealt into bins: the places of its events, by bins, and where each bin ends.
+    open: Slot,
     places: Vec<u32>,
     ends: Vec<u32>,
     /// How many bins have come.
     bins: usize,
     /// The events of the present bin, in order; those before `next` have come. When all have, there are no others.
-    bin: Vec<(Key, E)>,
+    bin: Vec<Pending<E>>,
     next: usize,
     popped: E,
 }
 
-impl<E: Copy + Default> Wheel<E> {
+impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     pub fn new() -> Self {
         Self {
-            slots: vec![Vec::new(); SLOTS],
+            pages: Pages { events: Vec::new(), before: Vec::new(), free: NO_PAGE },
+            slots: [Slot::default(); SLOTS],
             occupied: [0; SLOTS / 64],
             present: 0,
-            open: Vec::new(),
+            open: Slot::default(),
             places: Vec::new(),
             ends: Vec::new(),
             bins: 0,
@@ -57,6 +82,11 @@ impl<E: Copy + Default> Wheel<E> {
         }
     }
 
+    #[inline(always)]
+    fn slot(key: Key) -> u64 {
+        (key >> 64) as u64 >> BITS
+    }
+
     fn is_empty(&self) -> bool {
         self.next == self.bin.len()
     }
@@ -64,32 +94,29 @@ impl<E: Copy + Default> Wheel<E> {
     /// Whether the wheel takes an event with this key: one after the first slot and within its reach, or any if it is empty.
     #[inline]
     pub fn takes(&self, key: Key) -> bool {
-        let ahead = slot(key).wrapping_sub(self.present);
+        let ahead = Self::slot(key).wrapping_sub(self.present);
         ahead > 0 && ahead < SLOTS as u64 || self.is_empty()
     }
 
     /// Where an event with this key is to be written, which the wheel takes.
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut E {
-        let events = if self.is_empty() {
-            self.present = slot(key);
+        if self.is_empty() {
+            self.present = Self::slot(key);
             self.bin.clear();
             self.next = 0;
-            &mut self.bin
-        } else {
-            let index = slot(key) as usize % SLOTS;
-            self.occupied[index / 64] |= 1 << (index % 64);
-            &mut self.slots[index]
-        };
-        events.push((key, E::default()));
-        let last = events.len() - 1;
-        &mut events[last].1
+            self.bin.push((halves(key), E::default()));
+            return &mut self.bin[0].1;
+        }
+        let index = Self::slot(key) as usize % SLOTS;
+        self.occupied[index / 64] |= 1 << (index % 64);
+        self.pages.place(&mut self.slots[index], key)
     }
 
     /// Key of the first event.
     #[inline]
     pub fn first_key(&self) -> Key {
-        self.bin.get(self.next).map_or(NO_EVENT, |(key, _)| *key)
+        self.bin.get(self.next).map_or(NO_EVENT, |([time, order], _)| Key::from(*time) << 64 | Key::from(*order))
     }
 
     /// Takes out the first event; there must be one. Shows `coming` events that follow in a little while.
@@ -116,7 +143,7 @@ impl<E: Copy + Default> Wheel<E> {
             if !places.is_empty() {
                 self.bin.clear();
                 self.next = 0;
-                self.bin.extend(self.places[places].iter().map(|place| self.open[*place as usize]));
+                self.bin.extend(self.places[places].iter().map(|place| self.pages.events[*place as usize]));
                 self.bin.sort_unstable_by_key(|(key, _)| *key);
                 return self.look_ahead(coming);
             }
@@ -138,8 +165,8 @@ impl<E: Copy + Default> Wheel<E> {
     /// Shows the events of the next bin, and fetches those of the bin after it.
     fn look_ahead(&self, mut coming: impl FnMut(&E)) {
         let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
-        self.places[next].iter().for_each(|place| coming(&self.open[*place as usize].1));
-        self.places[then].iter().for_each(|place| memory::fetch(&self.open[*place as usize]));
+        self.places[next].iter().for_each(|place| coming(&self.pages.events[*place as usize].1));
+        self.places[then].iter().for_each(|place| memory::fetch(&self.pages.events[*place as usize]));
     }
 
     /// Opens the slot that is so far after the first one; few events are a bin as they are.
@@ -150,35 +177,33 @@ impl<E: Copy + Default> Wheel<E> {
         (self.bins, self.next) = (0, 0);
         self.ends.clear();
         self.bin.clear();
-        if self.slots[index].len() <= FEW {
-            std::mem::swap(&mut self.bin, &mut self.slots[index]);
+        self.pages.free(self.open);
+        self.open = std::mem::take(&mut self.slots[index]);
+        if self.open.len <= FEW {
+            self.pages.of(self.open).for_each(|page| self.bin.extend_from_slice(&self.pages.events[page]));
             return self.bin.sort_unstable_by_key(|(key, _)| *key);
-        }
-        let mut before = std::mem::replace(&mut self.open, std::mem::take(&mut self.slots[index]));
-        if before.capacity() <= KEPT {
-            before.clear();
-            self.slots[index] = before;
         }
         self.deal();
     }
 
     /// Deals the events of the open slot into bins of equal times.
     fn deal(&mut self) {
-        let bits = (self.open.len() / IN_BIN).next_power_of_two().trailing_zeros();
-        let bin = |key: Key| ((key >> 64) as u64 & u64::from(u32::MAX)) as usize >> (SLOT_BITS - bits);
-        self.ends.resize(1 << bits, 0);
-        for (key, _) in &self.open {
-            self.ends[bin(*key)] += 1;
+        let Self { pages, open, places, ends, .. } = self;
+        let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros();
+        let bin = |[time, _]: [u64; 2]| ((time & ((1 << BITS) - 1)) >> (BITS - bits)) as usize;
+        ends.resize(1 << bits, 0);
+        for (key, _) in pages.of(*open).flat_map(|page| &pages.events[page]) {
+            ends[bin(*key)] += 1;
         }
         let mut sum = 0;
-        for end in &mut self.ends {
+        for end in ends.iter_mut() {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        self.places.clear();
-        self.places.resize(self.open.len(), 0);
-        for (place, (key, _)) in self.open.iter().enumerate() {
-            let end = &mut self.ends[bin(*key)];
-            self.places[*end as usize] = place as u32;
+        places.clear();
+        places.resize(open.len, 0);
+        for place in pages.of(*open).flatten() {
+            let end = &mut ends[bin(pages.events[place].0)];
+            places[*end as usize] = place as u32;
             *end += 1;
         }
     }
@@ -197,6 +222,80 @@ impl<E: Copy + Default> Wheel<E> {
 }
 
 #[inline(always)]
-fn slot(key: Key) -> u64 {
-    (key >> 64) as u64 >> SLOT_BITS
+fn halves(key: Key) -> [u64; 2] {
+    [(key >> 64) as u64, key as u64]
+}
+
+impl<E: Copy + Default> Pages<E> {
+    /// Where the next event of a slot is to be written.
+    #[inline]
+    fn place(&mut self, slot: &mut Slot, key: Key) -> &mut E {
+        if slot.end.is_multiple_of(PAGE) {
+            self.add_page(slot);
+        }
+        let (of, event) = &mut self.events[slot.end];
+        *of = halves(key);
+        slot.end += 1;
+        slot.len += 1;
+        event
+    }
+
+    /// One more page for a slot without room.
+    #[inline(never)]
+    fn add_page(&mut self, slot: &mut Slot) {
+        if self.free == NO_PAGE {
+            self.free = self.before.len() as u32;
+            self.before.push(NO_PAGE);
+            self.events.resize(self.before.len() * PAGE, Default::default());
+        }
+        let page = self.free as usize;
+        let last = if slot.len == 0 { NO_PAGE } else { (slot.end / PAGE) as u32 - 1 };
+        self.free = std::mem::replace(&mut self.before[page], last);
+        slot.end = page * PAGE;
+    }
+
+    /// The places of a slot's events, page by page, the last one first.
+    fn of(&self, slot: Slot) -> impl Iterator<Item = Range<usize>> {
+        let last = (slot.len > 0).then(|| (slot.end - 1) / PAGE * PAGE..slot.end);
+        std::iter::successors(last, |page| match self.before[page.start / PAGE] {
+            NO_PAGE => None,
+            before => Some(before as usize * PAGE..(before as usize + 1) * PAGE),
+        })
+    }
+
+    /// The pages of a slot hold nothing that is needed.
+    fn free(&mut self, slot: Slot) {
+        if let Some(first) = self.of(slot).last() {
+            self.before[first.start / PAGE] = std::mem::replace(&mut self.free, ((slot.end - 1) / PAGE) as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 events that each come back half a second later, 30 times: they never lie in more than 101 slots.
+    #[test]
+    fn pages_are_used_again() {
+        let mut wheel = Wheel::<u64, 32>::new();
+        let key = |time: u64| Key::from(time) << 64;
+        (0..100).for_each(|i| *wheel.place(key(i << 33)) = i);
+        for _ in 0..3000 {
+            let first = wheel.first_key();
+            wheel.pop(|_| ());
+            *wheel.place(first + key(120 << 32)) = *wheel.popped();
+        }
+        assert!(wheel.pages.before.len() <= 101, "{} pages", wheel.pages.before.len());
+    }
+
+    #[test]
+    fn events_take_no_more_than_their_pages() {
+        let mut wheel = Wheel::<(), 32>::new();
+        *wheel.place(0) = ();
+        for i in 0..10_000u64 {
+            *wheel.place(Key::from((1 + i % 5) << 32 | i) << 64) = ();
+        }
+        assert_eq!(wheel.pages.before.len(), 5 * 2000usize.div_ceil(PAGE));
+    }
 }

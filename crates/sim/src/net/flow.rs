@@ -1,9 +1,9 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
 use crate::engine::calendar::{Lane, Pending};
-use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp};
+use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp, Timer};
 use crate::measure::group::ReceiptMeter;
-use crate::net::route::{Leg, Route};
+use crate::net::route::{Leg, Route, Way};
 use crate::scenario::{FlowSpec, Traffic};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
@@ -51,6 +51,7 @@ pub struct Connection {
 /// What a flow's packets meet between its endpoints.
 pub struct Path<'a, P> {
     pub group: &'a Group,
+    pub way: &'a Way,
     pub pending: &'a mut P,
 }
 
@@ -162,13 +163,13 @@ impl Flow {
     pub fn at_sender<'a, P>(
         &'a mut self,
         index: u32,
-        group: &'a Group,
         now: Time,
-        pending: &'a mut P,
+        path: Path<'a, P>,
     ) -> (&'a mut Sender, Access<'a, P>) {
+        let Path { group, way, pending } = path;
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
-        let (label, entry) = (self.label(index), self.route.entry);
+        let (label, entry) = (self.label(index), way.entry(&self.route));
         (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, pending })
     }
 
@@ -177,12 +178,12 @@ impl Flow {
     pub fn act<P: Pending>(
         &mut self,
         index: u32,
-        group: &Group,
         now: Time,
-        pending: &mut P,
+        path: Path<P>,
         act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<P>),
     ) {
-        let (sender, mut access) = self.at_sender(index, group, now, pending);
+        let Path { group, way, pending } = path;
+        let (sender, mut access) = self.at_sender(index, now, Path { group, way, pending });
         act(sender, now, &group.tcp, &mut access);
         self.arm(index, pending);
     }
@@ -193,37 +194,31 @@ impl Flow {
         let deadline = self.sender.deadline();
         if deadline < self.timer_event {
             self.timer_event = deadline;
-            pending.push(Lane::ANY, deadline, Event::Timer { flow: index });
+            pending.push_timer(deadline, Timer::Retransmission(index));
         }
     }
 
     /// A timer event has come.
     #[inline]
-    pub fn timer(&mut self, index: u32, group: &Group, now: Time, pending: &mut impl Pending) {
+    pub fn timer(&mut self, index: u32, now: Time, path: Path<impl Pending>) {
         if self.timer_event != now {
             return; // an earlier event took its place
         }
         self.timer_event = Time::NEVER;
         if self.sender.deadline() > now {
-            self.arm(index, pending);
+            self.arm(index, path.pending);
         } else {
-            self.act(index, group, now, pending, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
+            self.act(index, now, path, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
         }
     }
 
     /// A UDP source, whose number is `index`, sends a datagram and arranges for the next; false if it has stopped.
-    pub fn emit(
-        &mut self,
-        source: &mut UdpSource,
-        index: u32,
-        group: &Group,
-        now: Time,
-        pending: &mut impl Pending,
-    ) -> bool {
+    pub fn emit(&mut self, source: &mut UdpSource, index: u32, now: Time, path: Path<impl Pending>) -> bool {
         if source.is_stopped(now) {
             return false;
         }
-        self.at_sender(source.flow, group, now, pending).1.send_datagram();
+        let Path { group, way, pending } = path;
+        self.at_sender(source.flow, now, Path { group, way, pending }).1.send_datagram();
         if let Some(next) = source.after(now) {
             pending.push(Lane::ANY, next, Event::Emit { source: index });
         }
@@ -248,7 +243,7 @@ impl Flow {
         measured: Range<Time>,
     ) {
         let Data { sent_at, seq, ecn, is_cwr, is_resent, .. } = packet.data();
-        let received = self.egress(packet.size, path.group, time);
+        let received = self.egress(packet.size, &path, time);
         let counts = received > measured.start && received <= measured.end;
         if counts {
             meter.count(received.since(sent_at), ecn == Ecn::Ce);
@@ -291,8 +286,8 @@ impl Flow {
 
     #[inline(always)]
     fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Pending>) {
-        let (group, Route { back, first_back, .. }) = (path.group, self.route);
-        let mut packet = Packet::of_ack(self.label(index), group.ack_size, first_back, ack);
+        let (group, back) = (path.group, path.way.back(&self.route));
+        let mut packet = Packet::of_ack(self.label(index), group.ack_size, path.way.first_back, ack);
         if group.measures_delay {
             packet.set_delay(delay);
         }
@@ -304,10 +299,11 @@ impl Flow {
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
     #[inline]
-    fn egress(&mut self, size: u16, group: &Group, time: Time) -> Time {
+    fn egress<P>(&mut self, size: u16, path: &Path<P>, time: Time) -> Time {
+        let group = path.group;
         let on_link = if size == group.data_size { group.data_time } else { group.syn_time };
         self.egress_free = time.max(self.egress_free) + on_link;
-        self.egress_free + self.route.egress
+        self.egress_free + path.way.egress(&self.route)
     }
 }
 
@@ -374,16 +370,18 @@ mod tests {
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
             let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
-            let mut routes = crate::net::route::Routes::new(&scenario);
-            let route = routes.of(&scenario, 0, Span::from_seconds(0.08));
-            let mut flow = Flow::new(&group, 0, Span::ZERO, *routes.get(route), Flow::NO_CONNECTION, 0);
-            let mut calendar = Calendar::default();
-            let (sender, mut access) = flow.at_sender(0, &group, Time::ZERO, &mut calendar);
+            let routes = crate::net::route::Routes::new(&scenario);
+            let route = routes.of(0, Span::from_seconds(0.08));
+            let mut flow = Flow::new(&group, 0, Span::ZERO, route, Flow::NO_CONNECTION, 0);
+            let (mut calendar, way) = (Calendar::default(), &routes.ways[0]);
+            let path = Path { group: &group, way, pending: &mut calendar };
+            let (sender, mut access) = flow.at_sender(0, Time::ZERO, path);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);
             assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");
             for (next, seconds) in [(1, 0.08), (2, 0.16)] {
                 let now = Time::ZERO + Span::from_seconds(seconds);
-                let (sender, mut access) = flow.at_sender(0, &group, now, &mut calendar);
+                let path = Path { group: &group, way, pending: &mut calendar };
+                let (sender, mut access) = flow.at_sender(0, now, path);
                 sender.on_ack(Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
             }
             assert_eq!(announced(&mut calendar).last(), Some(&expected));

@@ -1,40 +1,45 @@
 //! A flow's path compiled to delays and queues: only queues make events, everything between is one delay.
 
 use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::AT_SENDER;
+use crate::engine::event::{AT_SENDER, Event};
 use crate::scenario::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Rate, Span};
 use std::collections::BTreeMap;
 
-/// The delays of one flow's packets to its receiver and of its ACKs back. Each flow has a copy, which saves a look
-/// elsewhere.
+/// What a flow has of its own on its path; the rest is its group's [`Way`].
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// From the end of the sender's access link to the first queue.
-    pub entry: Leg,
-    /// From the receiver to the first queue on the way back, or to the sender if there is none; time to send the ACK
-    /// included.
-    pub back: Leg,
-    /// From the last link on the way back to the sender.
-    pub home: Leg,
-    /// From the receiver's access link to the receiver.
-    pub egress: Span,
-    /// Its place among the routes, and that of its [`Way`].
-    pub number: u32,
-    pub way: u16,
-    /// The hop at which an ACK begins.
-    pub first_back: u8,
+    /// Round-trip propagation, as drawn.
+    pub rtt: Span,
+    lanes: Lanes,
 }
 
-/// The links that the flows of a group cross.
+/// Where events at the ends of its legs are queued.
+#[derive(Clone, Copy, Debug)]
+struct Lanes {
+    entry: Lane,
+    back: Lane,
+    home: Lane,
+}
+
+/// The links that the flows of a group cross. They take their own delay; what is left of a flow's round-trip propagation is
+/// split evenly between the way there and the way back, and on each between the two access links.
 #[derive(Clone, Debug)]
 pub struct Way {
     /// There and then back, and the way from each to the next. The last one there leads to the receiver's access link;
-    /// what follows the last one back is in the [`Route`].
+    /// what follows the last one back is [`Way::home`].
     pub hops: Vec<Hop>,
     /// How many of them are on the way there.
     pub there: usize,
+    /// The hop at which an ACK begins.
+    pub first_back: u8,
+    /// Propagation of the links, there and back, as the scenario begins: a link that becomes longer makes the round trip
+    /// longer, too.
+    own: Span,
+    /// What all flows have in common of [`Way::back`] and [`Way::home`].
+    back: Span,
+    home: Span,
 }
 
 /// A constant delay.
@@ -66,67 +71,92 @@ impl Wire {
     }
 }
 
-/// Propagation of the links that a flow crosses, there and back.
-fn own_delay(wires: &[Wire], spec: &FlowSpec) -> Span {
-    spec.own_delay(|link| wires[link].delay)
-}
-
-impl Leg {
-    fn new(delay: u64) -> Self {
-        Leg { delay: Span(delay), lane: Lane::ANY }
-    }
+impl Lanes {
+    const ANY: Self = Self { entry: Lane::ANY, back: Lane::ANY, home: Lane::ANY };
 }
 
 impl Way {
-    fn new(wires: &[Wire], spec: &FlowSpec) -> Self {
-        let hop = |link: &usize| Hop { link: *link, onward: Leg::new(wires[*link].delay.0) };
-        Self { hops: spec.path.iter().chain(&spec.ack_path).map(hop).collect(), there: spec.path.len() }
+    fn new(scenario: &Scenario, wires: &[Wire], spec: &FlowSpec) -> Self {
+        let hop = |link: &usize| Hop { link: *link, onward: Leg { delay: Span::ZERO, lane: Lane::ANY } };
+        let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
+        let mut way = Self {
+            hops: spec.path.iter().chain(&spec.ack_path).map(hop).collect(),
+            there: spec.path.len(),
+            first_back,
+            own: spec.own_delay(|link| scenario.links[link].delay),
+            back: Span::ZERO,
+            home: Span::ZERO,
+        };
+        way.update(wires, spec);
+        way
     }
-}
 
-impl Route {
-    /// The route of a flow with this round-trip propagation. The links take their own delay; what is left is split
-    /// evenly between the way there and the way back, and on each between the two access links.
-    fn new(wires: &[Wire], spec: &FlowSpec, (number, way): (u32, u16), rtt: Span) -> Self {
-        let own = own_delay(wires, spec);
-        let spare = rtt.0.saturating_sub(own.0); // a lognormal tail may fall below the path itself
-        let (access_there, access_back) = (spare / 2, spare - spare / 2);
-        let entry = access_there / 2;
+    /// The delays that follow from the links as they are now.
+    fn update(&mut self, wires: &[Wire], spec: &FlowSpec) {
+        for hop in &mut self.hops {
+            hop.onward.delay = wires[hop.link].delay;
+        }
         let ack = spec.tcp.ack.0 as u32;
         let send_ack = spec.access_rate.map_or(0, |rate| rate.transmission(ack).0);
-        let (back, home) = match spec.ack_path.last() {
-            Some(last) => {
-                let rest = access_back - access_back / 2;
-                (access_back / 2 + send_ack, wires[*last].delay.0 + rest + send_ack)
-            }
+        let over_links = |time: &dyn Fn(&Wire) -> Span| spec.path.iter().map(|link| time(&wires[*link]).0).sum::<u64>();
+        (self.back, self.home) = match spec.ack_path.last() {
+            Some(last) => (Span(send_ack), wires[*last].delay + Span(send_ack)),
             None => {
-                let links_there: u64 = spec.path.iter().map(|i| wires[*i].delay.0).sum();
-                let on_links: u64 = spec.path.iter().map(|i| wires[*i].transmission(ack).0).sum();
-                (access_back + own.0 - links_there + on_links + 2 * send_ack, 0)
+                let (propagation, sending) =
+                    (over_links(&|wire| wire.delay), over_links(&|wire| wire.transmission(ack)));
+                (Span(propagation + sending + 2 * send_ack), Span::ZERO)
             }
         };
-        let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
-        let [entry, back, home] = [entry, back, home].map(Leg::new);
-        Self { entry, back, home, egress: Span(access_there - entry.delay.0), number, way, first_back }
     }
 
-    /// Takes over the delays of another route along the same links.
-    fn update(&mut self, from: &Route) {
-        (self.entry.delay, self.back.delay, self.home.delay) = (from.entry.delay, from.back.delay, from.home.delay);
-        self.egress = from.egress;
+    /// Propagation on the access links, there and back.
+    #[inline]
+    fn access(&self, route: &Route) -> (u64, u64) {
+        let spare = route.rtt.0.saturating_sub(self.own.0); // a lognormal tail may fall below the path itself
+        (spare / 2, spare - spare / 2)
+    }
+
+    /// From the end of the sender's access link to the first queue.
+    #[inline]
+    pub fn entry(&self, route: &Route) -> Leg {
+        Leg { delay: Span(self.access(route).0 / 2), lane: route.lanes.entry }
+    }
+
+    /// From the receiver's access link to the receiver.
+    #[inline]
+    pub fn egress(&self, route: &Route) -> Span {
+        let there = self.access(route).0;
+        Span(there - there / 2)
+    }
+
+    /// From the receiver to the first queue on the way back, or to the sender if there is none; time to send the ACK
+    /// included.
+    #[inline]
+    pub fn back(&self, route: &Route) -> Leg {
+        let access = self.access(route).1;
+        let first = if self.first_back == AT_SENDER { access } else { access / 2 };
+        Leg { delay: self.back + Span(first), lane: route.lanes.back }
+    }
+
+    /// From the last link on the way back to the sender.
+    #[inline]
+    pub fn home(&self, route: &Route) -> Leg {
+        let access = self.access(route).1;
+        Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home }
+    }
+
+    fn crosses(&self, link: usize) -> bool {
+        self.hops.iter().any(|hop| hop.link == link)
     }
 }
 
-/// The routes of all flows: one per distinct path and delay.
+/// The ways of all groups.
 #[derive(Clone)]
 pub struct Routes {
-    routes: Vec<Route>,
     /// The links that each group's flows cross.
     pub ways: Vec<Way>,
-    /// Group and round-trip propagation, as drawn, of each.
-    of: Vec<(usize, Span)>,
-    index: BTreeMap<(usize, Span), u32>,
-    flows_on: Vec<u32>,
+    /// The lanes of a group's flows with a round-trip propagation that many have.
+    lanes: BTreeMap<(usize, Span), Lanes>,
     /// The links as they are now.
     wires: Vec<Wire>,
 }
@@ -135,90 +165,55 @@ impl Routes {
     pub fn new(scenario: &Scenario) -> Self {
         let wire = |link: &LinkSpec| Wire { delay: link.delay, rate: link.rate, layer: link.layer };
         let wires: Vec<Wire> = scenario.links.iter().map(wire).collect();
-        let ways = scenario.flows.iter().map(|spec| Way::new(&wires, spec)).collect();
-        Self { routes: Vec::new(), ways, of: Vec::new(), index: BTreeMap::new(), flows_on: Vec::new(), wires }
-    }
-
-    /// A route by its number.
-    pub fn get(&self, route: u32) -> &Route {
-        &self.routes[route as usize]
+        let ways = scenario.flows.iter().map(|spec| Way::new(scenario, &wires, spec)).collect();
+        Self { ways, lanes: BTreeMap::new(), wires }
     }
 
     /// The route of a flow of `group` with this round-trip propagation.
-    pub fn of(&mut self, scenario: &Scenario, group: usize, rtt: Span) -> u32 {
-        let route = match self.index.get(&(group, rtt)) {
-            Some(known) => *known,
-            None => {
-                self.routes.push(self.build(scenario, self.routes.len(), group, rtt));
-                self.of.push((group, rtt));
-                self.flows_on.push(0);
-                self.routes.len() as u32 - 1
-            }
-        };
-        self.index.insert((group, rtt), route);
-        self.flows_on[route as usize] += 1;
-        route
+    pub fn of(&self, group: usize, rtt: Span) -> Route {
+        Route { rtt, lanes: self.lanes.get(&(group, rtt)).copied().unwrap_or(Lanes::ANY) }
     }
 
-    /// A link that has become longer makes the round trip longer, too.
-    fn build(&self, scenario: &Scenario, number: usize, group: usize, rtt: Span) -> Route {
-        let spec = &scenario.flows[group];
-        let (now, then) = (own_delay(&self.wires, spec), spec.own_delay(|link| scenario.links[link].delay));
-        Route::new(&self.wires, spec, (number as u32, group as u16), Span((rtt.0 + now.0).saturating_sub(then.0)))
-    }
-
-    /// Round-trip propagation of a route, as it was drawn.
-    pub fn rtt(&self, route: u32) -> Span {
-        self.of[route as usize].1
-    }
-
-    /// A link's rate is another; flows have to be told of their routes. ACKs that cross it without queueing take another time.
+    /// A link's rate is another. ACKs that cross it without queueing take another time.
     pub fn set_rate(&mut self, scenario: &Scenario, link: usize, rate: Rate) {
         self.wires[link].rate = rate;
         self.update(scenario, link);
     }
 
-    /// A link's delay is another, and with it the round-trip propagation of all flows that cross the link, which have to be
-    /// told of their routes.
+    /// A link's delay is another, and with it the round-trip propagation of all flows that cross the link.
     pub fn set_delay(&mut self, scenario: &Scenario, link: usize, delay: Span) {
         self.wires[link].delay = delay;
         self.update(scenario, link);
     }
 
     fn update(&mut self, scenario: &Scenario, link: usize) {
-        for hop in self.ways.iter_mut().flat_map(|way| &mut way.hops).filter(|hop| hop.link == link) {
-            hop.onward.delay = self.wires[link].delay;
-        }
-        for route in 0..self.routes.len() {
-            let (group, rtt) = self.of[route];
-            if self.ways[group].hops.iter().any(|hop| hop.link == link) {
-                let new = self.build(scenario, route, group, rtt);
-                self.routes[route].update(&new);
-            }
+        for (way, spec) in self.ways.iter_mut().zip(&scenario.flows).filter(|(way, _)| way.crosses(link)) {
+            way.update(&self.wires, spec);
         }
     }
 
-    /// Gives a lane to the delays that many flows share; there events come in order.
-    pub fn assign_lanes<E: Copy + Default>(&mut self, calendar: &mut Calendar<E>) {
-        let all: u32 = self.flows_on.iter().sum();
+    /// Gives a lane to the delays that many flows share; there events come in order. `drawn`: group and round-trip
+    /// propagation of each flow or client.
+    pub fn assign_lanes(&mut self, mut drawn: Vec<(usize, Span)>, calendar: &mut Calendar<Event>) {
+        drawn.sort_unstable();
         let mut onward: BTreeMap<(usize, Span), Lane> = BTreeMap::new();
-        let mut shared =
-            |link, delay, calendar: &mut Calendar<E>| *onward.entry((link, delay)).or_insert_with(|| calendar.lane());
-        for (route, flows) in self.routes.iter_mut().zip(&self.flows_on) {
-            if flows * 20 < all {
-                continue;
-            }
-            let Way { hops, there } = &mut self.ways[route.way as usize];
-            route.entry.lane = calendar.lane();
-            route.back.lane = calendar.lane();
-            let receiving = *there - 1; // leads to the receiver, which makes no event
-            let last = hops.len() - 1;
-            for (_, hop) in hops[..last].iter_mut().enumerate().filter(|(i, _)| *i != receiving) {
+        let mut shared = |link, delay, calendar: &mut Calendar<Event>| {
+            *onward.entry((link, delay)).or_insert_with(|| calendar.lane())
+        };
+        for alike in drawn.chunk_by(|a, b| a == b).filter(|alike| alike.len() * 20 >= drawn.len()) {
+            let (group, rtt) = alike[0];
+            let mut lanes = Lanes { entry: calendar.lane(), back: calendar.lane(), home: Lane::ANY };
+            let way = &mut self.ways[group];
+            let receiving = way.there - 1; // leads to the receiver, which makes no event
+            let last = way.hops.len() - 1;
+            for (_, hop) in way.hops[..last].iter_mut().enumerate().filter(|(i, _)| *i != receiving) {
                 hop.onward.lane = shared(hop.link, hop.onward.delay, calendar);
             }
             if last != receiving {
-                route.home.lane = shared(hops[last].link, route.home.delay, calendar);
+                let home = way.home(&Route { rtt, lanes }).delay;
+                lanes.home = shared(way.hops[last].link, home, calendar);
             }
+            self.lanes.insert((group, rtt), lanes);
         }
     }
 }

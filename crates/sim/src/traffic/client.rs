@@ -8,7 +8,8 @@ use aqmlab_core::{Span, Stream, Time};
 #[derive(Clone, Copy, Default)]
 pub struct Peer {
     pub group: u32,
-    pub route: u32,
+    /// Round-trip propagation of the path.
+    pub rtt: Span,
     /// Stands for the addresses and ports of a flow from there.
     pub tuple: u32,
     /// Boot time within a clock tick.

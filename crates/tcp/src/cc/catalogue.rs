@@ -1,6 +1,6 @@
 //! What is known of each law, and how one is chosen.
 
-use super::{AnyLaw, Engaged, Info, Law, Needs};
+use super::{AnyLaw, Info, Law, Needs};
 use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::problem::unknown;
@@ -57,7 +57,7 @@ fn build<L: Law>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw),
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    Ok((params.values(), AnyLaw::Other(Box::new(Engaged::new(Box::new(L::new(params)), L::NEEDS)))))
+    Ok((params.values(), AnyLaw::new(L::new(params), L::NEEDS)))
 }
 
 /// Laws from elsewhere.

@@ -1,8 +1,8 @@
 mod linux;
 
-use super::hystart::HyStart;
 use super::{CongestionControl, Event, Facts, Info, Law, Window};
 use aqmlab_core::{Span, Time, choice, params};
+use linux::Linux;
 
 choice! {
     /// Whose details.
@@ -71,9 +71,8 @@ pub struct Cubic {
     w_max: f64,
     /// The present congestion avoidance stage; `None` in slow start and until the first ACK after a reduction.
     stage: Option<Stage>,
-    hystart: HyStart,
-    /// Of the flavour linux.
-    linux: linux::Epoch,
+    /// Of the flavour linux, and where HyStart is on.
+    linux: Option<Box<Linux>>,
 }
 
 /// One stage of congestion avoidance.
@@ -99,34 +98,35 @@ impl Law for Cubic {
     type Params = CubicParams;
 
     fn new(params: CubicParams) -> Self {
-        Self {
-            params,
-            cwnd_prior: 0.0,
-            w_max: 0.0,
-            stage: None,
-            hystart: HyStart::default(),
-            linux: linux::Epoch::default(),
-        }
+        let has_linux = params.flavour == Flavour::Linux || params.hystart;
+        Self { params, cwnd_prior: 0.0, w_max: 0.0, stage: None, linux: has_linux.then(Box::default) }
     }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
         let cwnd = window.cwnd;
-        self.hystart.measure(ack);
+        if let Some(linux) = &mut self.linux {
+            linux.hystart.measure(ack);
+        }
         // 5.8: a window that the application leaves unused does not grow, and its time does not count.
         let is_used = f64::from(ack.flight) + 1.0 > cwnd;
         if cwnd < window.ssthresh {
             self.stage = None;
             window.cwnd = if is_used { cwnd + ack.credit() } else { cwnd };
-            if self.params.hystart && self.hystart.ends_slow_start(window.cwnd, ack) {
+            if self.params.hystart
+                && let Some(linux) = &mut self.linux
+                && linux.hystart.ends_slow_start(window.cwnd, ack)
+            {
                 window.ssthresh = window.cwnd;
             }
             return;
         }
-        if self.params.flavour == Flavour::Linux {
+        if self.params.flavour == Flavour::Linux
+            && let Some(linux) = &mut self.linux
+        {
             if is_used {
-                window.cwnd = self.grow_as_linux(cwnd, ack);
+                window.cwnd = linux.grow(cwnd, self.w_max, self.params.c, ack);
             }
             return;
         }
@@ -152,15 +152,18 @@ impl CongestionControl for Cubic {
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_up_more { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };
         self.stage = None;
-        self.linux = linux::Epoch::default();
+        if let Some(linux) = &mut self.linux {
+            linux.end_epoch();
+        }
     }
 
     /// 4.8: the next stage begins at its plateau.
     fn on_timeout(&mut self) {
         self.w_max = 0.0;
         self.stage = None;
-        self.hystart = HyStart::default();
-        self.linux = linux::Epoch::default();
+        if let Some(linux) = &mut self.linux {
+            **linux = Linux::default();
+        }
     }
 
     /// 5.8: the time of a pause does not count.

@@ -162,6 +162,11 @@ impl Needs {
         self.feedback != EcnFeedback::Classic
     }
 
+    /// The sender keeps nothing for the law: it hears of new data acknowledged and of losses, and sets no pace.
+    fn is_plain(&self) -> bool {
+        !self.hears_acks() && !self.pacing && !self.answers_marks
+    }
+
     /// Some ACK must be looked into before loss recovery sees it.
     fn hears_acks(&self) -> bool {
         self.every_ack || self.rate_samples || self.owns_window || self.feedback != EcnFeedback::Classic
@@ -258,7 +263,18 @@ pub trait Law: CongestionControl + Clone + 'static {
 #[derive(Clone, Debug)]
 pub(crate) enum AnyLaw {
     Reno(Reno),
+    /// One that asks for nothing, so that there is nothing to keep for it.
+    Plain(Box<dyn CongestionControl>),
     Other(Box<Engaged>),
+}
+
+impl AnyLaw {
+    pub fn new(law: impl CongestionControl + 'static, needs: Needs) -> Self {
+        match needs.is_plain() {
+            true => Self::Plain(Box::new(law)),
+            false => Self::Other(Box::new(Engaged::new(Box::new(law), needs))),
+        }
+    }
 }
 
 /// Window and threshold of one sender, and the law by which they change.
@@ -274,16 +290,22 @@ impl Congestion {
         Self { window: Window { cwnd, ssthresh }, law }
     }
 
+    /// A number of this sender's own, before the first segment.
+    pub fn seed(&mut self, seed: u64) {
+        self.law().seed(seed);
+    }
+
     /// An ACK of new data may open the window.
     #[inline]
     pub fn on_ack(&mut self, facts: impl FnOnce() -> Facts) {
         match &mut self.law {
             AnyLaw::Reno(reno) => reno.on_ack(&mut self.window, &facts()),
+            AnyLaw::Plain(law) => law.on_ack(&mut self.window, &facts()),
             AnyLaw::Other(law) => law.on_ack(&mut self.window, facts()),
         }
     }
 
-    /// What only a law other than Reno's has.
+    /// What only a law has that asks for something.
     #[inline]
     pub fn engaged(&mut self) -> Option<&mut Engaged> {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
@@ -297,8 +319,8 @@ impl Congestion {
     /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
     pub fn hear(&mut self, ack: &Ack, heard: Heard) -> bool {
         match &mut self.law {
-            AnyLaw::Reno(_) => ack.ece,
             AnyLaw::Other(law) => law.hear(&mut self.window, ack, heard),
+            _ => ack.ece,
         }
     }
 
@@ -312,6 +334,7 @@ impl Congestion {
     fn law(&mut self) -> &mut dyn CongestionControl {
         match &mut self.law {
             AnyLaw::Reno(reno) => reno,
+            AnyLaw::Plain(law) => &mut **law,
             AnyLaw::Other(engaged) => &mut *engaged.law,
         }
     }
@@ -341,6 +364,7 @@ impl Congestion {
     pub fn leave_recovery(&mut self) {
         match &mut self.law {
             AnyLaw::Reno(reno) => reno.on_recovered(&mut self.window),
+            AnyLaw::Plain(law) => law.on_recovered(&mut self.window),
             AnyLaw::Other(engaged) => engaged.law.on_recovered(&mut self.window),
         }
     }
@@ -367,8 +391,10 @@ impl Congestion {
 
     /// A pause ends in which there was nothing to send.
     pub fn resume(&mut self, now: Time) {
-        if let AnyLaw::Other(engaged) = &mut self.law {
-            engaged.law.on_resume(&mut self.window, now);
+        match &mut self.law {
+            AnyLaw::Reno(_) => {}
+            AnyLaw::Plain(law) => law.on_resume(&mut self.window, now),
+            AnyLaw::Other(engaged) => engaged.law.on_resume(&mut self.window, now),
         }
     }
 }
@@ -386,8 +412,10 @@ mod tests {
     }
 
     #[test]
-    fn renos_law_takes_no_memory() {
-        assert_eq!(size_of::<Congestion>(), 24);
+    fn a_law_that_asks_for_nothing_takes_no_memory_but_its_own() {
+        assert_eq!(size_of::<Congestion>(), size_of::<Window>() + size_of::<[usize; 3]>());
+        let plain: Vec<_> = entries().into_iter().filter(|law| law.needs.is_plain()).map(|law| law.info.name).collect();
+        assert_eq!(plain, ["reno", "cubic", "ledbat", "abe"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::net::impairment::Impairment;
 use crate::net::link::Departures;
 use crate::scenario::{Action, AqmChoice, Change, Law, Loss, Scenario};
 use aqmlab_aqm::{AnyQueue, Discipline};
-use aqmlab_core::{Problem, Problems, Rate, Span, Time};
+use aqmlab_core::{Problem, Problems, Span, Time};
 use toml::{Table, Value};
 
 /// Most flows in a simulation.
@@ -80,12 +80,9 @@ impl Simulation {
         match action.clone() {
             Action::Rate(link, rate) => {
                 self.links[link].set_rate(rate);
-                self.set_route_rate(link, rate);
+                self.routes.set_rate(&self.scenario, link, rate);
             }
-            Action::Delay(link, delay) => {
-                self.routes.set_delay(&self.scenario, link, delay);
-                self.tell_routes();
-            }
+            Action::Delay(link, delay) => self.routes.set_delay(&self.scenario, link, delay),
             Action::Buffer(link, buffer, packets) => self.at_link(link, |queue| queue.set_limit(buffer, packets)),
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
             Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
@@ -186,30 +183,20 @@ impl Simulation {
         let scenario = self.scenario.clone();
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
-            let route = self.routes.of(&scenario, group, rtt);
             match self.members[group][i].sends {
-                Sends::Flow(flow) | Sends::Source(_, flow) => self.flows[flow as usize].route = *self.routes.get(route),
-                Sends::Client(client) => self.clients[client as usize].peer.route = route,
+                Sends::Flow(flow) | Sends::Source(_, flow) => {
+                    self.flows[flow as usize].route = self.routes.of(group, rtt);
+                }
+                Sends::Client(client) => self.clients[client as usize].peer.rtt = rtt,
             }
         }
         if scenario.flows[group].traffic.has_clients() {
             for flow in self.flows.iter_mut().filter(|flow| flow.group as usize == group) {
                 let client = self.connections[flow.connection as usize].client;
-                flow.route = *self.routes.get(self.clients[client as usize].peer.route);
+                flow.route = self.routes.of(group, self.clients[client as usize].peer.rtt);
             }
         }
         self.rtts[group] = law;
-    }
-
-    /// The rate of a link is another, and with it the delay of ACKs that cross it without queueing.
-    pub(super) fn set_route_rate(&mut self, link: usize, rate: Rate) {
-        self.routes.set_rate(&self.scenario, link, rate);
-        self.tell_routes();
-    }
-
-    /// Each flow takes over its route.
-    pub(super) fn tell_routes(&mut self) {
-        self.flows.iter_mut().for_each(|flow| flow.route = *self.routes.get(flow.route.number));
     }
 
     fn note_goals(&mut self, action: &Action) {

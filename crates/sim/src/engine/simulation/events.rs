@@ -5,10 +5,11 @@
 use super::Simulation;
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
 use crate::engine::crossing::{Crossing, Surroundings, bound_for_sender};
-use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::measure::group::GroupMeter;
 use crate::net::flow::{Access, Connection, Flow, Group, Path};
 use crate::net::link::Link;
+use crate::net::route::Way;
 use crate::traffic::client::Peer;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::Time;
@@ -23,6 +24,7 @@ impl Simulation {
         let around = Here {
             flows: &mut self.flows,
             groups: &self.groups,
+            ways: &self.routes.ways,
             meters: &mut self.group_meters,
             calendar: &mut self.calendar,
             measured: measured.clone(),
@@ -41,7 +43,7 @@ impl Simulation {
     #[inline(never)]
     pub(super) fn delayed_ack(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let path = Path { group: &self.groups[flow.group as usize], pending: &mut self.calendar };
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.calendar);
         flow.delayed_ack(index, self.now, path);
     }
 
@@ -66,9 +68,10 @@ impl Simulation {
     pub(super) fn emit(&mut self, index: u32) {
         let source = &mut self.sources[index as usize];
         let flow = &mut self.flows[source.flow as usize];
-        let group = flow.group as usize;
-        if flow.emit(source, index, &self.groups[group], self.now, &mut self.calendar) {
-            self.group_meters[group].sent += 1;
+        let group = flow.group;
+        let path = path(&self.groups, &self.routes.ways, group, &mut self.calendar);
+        if flow.emit(source, index, self.now, path) {
+            self.group_meters[group as usize].sent += 1;
         }
     }
 
@@ -86,7 +89,7 @@ impl Simulation {
             client.opened += 1;
         }
         let peer = client.peer.other_ports(client.opened);
-        let takes = client.request_takes(self.routes.rtt(peer.route));
+        let takes = client.request_takes(peer.rtt);
         let flow = match idle {
             Some(flow) => {
                 self.renew(flow, peer);
@@ -165,7 +168,7 @@ impl Simulation {
         link.change_rate(self.now);
         let rate = link.rate();
         self.specs[index as usize].rate = rate;
-        self.set_route_rate(index as usize, rate);
+        self.routes.set_rate(&self.scenario, index as usize, rate);
         let link = &self.links[index as usize];
         if let Some(time) = link.rate_changes_at() {
             self.calendar.push(Lane::ANY, time, Event::RateChange { link: index });
@@ -201,14 +204,15 @@ impl Simulation {
     #[inline(always)]
     fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<Calendar<Event>>)) {
         let flow = &mut self.flows[index as usize];
-        let group = &self.groups[flow.group as usize];
-        flow.act(index, group, self.now, &mut self.calendar, act);
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.calendar);
+        flow.act(index, self.now, path, act);
     }
 
     #[inline(never)]
     pub(super) fn timer(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        flow.timer(index, &self.groups[flow.group as usize], self.now, &mut self.calendar);
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.calendar);
+        flow.timer(index, self.now, path);
         if flow.sender.has_failed() {
             self.fail_transfer(index);
         }
@@ -257,10 +261,17 @@ impl Simulation {
     }
 }
 
+/// What the flows of a group have in common between their ends.
+#[inline(always)]
+pub(in crate::engine) fn path<'a, P>(groups: &'a [Group], ways: &'a [Way], group: u16, pending: &'a mut P) -> Path<'a, P> {
+    Path { group: &groups[group as usize], way: &ways[group as usize], pending }
+}
+
 /// What lies around the queues of a simulation.
 pub(super) struct Here<'a> {
     flows: &'a mut [Flow],
     groups: &'a [Group],
+    ways: &'a [Way],
     meters: &'a mut [GroupMeter],
     calendar: &'a mut Calendar<Event>,
     measured: Range<Time>,
@@ -271,24 +282,29 @@ impl Pending for Here<'_> {
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         self.calendar.push(lane, time, event);
     }
+
+    fn push_timer(&mut self, time: Time, timer: Timer) {
+        self.calendar.push_timer(time, timer);
+    }
 }
 
 impl Surroundings for Here<'_> {
     #[inline(always)]
     fn way(&self, flow: u32) -> usize {
-        self.flows[flow as usize].route.way as usize
+        self.flows[flow as usize].group.into()
     }
 
     #[inline(always)]
     fn receive(&mut self, packet: &Packet, time: Time) {
         let flow = &mut self.flows[packet.flow as usize];
-        let group = flow.group as usize;
-        let path = Path { group: &self.groups[group], pending: self.calendar };
-        flow.receive(packet, time, path, &mut self.meters[group], self.measured.clone());
+        let meter = &mut self.meters[flow.group as usize];
+        let path = path(self.groups, self.ways, flow.group, self.calendar);
+        flow.receive(packet, time, path, meter, self.measured.clone());
     }
 
     fn send_home(&mut self, packet: Packet, time: Time) {
-        let home = self.flows[packet.flow as usize].route.home;
+        let flow = &self.flows[packet.flow as usize];
+        let home = self.ways[flow.group as usize].home(&flow.route);
         self.calendar.push(home.lane, time + home.delay, bound_for_sender(packet));
     }
 

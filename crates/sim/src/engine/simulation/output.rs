@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use super::setup::{Member, Sends};
+use crate::engine::calendar::Calendar;
 use crate::measure::call;
 use crate::measure::group::{Counters, GroupMeter};
 use crate::measure::meter::Stage;
@@ -21,12 +22,13 @@ use aqmlab_core::Span;
 struct Share {
     goodput: f64,
     always_active: bool,
-    route: u32,
+    rtt: Span,
 }
 
 impl Simulation {
     /// What the run yields.
     pub(super) fn output(mut self) -> Output {
+        self.calendar = Calendar::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
         let named = options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), Chosen::name);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
@@ -130,11 +132,11 @@ impl Simulation {
             Sends::Flow(flow) | Sends::Source(_, flow) => {
                 let flow = &self.flows[flow as usize];
                 let always_active = member.start <= self.warmup && member.stop >= self.end;
-                Share { goodput: bits * f64::from(flow.delivered), always_active, route: flow.route.number }
+                Share { goodput: bits * f64::from(flow.delivered), always_active, rtt: flow.route.rtt }
             }
             Sends::Client(client) => {
-                let route = self.clients[client as usize].peer.route;
-                Share { goodput: of_client[client as usize], always_active: false, route }
+                let rtt = self.clients[client as usize].peer.rtt;
+                Share { goodput: of_client[client as usize], always_active: false, rtt }
             }
         };
         self.members[group].iter().map(share).collect()
@@ -177,7 +179,7 @@ impl Simulation {
         for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
         {
             table.group.push(group as f64);
-            table.rtt.push(self.routes.rtt(share.route).seconds());
+            table.rtt.push(share.rtt.seconds());
             table.goodput.push(share.goodput);
         }
         table

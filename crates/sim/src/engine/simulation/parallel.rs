@@ -18,7 +18,7 @@ use super::{RunError, Simulation};
 use crate::engine::calendar::Calendar;
 use crate::engine::event::Event;
 use crate::net::flow::{Flow, Group};
-use crate::net::route::Route;
+use crate::net::route::Way;
 use crate::scenario::RateChanges;
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
@@ -67,7 +67,8 @@ impl Plan {
         if !is_fit {
             return None;
         }
-        let to_queues = simulation.flows.iter().map(|flow| flow.route.entry.delay).min()?;
+        let entry = |flow: &Flow| simulation.routes.ways[flow.group as usize].entry(&flow.route).delay;
+        let to_queues = simulation.flows.iter().map(entry).min()?;
         let round = simulation.flows.iter().map(|flow| round_of(simulation, flow, to_queues)).min()?;
         let rate = scenario.links.iter().map(|link| link.rate.0).fold(0.0, f64::max);
         let bits = scenario.flows.iter().map(|flows| 8.0 * f64::from(flows.wire_size())).fold(1.0, f64::max);
@@ -84,13 +85,13 @@ impl Plan {
 /// The longest round for a flow. What the queues decide in a round reaches senders after the next one, and queues on the
 /// way back after that one; a delayed ACK waits at the receiver and has only the way back before it.
 fn round_of(simulation: &Simulation, flow: &Flow, to_queues: Span) -> Span {
-    let Route { back, home, egress, .. } = flow.route;
-    let way = &simulation.routes.ways[flow.route.way as usize];
+    let way = &simulation.routes.ways[flow.group as usize];
+    let (back, home) = (way.back(&flow.route), way.home(&flow.route));
     let last = &way.hops[way.there - 1];
     let reorders = simulation.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders());
     let onward = if reorders { Span::ZERO } else { last.onward.delay };
     let is_delayed = simulation.groups[flow.group as usize].tcp.delayed_ack;
-    let from_queue = if is_delayed { back.delay } else { onward + egress + back.delay };
+    let from_queue = if is_delayed { back.delay } else { onward + way.egress(&flow.route) + back.delay };
     let half = |span: Span| Span(span.0 / 2);
     if way.there == way.hops.len() {
         half(to_queues + from_queue)
@@ -107,11 +108,11 @@ fn round_of(simulation: &Simulation, flow: &Flow, to_queues: Span) -> Span {
 pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), Unfinished> {
     let mut flows = std::mem::take(&mut simulation.flows);
     let mut sources = std::mem::take(&mut simulation.sources);
-    let groups = simulation.groups.clone();
+    let (groups, ways) = (simulation.groups.clone(), simulation.routes.ways.clone());
     let bits = flows.len().div_ceil(SHARDS_A_THREAD * plan.threads).next_power_of_two().trailing_zeros();
     let mut hub = Hub::new(flows.iter().map(|flow| flow.group).collect(), bits, simulation.calendar.lanes());
     let flow_of: Vec<u32> = sources.iter().map(|source| source.flow).collect();
-    let mut shards = divide(simulation, &mut flows, &mut sources, &groups, bits);
+    let mut shards = divide(simulation, &mut flows, &mut sources, (&groups, &ways), bits);
     deal(&mut simulation.calendar, &mut hub, &mut shards, bits, &flow_of);
     let shards: Vec<Mutex<Shard>> = shards.into_iter().map(Mutex::new).collect();
     let gate = Gate::new(&shards);
@@ -138,7 +139,7 @@ fn divide<'a>(
     simulation: &Simulation,
     flows: &'a mut [Flow],
     mut sources: &'a mut [UdpSource],
-    groups: &'a [Group],
+    common: (&'a [Group], &'a [Way]),
     bits: u32,
 ) -> Vec<Shard<'a>> {
     let (mut shards, mut first_source) = (Vec::new(), 0);
@@ -149,7 +150,7 @@ fn divide<'a>(
         let next_source = first_source + own.len() as u32;
         let measured = simulation.warmup..simulation.end;
         let lanes = simulation.calendar.lanes();
-        shards.push(Shard::new((first, of_shard), (first_source, own), groups, lanes, measured));
+        shards.push(Shard::new((first, of_shard), (first_source, own), common, lanes, measured));
         (sources, first_source) = (others, next_source);
     }
     shards

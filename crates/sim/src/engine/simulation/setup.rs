@@ -4,14 +4,14 @@ use super::change::{Goal, changing_links};
 use super::probe::Probed;
 use super::{Options, Simulation};
 use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Timer};
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::meter::BusyMark;
 use crate::measure::result::{Series, TransferTable};
 use crate::net::flow::{Flow, Group};
 use crate::net::link::Link;
 use crate::net::route::Routes;
-use crate::scenario::{AqmChoice, Batch, FlowSpec, LinkSpec, Scenario};
+use crate::scenario::{AqmChoice, FlowSpec, LinkSpec, Scenario};
 use crate::traffic::client::{Client, Peer};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Observable};
@@ -45,7 +45,7 @@ struct Draft<'a> {
     i: usize,
     /// Stands for its addresses and ports.
     tuple: u32,
-    route: u32,
+    rtt: Span,
     /// Boot time of its sender within a clock tick.
     phase: Span,
     start: Time,
@@ -61,7 +61,7 @@ impl Draft<'_> {
 
     /// The end that sends.
     fn peer(&self) -> Peer {
-        Peer { group: self.group as u32, route: self.route, tuple: self.tuple, phase: self.phase }
+        Peer { group: self.group as u32, rtt: self.rtt, tuple: self.tuple, phase: self.phase }
     }
 }
 
@@ -77,6 +77,7 @@ impl Simulation {
     /// If the scheme does not fit the scenario.
     pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
         let scenario: Arc<Scenario> = scenario.into();
+        let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
         let mut simulation = Simulation {
             specs: scenario.links.clone(),
             schemes: Vec::new(),
@@ -93,7 +94,7 @@ impl Simulation {
             end: Time::ZERO + scenario.duration,
             warmup: Time::ZERO + scenario.warmup,
             links: Vec::new(),
-            flows: Vec::new(),
+            flows: Vec::with_capacity(lasting.map(|spec| spec.count() as usize).sum()),
             members: vec![Vec::new(); scenario.flows.len()],
             sources: Vec::new(),
             clients: Vec::new(),
@@ -117,8 +118,7 @@ impl Simulation {
         for group in 0..scenario.flows.len() {
             simulation.add_group(group);
         }
-        simulation.routes.assign_lanes(&mut simulation.calendar);
-        simulation.tell_routes();
+        simulation.assign_lanes();
         if simulation.options.series {
             simulation.start_series();
         }
@@ -161,8 +161,9 @@ impl Simulation {
     fn add_group(&mut self, group: usize) {
         let scenario = self.scenario.clone();
         let (spec, seed) = (&scenario.flows[group], self.options.seed);
-        let batches: Vec<&Batch> = spec.batches.iter().flat_map(|b| std::iter::repeat_n(b, b.count as usize)).collect();
-        for (i, batch) in batches.into_iter().enumerate() {
+        self.members[group].reserve_exact(spec.count() as usize);
+        let batches = spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
+        for (i, batch) in batches.enumerate() {
             let start =
                 Time::ZERO + batch.start.draw(i, &mut stream_of(seed, spec, "start", i)) + self.spread(group, i);
             let stop = batch.stop.as_ref();
@@ -186,13 +187,12 @@ impl Simulation {
         let scenario = self.scenario.clone();
         let (spec, seed, i) = (&scenario.flows[group], self.options.seed, self.members[group].len());
         let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
-        let route = self.routes.of(&scenario, group, rtt);
         let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
         // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
         let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
         let host = i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
         let tuple = tuple(host) & !Peer::PORTS | tuple(i) & Peer::PORTS;
-        let sends = self.add_sender(&Draft { spec, group, i, tuple, route, phase, start, stop, seed });
+        let sends = self.add_sender(&Draft { spec, group, i, tuple, rtt, phase, start, stop, seed });
         self.members[group].push(Member { sends, start, stop: stop.unwrap_or(Time::NEVER) });
     }
 
@@ -213,7 +213,7 @@ impl Simulation {
             return Sends::Source(self.add_source(source, start, active), flow);
         }
         if active {
-            self.calendar.push(Lane::ANY, start, Event::Open { flow });
+            self.calendar.push_timer(start, Timer::Open(flow));
         }
         if let Some(stop) = stop {
             self.calendar.push(Lane::ANY, stop, Event::Close { flow });
@@ -222,10 +222,11 @@ impl Simulation {
     }
 
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {
-        let Peer { group, route, tuple, phase } = peer;
+        let Peer { group, rtt, tuple, phase } = peer;
         let of = &self.groups[group as usize];
         // Fewer groups than 65536: a scenario's text is not long enough for more.
-        self.flows.push(Flow::new(of, group as u16, phase, *self.routes.get(route), connection, tuple));
+        let route = self.routes.of(group as usize, rtt);
+        self.flows.push(Flow::new(of, group as u16, phase, route, connection, tuple));
         self.flows.len() as u32 - 1
     }
 
@@ -236,6 +237,16 @@ impl Simulation {
         }
         self.sources.push(source);
         self.sources.len() as u32 - 1
+    }
+
+    /// Events of delays that many flows share are queued in order.
+    fn assign_lanes(&mut self) {
+        let flows = self.flows.iter().map(|flow| (flow.group as usize, flow.route.rtt));
+        let clients = self.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
+        self.routes.assign_lanes(flows.chain(clients).collect(), &mut self.calendar);
+        for flow in &mut self.flows {
+            flow.route = self.routes.of(flow.group as usize, flow.route.rtt);
+        }
     }
 
     fn start_series(&mut self) {

@@ -1,6 +1,7 @@
 //! Growth in whole segments, as `tcp_cubic.c` has it (net/ipv4, `bictcp_update` and `tcp_cong_avoid_ai`).
 
-use super::{Cubic, Facts};
+use super::Facts;
+use crate::cc::hystart::HyStart;
 use aqmlab_core::{Span, Time};
 
 /// For how long a count holds while the window stays, HZ/32.
@@ -8,9 +9,16 @@ const HOLDS: Span = Span::from_micros(31_250);
 /// ACKs that Reno's window takes for a segment, over the window: 8*(1 + beta)/(3*(1 - beta)) in eighths, rounded down, is 15.
 const RENO: f64 = 15.0 / 8.0;
 
+/// What Linux remembers beyond RFC 9438.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Linux {
+    pub hystart: HyStart,
+    epoch: Epoch,
+}
+
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Epoch {
+struct Epoch {
     start: Option<Time>,
     /// Time from the start to the plateau, s, and the plateau.
     k: f64,
@@ -25,11 +33,16 @@ pub(super) struct Epoch {
     last: Option<(f64, Time)>,
 }
 
-impl Cubic {
-    /// The window after an ACK.
-    pub(super) fn grow_as_linux(&mut self, cwnd: f64, ack: &Facts) -> f64 {
-        self.count(cwnd, ack);
-        let epoch = &mut self.linux;
+impl Linux {
+    /// The window has been reduced: another stage begins.
+    pub fn end_epoch(&mut self) {
+        self.epoch = Epoch::default();
+    }
+
+    /// The window after an ACK, `w_max` and `c` as [`super::Cubic`] has them.
+    pub fn grow(&mut self, cwnd: f64, w_max: f64, c: f64, ack: &Facts) -> f64 {
+        self.count(cwnd, w_max, c, ack);
+        let epoch = &mut self.epoch;
         if epoch.acked >= epoch.per_segment {
             epoch.acked = 0.0;
             return cwnd + 1.0 + epoch.collect(ack.credit());
@@ -38,9 +51,9 @@ impl Cubic {
     }
 
     /// How many segments are to be acknowledged for one more in the window.
-    fn count(&mut self, cwnd: f64, ack: &Facts) {
+    fn count(&mut self, cwnd: f64, w_max: f64, c: f64, ack: &Facts) {
         let delay_min = self.hystart.delay_min().unwrap_or(ack.srtt);
-        let epoch = &mut self.linux;
+        let epoch = &mut self.epoch;
         epoch.reno_acked += ack.credit();
         if epoch.last.is_some_and(|(window, at)| window == cwnd && ack.now.since(at) <= HOLDS) {
             return;
@@ -48,14 +61,14 @@ impl Cubic {
         epoch.last = Some((cwnd, ack.now));
         let start = *epoch.start.get_or_insert_with(|| {
             (epoch.reno, epoch.reno_acked) = (cwnd, ack.credit());
-            epoch.origin = self.w_max.max(cwnd);
-            epoch.k = libm::cbrt((epoch.origin - cwnd) / self.params.c);
+            epoch.origin = w_max.max(cwnd);
+            epoch.k = libm::cbrt((epoch.origin - cwnd) / c);
             ack.now
         });
         let from_plateau = (ack.now.since(start) + delay_min).seconds() - epoch.k;
-        let target = epoch.origin + (self.params.c * from_plateau * from_plateau * from_plateau).trunc();
+        let target = epoch.origin + (c * from_plateau * from_plateau * from_plateau).trunc();
         let mut count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
-        if self.w_max == 0.0 {
+        if w_max == 0.0 {
             count = count.min(20.0); // the bandwidth is still unknown
         }
         let per_reno = (cwnd * RENO).floor();

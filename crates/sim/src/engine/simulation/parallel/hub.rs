@@ -1,11 +1,11 @@
 //! The queues of a run, which meet the packets of all flows in order.
 
 use super::super::Simulation;
-use super::lineage::{Born, Lineage};
+use super::lineage::{Born, BornTimer, Lineage};
 use super::shard::{Arrival, Passed, Receipt, before};
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
 use crate::engine::crossing::{Crossing, Surroundings};
-use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::measure::group::ReceiptMeter;
 use crate::net::link::Link;
 use aqmlab_core::Time;
@@ -15,7 +15,7 @@ use std::collections::binary_heap::PeekMut;
 
 /// What is to come at the queues, and what has passed them.
 pub struct Hub {
-    calendar: Calendar<Born>,
+    calendar: Calendar<Born, BornTimer>,
     /// Of each flow.
     group_of: Vec<u16>,
     /// 2 to this power flows are a shard.
@@ -119,7 +119,7 @@ impl Hub {
             Event::WarmedUp => simulation.restart_meters(),
             event => {
                 if let Some((lane, next)) = simulation.update(event) {
-                    self.push(lane, next, event);
+                    self.calendar.push(lane, next, Born { event, lineage: self.lineage });
                 }
             }
         }
@@ -158,17 +158,14 @@ impl Hub {
     }
 }
 
-impl Pending for Hub {
+impl Pending for &mut Hub {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         self.calendar.push(lane, time, Born { event, lineage: self.lineage });
     }
-}
 
-impl Pending for &mut Hub {
-    #[inline(always)]
-    fn push(&mut self, lane: Lane, time: Time, event: Event) {
-        Hub::push(self, lane, time, event);
+    fn push_timer(&mut self, time: Time, timer: Timer) {
+        self.calendar.push_timer(time, BornTimer { timer, lineage: self.lineage });
     }
 }
 

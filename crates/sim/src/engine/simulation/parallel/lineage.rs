@@ -4,7 +4,7 @@
 //! in the order of the events that pushed them, and so on back to an event whose place is known: one of a queue, which
 //! are counted, or of the set-up.
 
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Timer};
 use aqmlab_core::Time;
 use std::cmp::Ordering;
 
@@ -74,4 +74,17 @@ fn mix(chain: u64, time: u64) -> u64 {
 pub struct Born {
     pub event: Event,
     pub lineage: Lineage,
+}
+
+/// A timer and how it came about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BornTimer {
+    pub timer: Timer,
+    pub lineage: Lineage,
+}
+
+impl From<BornTimer> for Born {
+    fn from(BornTimer { timer, lineage }: BornTimer) -> Self {
+        Self { event: timer.into(), lineage }
+    }
 }

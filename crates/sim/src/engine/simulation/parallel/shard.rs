@@ -1,11 +1,13 @@
 //! Some of the flows of a run, with what happens at their two ends.
 
-use super::lineage::{Born, Lineage};
+use super::lineage::{Born, BornTimer, Lineage};
+use crate::engine::simulation::events::path;
 use crate::engine::calendar::{Calendar, Lane, Pending};
-use crate::engine::event::{AT_SENDER, Event, Packet};
+use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::engine::memory;
 use crate::measure::group::{Counters, ReceiptMeter};
-use crate::net::flow::{Flow, Group, Path};
+use crate::net::flow::{Flow, Group};
+use crate::net::route::Way;
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
 use std::collections::HashMap;
@@ -70,6 +72,7 @@ pub struct Shard<'a> {
     flows: &'a mut [Flow],
     sources: &'a mut [UdpSource],
     groups: &'a [Group],
+    ways: &'a [Way],
     agenda: Agenda,
     instant: Instant,
     measured: Range<Time>,
@@ -88,11 +91,11 @@ pub struct Shard<'a> {
 
 /// What is to come at the flows of a shard.
 struct Agenda {
-    senders: Calendar<Born>,
+    senders: Calendar<Born, BornTimer>,
     /// Delayed ACKs.
-    receivers: Calendar<Born>,
+    receivers: Calendar<Born, BornTimer>,
     /// On their way to a queue.
-    departures: Calendar<Born>,
+    departures: Calendar<Born, BornTimer>,
     /// Of what is pushed now.
     lineage: Lineage,
 }
@@ -107,6 +110,10 @@ impl Pending for Agenda {
         };
         calendar.push(lane, time, Born { event, lineage: self.lineage });
     }
+
+    fn push_timer(&mut self, time: Time, timer: Timer) {
+        self.senders.push_timer(time, BornTimer { timer, lineage: self.lineage });
+    }
 }
 
 impl<'a> Shard<'a> {
@@ -114,7 +121,7 @@ impl<'a> Shard<'a> {
     pub fn new(
         (first, flows): (u32, &'a mut [Flow]),
         (first_source, sources): (u32, &'a mut [UdpSource]),
-        groups: &'a [Group],
+        (groups, ways): (&'a [Group], &'a [Way]),
         lanes: usize,
         measured: Range<Time>,
     ) -> Self {
@@ -127,6 +134,7 @@ impl<'a> Shard<'a> {
             flows,
             sources,
             groups,
+            ways,
             agenda,
             instant: Instant::default(),
             measured,
@@ -143,7 +151,10 @@ impl<'a> Shard<'a> {
     /// An event of the set-up, which is the `place`-th.
     pub fn push_set_up(&mut self, time: Time, event: Event, place: u64) {
         self.agenda.lineage = Lineage::of_set_up(place);
-        self.agenda.push(Lane::ANY, time, event);
+        match event {
+            Event::Open { flow } => self.agenda.push_timer(time, Timer::Open(flow)),
+            event => self.agenda.push(Lane::ANY, time, event),
+        }
     }
 
     /// Takes what has passed the queues for what is to reach them, before a round; `receipts` are of the round before.
@@ -195,12 +206,11 @@ impl<'a> Shard<'a> {
         let flow = &mut self.flows[(packet.flow - self.first) as usize];
         self.agenda.lineage = *lineage;
         if packet.hop == AT_SENDER {
-            let home = flow.route.home;
+            let home = self.ways[flow.group as usize].home(&flow.route);
             return self.agenda.push(home.lane, *time + home.delay, Event::Arrive(*packet));
         }
-        let group = flow.group;
-        let path = Path { group: &self.groups[group as usize], pending: &mut self.agenda };
-        let mut receipt = Receipt { group, counts: false, is_marked: false, delay: Span::ZERO };
+        let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
+        let mut receipt = Receipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
         flow.receive(packet, *time, path, &mut receipt, self.measured.clone());
         self.receipts.push(receipt);
     }
@@ -212,7 +222,7 @@ impl<'a> Shard<'a> {
             let Event::AckDue { flow: index } = born.event else { unreachable!("receivers know delayed ACKs only") };
             self.agenda.lineage = born.lineage.child(time);
             let flow = &mut self.flows[(index - self.first) as usize];
-            let path = Path { group: &self.groups[flow.group as usize], pending: &mut self.agenda };
+            let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
             flow.delayed_ack(index, time, path);
             self.events += 1;
         }
@@ -225,8 +235,8 @@ impl<'a> Shard<'a> {
         loop {
             let flows = &self.flows;
             let fetch = |born: &Born| {
-                if let Event::Arrive(packet) = &born.event {
-                    memory::fetch(&flows[(packet.flow - first) as usize]);
+                if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = &born.event {
+                    memory::fetch(&flows[(flow - first) as usize]);
                 }
             };
             let Some((now, born)) = self.agenda.senders.pop(until, fetch) else { break };
@@ -248,16 +258,16 @@ impl<'a> Shard<'a> {
         };
         self.is_uncertain |= !self.instant.follows(now, index, lineage);
         let flow = &mut self.flows[(index - self.first) as usize];
-        let (group, agenda) = (&self.groups[flow.group as usize], &mut self.agenda);
+        let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
         match event {
             Event::Arrive(packet) => {
-                flow.act(index, group, now, agenda, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
+                flow.act(index, now, path, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
             }
             Event::Open { .. } => {
-                flow.act(index, group, now, agenda, |sender, now, tcp, net| sender.open(None, now, tcp, net));
+                flow.act(index, now, path, |sender, now, tcp, net| sender.open(None, now, tcp, net));
             }
             Event::Close { .. } => flow.sender.close(),
-            _ => flow.timer(index, group, now, agenda),
+            _ => flow.timer(index, now, path),
         }
     }
 
@@ -265,7 +275,8 @@ impl<'a> Shard<'a> {
     fn emit(&mut self, index: u32, now: Time) {
         let source = &mut self.sources[(index - self.first_source) as usize];
         let flow = &mut self.flows[(source.flow - self.first) as usize];
-        if flow.emit(source, index, &self.groups[flow.group as usize], now, &mut self.agenda) {
+        let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
+        if flow.emit(source, index, now, path) {
             self.counts[flow.group as usize].sent += 1;
         }
     }

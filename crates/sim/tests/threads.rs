@@ -81,6 +81,9 @@ fn what_cannot_be_divided_is_not() {
     };
     assert!(divided("", 2));
     assert!(!divided("", 1));
-    assert!(!divided("[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n", 2));
+    assert!(!divided(
+        "[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n",
+        2
+    ));
     assert!(!divided("[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n", 2));
 }

@@ -160,12 +160,7 @@ impl Flow {
 
     /// The sender, and the access link that takes its segments to the first queue.
     #[inline]
-    pub fn at_sender<'a, P>(
-        &'a mut self,
-        index: u32,
-        now: Time,
-        path: Path<'a, P>,
-    ) -> (&'a mut Sender, Access<'a, P>) {
+    pub fn at_sender<'a, P>(&'a mut self, index: u32, now: Time, path: Path<'a, P>) -> (&'a mut Sender, Access<'a, P>) {
         let Path { group, way, pending } = path;
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);

@@ -263,7 +263,12 @@ impl Simulation {
 
 /// What the flows of a group have in common between their ends.
 #[inline(always)]
-pub(in crate::engine) fn path<'a, P>(groups: &'a [Group], ways: &'a [Way], group: u16, pending: &'a mut P) -> Path<'a, P> {
+pub(in crate::engine) fn path<'a, P>(
+    groups: &'a [Group],
+    ways: &'a [Way],
+    group: u16,
+    pending: &'a mut P,
+) -> Path<'a, P> {
     Path { group: &groups[group as usize], way: &ways[group as usize], pending }
 }
 

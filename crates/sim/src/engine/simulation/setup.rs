@@ -5,6 +5,7 @@ use super::probe::Probed;
 use super::{Options, Simulation};
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{Event, Timer};
+use crate::engine::memory;
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::meter::BusyMark;
 use crate::measure::result::{Series, TransferTable};
@@ -94,7 +95,7 @@ impl Simulation {
             end: Time::ZERO + scenario.duration,
             warmup: Time::ZERO + scenario.warmup,
             links: Vec::new(),
-            flows: Vec::with_capacity(lasting.map(|spec| spec.count() as usize).sum()),
+            flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()),
             members: vec![Vec::new(); scenario.flows.len()],
             sources: Vec::new(),
             clients: Vec::new(),

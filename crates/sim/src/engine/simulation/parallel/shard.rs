@@ -1,10 +1,10 @@
 //! Some of the flows of a run, with what happens at their two ends.
 
 use super::lineage::{Born, BornTimer, Lineage};
-use crate::engine::simulation::events::path;
 use crate::engine::calendar::{Calendar, Lane, Pending};
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::engine::memory;
+use crate::engine::simulation::events::path;
 use crate::measure::group::{Counters, ReceiptMeter};
 use crate::net::flow::{Flow, Group};
 use crate::net::route::Way;

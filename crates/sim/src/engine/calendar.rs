@@ -2,14 +2,14 @@
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
 //! queue at about a nanosecond each. What is out of order goes to a timing wheel, and what only tells of a flow's timer to
-//! another one, where it takes half the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
+//! another one, where it takes a third of the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
 //! heap.
 
 use super::event::Timer;
 use super::wheel::Wheel;
 use aqmlab_core::Time;
 
-/// Time in the upper half; order of insertion, then the heap's slot, in the lower.
+/// Time in the upper half; order of insertion, then the heap's slot or a timer, in the lower.
 pub(super) type Key = u128;
 pub(super) const NO_EVENT: Key = Key::MAX;
 
@@ -44,8 +44,8 @@ pub struct Calendar<E> {
     free_slots: Vec<u32>,
     /// The next 1.1 s, in slots of 4.3 ms.
     wheel: Wheel<E, 32>,
-    /// The next 17 s, in slots of 69 ms.
-    timers: Wheel<Timer, 36>,
+    /// The next 17 s, in slots of 69 ms. The keys say it all.
+    timers: Wheel<(), 36>,
     /// The timer that has come last.
     timer: E,
     /// The first stands for wheels and heap and stays empty.
@@ -91,8 +91,9 @@ impl<E: Copy + Default + From<Timer>> Calendar<E> {
         self.pushed += 1;
         let key = key(time, self.pushed);
         if self.timers.takes(key) {
+            let key = key | Key::from(timer.bits());
             self.heads[0] = self.heads[0].min(key);
-            *self.timers.place(key) = timer;
+            self.timers.place(key);
         } else {
             *self.place_in_any_order(key) = timer.into();
         }
@@ -174,13 +175,13 @@ impl<E: Copy + Default + From<Timer>> Calendar<E> {
     #[inline]
     fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
-            self.wheel.pop(coming);
+            self.wheel.pop(|(_, event)| coming(event));
             self.heads[0] = self.first_in_any_order();
             self.wheel.popped()
         } else if self.timers.first_key() == self.heads[0] {
-            self.timers.pop(|timer| coming(&E::from(*timer)));
+            self.timer = timer(self.heads[0] as u64).into();
+            self.timers.pop(|([_, order], ())| coming(&timer(*order).into()));
             self.heads[0] = self.first_in_any_order();
-            self.timer = E::from(*self.timers.popped());
             &self.timer
         } else {
             let slot = self.pop_heap();
@@ -246,6 +247,12 @@ impl<E: Copy + Default + From<Timer>> Calendar<E> {
         }
         self.heap[hole] = key;
     }
+}
+
+/// The timer in the lower half of a key.
+#[inline(always)]
+fn timer(order: u64) -> Timer {
+    Timer::of_bits(order as u32 & ((1 << SLOT_BITS) - 1))
 }
 
 #[inline(always)]

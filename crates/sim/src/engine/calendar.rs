@@ -20,8 +20,6 @@ const LAST: u64 = 1 << 37;
 const RESERVED: u64 = 4;
 /// How many events of a lane ahead of the present one is fetched from memory.
 const AHEAD: usize = 8;
-/// The heap's room for so many events is kept when it is empty; more, as a crowd of starts may need it, is given back.
-const KEPT: usize = 1 << 12;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
 
@@ -48,8 +46,8 @@ pub struct Calendar<E> {
     wheel: Wheel<E, 32>,
     /// The next 17 s, in slots of 69 ms. The keys say it all.
     timers: Wheel<(), 36>,
-    /// What has come last from the heap or the timers.
-    popped: E,
+    /// The timer that has come last.
+    timer: E,
     /// The first stands for wheels and heap and stays empty.
     lanes: Vec<Ring<E>>,
     /// Key of the first event of wheels and heap together, and of each lane.
@@ -65,7 +63,7 @@ impl<E: Copy + Default + From<Timer>> Calendar<E> {
             free_slots: Vec::new(),
             wheel: Wheel::new(),
             timers: Wheel::new(),
-            popped: E::default(),
+            timer: E::default(),
             lanes: vec![Ring::new()],
             heads: [NO_EVENT; MAX_LANES],
             pushed: 0,
@@ -181,18 +179,14 @@ impl<E: Copy + Default + From<Timer>> Calendar<E> {
             self.heads[0] = self.first_in_any_order();
             self.wheel.popped()
         } else if self.timers.first_key() == self.heads[0] {
-            self.popped = timer(self.heads[0] as u64).into();
+            self.timer = timer(self.heads[0] as u64).into();
             self.timers.pop(|([_, order], ())| coming(&timer(*order).into()));
             self.heads[0] = self.first_in_any_order();
-            &self.popped
+            &self.timer
         } else {
             let slot = self.pop_heap();
-            self.popped = self.slots[slot];
-            if self.heap.is_empty() && self.slots.len() > KEPT {
-                (self.heap, self.slots, self.free_slots) = (Vec::new(), Vec::new(), Vec::new());
-            }
             self.heads[0] = self.first_in_any_order();
-            &self.popped
+            &self.slots[slot]
         }
     }
 

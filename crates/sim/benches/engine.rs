@@ -2,7 +2,7 @@
 
 use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
-use aqmlab_sim::event_queue::{Calendar, Lane};
+use aqmlab_sim::event_queue::{Calendar, Lane, Timer};
 use aqmlab_sim::{Chosen, Options, Scenario, run, scenario};
 use criterion::measurement::WallTime;
 use criterion::{Bencher, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -76,18 +76,28 @@ fn threads(criterion: &mut Criterion) {
     }
 }
 
-/// Pending events.
-trait Queue {
-    fn push(&mut self, time: u64, event: [u64; 4]);
-    fn pop(&mut self) -> (u64, [u64; 4]);
+/// As large as a packet.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Held([u64; 4]);
+
+impl From<(Timer, ())> for Held {
+    fn from(_: (Timer, ())) -> Self {
+        Self::default()
+    }
 }
 
-impl Queue for Calendar<[u64; 4]> {
-    fn push(&mut self, time: u64, event: [u64; 4]) {
+/// Pending events.
+trait Queue {
+    fn push(&mut self, time: u64, event: Held);
+    fn pop(&mut self) -> (u64, Held);
+}
+
+impl Queue for Calendar<Held> {
+    fn push(&mut self, time: u64, event: Held) {
         Calendar::push(self, Lane::ANY, Time(time), event);
     }
 
-    fn pop(&mut self) -> (u64, [u64; 4]) {
+    fn pop(&mut self) -> (u64, Held) {
         let (time, event) = Calendar::pop(self, Time::NEVER, |_| ()).expect("as many are pushed as popped");
         (time.0, *event)
     }
@@ -96,17 +106,17 @@ impl Queue for Calendar<[u64; 4]> {
 /// The standard library's heap, with the order of insertion.
 #[derive(Default)]
 struct Heap {
-    events: BinaryHeap<Reverse<(u64, u64, [u64; 4])>>,
+    events: BinaryHeap<Reverse<(u64, u64, Held)>>,
     pushed: u64,
 }
 
 impl Queue for Heap {
-    fn push(&mut self, time: u64, event: [u64; 4]) {
+    fn push(&mut self, time: u64, event: Held) {
         self.pushed += 1;
         self.events.push(Reverse((time, self.pushed, event)));
     }
 
-    fn pop(&mut self) -> (u64, [u64; 4]) {
+    fn pop(&mut self) -> (u64, Held) {
         let Reverse((time, _, event)) = self.events.pop().expect("as many are pushed as popped");
         (time, event)
     }
@@ -125,7 +135,7 @@ fn event_queue(criterion: &mut Criterion) {
 fn hold(bencher: &mut Bencher, mut queue: impl Queue, pending: u64) {
     let mut random = Stream::new(1, "hold", 0);
     let mut ahead = || 20_000_000_000 + (random.uniform() * 80e9) as u64;
-    (0..pending).for_each(|i| queue.push(ahead(), [i; 4]));
+    (0..pending).for_each(|i| queue.push(ahead(), Held([i; 4])));
     bencher.iter(|| {
         let (time, event) = queue.pop();
         queue.push(time + ahead(), event);

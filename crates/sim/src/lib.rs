@@ -34,6 +34,7 @@ mod traffic;
 #[doc(hidden)]
 pub mod event_queue {
     pub use crate::engine::calendar::{Calendar, Lane};
+    pub use crate::engine::event::Timer;
 }
 
 pub use engine::simulation::{

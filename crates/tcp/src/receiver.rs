@@ -31,9 +31,8 @@ pub struct Receiver {
     /// What has arrived from `next` on.
     received: SeqSet,
     ack_due: Time,
-    /// The blocks reported last, the newest first; those below `next` count no more. Of receivers that have had segments
-    /// out of order.
-    recent: Option<Box<[Range<u32>; 3]>>,
+    /// The blocks reported last, the newest first; those below `next` count no more.
+    recent: [Range<u32>; 3],
     /// Of receivers of which some ACKs are quick.
     quick: Option<Box<QuickAcks>>,
     /// What the sender wants to know of what has arrived out of order, or twice.
@@ -55,7 +54,7 @@ impl Receiver {
             end: 0,
             received: SeqSet::default(),
             ack_due: Time::NEVER,
-            recent: None,
+            recent: Default::default(),
             quick: None,
             variant,
             feedback,
@@ -138,7 +137,7 @@ impl Receiver {
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
-        (self.next, self.end, self.recent, self.quick) = (0, 0, None, None);
+        (self.next, self.end, self.recent, self.quick) = (0, 0, Default::default(), None);
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
     }
 
@@ -188,9 +187,8 @@ impl Receiver {
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
         let block = self.block(seq);
-        let recent = self.recent.get_or_insert_default();
-        let mut others = std::mem::take(recent).into_iter().filter(|old| !block.contains(&old.start));
-        **recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
+        let mut others = std::mem::take(&mut self.recent).into_iter().filter(|old| !block.contains(&old.start));
+        self.recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
     }
 
     /// RFC 2018, section 4: the block of the newest segment first, then those reported last. A segment that has arrived twice
@@ -198,8 +196,7 @@ impl Receiver {
     #[inline(never)]
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
-        let recent = self.recent.iter().flat_map(|recent| recent.iter());
-        let open = recent.filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
+        let open = self.recent.iter().filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
         open.for_each(|block| sack.push(block.clone()));
         sack
     }

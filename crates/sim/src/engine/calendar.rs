@@ -2,14 +2,14 @@
 //!
 //! Most events of a network lie a constant delay ahead, so they are pushed in order: a lane holds them as a plain
 //! queue at about a nanosecond each. What is out of order goes to a timing wheel, and what only tells of a flow's timer to
-//! another one, where it takes half the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
+//! another one, where it takes a third of the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
 //! heap.
 
 use super::event::{Event, Timer};
 use super::wheel::Wheel;
 use aqmlab_core::Time;
 
-/// Time in the upper half; order of insertion, then the heap's slot, in the lower.
+/// Time in the upper half; order of insertion, then the heap's slot or a timer, in the lower.
 pub(super) type Key = u128;
 pub(super) const NO_EVENT: Key = Key::MAX;
 
@@ -53,20 +53,20 @@ impl Pending for Calendar<Event> {
 
     #[inline]
     fn push_timer(&mut self, time: Time, timer: Timer) {
-        Calendar::push_timer(self, time, timer);
+        Calendar::push_timer(self, time, timer, ());
     }
 }
 
 /// Pending events.
 #[derive(Clone)]
-pub struct Calendar<E, T = Timer> {
+pub struct Calendar<E, D = ()> {
     heap: Vec<Key>,
     slots: Vec<E>,
     free_slots: Vec<u32>,
     /// The next 1.1 s, in slots of 4.3 ms.
     wheel: Wheel<E, 32>,
-    /// The next 17 s, in slots of 69 ms.
-    timers: Wheel<T, 36>,
+    /// The next 17 s, in slots of 69 ms: the timers are in the keys, and with each what else there is to know.
+    timers: Wheel<D, 36>,
     /// The timer that has come last.
     timer: E,
     /// The first stands for wheels and heap and stays empty.
@@ -76,7 +76,7 @@ pub struct Calendar<E, T = Timer> {
     pushed: u64,
 }
 
-impl<E: Copy + Default + From<T>, T: Copy + Default> Default for Calendar<E, T> {
+impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Default for Calendar<E, D> {
     /// Nothing is pending.
     fn default() -> Self {
         Self {
@@ -93,7 +93,7 @@ impl<E: Copy + Default + From<T>, T: Copy + Default> Default for Calendar<E, T> 
     }
 }
 
-impl<E: Copy + Default + From<T>, T: Copy + Default> Calendar<E, T> {
+impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Calendar<E, D> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
         let mut calendar = Self::default();
@@ -128,15 +128,16 @@ impl<E: Copy + Default + From<T>, T: Copy + Default> Calendar<E, T> {
         self.push_key(lane, key(time, self.pushed), event);
     }
 
-    /// The same, in any order, of a timer.
-    pub fn push_timer(&mut self, time: Time, timer: T) {
+    /// The same, in any order, of a timer with what else there is to know.
+    pub fn push_timer(&mut self, time: Time, timer: Timer, data: D) {
         self.pushed += 1;
         let key = key(time, self.pushed);
         if self.timers.takes(key) {
+            let key = key | Key::from(timer.bits());
             self.heads[0] = self.heads[0].min(key);
-            *self.timers.place(key) = timer;
+            *self.timers.place(key) = data;
         } else {
-            *self.place_in_any_order(key) = timer.into();
+            *self.place_in_any_order(key) = (timer, data).into();
         }
     }
 
@@ -216,13 +217,13 @@ impl<E: Copy + Default + From<T>, T: Copy + Default> Calendar<E, T> {
     #[inline]
     fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
-            self.wheel.pop(coming);
+            self.wheel.pop(|(_, event)| coming(event));
             self.heads[0] = self.first_in_any_order();
             self.wheel.popped()
         } else if self.timers.first_key() == self.heads[0] {
-            self.timers.pop(|timer| coming(&E::from(*timer)));
+            self.timers.pop(|([_, order], data)| coming(&(timer(*order), *data).into()));
+            self.timer = (timer(self.heads[0] as u64), *self.timers.popped()).into();
             self.heads[0] = self.first_in_any_order();
-            self.timer = E::from(*self.timers.popped());
             &self.timer
         } else {
             let slot = self.pop_heap();
@@ -288,6 +289,12 @@ impl<E: Copy + Default + From<T>, T: Copy + Default> Calendar<E, T> {
         }
         self.heap[hole] = key;
     }
+}
+
+/// The timer in the lower half of a key.
+#[inline(always)]
+fn timer(order: u64) -> Timer {
+    Timer::of_bits(order as u32 & ((1 << SLOT_BITS) - 1))
 }
 
 #[inline(always)]
@@ -370,14 +377,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl From<Timer> for usize {
-        fn from(timer: Timer) -> Self {
+    impl From<(Timer, ())> for usize {
+        fn from(timer: (Timer, ())) -> Self {
             u32::from(timer) as usize
         }
     }
 
-    impl From<Timer> for u32 {
-        fn from(timer: Timer) -> Self {
+    impl From<(Timer, ())> for u32 {
+        fn from((timer, ()): (Timer, ())) -> Self {
             match timer {
                 Timer::Retransmission(flow) | Timer::Open(flow) => flow,
             }
@@ -397,7 +404,7 @@ mod tests {
                 let ahead = ahead << scale.saturating_sub(6); // from the same instant to far beyond the wheel
                 match lanes.get(lane) {
                     Some(lane) => calendar.push(*lane, Time(now + ahead), i),
-                    None => calendar.push_timer(Time(now + ahead), Timer::Open(i as u32)),
+                    None => calendar.push_timer(Time(now + ahead), Timer::Open(i as u32), ()),
                 }
                 expected.push((now + ahead, i));
                 for _ in 0..pops {
@@ -429,7 +436,7 @@ mod tests {
             };
             let push = |calendar: &mut Calendar<usize>, time, i: usize| match i % 2 {
                 0 => calendar.push(Lane::ANY, time, i),
-                _ => calendar.push_timer(time, Timer::Retransmission(i as u32)),
+                _ => calendar.push_timer(time, Timer::Retransmission(i as u32), ()),
             };
             calendar.push(Lane::ANY, Time(0), 0);
             expected.push((0, 0));

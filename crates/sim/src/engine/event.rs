@@ -39,7 +39,7 @@ pub enum Event {
 }
 
 /// An event that needs no more than the number of a flow, of which many pend for long: every flow has one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timer {
     /// [`Event::Timer`].
     Retransmission(u32),
@@ -47,15 +47,25 @@ pub enum Timer {
     Open(u32),
 }
 
-impl Default for Timer {
-    fn default() -> Self {
-        Self::Retransmission(0)
+impl Timer {
+    /// As a number of 26 bits, of a flow below 2^25.
+    #[inline]
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::Retransmission(flow) => flow << 1,
+            Self::Open(flow) => flow << 1 | 1,
+        }
+    }
+
+    #[inline]
+    pub fn of_bits(bits: u32) -> Self {
+        if bits & 1 == 0 { Self::Retransmission(bits >> 1) } else { Self::Open(bits >> 1) }
     }
 }
 
-impl From<Timer> for Event {
+impl From<(Timer, ())> for Event {
     #[inline]
-    fn from(timer: Timer) -> Self {
+    fn from((timer, ()): (Timer, ())) -> Self {
         match timer {
             Timer::Retransmission(flow) => Event::Timer { flow },
             Timer::Open(flow) => Event::Open { flow },

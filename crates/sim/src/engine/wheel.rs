@@ -17,8 +17,8 @@ const SLOTS: usize = 256;
 const IN_BIN: usize = 8;
 /// So many events of a slot are sorted at once.
 const FEW: usize = 64;
-/// An event and its key, in halves: a number of 128 bits takes 16 bytes or a multiple of them.
-type Pending<E> = ([u64; 2], E);
+/// An event and its key, in halves: whatever has a number of 128 bits takes a multiple of 16 bytes.
+pub(super) type Pending<E> = ([u64; 2], E);
 
 /// Events of a page.
 const PAGE: usize = 64;
@@ -121,7 +121,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
 
     /// Takes out the first event; there must be one. Shows `coming` events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&E)) {
+    pub fn pop(&mut self, coming: impl FnMut(&Pending<E>)) {
         self.popped = self.bin[self.next].1;
         self.next += 1;
         if self.is_empty() {
@@ -136,7 +136,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
-    fn go_on(&mut self, coming: impl FnMut(&E)) {
+    fn go_on(&mut self, coming: impl FnMut(&Pending<E>)) {
         while self.bins < self.ends.len() {
             let places = self.places_of(self.bins);
             self.bins += 1;
@@ -163,9 +163,9 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it.
-    fn look_ahead(&self, mut coming: impl FnMut(&E)) {
+    fn look_ahead(&self, mut coming: impl FnMut(&Pending<E>)) {
         let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
-        self.places[next].iter().for_each(|place| coming(&self.pages.events[*place as usize].1));
+        self.places[next].iter().for_each(|place| coming(&self.pages.events[*place as usize]));
         self.places[then].iter().for_each(|place| memory::fetch(&self.pages.events[*place as usize]));
     }
 

@@ -166,7 +166,7 @@ impl Link {
     }
 
     /// A packet arrives at the queue, which may mark it.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, packet: &mut Packet, now: Time) -> Offered {
         self.catch_up(now);
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });

@@ -3,6 +3,7 @@ mod linux;
 use super::{CongestionControl, Event, Facts, Info, Law, Window};
 use aqmlab_core::{Span, Time, choice, params};
 use linux::Linux;
+use std::sync::Arc;
 
 choice! {
     /// Whose details.
@@ -64,7 +65,8 @@ params! {
 /// What CUBIC remembers of its last congestion event, and where it is since. See [`CubicParams`].
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    params: CubicParams,
+    /// Shared with the other senders of the group.
+    params: Arc<CubicParams>,
     /// Window just before the last reduction, segments.
     cwnd_prior: f64,
     /// W_max: the plateau of the cubic, segments; 0 if the window is the first known, or the first after a timeout.
@@ -99,7 +101,7 @@ impl Law for Cubic {
 
     fn new(params: CubicParams) -> Self {
         let has_linux = params.flavour == Flavour::Linux || params.hystart;
-        Self { params, cwnd_prior: 0.0, w_max: 0.0, stage: None, linux: has_linux.then(Box::default) }
+        Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux: has_linux.then(Box::default) }
     }
 }
 

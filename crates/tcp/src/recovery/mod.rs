@@ -17,7 +17,7 @@ use scoreboard::Scoreboard;
 pub(crate) enum LossRecovery {
     Reno,
     NewReno,
-    Sack(Box<Scoreboard>),
+    Sack(Scoreboard),
     Rack(Box<Rack>),
 }
 
@@ -26,7 +26,7 @@ impl LossRecovery {
         match variant {
             Variant::Reno => Self::Reno,
             Variant::NewReno => Self::NewReno,
-            Variant::Sack => Self::Sack(Box::default()),
+            Variant::Sack => Self::Sack(Scoreboard::default()),
             Variant::Rack => Self::Rack(Box::default()),
         }
     }

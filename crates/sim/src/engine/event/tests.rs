@@ -1,4 +1,14 @@
 use super::*;
+
+#[test]
+fn a_timer_is_written_as_it_is_read() {
+    for timer in
+        [Timer::Retransmission(0), Timer::Open(0), Timer::Retransmission((1 << 25) - 1), Timer::Open((1 << 25) - 1)]
+    {
+        assert!(timer.bits() < 1 << 26);
+        assert_eq!(Timer::of_bits(timer.bits()), timer);
+    }
+}
 use aqmlab_tcp::Sack;
 
 #[test]

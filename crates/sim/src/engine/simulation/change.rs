@@ -173,7 +173,7 @@ impl Simulation {
                 self.flows[flow as usize].is_stopped |= never_starts;
                 self.calendar.push(Lane::ANY, time, Event::Close { flow });
             }
-            Sends::Source(source, _) => self.sources[source as usize].stop_at(time),
+            Sends::Source(source) => self.sources[source as usize].stop_at(time),
             Sends::Client(client) => self.clients[client as usize].stop_at(time),
         }
     }
@@ -183,12 +183,15 @@ impl Simulation {
         let scenario = self.scenario.clone();
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
-            match self.members[group][i].sends {
-                Sends::Flow(flow) | Sends::Source(_, flow) => {
-                    self.flows[flow as usize].route = self.routes.of(group, rtt);
+            let flow = match self.members[group][i].sends {
+                Sends::Flow(flow) => flow,
+                Sends::Source(source) => self.sources[source as usize].flow,
+                Sends::Client(client) => {
+                    self.clients[client as usize].peer.rtt = rtt;
+                    continue;
                 }
-                Sends::Client(client) => self.clients[client as usize].peer.rtt = rtt,
-            }
+            };
+            self.flows[flow as usize].route = self.routes.of(group, rtt);
         }
         if scenario.flows[group].traffic.has_clients() {
             for flow in self.flows.iter_mut().filter(|flow| flow.group as usize == group) {

@@ -289,7 +289,7 @@ impl Pending for Here<'_> {
     }
 
     fn push_timer(&mut self, time: Time, timer: Timer) {
-        self.calendar.push_timer(time, timer);
+        self.calendar.push_timer(time, timer, ());
     }
 }
 

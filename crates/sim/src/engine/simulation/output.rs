@@ -128,16 +128,18 @@ impl Simulation {
                 of_client[client] += bits * f64::from(flow.delivered);
             }
         }
-        let share = |member: &Member| match member.sends {
-            Sends::Flow(flow) | Sends::Source(_, flow) => {
-                let flow = &self.flows[flow as usize];
-                let always_active = member.start <= self.warmup && member.stop >= self.end;
-                Share { goodput: bits * f64::from(flow.delivered), always_active, rtt: flow.route.rtt }
-            }
-            Sends::Client(client) => {
-                let rtt = self.clients[client as usize].peer.rtt;
-                Share { goodput: of_client[client as usize], always_active: false, rtt }
-            }
+        let share = |member: &Member| {
+            let flow = match member.sends {
+                Sends::Flow(flow) => flow,
+                Sends::Source(source) => self.sources[source as usize].flow,
+                Sends::Client(client) => {
+                    let rtt = self.clients[client as usize].peer.rtt;
+                    return Share { goodput: of_client[client as usize], always_active: false, rtt };
+                }
+            };
+            let flow = &self.flows[flow as usize];
+            let always_active = member.start <= self.warmup && member.stop >= self.end;
+            Share { goodput: bits * f64::from(flow.delivered), always_active, rtt: flow.route.rtt }
         };
         self.members[group].iter().map(share).collect()
     }

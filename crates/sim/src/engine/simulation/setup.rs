@@ -33,8 +33,8 @@ pub(super) struct Member {
 pub(super) enum Sends {
     /// A flow with unlimited data.
     Flow(u32),
-    /// A source of datagrams, and its flow.
-    Source(u32, u32),
+    /// A source of datagrams.
+    Source(u32),
     Client(u32),
 }
 
@@ -211,10 +211,10 @@ impl Simulation {
         let flow = self.add_flow(peer, Flow::NO_CONNECTION);
         let stream = draft.stream("source");
         if let Some(source) = UdpSource::new(&spec.traffic, flow, spec.wire_size(), stops_at, stream) {
-            return Sends::Source(self.add_source(source, start, active), flow);
+            return Sends::Source(self.add_source(source, start, active));
         }
         if active {
-            self.calendar.push_timer(start, Timer::Open(flow));
+            self.calendar.push_timer(start, Timer::Open(flow), ());
         }
         if let Some(stop) = stop {
             self.calendar.push(Lane::ANY, stop, Event::Close { flow });

@@ -1,7 +1,7 @@
 //! The queues of a run, which meet the packets of all flows in order.
 
 use super::super::Simulation;
-use super::lineage::{Born, BornTimer, Lineage};
+use super::lineage::{Born, Lineage};
 use super::shard::{Arrival, Passed, Receipt, before};
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
 use crate::engine::crossing::{Crossing, Surroundings};
@@ -15,7 +15,7 @@ use std::collections::binary_heap::PeekMut;
 
 /// What is to come at the queues, and what has passed them.
 pub struct Hub {
-    calendar: Calendar<Born, BornTimer>,
+    calendar: Calendar<Born, Lineage>,
     /// Of each flow.
     group_of: Vec<u16>,
     /// 2 to this power flows are a shard.
@@ -165,7 +165,7 @@ impl Pending for &mut Hub {
     }
 
     fn push_timer(&mut self, time: Time, timer: Timer) {
-        self.calendar.push_timer(time, BornTimer { timer, lineage: self.lineage });
+        self.calendar.push_timer(time, timer, self.lineage);
     }
 }
 

@@ -76,15 +76,8 @@ pub struct Born {
     pub lineage: Lineage,
 }
 
-/// A timer and how it came about.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BornTimer {
-    pub timer: Timer,
-    pub lineage: Lineage,
-}
-
-impl From<BornTimer> for Born {
-    fn from(BornTimer { timer, lineage }: BornTimer) -> Self {
-        Self { event: timer.into(), lineage }
+impl From<(Timer, Lineage)> for Born {
+    fn from((timer, lineage): (Timer, Lineage)) -> Self {
+        Self { event: (timer, ()).into(), lineage }
     }
 }

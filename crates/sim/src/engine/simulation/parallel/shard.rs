@@ -1,6 +1,6 @@
 //! Some of the flows of a run, with what happens at their two ends.
 
-use super::lineage::{Born, BornTimer, Lineage};
+use super::lineage::{Born, Lineage};
 use crate::engine::calendar::{Calendar, Lane, Pending};
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::engine::memory;
@@ -91,11 +91,11 @@ pub struct Shard<'a> {
 
 /// What is to come at the flows of a shard.
 struct Agenda {
-    senders: Calendar<Born, BornTimer>,
+    senders: Calendar<Born, Lineage>,
     /// Delayed ACKs.
-    receivers: Calendar<Born, BornTimer>,
+    receivers: Calendar<Born, Lineage>,
     /// On their way to a queue.
-    departures: Calendar<Born, BornTimer>,
+    departures: Calendar<Born, Lineage>,
     /// Of what is pushed now.
     lineage: Lineage,
 }
@@ -112,7 +112,7 @@ impl Pending for Agenda {
     }
 
     fn push_timer(&mut self, time: Time, timer: Timer) {
-        self.senders.push_timer(time, BornTimer { timer, lineage: self.lineage });
+        self.senders.push_timer(time, timer, self.lineage);
     }
 }
 

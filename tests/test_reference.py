@@ -14,6 +14,7 @@ VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))
 
 import linux  # noqa: E402
+import models  # noqa: E402
 import ns2  # noqa: E402
 import ns3  # noqa: E402
 import response  # noqa: E402
@@ -132,6 +133,12 @@ def test_windows_go_with_the_share_of_losses_and_marks_as_the_laws_say() -> None
     short = [(each, window) for each, window in rows if each.segments <= response.SHORT]
     assert len(short) >= 15
     assert response.measure([each for each, _ in short]) == pytest.approx([window for _, window in short], rel=0.1)
+
+
+def test_cubic_takes_k_to_its_plateau_and_bbr_keeps_the_pipe_full_as_written() -> None:
+    rows = models.all_rows()
+    assert len(rows) >= 40
+    assert [row for row in rows if not row.agrees] == []
 
 
 def test_the_page_about_response_functions_tells_these_numbers() -> None:

@@ -16,6 +16,8 @@ from math import cbrt, log, sqrt
 from pathlib import Path
 from typing import Any
 
+import models
+
 import aqmlab
 from aqmlab import _core
 from aqmlab.runs.executor import run_many
@@ -194,7 +196,7 @@ def measure(wanted: Sequence[Setting]) -> list[float]:
 
 
 HEAD = """\
-# Validation against response functions
+# Validation against response functions and models
 
 <!-- Written by `make validate`; do not edit. -->
 
@@ -232,7 +234,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
             f"| {row['law']} | {1000 * row['rtt']:.0f} | {row['p']:g} | {row['window']:.1f} | {setting.predicted:.1f} "
             f"| {held:.1f} | {difference:+.1%} | {'yes' if abs(difference) <= TOLERANCE else 'no'} |"
         )
-    return "\n".join([HEAD, f"**{agreed} of {len(rows)} rows agree.**", "", *lines, ""])
+    return "\n".join([HEAD, f"**{agreed} of {len(rows)} rows agree.**", "", *lines, "", *models.section()])
 
 
 def rows() -> list[Mapping[str, Any]]:

@@ -13,6 +13,7 @@ import pytest
 VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))
 
+import balance  # noqa: E402
 import linux  # noqa: E402
 import models  # noqa: E402
 import ns2  # noqa: E402
@@ -153,3 +154,26 @@ def test_cubic_takes_k_to_its_plateau_and_bbr_keeps_the_pipe_full_as_written() -
 
 def test_the_page_about_response_functions_tells_these_numbers() -> None:
     assert response.PAGE.read_text(encoding="utf-8") == response.page(response.rows())
+
+
+@pytest.mark.parametrize("rtt", [0.02, 0.04])
+def test_prague_and_cubic_share_a_dual_queue_as_their_response_functions_make_of_the_p_that_was_there(
+    rtt: float,
+) -> None:
+    shares = balance.shares(1, rtt)
+    assert shares.ratio == pytest.approx(shares.predicted, rel=0.2)
+    assert 1.5 < shares.ratio < 2
+    assert shares.by_one_p < 1.5 < shares.predicted  # it is the wandering that tips the scales
+
+
+@pytest.mark.parametrize("rtt", [10, 20, 80])
+def test_prague_and_cubic_share_a_dual_queue_as_in_a_real_kernel(rtt: int) -> None:
+    theirs = balance.PUBLISHED[50, rtt]
+    assert balance.kernel(50, rtt, (1,)) == pytest.approx(sum(theirs) / 2, rel=balance.TOLERANCE_KERNEL)
+
+
+@pytest.mark.nightly
+def test_the_page_about_l4s_tells_how_prague_and_cubic_share() -> None:
+    assert [each for each in balance.balance() if not each.agrees] == []
+    text = balance.PAGE.read_text(encoding="utf-8")
+    assert balance.filled(text) == text

@@ -48,7 +48,8 @@ params! {
     /// | 200 Mbit/s | 40 ms | 1.8 | 2.0 | 1.5 | 0.1 ms |
     ///
     /// The ratio exceeds 1.5 from 20 ms on because p' wanders with the one window of CUBIC: marks follow its mean, drops the
-    /// mean of its square. There are 1.6 to 1.7 marks for a segment and root of the share of drops, not 2.
+    /// mean of its square. There are 1.6 to 1.7 marks for a segment and root of the share of drops, not 2. What p' was predicts the
+    /// ratio, and a real kernel has the same: [L4S](../l4s.md#how-they-share-50-mbits).
     /// With 4 flows of each on 200 Mbit/s the ratio is 1.5 at 20 ms and 1.6 at 40 ms, with 16 on 800 Mbit/s 1.5 and 1.4.
     ///
     /// ## Below one segment

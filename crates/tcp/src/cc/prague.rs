@@ -209,6 +209,10 @@ impl CongestionControl for Prague {
         self.in_recovery = false;
     }
 
+    fn on_undo(&mut self) {
+        self.in_recovery = false;
+    }
+
     fn pacing_rate(&self) -> Option<f64> {
         let rate = if self.is_starting { 2.0 * self.cwnd } else { self.cwnd };
         (self.srtt > Span::ZERO).then(|| rate / self.srtt.seconds())
@@ -370,6 +374,14 @@ mod tests {
         prague.on_recovered(&mut window);
         assert_eq!((window.cwnd, prague.cwnd), (25.0, 25.0));
         close(feed(&mut prague, &mut window, &ack(6, 6, 1)), 18.75);
+    }
+
+    #[test]
+    fn marks_count_again_once_a_loss_turns_out_to_be_none() {
+        let (mut prague, mut window) = prague(0, 0.5, 50.0);
+        prague.on_congestion(Event::Loss, &window);
+        prague.on_undo();
+        close(feed(&mut prague, &mut window, &ack(6, 6, 1)), 37.5);
     }
 
     #[test]

@@ -68,8 +68,8 @@ params! {
     /// | 100 Mbit/s | 100 ms | 85 % | 42 % | 86 % | 39 % |
     ///
     /// Measurements of Google's BBRv3 agree in words: it leaves CUBIC little or no room at equal round-trip times (Zeynali et al.,
-    /// PAM 2024), as BBRv2 does, depending on buffer and number of flows (Gomez et al., Computer Communications, 2024). No
-    /// table of shares at these buffers was at hand, so no number is held to them.
+    /// PAM 2024), as BBRv2 does, depending on buffer and number of flows (Gomez et al., Computer Communications, 2024). The numbers
+    /// that can be read are beside ours in [BBR: buffers, shares and AQMs](../bbr.md).
     ///
     /// ## Readings
     /// The draft leaves ECN out. As in Google's BBRv3, marks count where the least round-trip time is at most `ecn_max_rtt`: alpha

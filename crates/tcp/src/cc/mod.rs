@@ -214,6 +214,9 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     }
     /// A timeout has brought the window down to one segment.
     fn on_timeout(&mut self) {}
+    /// What was taken for a loss was none: recovery ends without [`CongestionControl::on_recovered`], and the sender restores
+    /// the window (variant `rack`).
+    fn on_undo(&mut self) {}
     /// A pause ends in which the application had nothing to send.
     fn on_resume(&mut self, window: &mut Window, now: Time) {}
     /// Segments per second at which to send, more than 0 (the sender panics at others), if the law has a rate yet; asked at
@@ -367,6 +370,11 @@ impl Congestion {
             AnyLaw::Plain(law) => law.on_recovered(&mut self.window),
             AnyLaw::Other(engaged) => engaged.law.on_recovered(&mut self.window),
         }
+    }
+
+    /// Recovery ends because nothing was lost.
+    pub fn undo(&mut self) {
+        self.law().on_undo();
     }
 
     /// Window after the echo of a congestion mark.

@@ -123,6 +123,7 @@ impl Sender {
 
     /// The window is what it was (`tcp_undo_cwnd_reduction`).
     fn rack_undo(&mut self) {
+        self.cc.undo();
         if let Some(prior) = self.rack().undo.prior {
             let window = &mut self.cc.window;
             self.cwr_due &= prior.ssthresh <= window.ssthresh;

@@ -27,6 +27,14 @@ impl Bench {
         self.now = ms(at);
         self.sack(next, blocks)
     }
+
+    /// What the pace lets go until then is sent.
+    fn paced_until(&mut self, at: u64) {
+        while self.sender.deadline() <= ms(at) {
+            self.now = self.sender.deadline();
+            self.sender.on_timer(self.now, &self.params, &mut self.wire);
+        }
+    }
 }
 
 #[test]
@@ -160,6 +168,29 @@ fn a_recovery_is_undone_if_the_original_arrives() {
     assert_eq!(bench.cwnd_and_ssthresh(), (11.0, bench.params.window.0), "10 as before, and 1 has arrived");
     // Now that the path is known to reorder, three above a hole are not enough: 25 ms or an eighth of the round trip are.
     assert_eq!(bench.sack_at(220, 6, &[7..11]).iter().filter(|seq| **seq == 6).count(), 0);
+}
+
+#[test]
+fn a_law_is_told_that_a_recovery_is_undone() {
+    // Prague answers no mark in recovery.
+    let mut bench = bench(Variant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    let prague = Control::parse("tcp", "prague").unwrap();
+    bench.sender = Sender::new(Variant::Rack, &bench.params, &prague, true, Span::ZERO);
+    bench.open();
+    bench.now = ms(100);
+    bench.ack(0);
+    bench.paced_until(200);
+    for (at, end) in [(200, 3), (201, 4), (202, 5), (203, 6)] {
+        bench.sack_at(at, 1, &[2..end]);
+    }
+    bench.paced_until(220);
+    assert_eq!((bench.sender.state, bench.sender.retransmits()), (RecoveryState::FastRecovery, 1));
+    bench.sack_at(221, 6, &[]);
+    assert_eq!(bench.sender.state, RecoveryState::Open);
+    let before = bench.sender.cwnd();
+    bench.now = ms(240);
+    bench.on(Ack { next: 7, ce: 1, ..Ack::default() });
+    assert!(bench.sender.cwnd() < 0.6 * before, "the first mark halves: {} of {before}", bench.sender.cwnd());
 }
 
 #[test]

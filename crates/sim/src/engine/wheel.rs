@@ -116,7 +116,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     /// Key of the first event.
     #[inline]
     pub fn first_key(&self) -> Key {
-        self.bin.get(self.next).map_or(NO_EVENT, |([time, order], _)| Key::from(*time) << 64 | Key::from(*order))
+        self.bin.get(self.next).map_or(NO_EVENT, |(halves, _)| whole(*halves))
     }
 
     /// Takes out the first event; there must be one. Shows `coming` events that follow in a little while.
@@ -144,7 +144,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
                 self.bin.clear();
                 self.next = 0;
                 self.bin.extend(self.places[places].iter().map(|place| self.pages.events[*place as usize]));
-                self.bin.sort_unstable_by_key(|(key, _)| *key);
+                self.bin.sort_unstable_by_key(|(halves, _)| whole(*halves));
                 return self.look_ahead(coming);
             }
         }
@@ -181,7 +181,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         self.open = std::mem::take(&mut self.slots[index]);
         if self.open.len <= FEW {
             self.pages.of(self.open).for_each(|page| self.bin.extend_from_slice(&self.pages.events[page]));
-            return self.bin.sort_unstable_by_key(|(key, _)| *key);
+            return self.bin.sort_unstable_by_key(|(halves, _)| whole(*halves));
         }
         self.deal();
     }
@@ -224,6 +224,11 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
 #[inline(always)]
 fn halves(key: Key) -> [u64; 2] {
     [(key >> 64) as u64, key as u64]
+}
+
+#[inline(always)]
+fn whole([time, order]: [u64; 2]) -> Key {
+    Key::from(time) << 64 | Key::from(order)
 }
 
 impl<E: Copy + Default> Pages<E> {

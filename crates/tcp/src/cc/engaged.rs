@@ -1,5 +1,6 @@
 //! What a sender keeps for a law other than Reno's: the marks it knows of, samples of the delivery rate, and a pace.
 
+use super::arrivals::Arrivals;
 use super::rate::RateSampler;
 use super::{CongestionControl, Facts, Needs, RateSample, Recovery, Window};
 use crate::ack::Ack;
@@ -18,6 +19,7 @@ pub(crate) struct Engaged {
     /// Segments sent again until the last ACK.
     resent: u32,
     sampler: Option<RateSampler>,
+    arrivals: Arrivals,
     /// When the next segment may be sent, and how many before that time, for segments are paced some at once.
     next_send: Time,
     at_once: u32,
@@ -30,8 +32,6 @@ pub(crate) struct Heard {
     pub facts: Facts,
     /// First segment not acknowledged before this ACK.
     pub hole: u32,
-    /// One past the highest segment sent.
-    pub sent: u32,
     /// Segments sent again so far.
     pub resent: u32,
 }
@@ -53,11 +53,17 @@ impl Engaged {
     pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
-        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, at_once: 0, due }
+        let (heard, arrivals) = (Facts::default(), Arrivals::default());
+        Self { law, needs, heard, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, due }
     }
 
     pub fn hears_acks(&self) -> bool {
         self.needs.hears_acks()
+    }
+
+    /// Samples of the delivery rate are taken for it.
+    pub fn has_samples(&self) -> bool {
+        self.sampler.is_some()
     }
 
     /// The law answers marks, not the sender.
@@ -79,12 +85,28 @@ impl Engaged {
         self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, ..facts });
     }
 
-    /// Any ACK comes: tells the law of it. True if it tells of a new mark.
+    /// An ACK comes, of whose arrivals loss recovery does not tell. `hole`: the first segment
+    /// not acknowledged before it; `sent`: one past the highest sent.
+    pub fn take(&mut self, ack: &Ack, hole: u32, sent: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            self.arrivals.take(ack, hole, sent, |seq| sampler.on_delivered(seq));
+        }
+    }
+
+    /// Loss recovery tells of a segment that has arrived.
+    #[inline]
+    pub fn on_delivered(&mut self, seq: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_delivered(seq);
+        }
+    }
+
+    /// Any ACK comes, and its arrivals are known: tells the law of it. True if it tells of a new mark.
     pub fn hear(&mut self, window: &mut Window, ack: &Ack, heard: Heard) -> bool {
-        let Heard { facts, hole, sent, resent } = heard;
+        let Heard { facts, hole, resent } = heard;
         let (marked, is_echo) = self.marks(ack, &facts, hole);
         let lost = resent - std::mem::replace(&mut self.resent, resent);
-        let sample = self.sampler.as_mut().and_then(|sampler| sampler.on_ack(ack, hole, sent, facts.now));
+        let sample = self.sampler.as_mut().and_then(|sampler| sampler.sample(facts.now));
         let left = facts.flight.saturating_sub(facts.acked);
         if facts.is_app_limited && f64::from(left) < window.cwnd {
             self.note_app_limited(left);
@@ -100,8 +122,10 @@ impl Engaged {
     pub fn set_window(&mut self, window: &mut Window, seen: Seen) {
         let Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
         let sample = self.heard.sample.map(|sample| RateSample { in_flight, ..sample });
-        let facts = Facts { acked: delivered, lost, recovery, flight: was_in_flight, srtt, sample, ..self.heard };
-        self.law.on_feedback(window, &facts);
+        let heard = &mut self.heard;
+        (heard.acked, heard.lost, heard.recovery) = (delivered, lost, recovery);
+        (heard.flight, heard.srtt, heard.sample) = (was_in_flight, srtt, sample);
+        self.law.on_feedback(window, heard);
     }
 
     /// Loss recovery has found a segment lost.

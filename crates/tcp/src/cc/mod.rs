@@ -5,6 +5,7 @@
 //!   catalogue          what is known of each law, and how one is chosen: "cubic:beta=0.8"
 //!   engaged            what a sender keeps for a law other than Reno's
 //!   path               what BBR learns of a path
+//!   arrivals             which segments have arrived, where loss recovery does not tell
 //!   rate               samples of the delivery rate, for the laws that ask for them
 //! ```
 //!
@@ -14,6 +15,7 @@
 //! initial window at most after a long pause. A law that keeps its own window sets it again in
 //! [`CongestionControl::on_feedback`], or asks for [`Needs::owns_window`].
 
+mod arrivals;
 pub mod catalogue;
 mod engaged;
 mod hystart;

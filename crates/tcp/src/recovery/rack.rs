@@ -22,7 +22,7 @@ mod usage;
 mod window;
 
 use crate::ack::Ack;
-use crate::cc::Event;
+use crate::cc::{Engaged, Event};
 use crate::linux::Estimator;
 use crate::params::{Halve, TcpParams};
 use crate::recovery::LossRecovery;
@@ -64,12 +64,16 @@ impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
     #[inline(never)] // Reno's way stays short
     pub(crate) fn rack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
-        if ack.next < self.hole {
+        let (hole, recover, is_old) = (self.hole, self.recover, ack.next < self.hole);
+        let mut news = News::default();
+        if !is_old {
+            let (rack, law) = self.rack_and_law();
+            news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now, law);
+        }
+        let is_echo = if self.hears_acks() { self.hear(ack, now) } else { ack.ece };
+        if is_old {
             return;
         }
-        let (hole, recover) = (self.hole, self.recover);
-        let rack = self.rack();
-        let mut news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now);
         self.hole = ack.next;
         self.next_seq = self.next_seq.max(ack.next);
         let handshake_done = hole == 0 && params.syn && self.hole > 0;
@@ -77,7 +81,7 @@ impl Sender {
         if handshake_done {
             self.cc.window.cwnd = self.initial_window(params);
         }
-        if ack.ece && self.ecn && !handshake_done {
+        if is_echo && self.ecn && !handshake_done {
             self.rack_on_echo(ack.next);
         }
         if let Some(seq) = ack.dsack {
@@ -119,13 +123,13 @@ impl Sender {
     fn rack_detect_loss(&mut self, news: &mut News, now: Time, params: &TcpParams) -> Option<Time> {
         let in_recovery = matches!(self.state, RecoveryState::FastRecovery | RecoveryState::RtoRecovery);
         let srtt = self.rtt.smoothed();
-        let (rack, tell_law) = self.rack_and_law(now);
+        let (rack, law) = self.rack_and_law();
         if rack.board.sacked() == 0 && !rack.board.has_lost() {
             return None; // nothing sent later has arrived
         }
         let resent = rack.board.resent();
         let reo_wnd = rack.detection.reo_wnd(&rack.board, in_recovery, srtt, params);
-        let (lost, timeout) = rack.detection.detect_loss(&mut rack.board, reo_wnd, now, tell_law);
+        let (lost, timeout) = rack.detection.detect_loss(&mut rack.board, reo_wnd, now, law);
         news.lost = lost;
         // As Linux has it, a segment lost again after a timeout begins a recovery, too.
         let is_lost_again = self.state == RecoveryState::RtoRecovery && self.rack().board.resent() < resent;
@@ -160,8 +164,8 @@ impl Sender {
         let (state, hole, sent) = (self.state, self.hole, self.sent);
         let (is_first, is_again) =
             (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rtt.is_backed_off());
-        let (rack, tell_law) = self.rack_and_law(now);
-        rack.detection.on_timeout(&mut rack.board, now, tell_law);
+        let (rack, law) = self.rack_and_law();
+        rack.detection.on_timeout(&mut rack.board, now, law);
         // Once per window of data, and once more if the timeout before has brought something.
         let brought = state == RecoveryState::RtoRecovery && !is_again;
         if state == RecoveryState::Open || hole >= self.recover || brought {
@@ -236,15 +240,9 @@ impl Sender {
         rack
     }
 
-    /// What is remembered, and what tells the law of a lost segment.
-    fn rack_and_law(&mut self, now: Time) -> (&mut Rack, impl FnMut(u32)) {
+    /// What is remembered, and the law if it is told of each segment.
+    fn rack_and_law(&mut self) -> (&mut Rack, Option<&mut Engaged>) {
         let LossRecovery::Rack(rack) = &mut self.recovery else { unreachable!("made for variant rack") };
-        let mut law = self.cc.engaged();
-        let tell_law = move |seq| {
-            if let Some(law) = &mut law {
-                law.on_lost(seq, now);
-            }
-        };
-        (rack, tell_law)
+        (rack, self.cc.engaged().filter(|law| law.has_samples()))
     }
 }

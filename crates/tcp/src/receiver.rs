@@ -191,6 +191,15 @@ impl Receiver {
 
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
+        let is_last = seq + 1 == self.end || !self.received.contains(seq + 1);
+        if is_last
+            && let Some(newest) = self.memory.as_mut().map(|memory| &mut memory.recent[0])
+            && newest.end == seq
+            && newest.start > self.next
+        {
+            newest.end = seq + 1; // as mostly
+            return;
+        }
         let block = self.block(seq);
         let recent = &mut self.memory.get_or_insert_default().recent;
         let mut others = std::mem::take(recent).into_iter().filter(|old| !block.contains(&old.start));
@@ -202,9 +211,14 @@ impl Receiver {
     #[inline(never)]
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
-        let recent = self.memory.iter().flat_map(|memory| &memory.recent);
-        let open = recent.filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
-        open.for_each(|block| sack.push(block.clone()));
+        let Some(memory) = &self.memory else { return sack };
+        let mut room = 3 - usize::from(dsack.is_some());
+        for block in &memory.recent {
+            if block.start > self.next && room > 0 {
+                sack.push(block.clone());
+                room -= 1;
+            }
+        }
         sack
     }
 

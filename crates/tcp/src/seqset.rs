@@ -44,6 +44,12 @@ impl SeqSet {
         *self.word(seq as usize / 64) |= 1 << (seq % 64);
     }
 
+    /// Removes one number.
+    #[inline]
+    pub fn remove(&mut self, seq: u32) {
+        *self.word(seq as usize / 64) &= !(1 << (seq % 64));
+    }
+
     /// Adds all of `range`; returns how many were missing.
     pub fn fill(&mut self, range: Range<u32>) -> u32 {
         let mut added = 0;
@@ -113,10 +119,12 @@ impl SeqSet {
         None
     }
 
+    #[inline]
     fn bits(&self, word: usize) -> u64 {
         self.words[word & (self.words.len() - 1)]
     }
 
+    #[inline]
     fn word(&mut self, word: usize) -> &mut u64 {
         &mut self.words[word & (self.words.len() - 1)]
     }
@@ -145,6 +153,8 @@ mod tests {
         assert_eq!(set.fill(120..140), 10);
         assert_eq!(set.count(100..300), 140);
         assert_eq!(set.clear(128..192), 64);
+        set.insert(128);
+        set.remove(128);
         assert_eq!((set.count(100..300), set.count(100..128), set.count(192..300)), (76, 8, 68));
     }
 

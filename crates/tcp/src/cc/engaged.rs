@@ -163,7 +163,10 @@ impl Engaged {
 
     /// Whether the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
-        let waits = self.needs.pacing && self.at_once == 0 && now < self.next_send;
+        if !self.needs.pacing {
+            return true;
+        }
+        let waits = self.at_once == 0 && now < self.next_send;
         if self.at_once == 0 && !waits {
             self.at_once = self.law.send_quantum();
         }

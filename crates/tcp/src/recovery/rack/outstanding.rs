@@ -68,7 +68,7 @@ impl Outstanding {
 
     fn on_resent(&mut self, seq: u32, now: Time) {
         self.settle(seq);
-        self.due.clear(seq..seq + 1);
+        self.due.remove(seq);
         let sent = &mut self.segments[seq];
         self.resent += u32::from(sent.is_lost && !sent.is_resent);
         (sent.time, sent.was_resent, sent.is_resent) = (now, true, sent.is_lost);
@@ -116,7 +116,7 @@ impl Outstanding {
     fn sack(&mut self, seq: u32) -> Sent {
         self.delivered.insert(seq);
         self.settled.insert(seq);
-        self.due.clear(seq..seq + 1);
+        self.due.remove(seq);
         let sent = &mut self.segments[seq];
         let before = std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
         self.sacked += 1;
@@ -212,7 +212,9 @@ impl Outstanding {
                 }
             }
         }
-        self.found.sort_unstable();
+        if self.found.len() > 1 {
+            self.found.sort_unstable();
+        }
         waiting
     }
 
@@ -270,7 +272,7 @@ impl Outstanding {
         for seq in self.first..self.end {
             let sent = &mut self.segments[seq];
             if sent.is_lost && !sent.was_resent {
-                self.settled.clear(seq..seq + 1);
+                self.settled.remove(seq);
             }
             (sent.is_lost, sent.is_resent) = (false, false);
             if sent.was_resent && !sent.is_sacked {

@@ -2,7 +2,7 @@
 
 use super::arrivals::Arrivals;
 use super::rate::RateSampler;
-use super::{CongestionControl, Facts, Needs, RateSample, Recovery, Window};
+use super::{CongestionControl, Facts, Needs, Recovery, Window};
 use crate::ack::Ack;
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Time};
@@ -121,10 +121,12 @@ impl Engaged {
     /// Loss recovery has seen the ACK: the law that owns the window sets it.
     pub fn set_window(&mut self, window: &mut Window, seen: Seen) {
         let Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
-        let sample = self.heard.sample.map(|sample| RateSample { in_flight, ..sample });
         let heard = &mut self.heard;
         (heard.acked, heard.lost, heard.recovery) = (delivered, lost, recovery);
-        (heard.flight, heard.srtt, heard.sample) = (was_in_flight, srtt, sample);
+        (heard.flight, heard.srtt) = (was_in_flight, srtt);
+        if let Some(sample) = &mut heard.sample {
+            sample.in_flight = in_flight;
+        }
         self.law.on_feedback(window, heard);
     }
 

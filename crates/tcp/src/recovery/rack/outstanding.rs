@@ -45,6 +45,7 @@ pub(crate) struct Outstanding {
     again: VecDeque<(Time, u32)>,
     /// Those found lost last, in order.
     found: Vec<u32>,
+    in_network: u32,
     sacked: u32,
     lost: u32,
     resent: u32,
@@ -63,6 +64,7 @@ impl Outstanding {
             return self.on_resent(seq, now);
         }
         self.end = seq + 1;
+        self.in_network += 1;
         self.segments.push(self.first..self.end, Sent { time: now, ..Sent::default() });
     }
 
@@ -70,7 +72,8 @@ impl Outstanding {
         self.settle(seq);
         self.due.remove(seq);
         let sent = &mut self.segments[seq];
-        self.resent += u32::from(sent.is_lost && !sent.is_resent);
+        let returns = u32::from(sent.is_lost && !sent.is_resent);
+        (self.resent, self.in_network) = (self.resent + returns, self.in_network + returns);
         (sent.time, sent.was_resent, sent.is_resent) = (now, true, sent.is_lost);
         self.drop_stale();
         self.again.push_back((now, seq));
@@ -142,15 +145,16 @@ impl Outstanding {
         }
     }
 
-    /// It is no longer lost, nor resent.
+    /// It is no longer in the network, nor lost, nor resent.
     fn forget(&mut self, sent: &Sent) {
+        self.in_network -= u32::from(sent.is_in_network());
         self.lost -= u32::from(sent.is_lost);
         self.resent -= u32::from(sent.is_resent);
     }
 
     /// Segments in the network: neither SACKed nor lost, and those lost that were sent again.
     pub fn in_flight(&self) -> u32 {
-        self.end - self.first - self.sacked - self.lost + self.resent
+        self.in_network
     }
 
     /// Segments lost and sent again that are in the network.
@@ -232,6 +236,7 @@ impl Outstanding {
     fn lose(&mut self, seq: u32) {
         self.settle(seq);
         let sent = &mut self.segments[seq];
+        self.in_network -= 1;
         self.lost += u32::from(!sent.is_lost);
         self.resent -= u32::from(sent.is_resent);
         (sent.is_lost, sent.is_resent) = (true, false);
@@ -281,6 +286,7 @@ impl Outstanding {
         }
         self.again.make_contiguous().sort_unstable();
         (self.lost, self.resent, self.settled_to) = (0, 0, self.first);
+        self.in_network = self.end - self.first - self.sacked;
     }
 }
 

@@ -207,7 +207,9 @@ impl Sender {
             }
             has_sent = true;
         }
-        self.rack_validate_window(has_sent, now, params);
+        if !self.cc.owns_window() {
+            self.rack_validate_window(has_sent, now, params);
+        }
     }
 
     /// A segment never sent, for which the receiver has room.

@@ -135,14 +135,16 @@ impl Outstanding {
     }
 
     /// Numbers below `end` may be put into the sets.
+    #[inline]
     fn reserve(&mut self, end: u32) {
-        if end > self.settled_end {
-            let held = self.first..self.settled_end;
-            for set in [&mut self.delivered, &mut self.due, &mut self.settled] {
-                set.reserve(held.clone(), self.first..end);
-            }
-            self.settled_end = end;
+        if end <= self.settled_end {
+            return;
         }
+        let held = self.first..self.settled_end;
+        for set in [&mut self.delivered, &mut self.due, &mut self.settled] {
+            set.reserve(held.clone(), self.first..end);
+        }
+        self.settled_end = end;
     }
 
     /// It is no longer in the network, nor lost, nor resent.

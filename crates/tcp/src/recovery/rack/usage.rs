@@ -34,7 +34,7 @@ impl Usage {
 }
 
 impl Sender {
-    /// After sending what may be sent (`tcp_cwnd_validate`).
+    /// After sending what may be sent (`tcp_cwnd_validate`), unless the law owns the window.
     pub(super) fn rack_validate_window(&mut self, has_sent: bool, now: Time, params: &TcpParams) {
         let (hole, sent, flight, window) = (self.hole, self.sent, self.flight(), self.cc.window);
         let rack = self.rack();
@@ -54,7 +54,7 @@ impl Sender {
         }
         usage.used = usage.used.max(flight);
         let unused_for = now.since(usage.limited_at);
-        if params.after_idle == AfterIdle::Decay && unused_for >= self.rtt.timeout(params) && !self.cc.owns_window() {
+        if params.after_idle == AfterIdle::Decay && unused_for >= self.rtt.timeout(params) {
             self.rack_decay_window(now, params);
         }
     }

@@ -85,6 +85,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
             format!("\"{found}\" is not for \"{name}\", which sets the window in recovery too; expected \"rack\""),
         );
     }
+    if control.has_hystart_plus_plus() && variant != Variant::Rack {
+        let reason = "\"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"";
+        tcp.refuse(CONTROL, reason);
+    }
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
         .iter()
@@ -111,7 +115,7 @@ fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
         Control::default()
     });
     if profile == Profile::Ns2 && !control.is_reno() {
-        let name = control.name();
+        let name = clip(text);
         tcp.refuse(
             CONTROL,
             format!("\"{name}\" is not in profile \"ns2\", which has \"reno\" only; use profile \"rfc\""),

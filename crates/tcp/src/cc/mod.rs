@@ -19,6 +19,7 @@ mod arrivals;
 pub mod catalogue;
 mod engaged;
 mod hystart;
+mod hystart_plus_plus;
 mod path;
 pub mod rate;
 
@@ -34,7 +35,7 @@ pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
 
 catalogue::laws! {
-    reno::Reno
+    reno::RenoLaw
     cubic::Cubic
     ledbat::Ledbat
     dctcp::Dctcp

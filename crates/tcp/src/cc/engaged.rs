@@ -71,6 +71,10 @@ impl Engaged {
         self.needs.answers_marks
     }
 
+    pub fn paces(&self) -> bool {
+        self.needs.pacing
+    }
+
     pub fn owns_window(&self) -> bool {
         self.needs.owns_window
     }

@@ -297,6 +297,11 @@ impl Congestion {
         matches!(&self.law, AnyLaw::Other(law) if law.owns_window())
     }
 
+    /// The law has a pace of its own.
+    pub fn paces(&self) -> bool {
+        matches!(&self.law, AnyLaw::Other(law) if law.paces())
+    }
+
     /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
     pub fn hear(&mut self, ack: &Ack, heard: Heard) -> bool {
         match &mut self.law {

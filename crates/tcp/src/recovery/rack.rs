@@ -4,6 +4,7 @@
 //! ```text
 //!   outstanding  the segments outstanding: when each was sent last, what has become of it (section 5)
 //!   detection    which of them are lost (section 6)
+//!   bursts       bursts of segmentation offload
 //!   tlp          tail loss probes (section 7)
 //!   window       the window: PRR (RFC 9937) in a reduction, else the law's
 //!   usage        whether it is used up (RFC 2861)
@@ -13,6 +14,7 @@
 //! Names are those of the RFCs. Segments are of one size, and every one carries a timestamp, so each ACK measures a round
 //! trip. What Linux does otherwise is in `linux.rs`.
 
+mod bursts;
 mod detection;
 mod outstanding;
 mod prr;
@@ -24,7 +26,7 @@ mod window;
 use crate::ack::Ack;
 use crate::cc::{Engaged, Event};
 use crate::linux::Estimator;
-use crate::params::{Halve, TcpParams};
+use crate::params::{Bursts, Halve, TcpParams};
 use crate::recovery::LossRecovery;
 use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::{Span, Time};
@@ -194,21 +196,31 @@ impl Sender {
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         let limit = (self.cc.window.cwnd as u32).max(1);
         let tries_new = self.rack().undo.frto && self.hole < self.recover && self.rack().board.has_lost();
-        let mut has_sent = false;
+        let (mut has_sent, mut waits) = (false, false);
+        let mut burst = if params.bursts == Bursts::Packet { u32::MAX } else { 0 };
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
             let Some(seq) = lost.or_else(|| self.rack_next_new(params)) else { break };
+            if burst == 0 && lost.is_none() {
+                burst = self.rack_burst(limit, now);
+                waits = burst == 0;
+                if waits {
+                    break;
+                }
+            }
             self.transmit(seq, now, params, net);
             self.next_seq = self.next_seq.max(seq + 1);
             let rack = self.rack();
             rack.prr.out += 1;
             if lost.is_some() {
                 rack.undo.on_resent();
+            } else {
+                burst -= 1;
             }
             has_sent = true;
         }
         if !self.cc.owns_window() {
-            self.rack_validate_window(has_sent, now, params);
+            self.rack_validate_window(has_sent, waits, now, params);
         }
     }
 

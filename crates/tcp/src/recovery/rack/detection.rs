@@ -119,6 +119,11 @@ impl Detection {
         (board.found().len() as u32, waiting.map(|sent| sent + patience))
     }
 
+    /// RACK.min_RTT; zero before the first.
+    pub fn min_rtt(&self) -> Span {
+        self.min_rtt.unwrap_or_default()
+    }
+
     /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago.
     pub fn on_timeout(&self, board: &mut Outstanding, now: Time, law: Option<&mut Engaged>) {
         board.mark_lost_at_timeout(|sent| sent + self.rtt <= now);

@@ -159,6 +159,11 @@ impl Outstanding {
         self.in_network
     }
 
+    /// When the first segment outstanding was sent last.
+    pub fn first_sent(&self) -> Option<Time> {
+        (self.first < self.end).then(|| self.segments[self.first].time)
+    }
+
     /// Segments lost and sent again that are in the network.
     pub fn resent(&self) -> u32 {
         self.resent

@@ -94,6 +94,7 @@ fn contradictions_are_refused_with_a_reason() {
             "{ profile = \"ns2\", variant = \"rack\", congestion_control = \"reno:hystart_plus_plus=true\" }",
             "flows.a.tcp.congestion_control: \"reno:hystart_plus_plus=true\" is not in profile \"ns2\"",
         ),
+        ("{ bursts = \"gso\" }", "flows.a.tcp.bursts: \"gso\" waits by what variant \"rack\" knows; expected variant"),
         ("\"sack:beta=0.5\"", "flows.a.tcp: \"sack\" is a loss recovery, which takes no parameters"),
         (
             "{ congestion_control = \"ledbat\", target = \"5 ms\" }",

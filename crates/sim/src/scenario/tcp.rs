@@ -3,6 +3,7 @@
 use super::reader::{Reader, kind, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{ParamSet, Problems, Quantity};
+use aqmlab_tcp::params::Bursts;
 use aqmlab_tcp::{Control, Profile, TcpParams, Variant, cc};
 use toml::{Table, Value};
 
@@ -99,6 +100,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let mut params = TcpParams::defaults();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
+    if params.bursts == Bursts::Gso && variant != Variant::Rack {
+        let reason = "\"gso\" waits by what variant \"rack\" knows; expected variant = \"rack\"";
+        Reader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
+    }
     if params.ect_on_syn && !control.needs().is_scalable() {
         let name = control.name();
         let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");

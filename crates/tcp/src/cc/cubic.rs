@@ -46,8 +46,9 @@ params! {
     ///
     /// ## Departures
     /// HyStart is Linux's (Ha & Rhee 2011); `hystart_plus_plus` has that of RFC 9406 in its place, in the first slow start of a
-    /// connection. Both need the round-trip times that variant `rack` measures at every ACK. Under other variants slow start is RFC 5681's: it ends in losses or marks as Reno's does, and gives up 0.3
-    /// of the window there, not half. The detection of spurious losses (4.9) is left out.
+    /// connection. Both need the round-trip times that variant `rack` measures at every ACK. Under other variants slow start is
+    /// RFC 5681's: it ends in losses or marks as Reno's does, and gives up 0.3 of the window there, not half. Where
+    /// variant `rack` undoes a needless reduction, W_max stays, as in Linux (4.9 restores it).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.
         c: f64 = "0.4" in "0.001" ..= "100", unit "packets/s^3", from "RFC 9438, section 5.1";

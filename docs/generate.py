@@ -122,8 +122,12 @@ def tcp() -> str:
         "`ect_on_syn` and `ect_on_retransmit`, both off; pure ACKs are never ECN-capable.",
         "With `rack`, a reduction that was needless is undone, as in Linux: the original arrives after all (RFC 3522,\n"
         "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
-        "`after_idle` says what a pause leaves of it. Absent are RFC 7661, protection against wrapped numbers\n"
-        "(RFC 7323: an original that arrives after what was sent again counts), and bursts of segmentation offload.",
+        "`after_idle` says what a pause leaves of it. `window` is the receiver's, and does not grow.",
+        'With `bursts = "gso"` new segments of a law without a pace wait until about a millisecond of them can leave\n'
+        "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own.",
+        "Absent are the growth of the receiver's window (Linux, `tcp_rcv_space_adjust`), RFC 7661, protection against\n"
+        "wrapped numbers (RFC 7323: an original that arrives after what was sent again counts), and a queue in the\n"
+        "sending host, which Linux keeps short (TCP small queues).",
         "A SYN that is not answered is sent again `syn_retries` times, then the connection is given up. A bulk flow\n"
         "is then closed. The transfer of a client is not counted as completed: a session goes on without that\n"
         "object, and a video player asks for the segment again.",

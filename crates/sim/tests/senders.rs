@@ -36,7 +36,7 @@ fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
         (flow.variant, flow.control.text(), flow.tcp.initial_window.text())
     };
     let of = |variant, control: &str, window: &str| (variant, control.to_string(), window.to_string());
-    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,flavour=rfc9438";
+    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438";
     for (tcp, expected) in [
         ("\"reno\"", of(Variant::Reno, "reno", "10 packets")),
         ("\"sack\"", of(Variant::Sack, "reno", "10 packets")),
@@ -86,6 +86,15 @@ fn contradictions_are_refused_with_a_reason() {
             "flows.a.ecn: \"ect1\" is for laws that answer each mark in proportion (RFC 9331), and \"cubic\" does not; \
              expected true, false or \"ect0\", or tcp = \"dctcp\" or \"prague\"",
         ),
+        (
+            "\"reno:hystart_plus_plus=true\"",
+            "flows.a.tcp.congestion_control: \"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"",
+        ),
+        (
+            "{ profile = \"ns2\", variant = \"rack\", congestion_control = \"reno:hystart_plus_plus=true\" }",
+            "flows.a.tcp.congestion_control: \"reno:hystart_plus_plus=true\" is not in profile \"ns2\"",
+        ),
+        ("{ bursts = \"gso\" }", "flows.a.tcp.bursts: \"gso\" waits by what variant \"rack\" knows; expected variant"),
         ("\"sack:beta=0.5\"", "flows.a.tcp: \"sack\" is a loss recovery, which takes no parameters"),
         (
             "{ congestion_control = \"ledbat\", target = \"5 ms\" }",

@@ -57,15 +57,13 @@ impl Sack {
     }
 
     /// What `earlier`, of an ACK before, has not told of in a block with the same first segment. It becomes this one.
-    pub(crate) fn news(&self, earlier: &mut Sack) -> [Range<u32>; 3] {
+    #[inline]
+    pub(crate) fn news(&self, earlier: &mut Sack) -> impl Iterator<Item = Range<u32>> + use<> {
         let earlier = std::mem::replace(earlier, *self);
-        std::array::from_fn(|i| {
-            let (mut start, end) = (self.starts[i], self.starts[i] + u32::from(self.lens[i]));
-            for (known, len) in earlier.starts.into_iter().zip(earlier.lens) {
-                start += if known == start { u32::from(len) } else { 0 };
-            }
-            start..end
-        })
+        let known = move |start| {
+            (0..3).filter(|&i| earlier.starts[i] == start).map(|i| u32::from(earlier.lens[i])).sum::<u32>()
+        };
+        self.blocks().map(move |block| block.start + known(block.start)..block.end)
     }
 
     /// No block at all.
@@ -96,7 +94,7 @@ mod tests {
         let mut news = |blocks: &[Range<u32>]| {
             let mut sack = Sack::default();
             blocks.iter().for_each(|block| sack.push(block.clone()));
-            sack.news(&mut heard).into_iter().filter(|block| !block.is_empty()).collect::<Vec<_>>()
+            sack.news(&mut heard).filter(|block| !block.is_empty()).collect::<Vec<_>>()
         };
         assert_eq!(news(&[5..7]), [5..7]);
         assert_eq!(news(&[9..10, 5..7]), [9..10]);

@@ -12,6 +12,7 @@
 //!   rtt        round-trip time estimator and retransmission timeout
 //!   receiver   reassembly and ACKs
 //!   quickack   which ACKs Linux does not delay
+//!   ring       what is known of each segment of a window
 //!   seqset     which segments of a window are there, a bit each
 //! ```
 //!
@@ -26,6 +27,7 @@ pub mod params;
 mod quickack;
 pub mod receiver;
 mod recovery;
+mod ring;
 pub mod rtt;
 pub mod sender;
 mod seqset;

@@ -75,6 +75,17 @@ choice! {
     }
 }
 
+choice! {
+    /// How many segments leave the host at once.
+    pub enum Bursts {
+        /// As many as the window allows at each ACK.
+        Packet = "packet",
+        /// As Linux with segmentation offload: new segments of a law that does not pace wait until a burst is whole, about a
+        /// millisecond at the sender's rate (variant `rack`).
+        Gso = "gso",
+    }
+}
+
 params! {
     /// TCP's constants. Defaults are those of the profile `rfc`.
     pub struct TcpParams {
@@ -121,6 +132,8 @@ params! {
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
         /// What becomes of a window that the application has not used for longer than the retransmission timeout.
         after_idle: AfterIdle = "restart", from "RFC 5681, section 4.1";
+        /// How many segments leave the host at once (`gso`: variant `rack`).
+        bursts: Bursts = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
         /// TCP and IP headers, added to every segment; also the size of SYNs.

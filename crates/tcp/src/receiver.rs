@@ -186,6 +186,12 @@ impl Receiver {
 
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
+        let is_last = seq + 1 == self.end || !self.received.contains(seq + 1);
+        let newest = &mut self.recent[0];
+        if is_last && newest.end == seq && newest.start > self.next {
+            newest.end = seq + 1; // as mostly
+            return;
+        }
         let block = self.block(seq);
         let mut others = std::mem::take(&mut self.recent).into_iter().filter(|old| !block.contains(&old.start));
         self.recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
@@ -196,8 +202,13 @@ impl Receiver {
     #[inline(never)]
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
-        let open = self.recent.iter().filter(|block| block.start > self.next).take(3 - usize::from(dsack.is_some()));
-        open.for_each(|block| sack.push(block.clone()));
+        let mut room = 3 - usize::from(dsack.is_some());
+        for block in &self.recent {
+            if block.start > self.next && room > 0 {
+                sack.push(block.clone());
+                room -= 1;
+            }
+        }
         sack
     }
 

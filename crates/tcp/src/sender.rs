@@ -158,15 +158,19 @@ impl Sender {
         if self.hole == 0 && params.ect_on_syn {
             self.syn_lost |= ack.ece || ack.ce > 0;
         }
-        if self.cc.engaged().is_some_and(|law| law.hears_acks()) {
+        if matches!(self.recovery, LossRecovery::Rack(_)) {
+            return self.rack_on_ack(&ack, now, params, net);
+        }
+        if self.hears_acks() {
+            let (hole, sent) = (self.hole, self.sent);
+            self.cc.engaged().into_iter().for_each(|law| law.take(&ack, hole, sent));
             ack.ece = self.hear(&ack, now);
         }
         let ack = &ack;
-        if ack.ece && self.ecn && !matches!(self.recovery, LossRecovery::Rack(_)) {
+        if ack.ece && self.ecn {
             self.on_ecn_echo(ack.next, params);
         }
         match self.recovery {
-            LossRecovery::Rack(_) => self.rack_on_ack(ack, now, params, net),
             LossRecovery::Sack(_) => self.sack_on_ack(ack, now, params, net),
             LossRecovery::Reno if ack.next > self.hole => self.reno_on_new_ack(ack, now, params, net),
             LossRecovery::NewReno if ack.next > self.hole => self.newreno_on_new_ack(ack, now, params, net),
@@ -301,9 +305,15 @@ impl Sender {
         self.rtt.on_ack(ack.next, self.echo_at_one && ack.ece, now, params);
     }
 
+    /// The law must be told of ACKs.
+    #[inline]
+    pub(crate) fn hears_acks(&mut self) -> bool {
+        self.cc.engaged().is_some_and(|law| law.hears_acks())
+    }
+
     /// Tells a law that asks for it of an ACK. True if it tells of a new mark that the sender must answer.
     #[inline(never)] // Reno's way stays short
-    fn hear(&mut self, ack: &Ack, now: Time) -> bool {
+    pub(crate) fn hear(&mut self, ack: &Ack, now: Time) -> bool {
         let (hole, sent, flight) = (self.hole, self.sent, self.flight());
         let acked = ack.next.saturating_sub(hole);
         let is_app_limited = self.next_seq >= self.end;
@@ -319,7 +329,7 @@ impl Sender {
             now,
             ..Facts::default()
         };
-        let heard = Heard { facts, hole, sent, resent: self.retransmits };
+        let heard = Heard { facts, hole, resent: self.retransmits };
         let ssthresh = self.cc.window.ssthresh;
         let is_echo = self.cc.hear(ack, heard);
         if is_echo && self.cc.engaged().is_some_and(|law| law.answers_marks()) {

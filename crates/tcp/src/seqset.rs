@@ -55,6 +55,12 @@ impl SeqSet {
         *self.word(seq as usize / 64) |= 1 << (seq % 64);
     }
 
+    /// Removes one number.
+    #[inline]
+    pub fn remove(&mut self, seq: u32) {
+        *self.word(seq as usize / 64) &= !(1 << (seq % 64));
+    }
+
     /// Adds all of `range`; returns how many were missing.
     pub fn fill(&mut self, range: Range<u32>) -> u32 {
         let mut added = 0;
@@ -96,6 +102,12 @@ impl SeqSet {
         (found < end).then_some(found)
     }
 
+    /// The first member in `range`.
+    pub fn first_member(&self, range: Range<u32>) -> Option<u32> {
+        let mut members = pieces(range).map(|(word, mask)| (word, self.bits(word) & mask));
+        members.find(|&(_, bits)| bits != 0).map(|(word, bits)| 64 * word as u32 + bits.trailing_zeros())
+    }
+
     /// The last number of `range` that is missing.
     pub fn last_missing(&self, range: Range<u32>) -> Option<u32> {
         let mut missing = pieces(range).rev().map(|(word, mask)| (word, !self.bits(word) & mask));
@@ -118,6 +130,7 @@ impl SeqSet {
         None
     }
 
+    #[inline]
     fn bits(&self, word: usize) -> u64 {
         match &self.words {
             Words::One(bits) => *bits,
@@ -125,6 +138,7 @@ impl SeqSet {
         }
     }
 
+    #[inline]
     fn word(&mut self, word: usize) -> &mut u64 {
         match &mut self.words {
             Words::One(bits) => bits,
@@ -156,6 +170,8 @@ mod tests {
         assert_eq!(set.fill(120..140), 10);
         assert_eq!(set.count(100..300), 140);
         assert_eq!(set.clear(128..192), 64);
+        set.insert(128);
+        set.remove(128);
         assert_eq!((set.count(100..300), set.count(100..128), set.count(192..300)), (76, 8, 68));
     }
 
@@ -168,6 +184,10 @@ mod tests {
         assert_eq!([set.first_missing(60..300), set.first_missing(62..300)], [Some(60), Some(200)]);
         assert_eq!(set.first_missing(62..200), None);
         assert_eq!([set.last_missing(60..200), set.last_missing(60..252)], [Some(61), Some(249)]);
+        assert_eq!(
+            [60, 100, 200, 251, 252].map(|from| set.first_member(from..300)),
+            [62, 100, 250, 251, 0].map(|s| (s > 0).then_some(s))
+        );
         assert_eq!(
             [1, 2, 3, 140, 141].map(|n| set.nth_last(60..310, n)),
             [251, 250, 199, 62, 0].map(|s| (s > 0).then_some(s))

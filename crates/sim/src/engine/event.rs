@@ -57,6 +57,7 @@ impl Timer {
         }
     }
 
+    /// The timer with this number.
     #[inline]
     pub fn of_bits(bits: u32) -> Self {
         if bits & 1 == 0 { Self::Retransmission(bits >> 1) } else { Self::Open(bits >> 1) }

@@ -3,6 +3,7 @@
 use super::reader::{Reader, kind, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{ParamSet, Problems, Quantity};
+use aqmlab_tcp::params::Bursts;
 use aqmlab_tcp::{Control, Profile, TcpParams, Variant, cc};
 use toml::{Table, Value};
 
@@ -85,6 +86,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
             format!("\"{found}\" is not for \"{name}\", which sets the window in recovery too; expected \"rack\""),
         );
     }
+    if control.has_hystart_plus_plus() && variant != Variant::Rack {
+        let reason = "\"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"";
+        tcp.refuse(CONTROL, reason);
+    }
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
         .iter()
@@ -95,6 +100,10 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let mut params = TcpParams::defaults();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
+    if params.bursts == Bursts::Gso && variant != Variant::Rack {
+        let reason = "\"gso\" waits by what variant \"rack\" knows; expected variant = \"rack\"";
+        Reader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
+    }
     if params.ect_on_syn && !control.needs().is_scalable() {
         let name = control.name();
         let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");
@@ -111,7 +120,7 @@ fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
         Control::default()
     });
     if profile == Profile::Ns2 && !control.is_reno() {
-        let name = control.name();
+        let name = clip(text);
         tcp.refuse(
             CONTROL,
             format!("\"{name}\" is not in profile \"ns2\", which has \"reno\" only; use profile \"rfc\""),

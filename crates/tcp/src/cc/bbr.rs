@@ -135,19 +135,19 @@ impl CongestionControl for Bbr {
     fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
 
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
-        let Some(sample) = ack.sample else { return };
+        let Some(sample) = &ack.sample else { return };
         if self.control.pacing_rate == 0.0 {
-            self.begin(window, ack, &sample);
+            self.begin(window, ack, sample);
         }
         self.control.cwnd = window.cwnd;
-        self.update_bw(&sample, ack);
-        self.update_extra_acked(&sample, ack.now);
+        self.update_bw(sample, ack);
+        self.update_extra_acked(sample, ack.now);
         self.update_cycle(ack);
-        self.check_full_bw(&sample);
-        self.check_drain(&sample, ack.now);
-        self.update_min_rtt(&sample, ack.now);
+        self.check_full_bw(sample);
+        self.check_drain(sample, ack.now);
+        self.update_min_rtt(sample, ack.now);
         self.set_pacing_rate(self.pacing_gain());
-        self.set_cwnd(&sample, ack);
+        self.set_cwnd(sample, ack);
         window.cwnd = self.control.cwnd;
     }
 

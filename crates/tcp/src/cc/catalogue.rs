@@ -1,5 +1,6 @@
 //! What is known of each law, and how one is chosen.
 
+use super::reno::{RenoLaw, RenoParams};
 use super::{AnyLaw, Info, Law, Needs};
 use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
@@ -105,7 +106,7 @@ impl Default for Control {
     /// Reno's.
     fn default() -> Self {
         Self {
-            name: super::Reno::INFO.name,
+            name: RenoLaw::INFO.name,
             values: Values::new(),
             needs: Needs::NONE,
             settings: &[],
@@ -132,8 +133,11 @@ impl Control {
         let entry = entry(name).map_err(|why| Problems::one(path, why))?;
         let pairs = [profile.settings_of(entry.info.name), &own[..]].concat();
         let (values, law) = (entry.build)(path, &pairs)?;
-        let chosen = Self { name: entry.info.name, values, needs: entry.needs, settings: entry.settings, law };
-        Ok(if chosen.is_reno() { Self::default() } else { chosen })
+        let is_plain_reno = entry.info.name == RenoLaw::INFO.name && values == RenoParams::defaults().values();
+        Ok(match is_plain_reno {
+            true => Self::default(),
+            false => Self { name: entry.info.name, values, needs: entry.needs, settings: entry.settings, law },
+        })
     }
 
     /// Its name in the catalogue.
@@ -141,9 +145,14 @@ impl Control {
         self.name
     }
 
-    /// It is Reno's, the only one that the profile `ns2` has.
+    /// It is Reno's, with nothing added: the only one that the profile `ns2` has.
     pub fn is_reno(&self) -> bool {
-        self.name == super::Reno::INFO.name
+        matches!(self.law, AnyLaw::Reno(_))
+    }
+
+    /// It is to leave slow start by the round-trip times that variant `rack` measures (RFC 9406).
+    pub fn has_hystart_plus_plus(&self) -> bool {
+        self.values.iter().any(|(name, value)| *name == "hystart_plus_plus" && value == "true")
     }
 
     /// What it asks for.
@@ -175,7 +184,11 @@ mod tests {
     fn a_choice_is_written_as_it_is_read() {
         for (text, full) in [
             ("reno", "reno"),
-            ("cubic", "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,flavour=rfc9438"),
+            ("reno:hystart_plus_plus=true", "reno:hystart_plus_plus=true"),
+            (
+                "cubic",
+                "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438",
+            ),
             ("ledbat: gain=2, target=5ms", "ledbat:target=5 ms,gain=2"),
         ] {
             let control = Control::parse("tcp", text).unwrap();
@@ -191,7 +204,16 @@ mod tests {
         let expected = "tcp: unknown choice \"cubik\"; did you mean \"cubic\"? known: reno, cubic, ledbat";
         assert!(unknown.starts_with(expected), "{unknown}");
         assert_eq!(why("cubic:beta=2"), "tcp.beta: \"2\" is out of range: must lie in 0.1 ..= 0.95");
-        assert_eq!(why("reno:beta=2"), "tcp.beta: unknown parameter \"beta\"; known: none");
+        assert_eq!(why("bbr:beta=2"), "tcp.beta: unknown parameter \"beta\"; known: none");
+    }
+
+    #[test]
+    fn a_parameter_of_reno_makes_it_more_than_plain_reno() {
+        let is_reno = |text| Control::parse("tcp", text).unwrap().is_reno();
+        assert_eq!(
+            ["reno", "reno:hystart_plus_plus=false", "reno:hystart_plus_plus=true"].map(is_reno),
+            [true, true, false]
+        );
     }
 
     #[test]

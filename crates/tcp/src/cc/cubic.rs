@@ -1,5 +1,6 @@
 mod linux;
 
+use super::hystart_plus_plus::HyStartPlusPlus;
 use super::{CongestionControl, Event, Facts, Info, Law, Window};
 use aqmlab_core::{Span, Time, choice, params};
 use linux::Linux;
@@ -45,9 +46,10 @@ params! {
     /// application leaves unused neither grows nor lets its clock run (5.8).
     ///
     /// ## Departures
-    /// HyStart is Linux's (Ha & Rhee 2011), not HyStart++ (RFC 9406); it needs the round-trip times that variant `rack` measures at
-    /// every ACK. Under other variants slow start is RFC 5681's: it ends in losses or marks as Reno's does, and gives up 0.3
-    /// of the window there, not half. The detection of spurious losses (4.9) is left out.
+    /// HyStart is Linux's (Ha & Rhee 2011); `hystart_plus_plus` has that of RFC 9406 in its place, in the first slow start of a
+    /// connection. Both need the round-trip times that variant `rack` measures at every ACK. Under other variants slow start is
+    /// RFC 5681's: it ends in losses or marks as Reno's does, and gives up 0.3 of the window there, not half. Where
+    /// variant `rack` undoes a needless reduction, W_max stays, as in Linux (4.9 restores it).
     pub struct CubicParams {
         /// C, how fast the window grows: segments per second cubed.
         c: f64 = "0.4" in "0.001" ..= "100", unit "packets/s^3", from "RFC 9438, section 5.1";
@@ -57,6 +59,9 @@ params! {
         fast_convergence: bool = "true", from "RFC 9438, section 4.7";
         /// Slow start ends when round trips get longer or ACKs come for longer than half of one (variant `rack`).
         hystart: bool = "false", from "Linux, tcp_cubic.c (true there)";
+        /// Slow start goes on at a quarter of its pace where round trips get longer, for five of them (HyStart++, in place of
+        /// HyStart; variant `rack`).
+        hystart_plus_plus: bool = "false", from "RFC 9406 (Linux has none)";
         /// Whose details.
         flavour: Flavour = "rfc9438", from "RFC 9438";
     }
@@ -73,6 +78,8 @@ pub struct Cubic {
     w_max: f64,
     /// The present congestion avoidance stage; `None` in slow start and until the first ACK after a reduction.
     stage: Option<Stage>,
+    /// Until the first congestion event, if it is asked for.
+    hystart_plus_plus: Option<Box<HyStartPlusPlus>>,
     /// Of the flavour linux, and where HyStart is on.
     linux: Option<Box<Linux>>,
 }
@@ -101,7 +108,14 @@ impl Law for Cubic {
 
     fn new(params: CubicParams) -> Self {
         let has_linux = params.flavour == Flavour::Linux || params.hystart;
-        Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux: has_linux.then(Box::default) }
+        Self {
+            hystart_plus_plus: params.hystart_plus_plus.then(Box::default),
+            params: Arc::new(params),
+            cwnd_prior: 0.0,
+            w_max: 0.0,
+            stage: None,
+            linux: has_linux.then(Box::default),
+        }
     }
 }
 
@@ -115,8 +129,12 @@ impl CongestionControl for Cubic {
         let is_used = f64::from(ack.flight) + 1.0 > cwnd;
         if cwnd < window.ssthresh {
             self.stage = None;
+            if let Some(hystart) = &mut self.hystart_plus_plus {
+                return hystart.on_ack(window, ack, is_used);
+            }
             window.cwnd = if is_used { cwnd + ack.credit() } else { cwnd };
             if self.params.hystart
+                && !self.params.hystart_plus_plus
                 && let Some(linux) = &mut self.linux
                 && linux.hystart.ends_slow_start(window.cwnd, ack)
             {
@@ -150,6 +168,7 @@ impl CongestionControl for Cubic {
     /// 4.6 and 4.7.
     fn on_congestion(&mut self, _: Event, window: &Window) {
         let cwnd = window.cwnd;
+        self.hystart_plus_plus = None; // RFC 9406, section 4.2: only in the first slow start
         self.cwnd_prior = cwnd;
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_up_more { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };

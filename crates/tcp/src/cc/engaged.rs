@@ -1,7 +1,8 @@
 //! What a sender keeps for a law other than Reno's: the marks it knows of, samples of the delivery rate, and a pace.
 
+use super::arrivals::Arrivals;
 use super::rate::RateSampler;
-use super::{CongestionControl, Facts, Needs, RateSample, Recovery, Window};
+use super::{CongestionControl, Facts, Needs, Recovery, Window};
 use crate::ack::Ack;
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Time};
@@ -18,6 +19,7 @@ pub(crate) struct Engaged {
     /// Segments sent again until the last ACK.
     resent: u32,
     sampler: Option<RateSampler>,
+    arrivals: Arrivals,
     /// When the next segment may be sent, and how many before that time, for segments are paced some at once.
     next_send: Time,
     at_once: u32,
@@ -30,8 +32,6 @@ pub(crate) struct Heard {
     pub facts: Facts,
     /// First segment not acknowledged before this ACK.
     pub hole: u32,
-    /// One past the highest segment sent.
-    pub sent: u32,
     /// Segments sent again so far.
     pub resent: u32,
 }
@@ -53,16 +53,26 @@ impl Engaged {
     pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
-        Self { law, needs, heard: Facts::default(), marks: 0, resent: 0, sampler, next_send, at_once: 0, due }
+        let (heard, arrivals) = (Facts::default(), Arrivals::default());
+        Self { law, needs, heard, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, due }
     }
 
     pub fn hears_acks(&self) -> bool {
         self.needs.hears_acks()
     }
 
+    /// Samples of the delivery rate are taken for it.
+    pub fn has_samples(&self) -> bool {
+        self.sampler.is_some()
+    }
+
     /// The law answers marks, not the sender.
     pub fn answers_marks(&self) -> bool {
         self.needs.answers_marks
+    }
+
+    pub fn paces(&self) -> bool {
+        self.needs.pacing
     }
 
     pub fn owns_window(&self) -> bool {
@@ -79,12 +89,28 @@ impl Engaged {
         self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, ..facts });
     }
 
-    /// Any ACK comes: tells the law of it. True if it tells of a new mark.
+    /// An ACK comes, of whose arrivals loss recovery does not tell. `hole`: the first segment
+    /// not acknowledged before it; `sent`: one past the highest sent.
+    pub fn take(&mut self, ack: &Ack, hole: u32, sent: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            self.arrivals.take(ack, hole, sent, |seq| sampler.on_delivered(seq));
+        }
+    }
+
+    /// Loss recovery tells of a segment that has arrived.
+    #[inline]
+    pub fn on_delivered(&mut self, seq: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_delivered(seq);
+        }
+    }
+
+    /// Any ACK comes, and its arrivals are known: tells the law of it. True if it tells of a new mark.
     pub fn hear(&mut self, window: &mut Window, ack: &Ack, heard: Heard) -> bool {
-        let Heard { facts, hole, sent, resent } = heard;
+        let Heard { facts, hole, resent } = heard;
         let (marked, is_echo) = self.marks(ack, &facts, hole);
         let lost = resent - std::mem::replace(&mut self.resent, resent);
-        let sample = self.sampler.as_mut().and_then(|sampler| sampler.on_ack(ack, hole, sent, facts.now));
+        let sample = self.sampler.as_mut().and_then(|sampler| sampler.sample(facts.now));
         let left = facts.flight.saturating_sub(facts.acked);
         if facts.is_app_limited && f64::from(left) < window.cwnd {
             self.note_app_limited(left);
@@ -99,9 +125,13 @@ impl Engaged {
     /// Loss recovery has seen the ACK: the law that owns the window sets it.
     pub fn set_window(&mut self, window: &mut Window, seen: Seen) {
         let Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
-        let sample = self.heard.sample.map(|sample| RateSample { in_flight, ..sample });
-        let facts = Facts { acked: delivered, lost, recovery, flight: was_in_flight, srtt, sample, ..self.heard };
-        self.law.on_feedback(window, &facts);
+        let heard = &mut self.heard;
+        (heard.acked, heard.lost, heard.recovery) = (delivered, lost, recovery);
+        (heard.flight, heard.srtt) = (was_in_flight, srtt);
+        if let Some(sample) = &mut heard.sample {
+            sample.in_flight = in_flight;
+        }
+        self.law.on_feedback(window, heard);
     }
 
     /// Loss recovery has found a segment lost.
@@ -139,7 +169,10 @@ impl Engaged {
 
     /// Whether the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
-        let waits = self.needs.pacing && self.at_once == 0 && now < self.next_send;
+        if !self.needs.pacing {
+            return true;
+        }
+        let waits = self.at_once == 0 && now < self.next_send;
         if self.at_once == 0 && !waits {
             self.at_once = self.law.send_quantum();
         }

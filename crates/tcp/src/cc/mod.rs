@@ -5,6 +5,7 @@
 //!   catalogue          what is known of each law, and how one is chosen: "cubic:beta=0.8"
 //!   engaged            what a sender keeps for a law other than Reno's
 //!   path               what BBR learns of a path
+//!   arrivals             which segments have arrived, where loss recovery does not tell
 //!   rate               samples of the delivery rate, for the laws that ask for them
 //! ```
 //!
@@ -14,9 +15,11 @@
 //! initial window at most after a long pause. A law that keeps its own window sets it again in
 //! [`CongestionControl::on_feedback`], or asks for [`Needs::owns_window`].
 
+mod arrivals;
 pub mod catalogue;
 mod engaged;
 mod hystart;
+mod hystart_plus_plus;
 mod path;
 pub mod rate;
 
@@ -32,7 +35,7 @@ pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
 
 catalogue::laws! {
-    reno::Reno
+    reno::RenoLaw
     cubic::Cubic
     ledbat::Ledbat
     dctcp::Dctcp
@@ -317,6 +320,11 @@ impl Congestion {
     /// The law alone sets the window.
     pub fn owns_window(&self) -> bool {
         matches!(&self.law, AnyLaw::Other(law) if law.owns_window())
+    }
+
+    /// The law has a pace of its own.
+    pub fn paces(&self) -> bool {
+        matches!(&self.law, AnyLaw::Other(law) if law.paces())
     }
 
     /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.

@@ -1,10 +1,8 @@
 //! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered the segments
 //! sent in the last round trip. Names are the draft's; data are counted in segments.
 
-use crate::ack::{Ack, Sack};
-use crate::seqset::SeqSet;
+use crate::ring::Ring;
 use aqmlab_core::{Span, Time};
-use std::collections::VecDeque;
 
 /// What an ACK tells of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,7 +47,7 @@ pub struct LostSegment {
 }
 
 /// A segment outstanding, as it was sent last (P in the draft).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     sent_time: Time,
     first_sent_time: Time,
@@ -64,15 +62,13 @@ struct Sent {
 /// The state of a connection (C in the draft).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
-    /// The segments outstanding from `first` on.
-    records: VecDeque<Sent>,
-    first: u32,
-    /// Those of them that have been delivered.
-    sacked: SeqSet,
-    /// The blocks of the last ACK.
-    heard: Sack,
-    /// One past the highest of them.
-    top: u32,
+    /// The segments outstanding.
+    records: Ring<Sent>,
+    /// One past the highest sent.
+    end: u32,
+    /// Of the segments that the present ACK tells of: how many they are, and the one sent last.
+    newly: u32,
+    newest: u32,
     delivered: u64,
     /// Segments found lost so far.
     lost: u32,
@@ -89,8 +85,6 @@ impl RateSampler {
         if is_first {
             (self.first_sent_time, self.delivered_time) = (now, now);
         }
-        self.forget(hole);
-        let index = (seq - self.first) as usize; // new segments follow each other
         let record = Sent {
             sent_time: now,
             first_sent_time: self.first_sent_time,
@@ -99,18 +93,20 @@ impl RateSampler {
             tx_in_flight,
             lost: self.lost,
             is_app_limited: self.app_limited > 0,
-            is_resent: index < self.records.len(),
+            is_resent: seq < self.end,
         };
-        match self.records.get_mut(index) {
-            Some(again) => *again = record,
-            None => self.records.push_back(record),
+        if record.is_resent {
+            self.records[seq] = record;
+        } else {
+            self.end = seq + 1;
+            self.records.push(hole..self.end, record);
         }
     }
 
     /// A segment is found lost.
     pub fn on_lost(&mut self, seq: u32, now: Time) -> LostSegment {
         self.lost += 1;
-        let sent = self.records[(seq - self.first) as usize];
+        let sent = self.records[seq];
         let Sent { tx_in_flight, is_app_limited, .. } = sent;
         LostSegment { tx_in_flight, lost: self.lost - sent.lost, is_app_limited, delivered: self.delivered, now }
     }
@@ -120,19 +116,27 @@ impl RateSampler {
         self.app_limited = (self.delivered + u64::from(flight)).max(1);
     }
 
-    /// An ACK comes; `None` if it tells of nothing new. `hole` is the first segment not acknowledged before it, `sent` one
-    /// past the highest sent.
-    pub fn on_ack(&mut self, ack: &Ack, hole: u32, sent: u32, now: Time) -> Option<RateSample> {
-        let before = self.delivered;
-        let mut newest: Option<Sent> = None;
-        self.take(hole..ack.next.min(sent), &mut newest);
-        if !ack.sack.is_empty() {
-            for block in ack.sack.news(&mut self.heard) {
-                let block = block.start.max(ack.next).max(hole)..block.end.min(sent);
-                self.take(block, &mut newest);
-            }
+    /// An ACK is the first to tell of a segment.
+    #[inline]
+    pub fn on_delivered(&mut self, seq: u32) {
+        let key = |seq| {
+            let record = &self.records[seq];
+            (record.sent_time, record.delivered)
+        };
+        if self.newly == 0 || key(seq) >= key(self.newest) {
+            self.newest = seq;
         }
-        let newest = newest?;
+        self.newly += 1;
+        self.delivered += 1;
+    }
+
+    /// What an ACK tells, now that all its arrivals are known; `None` if it tells of nothing new.
+    pub fn sample(&mut self, now: Time) -> Option<RateSample> {
+        let newly_delivered = std::mem::take(&mut self.newly);
+        if newly_delivered == 0 {
+            return None;
+        }
+        let newest = self.records[self.newest];
         self.delivered_time = now;
         self.first_sent_time = newest.sent_time;
         if self.delivered > self.app_limited {
@@ -146,9 +150,9 @@ impl RateSampler {
         let interval = send_elapsed.max(now.since(newest.delivered_time)).max(Span::from_picos(1));
         let is_plausible = interval >= self.min_rtt;
         Some(RateSample {
-            newly_delivered: (self.delivered - before) as u32,
+            newly_delivered,
             delivered: self.delivered,
-            in_flight: (u64::from(sent) - self.delivered) as u32,
+            in_flight: (u64::from(self.end) - self.delivered) as u32,
             prior_delivered: newest.delivered,
             tx_in_flight: newest.tx_in_flight,
             lost: self.lost - newest.lost,
@@ -158,43 +162,14 @@ impl RateSampler {
             is_app_limited: newest.is_app_limited,
         })
     }
-
-    /// Those of `range` not yet known to have arrived have; the one of them sent last is the newest.
-    fn take(&mut self, range: std::ops::Range<u32>, newest: &mut Option<Sent>) {
-        if range.is_empty() {
-            return;
-        }
-        let (first, top) = (self.first, self.top.max(self.first));
-        self.sacked.reserve(first..top, first..top.max(range.end));
-        self.top = top.max(range.end);
-        let mut from = range.start;
-        while from < range.end
-            && let Some(seq) = self.sacked.first_missing(from..range.end)
-        {
-            self.sacked.insert(seq);
-            from = seq + 1;
-            let record = self.records[(seq - first) as usize];
-            self.delivered += 1;
-            if newest.is_none_or(|newest| (record.sent_time, record.delivered) >= (newest.sent_time, newest.delivered))
-            {
-                *newest = Some(record);
-            }
-        }
-    }
-
-    /// What lies below `hole` is acknowledged.
-    fn forget(&mut self, hole: u32) {
-        let acknowledged = (hole - self.first) as usize;
-        self.records.drain(..acknowledged.min(self.records.len()));
-        self.sacked.clear(self.first..hole.min(self.top.max(self.first)));
-        self.first = hole;
-    }
 }
 
 #[cfg(test)]
 #[allow(clippy::single_range_in_vec_init)] // a list of blocks
 mod tests {
+    use super::super::arrivals::Arrivals;
     use super::*;
+    use crate::ack::{Ack, Sack};
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -206,19 +181,31 @@ mod tests {
         Ack { next, sack, ..Ack::default() }
     }
 
+    /// A sampler, and what has arrived.
+    #[derive(Default)]
+    struct Bench(RateSampler, Arrivals);
+
+    impl Bench {
+        fn on_ack(&mut self, ack: &Ack, hole: u32, now: Time) -> Option<RateSample> {
+            let Self(sampler, arrivals) = self;
+            arrivals.take(ack, hole, sampler.end, |seq| sampler.on_delivered(seq));
+            sampler.sample(now)
+        }
+    }
+
     /// Segments 0 to 9, sent 1 ms apart from 0 ms on.
-    fn ten() -> RateSampler {
-        let mut sampler = RateSampler::default();
-        (0..10).for_each(|seq| sampler.on_sent(seq, 0, seq == 0, seq + 1, ms(seq.into())));
-        sampler
+    fn ten() -> Bench {
+        let mut bench = Bench::default();
+        (0..10).for_each(|seq| bench.0.on_sent(seq, 0, seq == 0, seq + 1, ms(seq.into())));
+        bench
     }
 
     #[test]
     fn the_rate_is_what_arrived_in_a_round_trip() {
-        let mut sampler = ten();
+        let mut bench = ten();
         // ACKs come 2 ms apart from 100 ms on: the first says 1 in 100 ms, the tenth 10 in 118 ms.
         for seq in 0..10u32 {
-            let sample = sampler.on_ack(&ack(seq + 1, &[]), seq, 10, ms(100 + 2 * u64::from(seq))).unwrap();
+            let sample = bench.on_ack(&ack(seq + 1, &[]), seq, ms(100 + 2 * u64::from(seq))).unwrap();
             assert_eq!((sample.newly_delivered, sample.delivered), (1, u64::from(seq) + 1));
             assert_eq!(sample.rtt, Some(Span::from_millis(100 + u64::from(seq))), "sent at {seq} ms");
             let expected = f64::from(seq + 1) / (0.1 + 0.002 * f64::from(seq));
@@ -226,30 +213,30 @@ mod tests {
             assert_eq!(sample.min_rtt, Span::from_millis(100));
         }
         // The next is sent at 118 ms, with 10 delivered: at 228 ms, 1 in 110 ms.
-        sampler.on_sent(10, 10, true, 1, ms(118));
-        let sample = sampler.on_ack(&ack(11, &[]), 10, 11, ms(228)).unwrap();
+        bench.0.on_sent(10, 10, true, 1, ms(118));
+        let sample = bench.on_ack(&ack(11, &[]), 10, ms(228)).unwrap();
         assert_eq!((sample.prior_delivered, sample.rtt), (10, Some(Span::from_millis(110))));
         assert!((sample.rate - 1.0 / 0.11).abs() < 1e-9);
     }
 
     #[test]
     fn a_block_counts_once_and_a_segment_sent_again_from_its_last_time() {
-        let mut sampler = ten();
-        let sample = sampler.on_ack(&ack(1, &[3..5]), 0, 10, ms(104)).unwrap();
+        let mut bench = ten();
+        let sample = bench.on_ack(&ack(1, &[3..5]), 0, ms(104)).unwrap();
         assert_eq!((sample.newly_delivered, sample.rtt), (3, Some(Span::from_millis(100))), "4 is the newest");
         assert_eq!(sample.in_flight, 7, "1, 2 and 5 to 9");
-        assert_eq!(sampler.on_ack(&ack(1, &[3..5]), 1, 10, ms(105)), None);
-        assert_eq!(sampler.on_ack(&ack(1, &[3..6]), 1, 10, ms(106)).unwrap().newly_delivered, 1);
-        sampler.on_sent(1, 1, false, 7, ms(107));
-        let sample = sampler.on_ack(&ack(2, &[3..6]), 1, 10, ms(210)).unwrap();
+        assert_eq!(bench.on_ack(&ack(1, &[3..5]), 1, ms(105)), None);
+        assert_eq!(bench.on_ack(&ack(1, &[3..6]), 1, ms(106)).unwrap().newly_delivered, 1);
+        bench.0.on_sent(1, 1, false, 7, ms(107));
+        let sample = bench.on_ack(&ack(2, &[3..6]), 1, ms(210)).unwrap();
         assert_eq!((sample.newly_delivered, sample.rtt), (1, None));
-        let sample = sampler.on_ack(&ack(6, &[]), 2, 10, ms(211)).unwrap();
+        let sample = bench.on_ack(&ack(6, &[]), 2, ms(211)).unwrap();
         assert_eq!((sample.newly_delivered, sample.in_flight), (1, 4), "only 2");
     }
 
     #[test]
     fn losses_count_from_when_a_segment_was_sent() {
-        let mut sampler = ten();
+        let mut bench = ten();
         let lost = |lost, tx_in_flight, ms: Time| LostSegment {
             tx_in_flight,
             lost,
@@ -257,35 +244,35 @@ mod tests {
             delivered: 7,
             now: ms,
         };
-        sampler.on_ack(&ack(0, &[3..10]), 0, 10, ms(110));
-        assert_eq!(sampler.on_lost(0, ms(110)), lost(1, 1, ms(110)));
-        assert_eq!(sampler.on_lost(1, ms(110)), lost(2, 2, ms(110)));
-        sampler.on_sent(10, 0, false, 2, ms(111));
-        assert_eq!(sampler.on_lost(2, ms(112)), lost(3, 3, ms(112)));
-        let sample = sampler.on_ack(&ack(0, &[3..11]), 0, 11, ms(211)).unwrap();
+        bench.on_ack(&ack(0, &[3..10]), 0, ms(110));
+        assert_eq!(bench.0.on_lost(0, ms(110)), lost(1, 1, ms(110)));
+        assert_eq!(bench.0.on_lost(1, ms(110)), lost(2, 2, ms(110)));
+        bench.0.on_sent(10, 0, false, 2, ms(111));
+        assert_eq!(bench.0.on_lost(2, ms(112)), lost(3, 3, ms(112)));
+        let sample = bench.on_ack(&ack(0, &[3..11]), 0, ms(211)).unwrap();
         assert_eq!((sample.tx_in_flight, sample.lost), (2, 1), "2 only was found lost after 10 was sent");
     }
 
     #[test]
     fn a_rate_in_less_than_the_least_round_trip_is_none() {
-        let mut sampler = ten();
-        sampler.on_ack(&ack(0, &[2..10]), 0, 10, ms(110));
-        sampler.on_sent(0, 0, false, 1, ms(120));
-        sampler.on_ack(&ack(1, &[2..10]), 0, 10, ms(121));
-        sampler.on_sent(1, 1, false, 1, ms(122));
-        let sample = sampler.on_ack(&ack(10, &[]), 1, 10, ms(123)).unwrap();
+        let mut bench = ten();
+        bench.on_ack(&ack(0, &[2..10]), 0, ms(110));
+        bench.0.on_sent(0, 0, false, 1, ms(120));
+        bench.on_ack(&ack(1, &[2..10]), 0, ms(121));
+        bench.0.on_sent(1, 1, false, 1, ms(122));
+        let sample = bench.on_ack(&ack(10, &[]), 1, ms(123)).unwrap();
         assert_eq!((sample.newly_delivered, sample.rate), (1, 0.0), "in a millisecond came what was sent first");
     }
 
     #[test]
     fn samples_are_the_applications_until_what_it_had_is_delivered() {
-        let mut sampler = ten();
-        sampler.on_ack(&ack(8, &[]), 0, 10, ms(110));
-        sampler.note_app_limited(2);
-        sampler.on_sent(10, 8, false, 3, ms(150));
-        assert!(!sampler.on_ack(&ack(10, &[]), 8, 11, ms(151)).unwrap().is_app_limited);
-        assert!(sampler.on_ack(&ack(11, &[]), 10, 11, ms(250)).unwrap().is_app_limited);
-        sampler.on_sent(11, 11, true, 1, ms(260));
-        assert!(!sampler.on_ack(&ack(12, &[]), 11, 12, ms(360)).unwrap().is_app_limited);
+        let mut bench = ten();
+        bench.on_ack(&ack(8, &[]), 0, ms(110));
+        bench.0.note_app_limited(2);
+        bench.0.on_sent(10, 8, false, 3, ms(150));
+        assert!(!bench.on_ack(&ack(10, &[]), 8, ms(151)).unwrap().is_app_limited);
+        assert!(bench.on_ack(&ack(11, &[]), 10, ms(250)).unwrap().is_app_limited);
+        bench.0.on_sent(11, 11, true, 1, ms(260));
+        assert!(!bench.on_ack(&ack(12, &[]), 11, ms(360)).unwrap().is_app_limited);
     }
 }

@@ -1,4 +1,5 @@
-use super::{CongestionControl, Facts, Info, Law, Window};
+use super::hystart_plus_plus::HyStartPlusPlus;
+use super::{CongestionControl, Event, Facts, Info, Law, Window};
 use aqmlab_core::params;
 
 params! {
@@ -24,23 +25,46 @@ params! {
     /// An ACK counts once, however many segments it acknowledges (RFC 5681, section 3.1, allows that): with delayed ACKs the
     /// window grows half as fast. Under variant `rack` the segments count, and as many as the window has whole ones add
     /// one (RFC 3465, section 2.1; `tcp_cong_avoid_ai` in Linux). The profile `ns2` halves the window instead of the flight.
-    pub struct RenoParams {}
+    pub struct RenoParams {
+        /// Slow start goes on at a quarter of its pace where round trips get longer, for five of them (HyStart++; variant
+        /// `rack`).
+        hystart_plus_plus: bool = "false", from "RFC 9406 (Linux has none)";
+    }
 }
 
 /// What sums of fractions may lack of a whole segment.
 const ROUNDING: f64 = 1e-9;
 
-/// See [`RenoParams`].
+/// Reno as the RFC has it; it needs no memory. See [`RenoParams`].
 #[derive(Clone, Copy, Debug)]
 pub struct Reno;
 
-impl Law for Reno {
+/// Reno, with HyStart++ until the first congestion event if that is asked for.
+#[derive(Clone, Debug)]
+pub struct RenoLaw {
+    hystart: Option<HyStartPlusPlus>,
+}
+
+impl Law for RenoLaw {
     const INFO: Info =
         Info { name: "reno", title: "Reno", year: 1990, source: "Jacobson, SIGCOMM 1988; RFC 5681, section 3.1" };
     type Params = RenoParams;
 
-    fn new(_: RenoParams) -> Self {
-        Reno
+    fn new(params: RenoParams) -> Self {
+        Self { hystart: params.hystart_plus_plus.then(HyStartPlusPlus::default) }
+    }
+}
+
+impl CongestionControl for RenoLaw {
+    fn on_ack(&mut self, window: &mut Window, ack: &Facts) {
+        match &mut self.hystart {
+            Some(hystart) if window.cwnd < window.ssthresh => hystart.on_ack(window, ack, true),
+            _ => Reno.on_ack(window, ack),
+        }
+    }
+
+    fn on_congestion(&mut self, _: Event, _: &Window) {
+        self.hystart = None; // RFC 9406, section 4.2: only in the first slow start
     }
 }
 
@@ -80,5 +104,18 @@ mod tests {
             }
             assert!((window.cwnd - expected).abs() < 1e-6, "{} instead of {expected}", window.cwnd);
         }
+    }
+
+    #[test]
+    fn hystart_lasts_until_the_first_congestion_event() {
+        let mut reno = RenoLaw::new(RenoParams { hystart_plus_plus: true });
+        let grown = |reno: &mut RenoLaw| {
+            let mut window = Window { cwnd: 20.0, ssthresh: 100.0 };
+            reno.on_ack(&mut window, &Facts { acked: 12, byte_counting: true, ..Facts::default() });
+            window.cwnd
+        };
+        assert_eq!(grown(&mut reno), 28.0, "eight segments at most");
+        reno.on_congestion(Event::Loss, &Window { cwnd: 20.0, ssthresh: 100.0 });
+        assert_eq!(grown(&mut reno), 32.0);
     }
 }

@@ -4,6 +4,7 @@
 //! ```text
 //!   outstanding  the segments outstanding: when each was sent last, what has become of it (section 5)
 //!   detection    which of them are lost (section 6)
+//!   bursts       bursts of segmentation offload
 //!   tlp          tail loss probes (section 7)
 //!   window       the window: PRR (RFC 9937) in a reduction, else the law's
 //!   usage        whether it is used up (RFC 2861)
@@ -13,6 +14,7 @@
 //! Names are those of the RFCs. Segments are of one size, and every one carries a timestamp, so each ACK measures a round
 //! trip. What Linux does otherwise is in `linux.rs`.
 
+mod bursts;
 mod detection;
 mod outstanding;
 mod prr;
@@ -22,9 +24,9 @@ mod usage;
 mod window;
 
 use crate::ack::Ack;
-use crate::cc::Event;
+use crate::cc::{Engaged, Event};
 use crate::linux::Estimator;
-use crate::params::{Halve, TcpParams};
+use crate::params::{Bursts, Halve, TcpParams};
 use crate::recovery::LossRecovery;
 use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::{Span, Time};
@@ -64,12 +66,16 @@ impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
     #[inline(never)] // Reno's way stays short
     pub(crate) fn rack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
-        if ack.next < self.hole {
+        let (hole, recover, is_old) = (self.hole, self.recover, ack.next < self.hole);
+        let mut news = News::default();
+        if !is_old {
+            let (rack, law) = self.rack_and_law();
+            news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now, law);
+        }
+        let is_echo = if self.hears_acks() { self.hear(ack, now) } else { ack.ece };
+        if is_old {
             return;
         }
-        let (hole, recover) = (self.hole, self.recover);
-        let rack = self.rack();
-        let mut news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now);
         self.hole = ack.next;
         self.next_seq = self.next_seq.max(ack.next);
         let handshake_done = hole == 0 && params.syn && self.hole > 0;
@@ -77,7 +83,7 @@ impl Sender {
         if handshake_done {
             self.cc.window.cwnd = self.initial_window(params);
         }
-        if ack.ece && self.ecn && !handshake_done {
+        if is_echo && self.ecn && !handshake_done {
             self.rack_on_echo(ack.next);
         }
         if let Some(seq) = ack.dsack {
@@ -119,13 +125,13 @@ impl Sender {
     fn rack_detect_loss(&mut self, news: &mut News, now: Time, params: &TcpParams) -> Option<Time> {
         let in_recovery = matches!(self.state, RecoveryState::FastRecovery | RecoveryState::RtoRecovery);
         let srtt = self.rtt.smoothed();
-        let (rack, tell_law) = self.rack_and_law(now);
+        let (rack, law) = self.rack_and_law();
         if rack.board.sacked() == 0 && !rack.board.has_lost() {
             return None; // nothing sent later has arrived
         }
         let resent = rack.board.resent();
         let reo_wnd = rack.detection.reo_wnd(&rack.board, in_recovery, srtt, params);
-        let (lost, timeout) = rack.detection.detect_loss(&mut rack.board, reo_wnd, now, tell_law);
+        let (lost, timeout) = rack.detection.detect_loss(&mut rack.board, reo_wnd, now, law);
         news.lost = lost;
         // As Linux has it, a segment lost again after a timeout begins a recovery, too.
         let is_lost_again = self.state == RecoveryState::RtoRecovery && self.rack().board.resent() < resent;
@@ -160,8 +166,8 @@ impl Sender {
         let (state, hole, sent) = (self.state, self.hole, self.sent);
         let (is_first, is_again) =
             (matches!(state, RecoveryState::Open | RecoveryState::Cwr), self.rtt.is_backed_off());
-        let (rack, tell_law) = self.rack_and_law(now);
-        rack.detection.on_timeout(&mut rack.board, now, tell_law);
+        let (rack, law) = self.rack_and_law();
+        rack.detection.on_timeout(&mut rack.board, now, law);
         // Once per window of data, and once more if the timeout before has brought something.
         let brought = state == RecoveryState::RtoRecovery && !is_again;
         if state == RecoveryState::Open || hole >= self.recover || brought {
@@ -190,20 +196,32 @@ impl Sender {
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
         let limit = (self.cc.window.cwnd as u32).max(1);
         let tries_new = self.rack().undo.frto && self.hole < self.recover && self.rack().board.has_lost();
-        let mut has_sent = false;
+        let (mut has_sent, mut waits) = (false, false);
+        let mut burst = if params.bursts == Bursts::Packet { u32::MAX } else { 0 };
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
             let Some(seq) = lost.or_else(|| self.rack_next_new(params)) else { break };
+            if burst == 0 && lost.is_none() {
+                burst = self.rack_burst(limit, now);
+                waits = burst == 0;
+                if waits {
+                    break;
+                }
+            }
             self.transmit(seq, now, params, net);
             self.next_seq = self.next_seq.max(seq + 1);
             let rack = self.rack();
             rack.prr.out += 1;
             if lost.is_some() {
                 rack.undo.on_resent();
+            } else {
+                burst -= 1;
             }
             has_sent = true;
         }
-        self.rack_validate_window(has_sent, now, params);
+        if !self.cc.owns_window() {
+            self.rack_validate_window(has_sent, waits, now, params);
+        }
     }
 
     /// A segment never sent, for which the receiver has room.
@@ -236,15 +254,9 @@ impl Sender {
         rack
     }
 
-    /// What is remembered, and what tells the law of a lost segment.
-    fn rack_and_law(&mut self, now: Time) -> (&mut Rack, impl FnMut(u32)) {
+    /// What is remembered, and the law if it is told of each segment.
+    fn rack_and_law(&mut self) -> (&mut Rack, Option<&mut Engaged>) {
         let LossRecovery::Rack(rack) = &mut self.recovery else { unreachable!("made for variant rack") };
-        let mut law = self.cc.engaged();
-        let tell_law = move |seq| {
-            if let Some(law) = &mut law {
-                law.on_lost(seq, now);
-            }
-        };
-        (rack, tell_law)
+        (rack, self.cc.engaged().filter(|law| law.has_samples()))
     }
 }

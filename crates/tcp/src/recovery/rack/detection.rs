@@ -2,6 +2,7 @@
 
 use super::outstanding::{Outstanding, Sent};
 use crate::ack::Ack;
+use crate::cc::Engaged;
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
 
@@ -45,8 +46,16 @@ pub(super) struct News {
 
 impl Detection {
     /// Section 6.2, steps 1 to 3: takes in an ACK. `hole` is the first segment not acknowledged before it, `recover` what was
-    /// next to be sent at the last reduction.
-    pub fn on_ack(&mut self, board: &mut Outstanding, ack: &Ack, hole: u32, recover: u32, now: Time) -> News {
+    /// next to be sent at the last reduction. `law` is told of the segments delivered.
+    pub fn on_ack(
+        &mut self,
+        board: &mut Outstanding,
+        ack: &Ack,
+        hole: u32,
+        recover: u32,
+        now: Time,
+        mut law: Option<&mut Engaged>,
+    ) -> News {
         let mut news = News {
             advances: ack.next > hole,
             was_in_flight: board.in_flight(),
@@ -56,6 +65,9 @@ impl Detection {
         };
         let (mut newest, mut resent_rtt, top) = (None::<(u32, Sent)>, None, board.top());
         board.take(ack, |seq, sent| {
+            if let Some(law) = &mut law {
+                law.on_delivered(seq);
+            }
             let rtt = now.since(sent.time);
             news.delivered += 1;
             news.end = news.end.max(seq + 1);
@@ -93,23 +105,35 @@ impl Detection {
         Span(self.min_rtt.unwrap_or_default().0 / 4).min(Span(srtt.0 / 8))
     }
 
-    /// Step 5: marks what is lost and tells `lost` of each. Returns how many segments, and when the others are.
+    /// Step 5: marks what is lost and tells the law of each. Returns how many segments, and when the others are.
     pub fn detect_loss(
         &self,
         board: &mut Outstanding,
         reo_wnd: Span,
         now: Time,
-        lost: impl FnMut(u32),
+        law: Option<&mut Engaged>,
     ) -> (u32, Option<Time>) {
         let patience = self.rtt + reo_wnd;
         let waiting = board.mark_lost((self.xmit_ts, self.end_seq), |sent| sent + patience <= now);
-        board.found().iter().copied().for_each(lost);
+        tell(law, board.found(), now);
         (board.found().len() as u32, waiting.map(|sent| sent + patience))
     }
 
+    /// RACK.min_RTT; zero before the first.
+    pub fn min_rtt(&self) -> Span {
+        self.min_rtt.unwrap_or_default()
+    }
+
     /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago.
-    pub fn on_timeout(&self, board: &mut Outstanding, now: Time, lost: impl FnMut(u32)) {
+    pub fn on_timeout(&self, board: &mut Outstanding, now: Time, law: Option<&mut Engaged>) {
         board.mark_lost_at_timeout(|sent| sent + self.rtt <= now);
-        board.found().iter().copied().for_each(lost);
+        tell(law, board.found(), now);
+    }
+}
+
+/// Tells the law of segments found lost.
+fn tell(law: Option<&mut Engaged>, lost: &[u32], now: Time) {
+    if let Some(law) = law {
+        lost.iter().for_each(|&seq| law.on_lost(seq, now));
     }
 }

@@ -1,12 +1,13 @@
 //! The segments outstanding, one by one: when each was sent last, and what has become of it (RFC 8985, section 5.1).
 
 use crate::ack::{Ack, Sack};
+use crate::ring::Ring;
 use crate::seqset::SeqSet;
 use aqmlab_core::Time;
 use std::collections::VecDeque;
 
 /// A segment sent and not acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     /// When it was sent last.
     pub time: Time,
@@ -29,11 +30,13 @@ impl Sent {
 /// the network for longest is found without a look at the others (section 6.2, step 5).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outstanding {
-    segments: VecDeque<Sent>,
+    segments: Ring<Sent>,
     first: u32,
-    /// Those of them that are SACKed, and those that are SACKed or lost or were sent again: all but those sent once that are
-    /// in the network.
+    end: u32,
+    /// Those of them that are SACKed, those that are lost and were not sent again, and those that are SACKed or lost or were
+    /// sent again: all but those sent once that are in the network.
     delivered: SeqSet,
+    due: SeqSet,
     settled: SeqSet,
     /// One past the highest of the latter; below the other all are among the latter.
     settled_end: u32,
@@ -42,6 +45,7 @@ pub(crate) struct Outstanding {
     again: VecDeque<(Time, u32)>,
     /// Those found lost last, in order.
     found: Vec<u32>,
+    in_network: u32,
     sacked: u32,
     lost: u32,
     resent: u32,
@@ -50,28 +54,26 @@ pub(crate) struct Outstanding {
     /// One past the highest segment delivered.
     top: u32,
     /// Below, what is lost has been sent again.
-    resent_to: u32,
+    due_from: u32,
 }
 
 impl Outstanding {
     /// A segment is sent, new or again.
     pub fn on_sent(&mut self, seq: u32, now: Time) {
-        match (seq - self.first) as usize {
-            index if index < self.segments.len() => self.on_resent(seq, now),
-            _ => self.segments.push_back(Sent {
-                time: now,
-                was_resent: false,
-                is_sacked: false,
-                is_lost: false,
-                is_resent: false,
-            }),
+        if seq < self.end {
+            return self.on_resent(seq, now);
         }
+        self.end = seq + 1;
+        self.in_network += 1;
+        self.segments.push(self.first..self.end, Sent { time: now, ..Sent::default() });
     }
 
     fn on_resent(&mut self, seq: u32, now: Time) {
         self.settle(seq);
-        let sent = &mut self.segments[(seq - self.first) as usize];
-        self.resent += u32::from(sent.is_lost && !sent.is_resent);
+        self.due.remove(seq);
+        let sent = &mut self.segments[seq];
+        let returns = u32::from(sent.is_lost && !sent.is_resent);
+        (self.resent, self.in_network) = (self.resent + returns, self.in_network + returns);
         (sent.time, sent.was_resent, sent.is_resent) = (now, true, sent.is_lost);
         self.drop_stale();
         self.again.push_back((now, seq));
@@ -82,25 +84,25 @@ impl Outstanding {
         let acknowledged = self.first..ack.next.min(self.settled_end);
         if !acknowledged.is_empty() {
             self.delivered.clear(acknowledged.clone());
+            self.due.clear(acknowledged.clone());
             self.settled.clear(acknowledged);
         }
-        while self.first < ack.next
-            && let Some(sent) = self.segments.pop_front()
-        {
+        for seq in self.first..ack.next.min(self.end) {
+            let sent = self.segments[seq];
             self.forget(&sent);
             match sent.is_sacked {
                 true => self.sacked -= 1,
-                false => delivered(self.first, &sent),
+                false => delivered(seq, &sent),
             }
-            self.first += 1;
         }
         self.first = ack.next;
+        self.end = self.end.max(ack.next);
         self.top = self.top.max(ack.next);
         if ack.sack.is_empty() {
             return;
         }
         for block in ack.sack.news(&mut self.heard) {
-            let (mut from, end) = (block.start.max(ack.next), block.end.min(self.end()));
+            let (mut from, end) = (block.start.max(ack.next), block.end.min(self.end));
             if from < end {
                 self.reserve(end);
             }
@@ -117,7 +119,8 @@ impl Outstanding {
     fn sack(&mut self, seq: u32) -> Sent {
         self.delivered.insert(seq);
         self.settled.insert(seq);
-        let sent = &mut self.segments[(seq - self.first) as usize];
+        self.due.remove(seq);
+        let sent = &mut self.segments[seq];
         let before = std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
         self.sacked += 1;
         self.forget(&before);
@@ -132,27 +135,33 @@ impl Outstanding {
     }
 
     /// Numbers below `end` may be put into the sets.
+    #[inline]
     fn reserve(&mut self, end: u32) {
+        if end <= self.settled_end {
+            return;
+        }
         let held = self.first..self.settled_end;
-        self.settled_end = self.settled_end.max(end);
-        self.delivered.reserve(held.clone(), self.first..self.settled_end);
-        self.settled.reserve(held, self.first..self.settled_end);
+        for set in [&mut self.delivered, &mut self.due, &mut self.settled] {
+            set.reserve(held.clone(), self.first..end);
+        }
+        self.settled_end = end;
     }
 
-    /// One past the last segment.
-    fn end(&self) -> u32 {
-        self.first + self.segments.len() as u32
-    }
-
-    /// It is no longer lost, nor resent.
+    /// It is no longer in the network, nor lost, nor resent.
     fn forget(&mut self, sent: &Sent) {
+        self.in_network -= u32::from(sent.is_in_network());
         self.lost -= u32::from(sent.is_lost);
         self.resent -= u32::from(sent.is_resent);
     }
 
     /// Segments in the network: neither SACKed nor lost, and those lost that were sent again.
     pub fn in_flight(&self) -> u32 {
-        self.segments.len() as u32 - self.sacked - self.lost + self.resent
+        self.in_network
+    }
+
+    /// When the first segment outstanding was sent last.
+    pub fn first_sent(&self) -> Option<Time> {
+        (self.first < self.end).then(|| self.segments[self.first].time)
     }
 
     /// Segments lost and sent again that are in the network.
@@ -180,11 +189,9 @@ impl Outstanding {
         if self.lost == self.resent {
             return None;
         }
-        let start = self.resent_to.max(self.first);
-        let is_due = |sent: &Sent| sent.is_lost && !sent.is_resent;
-        let found = self.segments.iter().skip((start - self.first) as usize).position(is_due);
-        self.resent_to = start + found? as u32;
-        Some(self.resent_to)
+        let start = self.due_from.max(self.first);
+        self.due_from = self.due.first_member(start..self.settled_end)?;
+        Some(self.due_from)
     }
 
     /// Marks as lost those in the network that were sent before `newest` (when, and its number) and long enough ago. Returns
@@ -194,8 +201,8 @@ impl Outstanding {
         let mut waiting = None;
         self.settled_to = self.next_once(self.settled_to.max(self.first));
         let mut seq = self.settled_to;
-        while seq < self.end() {
-            let time = self.segments[(seq - self.first) as usize].time;
+        while seq < self.end {
+            let time = self.segments[seq].time;
             match (time, seq) < newest {
                 true if is_long_ago(time) => self.lose(seq),
                 true => waiting = Some(time),
@@ -216,15 +223,17 @@ impl Outstanding {
                 }
             }
         }
-        self.found.sort_unstable();
+        if self.found.len() > 1 {
+            self.found.sort_unstable();
+        }
         waiting
     }
 
     /// Marks as lost the first segment, if it is in the network, and those sent long enough ago.
     pub fn mark_lost_at_timeout(&mut self, is_long_ago: impl Fn(Time) -> bool) {
         self.found.clear();
-        for seq in self.first..self.end() {
-            let sent = &self.segments[(seq - self.first) as usize];
+        for seq in self.first..self.end {
+            let sent = &self.segments[seq];
             if sent.is_in_network() && (seq == self.first || is_long_ago(sent.time)) {
                 self.lose(seq);
             }
@@ -233,11 +242,13 @@ impl Outstanding {
 
     fn lose(&mut self, seq: u32) {
         self.settle(seq);
-        let sent = &mut self.segments[(seq - self.first) as usize];
+        let sent = &mut self.segments[seq];
+        self.in_network -= 1;
         self.lost += u32::from(!sent.is_lost);
         self.resent -= u32::from(sent.is_resent);
         (sent.is_lost, sent.is_resent) = (true, false);
-        self.resent_to = self.resent_to.min(seq);
+        self.due.insert(seq);
+        self.due_from = self.due_from.min(seq);
         self.found.push(seq);
     }
 
@@ -254,7 +265,7 @@ impl Outstanding {
     /// Whether a segment sent again at that time is still in the network, and was not sent again since.
     fn counts(&self, (time, seq): (Time, u32)) -> bool {
         seq >= self.first && {
-            let sent = &self.segments[(seq - self.first) as usize];
+            let sent = &self.segments[seq];
             sent.time == time && sent.is_in_network()
         }
     }
@@ -269,9 +280,11 @@ impl Outstanding {
     /// Nothing is lost after all.
     pub fn forget_losses(&mut self) {
         self.again.clear();
-        for (seq, sent) in (self.first..).zip(&mut self.segments) {
+        self.due.clear(self.first..self.settled_end);
+        for seq in self.first..self.end {
+            let sent = &mut self.segments[seq];
             if sent.is_lost && !sent.was_resent {
-                self.settled.clear(seq..seq + 1);
+                self.settled.remove(seq);
             }
             (sent.is_lost, sent.is_resent) = (false, false);
             if sent.was_resent && !sent.is_sacked {
@@ -280,6 +293,7 @@ impl Outstanding {
         }
         self.again.make_contiguous().sort_unstable();
         (self.lost, self.resent, self.settled_to) = (0, 0, self.first);
+        self.in_network = self.end - self.first - self.sacked;
     }
 }
 

@@ -19,12 +19,23 @@ pub(super) struct Usage {
     used: u32,
     /// When something was last sent (`lsndtime`).
     sent_at: Time,
+    /// Segments that the window allows wait for a whole burst.
+    waits: bool,
 }
 
 impl Usage {
     /// The window may grow: it is used up, or in slow start by half (`tcp_is_cwnd_limited`).
     pub fn lets_grow(&self, window: &Window) -> bool {
         self.is_limited || window.cwnd < window.ssthresh && window.cwnd < f64::from(2 * self.most)
+    }
+
+    pub fn sent_at(&self) -> Time {
+        self.sent_at
+    }
+
+    /// Segments that count as outstanding where `flight` are: what waits for a whole burst uses the window.
+    pub fn used(&self, flight: u32, window: &Window) -> u32 {
+        if self.waits { flight.max(window.cwnd as u32) } else { flight }
     }
 
     /// How long the window is not used up is counted from now on.
@@ -34,11 +45,12 @@ impl Usage {
 }
 
 impl Sender {
-    /// After sending what may be sent (`tcp_cwnd_validate`).
-    pub(super) fn rack_validate_window(&mut self, has_sent: bool, now: Time, params: &TcpParams) {
+    /// After sending what may be sent (`tcp_cwnd_validate`), unless the law owns the window. `waits`: for a whole burst.
+    pub(super) fn rack_validate_window(&mut self, has_sent: bool, waits: bool, now: Time, params: &TcpParams) {
         let (hole, sent, flight, window) = (self.hole, self.sent, self.flight(), self.cc.window);
         let rack = self.rack();
-        let is_limited = rack.board.in_flight() >= window.cwnd as u32;
+        rack.usage.waits = waits;
+        let is_limited = waits || rack.board.in_flight() >= window.cwnd as u32;
         if !has_sent && !is_limited {
             return;
         }
@@ -54,7 +66,7 @@ impl Sender {
         }
         usage.used = usage.used.max(flight);
         let unused_for = now.since(usage.limited_at);
-        if params.after_idle == AfterIdle::Decay && unused_for >= self.rtt.timeout(params) && !self.cc.owns_window() {
+        if params.after_idle == AfterIdle::Decay && unused_for >= self.rtt.timeout(params) {
             self.rack_decay_window(now, params);
         }
     }

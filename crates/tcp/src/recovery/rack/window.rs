@@ -81,6 +81,7 @@ impl Sender {
             return;
         }
         let (acked, flight, srtt) = (news.delivered, news.was_in_flight, self.rtt.smoothed());
+        let flight = self.rack().usage.used(flight, &window);
         let is_app_limited = self.next_seq >= self.end;
         let (rtt, hole, sent) = (news.rtt.map(|(_, last)| last), self.hole, self.sent);
         let byte_counting = true;

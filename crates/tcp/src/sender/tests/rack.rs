@@ -330,3 +330,21 @@ fn an_echo_shrinks_the_window_over_a_round_trip() {
         1 + u32::from(bench.sender.state == RecoveryState::Cwr && bench.sender.recover > 11)
     );
 }
+
+#[test]
+fn bursts_wait_until_they_are_whole_while_acks_are_near() {
+    // A window of 400 over round trips of 40 to 41.2 ms: 1.2*400 in one of them are 11.4 to 11.7 segments in 1/1024 s.
+    let mut bench = bench(Variant::Rack, Profile::Linux, &[("bursts", "gso"), ("initial_window", "400 packets")]);
+    bench.open();
+    bench.now = ms(40);
+    assert_eq!(bench.ack(0).len(), 400);
+    bench.sender.cc.window.ssthresh = 200.0;
+    let mut sent = Vec::new();
+    for seq in 1..=24 {
+        bench.now = ms(80) + Span::from_micros(50 * u64::from(seq));
+        sent.push((seq, bench.ack(seq).len()));
+    }
+    sent.retain(|&(_, count)| count > 0);
+    // After 40 ms of silence the first ACK is answered at once.
+    assert_eq!(sent, [(1, 1), (12, 11), (23, 11)]);
+}

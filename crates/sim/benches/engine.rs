@@ -2,7 +2,7 @@
 
 use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
-use aqmlab_sim::event_queue::{Calendar, Lane, Timer};
+use aqmlab_sim::event_queue::{Calendar, Lane, OfTimer, Timer};
 use aqmlab_sim::{Chosen, Options, Scenario, run, scenario};
 use criterion::measurement::WallTime;
 use criterion::{Bencher, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -80,8 +80,8 @@ fn threads(criterion: &mut Criterion) {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Held([u64; 4]);
 
-impl From<(Timer, ())> for Held {
-    fn from(_: (Timer, ())) -> Self {
+impl OfTimer<()> for Held {
+    fn of_timer(_: Timer, (): ()) -> Self {
         Self::default()
     }
 }

@@ -33,7 +33,7 @@ mod traffic;
 /// The event queue, for its benchmark.
 #[doc(hidden)]
 pub mod event_queue {
-    pub use crate::engine::calendar::{Calendar, Lane};
+    pub use crate::engine::calendar::{Calendar, Lane, OfTimer};
     pub use crate::engine::event::Timer;
 }
 

@@ -57,6 +57,12 @@ impl Pending for Calendar<Event> {
     }
 }
 
+/// An event that may be that of a timer.
+pub trait OfTimer<D> {
+    /// The event of a timer with what else there is to know.
+    fn of_timer(timer: Timer, data: D) -> Self;
+}
+
 /// Pending events.
 #[derive(Clone)]
 pub struct Calendar<E, D = ()> {
@@ -76,7 +82,7 @@ pub struct Calendar<E, D = ()> {
     pushed: u64,
 }
 
-impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Default for Calendar<E, D> {
+impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Default for Calendar<E, D> {
     /// Nothing is pending.
     fn default() -> Self {
         Self {
@@ -93,7 +99,7 @@ impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Default for Calend
     }
 }
 
-impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Calendar<E, D> {
+impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
         let mut calendar = Self::default();
@@ -137,7 +143,7 @@ impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Calendar<E, D> {
             self.heads[0] = self.heads[0].min(key);
             *self.timers.place(key) = data;
         } else {
-            *self.place_in_any_order(key) = (timer, data).into();
+            *self.place_in_any_order(key) = E::of_timer(timer, data);
         }
     }
 
@@ -221,8 +227,8 @@ impl<E: Copy + Default + From<(Timer, D)>, D: Copy + Default> Calendar<E, D> {
             self.heads[0] = self.first_in_any_order();
             self.wheel.popped()
         } else if self.timers.first_key() == self.heads[0] {
-            self.timers.pop(|([_, order], data)| coming(&(timer(*order), *data).into()));
-            self.timer = (timer(self.heads[0] as u64), *self.timers.popped()).into();
+            self.timers.pop(|([_, order], data)| coming(&E::of_timer(timer(*order), *data)));
+            self.timer = E::of_timer(timer(self.heads[0] as u64), *self.timers.popped());
             self.heads[0] = self.first_in_any_order();
             &self.timer
         } else {
@@ -377,17 +383,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl From<(Timer, ())> for usize {
-        fn from(timer: (Timer, ())) -> Self {
-            u32::from(timer) as usize
+    impl OfTimer<()> for usize {
+        fn of_timer(timer: Timer, (): ()) -> Self {
+            let (Timer::Retransmission(flow) | Timer::Open(flow)) = timer;
+            flow as usize
         }
     }
 
-    impl From<(Timer, ())> for u32 {
-        fn from((timer, ()): (Timer, ())) -> Self {
-            match timer {
-                Timer::Retransmission(flow) | Timer::Open(flow) => flow,
-            }
+    impl OfTimer<()> for u32 {
+        fn of_timer(timer: Timer, (): ()) -> Self {
+            usize::of_timer(timer, ()) as u32
         }
     }
 

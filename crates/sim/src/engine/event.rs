@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::calendar::OfTimer;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Ack;
@@ -64,9 +65,9 @@ impl Timer {
     }
 }
 
-impl From<(Timer, ())> for Event {
+impl OfTimer<()> for Event {
     #[inline]
-    fn from((timer, ()): (Timer, ())) -> Self {
+    fn of_timer(timer: Timer, (): ()) -> Self {
         match timer {
             Timer::Retransmission(flow) => Event::Timer { flow },
             Timer::Open(flow) => Event::Open { flow },

@@ -4,6 +4,7 @@
 //! in the order of the events that pushed them, and so on back to an event whose place is known: one of a queue, which
 //! are counted, or of the set-up.
 
+use crate::engine::calendar::OfTimer;
 use crate::engine::event::{Event, Timer};
 use aqmlab_core::Time;
 use std::cmp::Ordering;
@@ -76,8 +77,8 @@ pub struct Born {
     pub lineage: Lineage,
 }
 
-impl From<(Timer, Lineage)> for Born {
-    fn from((timer, lineage): (Timer, Lineage)) -> Self {
-        Self { event: (timer, ()).into(), lineage }
+impl OfTimer<Lineage> for Born {
+    fn of_timer(timer: Timer, lineage: Lineage) -> Self {
+        Self { event: Event::of_timer(timer, ()), lineage }
     }
 }

@@ -65,7 +65,8 @@ impl Simulation {
     ) -> PyResult<Self> {
         let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
-        let options = Options { aqm, seed, series, causal, trace, watch: watch.map(|watch| watch.0.clone()) };
+        let watch = watch.map(|watch| watch.0.clone());
+        let options = Options { aqm, seed, series, causal, trace, watch, threads: 1 };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
         Ok(Self::of(engine))
     }

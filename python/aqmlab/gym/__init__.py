@@ -1,0 +1,9 @@
+"""A link as an environment for learning agents: `gymnasium.make("aqmlab.gym:Aqm-v0", scenario=...)`."""
+
+from gymnasium import register
+
+register(
+    "Aqm-v0",
+    entry_point="aqmlab.gym.env:AqmEnv",
+    vector_entry_point="aqmlab.gym.vector:AqmVectorEnv",
+)

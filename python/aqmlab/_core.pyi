@@ -358,7 +358,7 @@ class Environments:
         count: int,
         link: str,
         aqm: str,
-        moved: list[tuple[str, tuple[float, float] | None, str | None, float]],
+        moved: list[tuple[str, tuple[float, float] | None, str | None, float | None]],
         every: float,
         observe: list[str],
         threads: int = 1,
@@ -378,7 +378,7 @@ class Environments:
         """Act and let an interval pass in every environment but those to skip."""
 
 def gauges() -> list[tuple[str, str, str, str | None, bool]]:
-    """Return what an agent may observe: name, unit, meaning, reference (None of a ratio), whether it may be negative."""
+    """Return what an agent may observe: name, unit, meaning, reference (None of a ratio), whether it may be below 0."""
 
 @final
 class Trace:

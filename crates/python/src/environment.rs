@@ -4,13 +4,13 @@ use crate::{Scenario, failed, refused};
 use aqmlab_core::Span;
 use aqmlab_core::problem::unknown;
 use aqmlab_sim::AqmChoice;
-use aqmlab_sim::environment::{Environment, GAUGES, Job, Knob, Move, Row, Scale, Task, gauge, step_all};
+use aqmlab_sim::environment::{Environment, GAUGES, Job, Knob, Row, Scale, Shown, Task, gauge, step_all};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A parameter to move: name, ends, and how ("linear", "log", "square", "by") with the largest increment.
-type Moved = (String, Option<(f64, f64)>, Option<String>, f64);
+/// A parameter to move: name, ends, scale ("linear", "log", "square"), and the largest increment.
+type Moved = (String, Option<(f64, f64)>, Option<String>, Option<f64>);
 
 /// Environments of one kind, each in an episode of its own.
 #[pyclass(frozen)]
@@ -22,19 +22,17 @@ pub struct Environments {
     taken: Py<PyArray1<bool>>,
 }
 
-fn knob(aqm: &AqmChoice, (name, ends, how, step): Moved) -> PyResult<Knob> {
-    let how = match how.as_deref() {
+fn knob(aqm: &AqmChoice, (name, ends, scale, step): Moved) -> PyResult<Knob> {
+    let scale = match scale.as_deref() {
         None => None,
-        Some("linear") => Some(Move::Linear),
-        Some("log") => Some(Move::Log),
-        Some("square") => Some(Move::Square),
-        Some("by") => Some(Move::By(step)),
+        Some("linear") => Some(Scale::Linear),
+        Some("log") => Some(Scale::Log),
+        Some("square") => Some(Scale::Square),
         Some(other) => {
-            let known = ["linear", "log", "square"];
-            return Err(refused(format!("ranges.{name}: {}", unknown("scale", other, &known))));
+            return Err(refused(format!("ranges.{name}: {}", unknown("scale", other, &["linear", "log", "square"]))));
         }
     };
-    Knob::new(aqm, &name, ends, how).map_err(refused)
+    Knob::new(aqm, &name, ends, scale, step).map_err(refused)
 }
 
 #[pymethods]
@@ -138,9 +136,9 @@ fn row(array: &mut [f32], index: usize, width: usize) -> &mut [f32] {
 /// may be below zero.
 #[pyfunction]
 pub fn gauges() -> Vec<(&'static str, &'static str, &'static str, Option<&'static str>, bool)> {
-    let told = |scale| match scale {
-        Scale::Reference(words) => Some(words),
-        Scale::Root => None,
+    let told = |shown| match shown {
+        Shown::Reference(words) => Some(words),
+        Shown::Root => None,
     };
-    GAUGES.iter().map(|gauge| (gauge.name, gauge.unit, gauge.doc, told(gauge.scale), gauge.is_signed)).collect()
+    GAUGES.iter().map(|gauge| (gauge.name, gauge.unit, gauge.doc, told(gauge.shown), gauge.is_signed)).collect()
 }

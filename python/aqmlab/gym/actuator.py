@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-MOVES = ("linear", "log", "square")
-"""How an action in [-1, 1] becomes a value between two ends: evenly, by factors, evenly in the square root."""
+SCALES = ("linear", "log", "square")
+"""How a place between 0 and 1 becomes a value between two ends: evenly, by factors, evenly in the square root."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """A parameter that is moved: between the ends (the declared ones if None), or `by` at most `step` an action."""
+    """A parameter that is moved: to a place between the ends (the declared ones if None), or by at most a `step`."""
 
     name: str
     ends: tuple[float, float] | None
-    how: str | None
-    step: float = 0.0
+    scale: str | None
+    step: float | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,6 @@ class Actuator:
         return f"{self.scheme}:{','.join(self.fixed)}" if self.fixed else self.scheme
 
     @property
-    def moved(self) -> list[tuple[str, tuple[float, float] | None, str | None, float]]:
+    def moved(self) -> list[tuple[str, tuple[float, float] | None, str | None, float | None]]:
         """As the engine takes it."""
-        return [(move.name, move.ends, move.how, move.step) for move in self.moves]
+        return [(move.name, move.ends, move.scale, move.step) for move in self.moves]

@@ -7,18 +7,17 @@ from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from aqmlab._core import InputError
 from aqmlab.gym.vector import AqmVectorEnv
 
 
 class AqmEnv(Env[NDArray[np.float32], Any]):
-    """A link under an agent; arguments are those of `AqmVectorEnv`, without `num_envs`, `threads` and `autoreset_mode`."""
+    """A link under an agent; arguments are those of `AqmVectorEnv`, without `num_envs`, `threads`, `autoreset_mode`."""
 
-    metadata: dict[str, Any] = dict(AqmVectorEnv.metadata)
+    metadata: dict[str, Any] = dict(AqmVectorEnv.metadata)  # noqa: RUF012
 
     def __init__(self, scenario: Any = "li2014/table-1", **arguments: Any) -> None:
         self.vector = AqmVectorEnv(1, scenario, threads=1, autoreset_mode=AutoresetMode.DISABLED, **arguments)
-        self.observation_space = self.vector.single_observation_space
+        self.observation_space: Any = self.vector.single_observation_space
         self.action_space = self.vector.single_action_space
         self.reward_space = self.vector.reward_space
         self.render_mode = self.vector.render_mode

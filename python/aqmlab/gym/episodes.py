@@ -25,7 +25,7 @@ HALF = 2**31
 class Episodes:
     """One scenario or several, with values that are set and values that are drawn for each episode.
 
-    >>> Episodes("li2014/table-1", draw={"flows.ftp.count": (100, 900), "links.bottleneck.rate": ["10 Mbit/s", "1 Gbit/s"]})
+    >>> Episodes("li2014/table-1", draw={"flows.ftp.count": (100, 900), "flows.ftp.rtt": ["20 ms", "200 ms"]})
     """
 
     scenario: Source | Sequence[Source]
@@ -46,9 +46,8 @@ class Episodes:
         """Return a scenario as it is at the lower ends, having tried each; InputError if one is refused."""
         if not self.sources:
             raise InputError("scenario: the list is empty")
-        tried = [self._load(source, {path: _text(values, 0.0) for path, values in self.draw.items()}) for source in self.sources]
-        for source in self.sources if self.draw else []:
-            self._load(source, {path: _text(values, 1.0) for path, values in self.draw.items()})
+        ends = [{path: _text(values, share) for path, values in self.draw.items()} for share in (0.0, 1.0)]
+        tried = [self._load(source, end) for source in self.sources for end in ends]
         return tried[0]
 
     def training(self, stream: np.random.Generator) -> tuple[Scenario, int]:
@@ -56,7 +55,7 @@ class Episodes:
         return self._drawn(stream), int(stream.integers(1, HALF))
 
     def held_out(self, index: int) -> tuple[Scenario, int]:
-        """Return the episode `index` of the endless evaluation set, the same at all times; training has none of them."""
+        """Return the episode `index` of the endless evaluation set, always the same; training has none of them."""
         stream = np.random.default_rng([HELD_OUT, index])
         return self._drawn(stream), int(stream.integers(HALF, 2 * HALF))
 

@@ -20,7 +20,7 @@ Component = Callable[[Readings], NDArray[Any]]
 
 def utilisation(r: Readings) -> NDArray[Any]:
     """Share of the interval in which the transmitter was busy."""
-    return r["utilisation"]
+    return 1.0 * r["utilisation"]
 
 
 def throughput(r: Readings) -> NDArray[Any]:
@@ -41,6 +41,11 @@ def seconds(r: Readings) -> NDArray[Any]:
 def error(r: Readings) -> NDArray[Any]:
     """Less the distance of the queue from its target, in targets."""
     return -np.abs(r["error"]) / r["target"]
+
+
+def near(r: Readings) -> NDArray[Any]:
+    """target/(target + distance of the queue from it): 1 at the target, 1/2 for an empty queue."""
+    return r["target"] / (r["target"] + np.abs(r["error"]))
 
 
 def trend(r: Readings) -> NDArray[Any]:
@@ -65,20 +70,18 @@ def marks(r: Readings) -> NDArray[Any]:
 
 def log_throughput(r: Readings) -> NDArray[Any]:
     """Logarithm of the throughput, from 1/1000 on."""
-    return np.log(np.maximum(throughput(r), 1e-3))
+    gain: NDArray[Any] = np.log(np.maximum(throughput(r), 1e-3))
+    return gain
 
 
 def log_delay(r: Readings) -> NDArray[Any]:
     """Less the logarithm of 1 and the sojourn time, in times that the target takes to send."""
-    return -np.log1p(-delay(r))
+    cost: NDArray[Any] = np.log1p(-delay(r))
+    return -cost
 
 
-COMPONENTS: dict[str, Component] = {
-    component.__name__: component
-    for component in (
-        utilisation, throughput, delay, seconds, error, trend, short_queue, drops, marks, log_throughput, log_delay
-    )
-}  # fmt: skip
+_ALL: tuple[Component, ...] = (utilisation, throughput, delay, seconds, error, near, trend, short_queue, drops, marks)
+COMPONENTS: dict[str, Component] = {each.__name__: each for each in (*_ALL, log_throughput, log_delay)}
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Preset:
 
 PRESETS = {
     "target": Preset({"error": 1.0}, "the aim of the papers reproduced here: a queue at its target"),
+    "near": Preset({"near": 1.0}, "the same with more to gain close to the target and less to lose far from it"),
     "delay-throughput": Preset(
         {"log_throughput": 1.0, "log_delay": 1.0},
         "Winstein & Balakrishnan, SIGCOMM 2013 (Remy), with equal weights; the delay is the queue's",
@@ -125,19 +129,22 @@ class Reward:
         return columns
 
 
-def reward(given: str | Mapping[str | Component, float]) -> Reward:
-    """Return a reward: a preset, or components by name (or functions of the readings) with their weights."""
-    if isinstance(given, str):
-        if given not in PRESETS:
-            raise unknown("reward", "unknown preset", given, PRESETS)
-        given = {**PRESETS[given].weights}
-    if not given:
+Weights = Mapping[str, float] | Mapping[Component, float] | Mapping[str | Component, float]
+"""Of components, by name or as functions of the readings."""
+
+
+def reward(given: str | Weights) -> Reward:
+    """Return a reward: a preset, or components with their weights."""
+    if isinstance(given, str) and given not in PRESETS:
+        raise unknown("reward", "unknown preset", given, PRESETS)
+    weights: Weights = PRESETS[given].weights if isinstance(given, str) else given
+    if not weights:
         raise InputError(f"reward: is empty; known: {', '.join(COMPONENTS)}")
     components: dict[str, Component] = {}
-    for key, weight in given.items():
+    for key, weight in weights.items():
         if not np.isfinite(weight):
             raise InputError(f"reward: the weight of {key} is {weight}; expected a finite number")
         if isinstance(key, str) and key not in COMPONENTS:
             raise unknown("reward", "unknown component", key, COMPONENTS)
         components[key if isinstance(key, str) else key.__name__] = COMPONENTS[key] if isinstance(key, str) else key
-    return Reward(components, np.array([*given.values()], dtype=np.float64))
+    return Reward(components, np.array([*weights.values()], dtype=np.float64))

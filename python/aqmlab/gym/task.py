@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from aqmlab import _core, catalogue
 from aqmlab._core import InputError
-from aqmlab.gym.actuator import MOVES, Actuator, Move
+from aqmlab.gym.actuator import SCALES, Actuator, Move
 from aqmlab.names import unknown
 
 Ends = tuple[str | float, str | float] | tuple[str | float, str | float, str]
@@ -64,11 +64,13 @@ def actuator(act: str, ranges: Mapping[str, Ends] | None) -> Actuator:
     if kind == "p":
         moves = [_move("p", given.pop("p", (0.0, 1.0)), "square")]
     elif kind == "increment":
-        moves = [_move("p", given.pop("p", (0.0, 1.0)), "by", _number("act", parts[0]) if parts else 0.01)]
+        moves = [_move("p", given.pop("p", (0.0, 1.0)), "linear", _number("act", parts[0]) if parts else 0.01)]
     else:
         names = [part for part in parts if "=" not in part]
         if not names:
-            raise InputError(f'act: "{act}" moves nothing; write "p", "increment" or SCHEME:PARAMETER,..., e.g. "pi:a,b"')
+            raise InputError(
+                f'act: "{act}" moves nothing; write "p", "increment" or SCHEME:PARAMETER,..., e.g. "pi:a,b"'
+            )
         moves = [_move(name, given.pop(name, None)) for name in names]
     if given:
         raise unknown("ranges", "nothing moves", next(iter(given)), [move.name for move in moves])
@@ -81,16 +83,16 @@ def actuator(act: str, ranges: Mapping[str, Ends] | None) -> Actuator:
     return Actuator(scheme, tuple(fixed), tuple(moves))
 
 
-def _move(name: str, ends: Ends | None, how: str | None = None, step: float = 0.0) -> Move:
+def _move(name: str, ends: Ends | None, scale: str | None = None, step: float | None = None) -> Move:
     if ends is None:
-        return Move(name, None, how, step)
+        return Move(name, None, scale, step)
     if len(ends) not in (2, 3):
         raise InputError(f"ranges.{name}: expected (least, most) or (least, most, scale); found {ends!r}")
     if len(ends) == 3:
-        how = ends[2]
-        if how not in MOVES:
-            raise unknown(f"ranges.{name}", "unknown scale", str(how), MOVES)
-    return Move(name, (_number(f"ranges.{name}", ends[0]), _number(f"ranges.{name}", ends[1])), how, step)
+        scale = ends[2]
+        if scale not in SCALES:
+            raise unknown(f"ranges.{name}", "unknown scale", str(scale), SCALES)
+    return Move(name, (_number(f"ranges.{name}", ends[0]), _number(f"ranges.{name}", ends[1])), scale, step)
 
 
 def _number(path: str, value: str | float) -> float:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from aqmlab import _core
 from aqmlab._core import InputError
-from aqmlab.gym import render
+from aqmlab.gym import render, rewards
 from aqmlab.gym.episodes import Episodes, Range, Source
-from aqmlab.gym import rewards
-from aqmlab.gym.rewards import Component
+from aqmlab.gym.rewards import Weights
 from aqmlab.gym.task import GAUGES, OBSERVE, Ends, actuator, observed, seconds
 from aqmlab.names import unknown
 
@@ -26,26 +25,22 @@ OPTIONS = ("held_out", "reset_mask")
 
 
 class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
-    """Links under agents: `num_envs` simulations, stepped together.
+    """Links under agents: `num_envs` simulations, stepped together. Raises InputError for bad input.
 
-    Arguments:
-        scenario: a scenario by name, file or object, or a list from which each episode draws one.
-        every: the time between actions, such as "10 ms".
-        link: the name of the link; by default the first one.
-        observe: names of `GAUGES`.
-        act: "p" (the drop or mark probability), "increment" or "increment:0.02" (by how much it changes at most), or
-            parameters of a scheme, such as "pi:a,b"; those with a value, as in "pi:w=100Hz,a,b", are set and stay.
-        ranges: ends of what is moved, (least, most) or (least, most, scale), scale "linear", "log" or "square"; by
-            default the declared ones.
-        levels: makes actions discrete: so many values from -1 to 1.
-        reward: a name of `rewards.PRESETS`, or weights of `rewards.COMPONENTS` and of functions of your own.
-        vector_reward: rewards are vectors, one weighted component each.
-        set, draw: values of the scenario that are set, or drawn for each episode.
-        threads: by default as many as there are cores and environments.
-        autoreset_mode: "NextStep", "SameStep" or "Disabled".
-        copy: False returns the engine's own arrays, which the next step overwrites.
-
-    Raises InputError for bad input.
+    - `scenario`: by name, file or object, or a list from which each episode draws one.
+    - `every`: the time between actions, such as "10 ms"; `link`: the link's name, by default the first.
+    - `observe`: names of `GAUGES`.
+    - `act`: "p" (the drop or mark probability), "increment" or "increment:0.02" (an action moves it by at most this
+      share of its range), or parameters of a scheme: "pi:a,b". Those with a value stay: "pi:w=100Hz,a,b".
+    - `ranges`: ends of what is moved, (least, most) or (least, most, scale), by default the declared ones; scales are
+      "linear", "log" and "square".
+    - `levels`: makes actions discrete: so many values from -1 to 1.
+    - `reward`: a name of `rewards.PRESETS`, or weights of `rewards.COMPONENTS` and of functions of your own.
+    - `vector_reward`: rewards are vectors, one weighted component each.
+    - `set`, `draw`: values of the scenario that are set, or drawn for each episode.
+    - `threads`: by default as many as there are cores and environments.
+    - `autoreset_mode`: "NextStep", "SameStep" or "Disabled".
+    - `copy`: False returns the engine's own arrays, which the next step overwrites.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 25}  # noqa: RUF012
@@ -61,7 +56,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         act: str = "p",
         ranges: Mapping[str, Ends] | None = None,
         levels: int | None = None,
-        reward: str | Mapping[str | Component, float] = "target",
+        reward: str | Weights = "target",
         vector_reward: bool = False,
         set: Mapping[str, str] | None = None,
         draw: Mapping[str, Range] | None = None,
@@ -109,7 +104,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
 
     def _spaces(self) -> None:
         low = np.array([-1.0 if GAUGES[name].signed else 0.0 for name in self.observe], dtype=np.float32)
-        self.single_observation_space = spaces.Box(low, np.ones_like(low))
+        self.single_observation_space: spaces.Box = spaces.Box(low, np.ones_like(low))
         moves = len(self.act.moves)
         self.single_action_space = (
             spaces.Box(-1.0, 1.0, (moves,), np.float32)
@@ -127,8 +122,8 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begin an episode in every environment, or in those of `options["reset_mask"]`.
 
-        A whole number as seed gives the environment i the seed + i. `options["held_out"]` = k begins the episodes k + i of
-        the evaluation set instead of drawn ones.
+        A whole number as seed gives the environment i the seed + i. `options["held_out"]` = k begins the episodes k + i
+        of the evaluation set instead of drawn ones.
         """
         options = options or {}
         for name in options.keys() - {*OPTIONS}:
@@ -150,10 +145,9 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
             seed = [None] * self.num_envs
         elif len(seed) != self.num_envs:
             raise InputError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
-        known = self._streams or [None] * self.num_envs
         self._streams = [
-            stream if stream is not None and each is None else seeding.np_random(each)[0]
-            for stream, each in zip(known, seed, strict=True)
+            self._streams[i] if self._streams and each is None else seeding.np_random(each)[0]
+            for i, each in enumerate(seed)
         ]
 
     def _begin(self, i: int, held_out: int | None = None) -> None:

@@ -8,17 +8,15 @@ use aqmlab_aqm::{AnyQueue, Discipline, QueueView, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSpec, Problems, Rate, read_any};
 
-/// How a knob follows an action a in [-1, 1], where u = (a + 1)/2.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Move {
+/// Where a knob stands at a place u between 0 and 1. An action a in [-1, 1] moves it to u = (a + 1)/2, or by a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
     /// least + u (most - least).
     Linear,
     /// least (most/least)^u.
     Log,
     /// least + u² (most - least): even steps of the square root, to whose inverse TCP's rate is proportional.
     Square,
-    /// By a times this from where it is, at most to the ends of the range.
-    By(f64),
 }
 
 /// A parameter that an agent moves between two ends, in base units.
@@ -27,17 +25,25 @@ pub struct Knob {
     spec: ParamSpec,
     least: f64,
     most: f64,
-    how: Move,
+    scale: Scale,
+    /// By how much u changes at most, if actions are increments.
+    step: Option<f64>,
 }
 
 impl Knob {
-    /// A knob of a scheme with the given parameters. Without ends it takes those of the declaration; without `how` it moves
-    /// by factors where the ends are above zero and more than a factor of 100 apart, else evenly.
+    /// A knob of a scheme with the given parameters. Without ends it takes those of the declaration; without a scale it
+    /// moves by factors where the ends are above zero and more than a factor of 100 apart, else evenly.
     ///
     /// # Errors
     /// If there is no such parameter, it is no number, it cannot change while the scheme runs, or the range is empty or not
     /// within the declared one.
-    pub fn new(aqm: &AqmChoice, name: &str, ends: Option<(f64, f64)>, how: Option<Move>) -> Result<Self, Problems> {
+    pub fn new(
+        aqm: &AqmChoice,
+        name: &str,
+        ends: Option<(f64, f64)>,
+        scale: Option<Scale>,
+        step: Option<f64>,
+    ) -> Result<Self, Problems> {
         let path = format!("act.{}.{name}", aqm.name);
         let refused = |reason: String| Problems::one(&path, reason);
         let found = entry(&aqm.name).map_err(|why| Problems::one("act", why))?;
@@ -58,30 +64,39 @@ impl Knob {
             )));
         }
         let ratio = if least > 0.0 { most / least } else { 0.0 };
-        let how = how.unwrap_or(if ratio > 100.0 { Move::Log } else { Move::Linear });
-        match how {
-            Move::Log if least <= 0.0 => return Err(refused(format!("moves by factors, but {least} is not above 0"))),
-            Move::By(step) if step <= 0.0 || !step.is_finite() => {
-                return Err(refused(format!("the largest increment is {step}; expected a number above 0")));
-            }
-            _ => {}
+        let scale = scale.unwrap_or(if ratio > 100.0 { Scale::Log } else { Scale::Linear });
+        if scale == Scale::Log && least <= 0.0 {
+            return Err(refused(format!("moves by factors, but {least} is not above 0")));
+        }
+        if let Some(step) = step.filter(|step| !(*step > 0.0 && *step <= 1.0)) {
+            return Err(refused(format!("the largest increment is {step} of the range; expected 0 to 1")));
         }
         can_change(aqm, &spec).map_err(refused)?;
         is_continuous(aqm, &spec, least + 0.314159 * (most - least)).map_err(refused)?;
-        Ok(Self { spec, least, most, how })
+        Ok(Self { spec, least, most, scale, step })
     }
 
     /// Where it goes from `value`.
     fn after(&self, value: f64, action: f32) -> f64 {
-        let (a, range) = (f64::from(action), self.most - self.least);
-        let u = (a + 1.0) / 2.0;
-        let value = match self.how {
-            Move::Linear => self.least + u * range,
-            Move::Log => self.least * libm::pow(self.most / self.least, u),
-            Move::Square => self.least + u * u * range,
-            Move::By(step) => value + a * step,
+        let a = f64::from(action);
+        let u = self.step.map_or((a + 1.0) / 2.0, |step| (self.place(value) + a * step).clamp(0.0, 1.0));
+        let range = self.most - self.least;
+        let value = match self.scale {
+            Scale::Linear => self.least + u * range,
+            Scale::Log => self.least * libm::pow(self.most / self.least, u),
+            Scale::Square => self.least + u * u * range,
         };
         value.clamp(self.least, self.most)
+    }
+
+    /// The place u of a value.
+    fn place(&self, value: f64) -> f64 {
+        let share = (value - self.least) / (self.most - self.least);
+        match self.scale {
+            Scale::Linear => share,
+            Scale::Log => libm::log(value / self.least) / libm::log(self.most / self.least),
+            Scale::Square => share.sqrt(),
+        }
     }
 }
 

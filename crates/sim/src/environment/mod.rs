@@ -3,8 +3,8 @@
 mod act;
 mod observe;
 
-pub use act::{Knob, Move};
-pub use observe::{GAUGES, Gauge, Scale, gauge};
+pub use act::{Knob, Scale};
+pub use observe::{GAUGES, Gauge, Shown, gauge};
 
 use crate::{AqmChoice, Chosen, Options, RunError, Scenario, Simulation};
 use aqmlab_core::problem::unknown;

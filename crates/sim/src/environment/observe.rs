@@ -6,7 +6,7 @@ use aqmlab_core::problem::unknown;
 
 /// How a reading x becomes an observation between -1 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
+pub enum Shown {
     /// x/(|x| + reference): 1/2 at the reference, which is said in words.
     Reference(&'static str),
     /// √x, of a ratio.
@@ -22,23 +22,23 @@ pub struct Gauge {
     pub unit: &'static str,
     /// What it is.
     pub doc: &'static str,
-    /// How it is scaled.
-    pub scale: Scale,
+    /// How it becomes an observation.
+    pub shown: Shown,
     /// It may be below zero.
     pub is_signed: bool,
 }
 
-const fn gauge_of(name: &'static str, unit: &'static str, scale: Scale, doc: &'static str) -> Gauge {
-    Gauge { name, unit, doc, scale, is_signed: false }
+const fn gauge_of(name: &'static str, unit: &'static str, shown: Shown, doc: &'static str) -> Gauge {
+    Gauge { name, unit, doc, shown, is_signed: false }
 }
 
 const fn signed(gauge: Gauge) -> Gauge {
     Gauge { is_signed: true, ..gauge }
 }
 
-const TARGET: Scale = Scale::Reference("the link's target");
-const TARGET_DELAY: Scale = Scale::Reference("the time that the target takes to send");
-const CAPACITY: Scale = Scale::Reference("the capacity");
+const TARGET: Shown = Shown::Reference("the link's target");
+const TARGET_DELAY: Shown = Shown::Reference("the time that the target takes to send");
+const CAPACITY: Shown = Shown::Reference("the capacity");
 
 /// Every quantity that an agent may observe. "In the interval" is since the action before.
 pub const GAUGES: [Gauge; 15] = [
@@ -47,7 +47,7 @@ pub const GAUGES: [Gauge; 15] = [
     signed(gauge_of(
         "trend",
         "packets",
-        Scale::Reference("a tenth of the target"),
+        Shown::Reference("a tenth of the target"),
         "change of the queue in the interval",
     )),
     gauge_of("backlog", "s", TARGET_DELAY, "time that the queue takes to send, with packets of mean size"),
@@ -60,23 +60,23 @@ pub const GAUGES: [Gauge; 15] = [
     gauge_of("sojourn_max", "s", TARGET_DELAY, "the longest of them; without one, as before"),
     gauge_of("arrival_rate", "packets/s", CAPACITY, "packets offered in the interval"),
     gauge_of("departure_rate", "packets/s", CAPACITY, "packets taken into service in the interval"),
-    gauge_of("drop_ratio", "ratio", Scale::Root, "share of the packets offered in the interval that were dropped"),
-    gauge_of("mark_ratio", "ratio", Scale::Root, "share of the packets offered in the interval that were marked"),
-    gauge_of("utilisation", "ratio", Scale::Root, "share of the interval in which the transmitter was busy"),
-    gauge_of("p", "ratio", Scale::Root, "the scheme's drop or mark probability now"),
+    gauge_of("drop_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were dropped"),
+    gauge_of("mark_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were marked"),
+    gauge_of("utilisation", "ratio", Shown::Root, "share of the interval in which the transmitter was busy"),
+    gauge_of("p", "ratio", Shown::Root, "the scheme's drop or mark probability now"),
     gauge_of(
         "flows",
         "flows",
-        Scale::Reference("100 flows"),
+        Shown::Reference("100 flows"),
         "flows, sources and clients present now, which no real queue knows",
     ),
     gauge_of(
         "capacity",
         "packets/s",
-        Scale::Reference("1000 packets/s"),
+        Shown::Reference("1000 packets/s"),
         "rate of the link now, in packets of mean size",
     ),
-    gauge_of("target", "packets", Scale::Reference("100 packets"), "the link's target"),
+    gauge_of("target", "packets", Shown::Reference("100 packets"), "the link's target"),
 ];
 
 /// Place of the gauge of that name.
@@ -158,9 +158,9 @@ impl Watched {
         ];
         let mut scaled = [0.0; GAUGES.len()];
         for (i, gauge) in GAUGES.iter().enumerate() {
-            scaled[i] = match gauge.scale {
-                Scale::Reference(_) => between(values[i], references[i]),
-                Scale::Root => values[i].clamp(0.0, 1.0).sqrt(),
+            scaled[i] = match gauge.shown {
+                Shown::Reference(_) => between(values[i], references[i]),
+                Shown::Root => values[i].clamp(0.0, 1.0).sqrt(),
             };
         }
         Readings { values, scaled }

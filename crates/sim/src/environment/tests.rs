@@ -19,9 +19,10 @@ fn world() -> Arc<Scenario> {
     Arc::new(scenario::parse(TEXT, "test", &[]).unwrap())
 }
 
-fn task(aqm: &str, knobs: &[(&str, Option<(f64, f64)>, Option<Move>)], observe: &[&str]) -> Task {
+fn task(aqm: &str, knobs: &[(&str, Option<(f64, f64)>, Option<Scale>, Option<f64>)], observe: &[&str]) -> Task {
     let aqm = AqmChoice::parse(aqm).unwrap();
-    let knobs = knobs.iter().map(|(name, ends, how)| Knob::new(&aqm, name, *ends, *how).unwrap()).collect();
+    let knobs =
+        knobs.iter().map(|(name, ends, scale, step)| Knob::new(&aqm, name, *ends, *scale, *step).unwrap()).collect();
     let observe = observe.iter().map(|name| gauge(name).unwrap()).collect();
     Task { link: "bottleneck".into(), aqm, knobs, every: Span::from_millis(100), observe }
 }
@@ -47,19 +48,22 @@ fn column(played: &[Vec<f32>], name: &str) -> Vec<f32> {
 
 #[test]
 fn an_action_is_the_probability() {
-    let square = task("fixed-p", &[("p", None, Some(Move::Square))], &[]);
+    let square = task("fixed-p", &[("p", None, Some(Scale::Square), None)], &[]);
     // u = (a + 1)/2 is 0, 1/2 and 1.
     assert_eq!(column(&play(&square, &[-1.0, 0.0, 1.0]), "p"), [0.0, 0.0, 0.25, 1.0]);
-    let log = task("fixed-p", &[("p", Some((1e-4, 1.0)), Some(Move::Log))], &[]);
+    let log = task("fixed-p", &[("p", Some((1e-4, 1.0)), Some(Scale::Log), None)], &[]);
     let p = column(&play(&log, &[0.0, 1.0]), "p");
     assert!((p[1] - 0.01).abs() < 1e-6 && p[2] == 1.0, "{p:?}");
-    let by = task("fixed-p", &[("p", Some((0.0, 0.5)), Some(Move::By(0.25)))], &[]);
+    let by = task("fixed-p", &[("p", Some((0.0, 0.5)), None, Some(0.5))], &[]);
     assert_eq!(column(&play(&by, &[1.0, -0.5, 1.0, 1.0]), "p"), [0.0, 0.25, 0.125, 0.375, 0.5]);
+    let by = task("fixed-p", &[("p", None, Some(Scale::Square), Some(0.5))], &[]);
+    // u is 1/2, 1/4, 3/4, 1.
+    assert_eq!(column(&play(&by, &[1.0, -0.5, 1.0, 1.0]), "p"), [0.0, 0.25, 0.0625, 0.5625, 1.0]);
 }
 
 #[test]
 fn what_is_dropped_follows_the_action() {
-    let played = play(&task("fixed-p", &[("p", None, None)], &[]), &[-1.0, 1.0, 1.0]);
+    let played = play(&task("fixed-p", &[("p", None, None, None)], &[]), &[-1.0, 1.0, 1.0]);
     let (arrived, dropped) = (column(&played, "arrival_rate"), column(&played, "drop_ratio"));
     assert!(arrived[1] > 0.0 && dropped[1] == 0.0, "an empty queue of 100 packets holds the first windows");
     assert!(arrived[2] > 0.0 && dropped[2] == 1.0, "p = 1 from 0.1 s on");
@@ -67,7 +71,7 @@ fn what_is_dropped_follows_the_action() {
 
 #[test]
 fn observations_are_readings_between_minus_one_and_one() {
-    let task = task("fixed-p", &[("p", None, None)], &["queue", "error", "p", "capacity"]);
+    let task = task("fixed-p", &[("p", None, None, None)], &["queue", "error", "p", "capacity"]);
     let mut environment = Environment::new(Arc::new(task));
     let (mut observation, mut readings) = ([0.0; 4], [0.0; GAUGES.len()]);
     environment.reset(world(), 1, &mut Row { observation: &mut observation, readings: &mut readings }).unwrap();
@@ -81,7 +85,8 @@ fn observations_are_readings_between_minus_one_and_one() {
 
 #[test]
 fn a_scheme_is_tuned_or_says_no() {
-    let task = task("red", &[("min_th", Some((1.0, 90.0)), None), ("max_th", Some((1.0, 90.0)), None)], &[]);
+    let task =
+        task("red", &[("min_th", Some((1.0, 90.0)), None, None), ("max_th", Some((1.0, 90.0)), None, None)], &[]);
     let mut environment = Environment::new(Arc::new(task));
     let mut readings = [0.0; GAUGES.len()];
     environment.reset(world(), 1, &mut Row { observation: &mut [], readings: &mut readings }).unwrap();
@@ -96,7 +101,7 @@ fn a_scheme_is_tuned_or_says_no() {
 
 #[test]
 fn threads_change_no_number() {
-    let task = Arc::new(task("fixed-p", &[("p", Some((0.0, 0.1)), None)], &["queue", "sojourn"]));
+    let task = Arc::new(task("fixed-p", &[("p", Some((0.0, 0.1)), None, None)], &["queue", "sojourn"]));
     let play =
         |threads| {
             let mut environments = vec![Environment::new(task.clone()); 5];
@@ -120,15 +125,15 @@ fn threads_change_no_number() {
 
 #[test]
 fn what_cannot_be_moved_is_refused() {
-    let refused = |aqm: &str, name: &str, ends, how| {
-        Knob::new(&AqmChoice::parse(aqm).unwrap(), name, ends, how).unwrap_err().to_string()
+    let refused = |aqm: &str, name: &str, ends, scale| {
+        Knob::new(&AqmChoice::parse(aqm).unwrap(), name, ends, scale, None).unwrap_err().to_string()
     };
     let message = refused("pi", "aa", None, None);
     assert!(message.contains("act.pi.aa") && message.contains("did you mean \"a\""), "{message}");
     assert!(refused("pi", "a", Some((0.5, 0.5)), None).contains("empty"));
     assert!(refused("pi", "a", Some((0.5, f64::NAN)), None).contains("empty"));
     assert!(refused("pi", "a", Some((0.5, 2.0)), None).contains("declared one, 0 to 1"));
-    assert!(refused("pi", "a", None, Some(Move::Log)).contains("factors"));
+    assert!(refused("pi", "a", None, Some(Scale::Log)).contains("factors"));
     assert!(refused("fq-codel", "flows", None, None).contains("cannot change"));
     assert!(refused("dctcp-step", "unmarkable", None, None).contains("no number"));
     assert!(gauge("qeue").unwrap_err().contains("did you mean \"queue\""));

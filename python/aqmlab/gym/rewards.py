@@ -5,6 +5,7 @@ Every component is without unit, and more of it is better: costs are negative.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -121,8 +122,8 @@ class Reward:
 
     def each(self, readings: Readings) -> NDArray[np.float64]:
         """Return a row for each environment, a column for each component; InputError where one is no finite number."""
-        columns = np.stack([component(readings) for component in self.components.values()], axis=1, dtype=np.float64)
-        if not np.isfinite(columns).all():
+        columns = np.array([component(readings) for component in self.components.values()], dtype=np.float64).T
+        if not isfinite(columns.sum()):
             row, column = np.argwhere(~np.isfinite(columns))[0]
             name = list(self.components)[column]
             raise InputError(f"reward: {name} is {columns[row, column]} in environment {row}; expected a finite number")

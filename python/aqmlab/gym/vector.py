@@ -99,7 +99,9 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         self._spaces()
         self._streams: list[np.random.Generator] = []
         self._left = np.zeros(num_envs, dtype=np.int64)
-        self._done = np.ones(num_envs, dtype=np.bool_)
+        self._done = np.zeros(num_envs, dtype=np.bool_)
+        self._over = False  # whether one of them is done
+        self._none, self._each = np.zeros(num_envs, dtype=np.bool_), np.ones(num_envs, dtype=np.bool_)
         self._history = [render.History() for _ in range(num_envs)] if render_mode else []
 
     def _spaces(self) -> None:
@@ -135,6 +137,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         for i in np.flatnonzero(mask):
             held_out = options.get("held_out")
             self._begin(int(i), None if held_out is None else int(held_out) + int(i))
+        self._over = bool(self._done.any())
         return self._observations(), {}
 
     def _seed(self, seed: Seed) -> None:
@@ -165,51 +168,51 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         """Act and let an interval pass. Episodes end with their scenario: they are truncated, never terminated."""
         if not self._streams:
             raise InputError("step: call reset first")
-        again = self._done.copy()
-        if self.autoreset is AutoresetMode.DISABLED and again.any():
+        again = self._done if self._over else self._none
+        if self._over and self.autoreset is AutoresetMode.DISABLED:
             raise InputError(f"step: the episode of environment {np.argmax(again)} is over; reset it")
         self._engine.step(self._actions(actions), again)
         components = self.reward.each(self._columns)
-        components[again] = 0.0
-        for i in np.flatnonzero(again):
-            self._begin(int(i))
+        if self._over:
+            again = again.copy()
+            components[again] = 0.0
+            for i in np.flatnonzero(again):
+                self._begin(int(i))
         self._left -= ~again
         truncated = self._left == 0
         self._note(again)
         infos = self._infos(components, again)
-        if self.autoreset is AutoresetMode.SAME_STEP and truncated.any():
+        self._over = bool(truncated.any())
+        if self._over and self.autoreset is AutoresetMode.SAME_STEP:
             self._finish(truncated, infos)
-        else:
+            self._over = False
+        elif self._over:
             self._done[:] = truncated
-        weighted = components * self.reward.weights
-        rewards = weighted if self.vector_reward else weighted.sum(axis=1)
-        return self._observations(), rewards, np.zeros(self.num_envs, dtype=np.bool_), truncated, infos
+        rewards = components * self.reward.weights if self.vector_reward else components @ self.reward.weights
+        return self._observations(), rewards, self._none.copy(), truncated, infos
 
     def _actions(self, actions: NDArray[Any]) -> NDArray[np.float32]:
         """Actions between -1 and 1, a row for each environment; InputError for any outside the space."""
-        moves = len(self.act.moves)
         given = np.asarray(actions)
-        if given.size != self.num_envs * moves or given.shape[:1] != (self.num_envs,):
+        if given.shape != self.action_space.shape:
             raise InputError(f"action: expected the shape {self.action_space.shape}, found {given.shape}")
-        given = given.reshape(self.num_envs, moves)
-        low, high = (-1.0, 1.0) if self.levels is None else (0, self.levels - 1)
-        outside = ~((given >= low) & (given <= high))
-        if outside.any():
-            i, k = np.argwhere(outside)[0]
+        given = given.reshape(self.num_envs, len(self.act.moves))
+        low, high = (-1, 1) if self.levels is None else (0, self.levels - 1)
+        if not (given.min() >= low and given.max() <= high):
+            i, k = np.argwhere(~((given >= low) & (given <= high)))[0]
             name = self.act.moves[k].name
-            raise InputError(f"action: {given[i, k]} for {name} in environment {i}; expected {low:g} to {high:g}")
+            raise InputError(f"action: {given[i, k]} for {name} in environment {i}; expected {low} to {high}")
         if self.levels is not None:
             given = 2.0 * given / (self.levels - 1) - 1.0
         return np.ascontiguousarray(given, dtype=np.float32)
 
     def _infos(self, components: NDArray[np.float64], again: NDArray[np.bool_]) -> dict[str, Any]:
-        every = np.ones(self.num_envs, dtype=np.bool_)
         parts: dict[str, Any] = {}
         for k, name in enumerate(self.reward.components):
-            parts[name], parts[f"_{name}"] = components[:, k], every
-        infos = {"components": parts, "_components": every}
+            parts[name], parts[f"_{name}"] = components[:, k], self._each
+        infos = {"components": parts, "_components": self._each}
         if not self._engine.taken.all():
-            infos["refused"], infos["_refused"] = ~self._engine.taken & ~again, every
+            infos["refused"], infos["_refused"] = ~self._engine.taken & ~again, self._each
         return infos
 
     def _finish(self, truncated: NDArray[np.bool_], infos: dict[str, Any]) -> None:

@@ -71,6 +71,7 @@ impl Environment {
         let aqm = Some(Chosen::At(vec![(self.task.link.clone(), self.task.aqm.clone())]));
         let mut simulation = Simulation::new(scenario, Options { aqm, seed, ..Options::default() })?;
         simulation.stop_probing_flows();
+        simulation.take_turns();
         let watched = Watched::new(&simulation, link);
         let episode = self.episode.insert(Episode { simulation, link, values, watched, steps: 0 });
         episode.look(&self.task, row);

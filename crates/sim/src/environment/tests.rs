@@ -19,7 +19,10 @@ fn world() -> Arc<Scenario> {
     Arc::new(scenario::parse(TEXT, "test", &[]).unwrap())
 }
 
-fn task(aqm: &str, knobs: &[(&str, Option<(f64, f64)>, Option<Scale>, Option<f64>)], observe: &[&str]) -> Task {
+/// A parameter to move, its ends, scale and largest increment.
+type Moved<'a> = (&'a str, Option<(f64, f64)>, Option<Scale>, Option<f64>);
+
+fn task(aqm: &str, knobs: &[Moved], observe: &[&str]) -> Task {
     let aqm = AqmChoice::parse(aqm).unwrap();
     let knobs =
         knobs.iter().map(|(name, ends, scale, step)| Knob::new(&aqm, name, *ends, *scale, *step).unwrap()).collect();

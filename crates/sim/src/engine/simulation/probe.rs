@@ -124,6 +124,11 @@ impl Simulation {
         Probe { now: self.now.seconds(), span, links, flows }
     }
 
+    /// Other simulations run between the steps of this one: it finds its flows out of the caches.
+    pub fn take_turns(&mut self) {
+        self.is_cold = true;
+    }
+
     /// Only links will be probed from now on; nobody will ask what flows have received.
     pub fn stop_probing_flows(&mut self) {
         self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);

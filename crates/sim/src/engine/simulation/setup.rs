@@ -107,6 +107,7 @@ impl Simulation {
             series: Vec::new(),
             transfer_table: options.series.then(TransferTable::default),
             events: 0,
+            is_cold: false,
             scenario: scenario.clone(),
             options,
         };

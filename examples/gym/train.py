@@ -6,12 +6,15 @@ its target. `aqmlab export-policy` makes a scheme of what it saves.
 
 import argparse
 import time
+import warnings
 from typing import Any
 
 import torch
 from stable_baselines3 import PPO, SAC
+from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
+from aqmlab.gym.env import AqmEnv
 from aqmlab.gym.sb3 import AqmVecEnv, save
 
 TASK: dict[str, Any] = {
@@ -35,11 +38,14 @@ def main() -> None:
     """Train and save."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--algorithm", choices=["ppo", "sac"], default="ppo")
-    parser.add_argument("--steps", type=int, default=1_500_000)
+    parser.add_argument("--steps", type=int, default=900_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--envs", type=int, default=32)
     parser.add_argument("--out", default="model.zip")
     given = parser.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(AqmEnv(**TASK))
     torch.set_num_threads(1)
     env = AqmVecEnv(given.envs, threads=2, **TASK)
     network: dict[str, Any] = {"net_arch": {"pi": [16, 16], "vf": [64, 64]}, "log_std_init": -1.0}
@@ -48,7 +54,16 @@ def main() -> None:
     watched = VecNormalize(VecMonitor(env), norm_obs=False, gamma=0.98)
     common: dict[str, Any] = {"seed": given.seed, "device": "cpu", "verbose": 1, "policy_kwargs": network}
     model = (
-        PPO("MlpPolicy", watched, n_steps=256, batch_size=1024, n_epochs=10, gamma=0.98, learning_rate=3e-4, **common)
+        PPO(
+            "MlpPolicy",
+            watched,
+            n_steps=256,
+            batch_size=1024,
+            n_epochs=10,
+            gamma=0.98,
+            learning_rate=lambda left: 6e-4 * left,
+            **common,
+        )
         if given.algorithm == "ppo"
         else SAC("MlpPolicy", watched, train_freq=64, gradient_steps=64, gamma=0.98, **common)
     )

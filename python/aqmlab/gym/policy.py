@@ -30,7 +30,7 @@ OBSERVED = {
     "capacity": "scaled(capacity, 1000)",
     "target": "scaled(queue.target, 100)",
 }
-"""What a scheme knows of its queue, as an environment scales it."""
+"""What a scheme knows of its queue, as an environment scales it. The size of packets is the mean of those that came."""
 
 TEMPLATE = '''"""{title}: a trained scheme; made by `aqmlab export-policy`.
 
@@ -40,19 +40,6 @@ Trained with {recipe} on the reward {reward}.
 import numpy as np
 
 import aqmlab
-
-EVERY = {every!r}
-LAYERS = [  # weights, biases, and what follows
-{layers}
-]
-LEAST, MOST, STEP = {least!r}, {most!r}, {step!r}
-
-
-def network(x: np.ndarray) -> np.ndarray:
-    """Return the action, between -1 and 1."""
-    for weights, bias, follows in LAYERS:
-        x = follows(np.array(weights, dtype=np.float32) @ x + np.array(bias, dtype=np.float32))
-    return {squash}
 
 
 def identity(x: np.ndarray) -> np.ndarray:
@@ -68,6 +55,20 @@ def relu(x: np.ndarray) -> np.ndarray:
 def scaled(x: float, reference: float) -> float:
     """A number between -1 and 1: 1/2 at the reference."""
     return x / (abs(x) + reference) if x else 0.0
+
+
+EVERY = {every!r}
+LAYERS = [  # weights, biases, and what follows
+{layers}
+]
+LEAST, MOST, STEP = {least!r}, {most!r}, {step!r}
+
+
+def network(x: np.ndarray) -> np.ndarray:
+    """Return the action, between -1 and 1."""
+    for weights, bias, follows in LAYERS:
+        x = follows(np.array(weights, dtype=np.float32) @ x + np.array(bias, dtype=np.float32))
+    return {squash}
 
 
 class {name}(aqmlab.Aqm):
@@ -138,23 +139,32 @@ def _text(document: dict[str, Any], name: str) -> str:
     return TEMPLATE.format(
         name=name,
         title=name,
-        recipe=document["recipe"] or "an unknown recipe",
-        reward=reward,
-        every=document["every"],
+        recipe=_plain(document["recipe"] or "an unknown recipe"),
+        reward=_plain(reward),
+        every=float(document["every"]),
         layers="\n".join(layers),
-        least=least,
-        most=most,
-        step=step,
+        least=float(least),
+        most=float(most),
+        step=None if step is None else float(step),
         squash="np.tanh(x)" if document["squash"] == "tanh" else "np.clip(x, -1, 1)",
         observed="\n".join(f"            {OBSERVED[gauge]}," for gauge in document["observe"]),
         move=_move(scale, step),
     )
 
 
+def _plain(text: str) -> str:
+    """One line that ends no docstring."""
+    return " ".join(text.replace("\\", "/").replace('"', "'").split())
+
+
 def _move(scale: str, step: float | None) -> str:
     """The line that sets p."""
-    back = {"linear": "share", "square": "share**0.5", "log": "np.log(self.p / LEAST) / np.log(MOST / LEAST)"}[scale]
-    place = back.replace("share", "((self.p - LEAST) / (MOST - LEAST))")
+    back = {
+        "linear": "share",
+        "square": "share**0.5",
+        "log": "np.log(max(self.p, LEAST) / LEAST) / np.log(MOST / LEAST)",
+    }[scale]
+    place = back.replace("share", "((max(self.p, LEAST) - LEAST) / (MOST - LEAST))")
     u = "(action + 1) / 2" if step is None else f"min(max({place} + STEP * action, 0), 1)"
     value = {
         "linear": "LEAST + u * (MOST - LEAST)",
@@ -176,7 +186,7 @@ def _hold(text: str, document: dict[str, Any]) -> None:
     """Hold the network in the text against the answers of the trained one."""
     kept = text[: text.index("\nclass ")].replace("import aqmlab\n", "")
     names: dict[str, Any] = {}
-    exec(compile(kept, "policy", "exec"), names)  # our own template; weights are numbers
+    exec(compile(kept, "policy", "exec"), names)  # our own template; what a file adds are numbers
     samples: NDArray[np.float32] = np.array(document["samples"], dtype=np.float32)
     answers = np.array([names["network"](each) for each in samples], dtype=np.float64)
     worst = float(np.abs(answers - np.array(document["answers"])).max())

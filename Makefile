@@ -89,7 +89,7 @@ train: build  ## Train an AQM with Stable-Baselines3 and write train/ (installs 
 	$(BIN)/aqmlab compare li2014/table-1 --aqms pi,an-aqm,train/my_aqm.py
 
 gym: build  ## Measure the shipped policy and the environments' speed; writes docs/gym.md (ten minutes)
-	$(BIN)/python docs/gym.py
+	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built
 	rm -rf target .venv demo train

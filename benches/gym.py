@@ -1,6 +1,6 @@
 """Measure the environments: simulated seconds a second beside the plain engine, and the memory of many.
 
-One core; time is that of the processor. `--json FILE` keeps the result, from which `docs/gym.py` fills the page.
+One core; time is that of the processor. `--json FILE` keeps the result, from which `docs/gym_page.py` fills the page.
 """
 
 import json

@@ -312,3 +312,15 @@ def test_scenarios_of_other_traffic(tmp_path: Path) -> None:
     for _ in range(150):
         env.step(env.action_space.sample())
     assert env.readings()["queue"].max() > 0
+
+
+def test_the_page_lists_what_can_be_named() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "gym.md").read_text(encoding="utf-8")
+    for gauge in GAUGES.values():
+        assert f"| `{gauge.name}`" in page
+        assert f"| {gauge.doc} |" in page
+    for name, component in rewards.COMPONENTS.items():
+        assert f"| `{name}` | {(component.__doc__ or '').rstrip('.')} |" in page
+    for name, preset in rewards.PRESETS.items():
+        assert f"| `{name}` | " in page
+        assert preset.source in page

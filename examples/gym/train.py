@@ -1,6 +1,6 @@
 """Train an AQM with PPO or SAC on the CPU; `make train` runs it.
 
-The agent moves the root of the drop probability every 20 ms, so that the queue of links unlike each other stays at
+The agent sets the drop probability every 10 ms, so that the queue of links unlike each other stays at
 its target. `aqmlab export-policy` makes a scheme of what it saves.
 """
 
@@ -19,10 +19,10 @@ from aqmlab.gym.sb3 import AqmVecEnv, save
 
 TASK: dict[str, Any] = {
     "scenario": "li2014/table-1",
-    "every": "20 ms",
+    "every": "10 ms",
     "observe": ["error", "trend", "arrival_rate", "p"],
-    "act": "increment:0.03",
-    "ranges": {"p": (0.0, 0.25, "square")},
+    "act": "p",
+    "ranges": {"p": (0.0, 1.0, "square")},
     "reward": "near",
     "set": {"duration": "15 s"},
     "draw": {
@@ -61,7 +61,8 @@ def main() -> None:
             batch_size=1024,
             n_epochs=10,
             gamma=0.98,
-            learning_rate=lambda left: 6e-4 * left,
+            learning_rate=lambda left: 5e-4 * left,
+            target_kl=0.03,
             **common,
         )
         if given.algorithm == "ppo"

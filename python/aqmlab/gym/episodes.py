@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,19 @@ class Episodes:
         ends = [{path: _text(values, share) for path, values in self.draw.items()} for share in (0.0, 1.0)]
         tried = [self._load(source, end) for source in self.sources for end in ends]
         return tried[0]
+
+    def document(self) -> dict[str, Any]:
+        """Return the distribution as JSON can hold it; scenarios by name."""
+        names = [each.name if isinstance(each, Scenario) else str(each) for each in self.sources]
+        draw = {path: list(values) for path, values in self.draw.items()}
+        ranges = [path for path, values in self.draw.items() if isinstance(values, tuple)]
+        return {"scenario": names, "set": dict(self.set), "draw": draw, "ranges": ranges}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Episodes":
+        """Return the distribution that a document holds."""
+        draw = {path: tuple(v) if path in document["ranges"] else v for path, v in document["draw"].items()}
+        return cls(document["scenario"], document["set"], draw)
 
     def training(self, stream: np.random.Generator) -> tuple[Scenario, int]:
         """Draw an episode: its scenario and the seed of its simulation."""

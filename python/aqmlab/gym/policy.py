@@ -37,19 +37,24 @@ TEMPLATE = '''"""{title}: a trained scheme; made by `aqmlab export-policy`.
 Trained with {recipe} on the reward {reward}.
 """
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 import aqmlab
 
+Vector = NDArray[np.float32]
 
-def identity(x: np.ndarray) -> np.ndarray:
+
+def identity(x: Vector) -> Vector:
     """Leave it as it is."""
     return x
 
 
-def relu(x: np.ndarray) -> np.ndarray:
+def relu(x: Vector) -> Vector:
     """Nothing below zero."""
-    return np.maximum(x, 0)
+    return np.maximum(x, np.float32(0))
 
 
 def scaled(x: float, reference: float) -> float:
@@ -58,13 +63,13 @@ def scaled(x: float, reference: float) -> float:
 
 
 EVERY = {every!r}
-LAYERS = [  # weights, biases, and what follows
+LAYERS: list[tuple[list[list[float]], list[float], Callable[[Vector], Vector]]] = [  # weights, biases, what follows
 {layers}
 ]
 LEAST, MOST, STEP = {least!r}, {most!r}, {step!r}
 
 
-def network(x: np.ndarray) -> np.ndarray:
+def network(x: Vector) -> Vector:
     """Return the action, between -1 and 1."""
     for weights, bias, follows in LAYERS:
         x = follows(np.array(weights, dtype=np.float32) @ x + np.array(bias, dtype=np.float32))
@@ -179,7 +184,7 @@ def _row(values: list[float]) -> str:
 
 
 def _rows(rows: list[list[float]]) -> str:
-    return "[" + ", ".join(map(_row, rows)) + "]"
+    return "[\n        " + ",\n        ".join(map(_row, rows)) + ",\n    ]"
 
 
 def _hold(text: str, document: dict[str, Any]) -> None:

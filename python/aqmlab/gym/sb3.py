@@ -103,6 +103,7 @@ def save(model: Any, env: AqmVecEnv | AqmVectorEnv, path: str | Path, recipe: st
         "answers": np.asarray(model.predict(samples, deterministic=True)[0], dtype=np.float64)
         .reshape(SAMPLES, -1)
         .tolist(),
+        "episodes": vector.episodes.document(),
         "recipe": recipe,
         "reward": dict(zip(vector.reward.components, vector.reward.weights.tolist(), strict=True)),
     }

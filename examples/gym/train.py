@@ -38,7 +38,7 @@ def main() -> None:
     """Train and save."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--algorithm", choices=["ppo", "sac"], default="ppo")
-    parser.add_argument("--steps", type=int, default=900_000)
+    parser.add_argument("--steps", type=int, default=700_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--envs", type=int, default=32)
     parser.add_argument("--out", default="model.zip")
@@ -61,8 +61,7 @@ def main() -> None:
             batch_size=1024,
             n_epochs=10,
             gamma=0.98,
-            learning_rate=lambda left: 5e-4 * left,
-            target_kl=0.03,
+            learning_rate=lambda left: 1e-3 * left,
             **common,
         )
         if given.algorithm == "ppo"

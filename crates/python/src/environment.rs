@@ -40,6 +40,7 @@ impl Environments {
     /// `count` environments without an episode.
     #[new]
     #[pyo3(signature = (count, link, aqm, moved, every, observe, threads=1))]
+    #[allow(clippy::too_many_arguments)] // as many as a task has
     fn new(
         py: Python<'_>,
         count: usize,

@@ -66,13 +66,14 @@ EVERY = {every!r}
 LAYERS: list[tuple[list[list[float]], list[float], Callable[[Vector], Vector]]] = [  # weights, biases, what follows
 {layers}
 ]
+NETWORK = [(np.array(weights, dtype=np.float32), np.array(bias, dtype=np.float32), f) for weights, bias, f in LAYERS]
 LEAST, MOST, STEP = {least!r}, {most!r}, {step!r}
 
 
 def network(x: Vector) -> Vector:
     """Return the action, between -1 and 1."""
-    for weights, bias, follows in LAYERS:
-        x = follows(np.array(weights, dtype=np.float32) @ x + np.array(bias, dtype=np.float32))
+    for weights, bias, follows in NETWORK:
+        x = follows(weights @ x + bias)
     return {squash}
 
 

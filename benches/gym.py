@@ -1,11 +1,10 @@
 """Measure the environments: simulated seconds a second beside the plain engine, and the memory of many.
 
-One core; time is that of the processor. `--json FILE` keeps the result, from which `docs/gym_page.py` fills the page.
+One core, the best of many rounds, in time of the processor. `--json FILE` keeps the result, from which `docs/gym_page.py` fills the page.
 """
 
 import json
 import resource
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import aqmlab
 from aqmlab._core import Scenario
 from aqmlab.gym.vector import AqmVectorEnv
 
-ROUNDS = 5
+ROUNDS = 30
 EVERY = 0.01
 TWENTY = {
     "links.bottleneck.rate": "10 Mbit/s",
@@ -26,41 +25,60 @@ TWENTY = {
     "flows.ftp.count": "20",
 }
 CASES = {
-    "Table 1 of Li et al. 2014: 500 flows, 45 Mbit/s": ({}, 8, 0.15),
+    "Table 1 of Li et al. 2014: 500 flows, 45 Mbit/s": ({}, 16, 0.15),
     "20 flows, 10 Mbit/s": (TWENTY, 64, 0.04),
 }
 """What is set, environments side by side, and p."""
 
 
+def best(act: Callable[[], float]) -> float:
+    """The most of what `act` reaches, in simulated seconds a second: other programs only slow it down."""
+    found = 0.0
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        simulated = act()
+        found = max(found, simulated / (time.process_time() - start))
+    return found
+
+
 def engine(scenario: Scenario, p: float) -> float:
-    """Simulated seconds a second of a plain run."""
-    start = time.process_time()
-    aqmlab.run(scenario, f"fixed-p:p={p}")
-    return scenario.duration / (time.process_time() - start)
+    """A plain run."""
+
+    def run() -> float:
+        aqmlab.run(scenario, f"fixed-p:p={p}")
+        return scenario.duration
+
+    return best(run)
 
 
 def vector(scenario: Scenario, count: int, p: float) -> float:
-    """The same of the vector environment, on one thread."""
-    env = AqmVectorEnv(count, scenario, every=EVERY, ranges={"p": (0.0, p)}, threads=1, autoreset_mode="Disabled")
+    """The vector environment, on one thread, after ten seconds."""
+    env = AqmVectorEnv(count, scenario, every=EVERY, ranges={"p": (0.0, p)}, threads=1)
     env.reset(seed=1)
     actions = np.ones((count, 1), dtype=np.float32)
-    steps = round(scenario.duration / EVERY)
-    start = time.process_time()
-    for _ in range(steps):
-        env.step(actions)
-    return count * steps * EVERY / (time.process_time() - start)
+
+    def steps(number: int = 100) -> float:
+        for _ in range(number):
+            env.step(actions)
+        return count * number * EVERY
+
+    steps(1000)
+    return best(steps)
 
 
 def minimal(scenario: Scenario, p: float) -> float:
-    """The same of the shortest loop in Python: step, probe, set, for one simulation."""
+    """The shortest loop in Python over one simulation: set, step, probe."""
     simulation = aqmlab.Simulation(scenario, "fixed-p")
-    steps = round(scenario.duration / EVERY)
-    start = time.process_time()
-    for k in range(1, steps + 1):
-        simulation.set("links.bottleneck.aqm.p", str(p))
-        simulation.step_until(k * EVERY)
-        simulation.probe().links["bottleneck"]["queue"]
-    return steps * EVERY / (time.process_time() - start)
+
+    def steps(number: int = 100) -> float:
+        for _ in range(number):
+            simulation.set("links.bottleneck.aqm.p", str(p))
+            simulation.step_until(simulation.now + EVERY)
+            simulation.probe().links["bottleneck"]["queue"]
+        return number * EVERY
+
+    steps(1000)
+    return best(steps)
 
 
 def memory(count: int = 256) -> float:
@@ -74,18 +92,16 @@ def memory(count: int = 256) -> float:
 
 
 def measure() -> dict[str, dict[str, float]]:
-    """Measure each case in turns, so that what else the machine does falls on all alike."""
-    found = {}
+    """Measure each case."""
+    found: dict[str, dict[str, float]] = {}
     for name, (values, count, p) in CASES.items():
-        scenario = aqmlab.load("li2014/table-1", {**values, "duration": "20 s"})
-        acts: dict[str, Callable[[], float]] = {
-            "engine": lambda s=scenario, p=p: engine(s, p),  # type: ignore[misc]
-            "vector": lambda s=scenario, n=count, p=p: vector(s, n, p),  # type: ignore[misc]
-            "minimal": lambda s=scenario, p=p: minimal(s, p),  # type: ignore[misc]
-        }
-        rounds = [{side: act() for side, act in acts.items()} for _ in range(ROUNDS)]
-        found[name] = {side: statistics.median(each[side] for each in rounds) for side in acts} | {
-            "ratio": statistics.median(each["vector"] / each["engine"] for each in rounds),
+        scenario = aqmlab.load("li2014/table-1", {**values, "duration": "60 s"})
+        plain, many = engine(scenario, p), vector(scenario, count, p)
+        found[name] = {
+            "engine": plain,
+            "vector": many,
+            "minimal": minimal(scenario, p),
+            "ratio": many / plain,
             "count": count,
         }
     return found | {"memory": {"count": 256, "bytes": memory()}}

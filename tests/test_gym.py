@@ -267,13 +267,21 @@ def test_mistakes_are_told(arguments: dict[str, Any], message: str) -> None:
 def test_an_action_outside_its_space_is_refused_and_nothing_is_lost(value: float) -> None:
     env = vector(2)
     env.reset(seed=1)
-    with pytest.raises(aqmlab.InputError, match=f"action: {value} for p in environment 1; expected -1 to 1"):
+    with pytest.raises(aqmlab.InputError, match=f"(?i)action: {value} for p in environment 1; expected -1 to 1"):
         env.step(np.array([[0.0], [value]], dtype=np.float32))
     with pytest.raises(aqmlab.InputError, match="action: expected the shape"):
         env.step(np.zeros((2, 2), dtype=np.float32))
-    left = env._left.copy()
-    env.step(np.zeros((2, 1), dtype=np.float32))
-    assert (left - env._left == 1).all()
+    untouched = vector(2)
+    untouched.reset(seed=1)
+    steady = np.zeros((2, 1), dtype=np.float32)
+    assert (env.step(steady)[0] == untouched.step(steady)[0]).all()
+
+
+def test_a_discrete_action_outside_its_space_is_refused() -> None:
+    env = vector(2, levels=3)
+    env.reset(seed=1)
+    with pytest.raises(aqmlab.InputError, match="action: 0 to 3; expected 0 to 2"):
+        env.step(np.array([0, 3]))
 
 
 def test_a_reward_that_is_no_number_is_told() -> None:

@@ -374,8 +374,8 @@ class Environments:
         """Whether each scheme took the last action."""
     def reset(self, index: int, scenario: Scenario, seed: int) -> None:
         """Begin another episode."""
-    def step(self, actions: NDArray[np.float32], skip: NDArray[np.bool_]) -> None:
-        """Act and let an interval pass in every environment but those to skip."""
+    def step(self, actions: NDArray[np.float32], skip: NDArray[np.bool_]) -> bool:
+        """Act and let an interval pass in every environment but those to skip; whether all schemes took it."""
 
 def gauges() -> list[tuple[str, str, str, str | None, bool]]:
     """Return what an agent may observe: name, unit, meaning, reference (None of a ratio), whether it may be below 0."""

@@ -17,6 +17,8 @@ type Moved = (String, Option<(f64, f64)>, Option<String>, Option<f64>);
 pub struct Environments {
     worlds: Mutex<Vec<Environment>>,
     threads: usize,
+    /// Names of the parameters that are moved.
+    moved: Vec<String>,
     observations: Py<PyArray2<f32>>,
     readings: Py<PyArray2<f32>>,
     taken: Py<PyArray1<bool>>,
@@ -52,6 +54,7 @@ impl Environments {
         threads: usize,
     ) -> PyResult<Self> {
         let aqm = AqmChoice::parse(aqm).map_err(|why| refused(format!("act: {why}")))?;
+        let names = moved.iter().map(|(name, ..)| name.clone()).collect();
         let knobs = moved.into_iter().map(|moved| knob(&aqm, moved)).collect::<PyResult<_>>()?;
         let place = |name: &String| gauge(name).map_err(|why| refused(format!("observe: {why}")));
         let observe = observe.iter().map(place).collect::<PyResult<Vec<_>>>()?;
@@ -60,6 +63,7 @@ impl Environments {
         Ok(Self {
             worlds: Mutex::new(vec![Environment::new(Arc::new(task)); count]),
             threads: threads.min(count),
+            moved: names,
             observations: PyArray2::zeros(py, [count, width], false).unbind(),
             readings: PyArray2::zeros(py, [count, GAUGES.len()], false).unbind(),
             taken: PyArray1::from_vec(py, vec![true; count]).unbind(),
@@ -99,7 +103,8 @@ impl Environments {
     }
 
     /// Acts and lets an interval pass in every environment but those to `skip`.
-    fn step(&self, py: Python<'_>, actions: PyReadonlyArray2<f32>, skip: PyReadonlyArray1<bool>) -> PyResult<()> {
+    /// Says whether all schemes took their actions.
+    fn step(&self, py: Python<'_>, actions: PyReadonlyArray2<f32>, skip: PyReadonlyArray1<bool>) -> PyResult<bool> {
         let (mut observations, mut readings, mut taken) = (
             self.observations.bind(py).readwrite(),
             self.readings.bind(py).readwrite(),
@@ -109,21 +114,30 @@ impl Environments {
         let rows =
             observations.as_slice_mut()?.chunks_mut(width).zip(readings.as_slice_mut()?.chunks_mut(GAUGES.len()));
         let (actions, skip, taken) = (actions.as_slice()?, skip.as_slice()?, taken.as_slice_mut()?);
-        let step =
-            || {
-                let mut worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);
-                let of_each = actions.len() / worlds.len();
-                let worlds = worlds.iter_mut().zip(actions.chunks(of_each)).zip(rows).zip(taken).zip(skip);
-                let jobs = worlds.filter(|(_, skip)| !**skip).map(|((((environment, action), row), is_taken), _)| {
-                    Job { environment, action, row: Row { observation: row.0, readings: row.1 }, is_taken }
-                });
-                step_all(jobs, self.threads)
-            };
+        self.check(actions)?;
+        let step = || {
+            let mut worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);
+            let each =
+                worlds.iter_mut().zip(actions.chunks(self.moved.len())).zip(rows).zip(taken.iter_mut()).zip(skip);
+            let jobs = each.filter(|(_, skip)| !**skip).map(|((((environment, action), row), is_taken), _)| {
+                let row = Row { observation: row.0, readings: row.1 };
+                Job { environment, action, row, is_taken }
+            });
+            step_all(jobs, self.threads)?;
+            Ok(taken.iter().all(|is_taken| *is_taken))
+        };
         py.detach(step).map_err(failed)
     }
 }
 
 impl Environments {
+    /// Refuses actions outside their space.
+    fn check(&self, actions: &[f32]) -> PyResult<()> {
+        let Some(i) = actions.iter().position(|action| !(-1.0..=1.0).contains(action)) else { return Ok(()) };
+        let (name, environment) = (&self.moved[i % self.moved.len()], i / self.moved.len());
+        Err(refused(format!("action: {} for {name} in environment {environment}; expected -1 to 1", actions[i])))
+    }
+
     fn width(&self, py: Python<'_>) -> usize {
         self.observations.bind(py).dims()[1]
     }

@@ -98,7 +98,8 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         self._columns = {name: self._engine.readings[:, i] for i, name in enumerate(GAUGES)}
         self._spaces()
         self._streams: list[np.random.Generator] = []
-        self._left = np.zeros(num_envs, dtype=np.int64)
+        self._clock = self._first_end = 0  # steps, and when the next episode ends
+        self._ends = np.zeros(num_envs, dtype=np.int64)
         self._done = np.zeros(num_envs, dtype=np.bool_)
         self._over = False  # whether one of them is done
         self._none, self._each = np.zeros(num_envs, dtype=np.bool_), np.ones(num_envs, dtype=np.bool_)
@@ -157,7 +158,8 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         drawn = self.episodes.training(self._streams[i]) if held_out is None else self.episodes.held_out(held_out)
         scenario, seed = drawn
         self._engine.reset(i, scenario, seed)
-        self._left[i] = max(round(scenario.duration / self.every), 1)
+        self._ends[i] = self._clock + max(round(scenario.duration / self.every), 1)
+        self._first_end = int(self._ends.min())
         self._done[i] = False
         if self._history:
             self._history[i] = render.History()
@@ -171,18 +173,20 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         again = self._done if self._over else self._none
         if self._over and self.autoreset is AutoresetMode.DISABLED:
             raise InputError(f"step: the episode of environment {np.argmax(again)} is over; reset it")
-        self._engine.step(self._actions(actions), again)
+        all_taken = self._engine.step(self._actions(actions), again)
+        self._clock += 1
         components = self.reward.each(self._columns)
         if self._over:
             again = again.copy()
             components[again] = 0.0
             for i in np.flatnonzero(again):
                 self._begin(int(i))
-        self._left -= ~again
-        truncated = self._left == 0
+        self._over = self._clock >= self._first_end
+        truncated = self._ends <= self._clock if self._over else self._none.copy()
         self._note(again)
-        infos = self._infos(components, again)
-        self._over = bool(truncated.any())
+        infos = self._infos(components)
+        if not all_taken:
+            infos["refused"], infos["_refused"] = ~self._engine.taken & ~again, self._each
         if self._over and self.autoreset is AutoresetMode.SAME_STEP:
             self._finish(truncated, infos)
             self._over = False
@@ -197,23 +201,18 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         if given.shape != self.action_space.shape:
             raise InputError(f"action: expected the shape {self.action_space.shape}, found {given.shape}")
         given = given.reshape(self.num_envs, len(self.act.moves))
-        low, high = (-1, 1) if self.levels is None else (0, self.levels - 1)
-        if not (given.min() >= low and given.max() <= high):
-            i, k = np.argwhere(~((given >= low) & (given <= high)))[0]
-            name = self.act.moves[k].name
-            raise InputError(f"action: {given[i, k]} for {name} in environment {i}; expected {low} to {high}")
         if self.levels is not None:
-            given = 2.0 * given / (self.levels - 1) - 1.0
+            most = self.levels - 1
+            if not (given.min() >= 0 and given.max() <= most):
+                raise InputError(f"action: {given.min()} to {given.max()}; expected 0 to {most}")
+            given = 2.0 * given / most - 1.0
         return np.ascontiguousarray(given, dtype=np.float32)
 
-    def _infos(self, components: NDArray[np.float64], again: NDArray[np.bool_]) -> dict[str, Any]:
+    def _infos(self, components: NDArray[np.float64]) -> dict[str, Any]:
         parts: dict[str, Any] = {}
         for k, name in enumerate(self.reward.components):
             parts[name], parts[f"_{name}"] = components[:, k], self._each
-        infos = {"components": parts, "_components": self._each}
-        if not self._engine.taken.all():
-            infos["refused"], infos["_refused"] = ~self._engine.taken & ~again, self._each
-        return infos
+        return {"components": parts, "_components": self._each}
 
     def _finish(self, truncated: NDArray[np.bool_], infos: dict[str, Any]) -> None:
         """Begin the next episodes at once, and keep what the ended ones showed last."""

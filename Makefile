@@ -6,7 +6,7 @@ TEMPLATE := examples/own-scheme/Cargo.toml
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis clean
+.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -82,5 +82,15 @@ ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (t
 analysis: build  ## Compare PI's predicted stability with packets; writes docs/analysis.md
 	$(BIN)/python docs/analysis.py
 
+train: build  ## Train an AQM with Stable-Baselines3 and write train/ (installs torch; ten minutes)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-train.txt
+	mkdir -p train
+	$(BIN)/python examples/gym/train.py --out train/model.zip
+	$(BIN)/aqmlab export-policy train/model.zip --out train/my_aqm.py
+	$(BIN)/aqmlab compare li2014/table-1 --aqms pi,an-aqm,train/my_aqm.py
+
+gym: build  ## Measure the shipped policy and the environments' speed; writes docs/gym.md (ten minutes)
+	$(BIN)/python docs/gym_page.py
+
 clean:  ## Remove everything that was built
-	rm -rf target .venv demo
+	rm -rf target .venv demo train

@@ -12,18 +12,31 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "advise", "analysis", "runs", "tc", "top"},
+    "cli": {"present", "study", "advise", "analysis", "gym", "runs", "tc", "top"},
     "present": {"study", "advise", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "advise": {"runs", "tc", "top"},
     "analysis": {"runs", "top"},
+    "gym": {"top"},
     "runs": {"top"},
     "tc": {"top"},
     "top": set[str](),
 }
 """What the files of each folder may import besides each other; "top" are the files of the package itself."""
 
-HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "plotly", "control", "jinja2", "pyarrow", "distributed"}
+HEAVY = {
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "plotly",
+    "control",
+    "jinja2",
+    "pyarrow",
+    "distributed",
+    "gymnasium",
+    "torch",
+}
 
 
 def modules() -> dict[str, Path]:

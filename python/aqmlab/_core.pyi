@@ -351,6 +351,36 @@ class Simulation:
     def finish(self) -> Run: ...
 
 @final
+class Environments:
+    """Environments side by side; see `aqmlab.gym`."""
+    def __init__(
+        self,
+        count: int,
+        link: str,
+        aqm: str,
+        moved: list[tuple[str, tuple[float, float] | None, str | None, float | None]],
+        every: float,
+        observe: list[str],
+        threads: int = 1,
+    ) -> None: ...
+    @property
+    def observations(self) -> NDArray[np.float32]:
+        """What the agents observe: a row for each, between -1 and 1; overwritten by each step."""
+    @property
+    def readings(self) -> NDArray[np.float32]:
+        """What the gauges read: a row for each environment; overwritten by each step."""
+    @property
+    def taken(self) -> NDArray[np.bool_]:
+        """Whether each scheme took the last action."""
+    def reset(self, index: int, scenario: Scenario, seed: int) -> None:
+        """Begin another episode."""
+    def step(self, actions: NDArray[np.float32], skip: NDArray[np.bool_]) -> bool:
+        """Act and let an interval pass in every environment but those to skip; whether all schemes took it."""
+
+def gauges() -> list[tuple[str, str, str, str | None, bool]]:
+    """Return what an agent may observe: name, unit, meaning, reference (None of a ratio), whether it may be below 0."""
+
+@final
 class Trace:
     """What happened to each packet at a link."""
     def columns(self) -> tuple[dict[str, NDArray[np.generic]], dict[str, list[str]]]:

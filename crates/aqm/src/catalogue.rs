@@ -4,6 +4,7 @@ use crate::disciplines::{Any, Dual, Fair, FairParams, Tins};
 use crate::schemes::cake::Cake;
 use crate::schemes::dualpi2::DualPi2;
 use crate::schemes::every_scheme;
+use crate::schemes::fixed_p::FixedP;
 use crate::schemes::fq::Fq;
 use crate::{
     Aqm, Carried, Ctx, Exception, Failure, Fifo, Info, Law, Limit, OWN, Observable, PacketView, QueueView, Scheme,
@@ -131,7 +132,7 @@ pub fn entry(name: &str) -> Result<Entry, String> {
 
 fn all() -> Vec<Entry> {
     let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    [ALONE, SEVERAL, FAIR, &elsewhere[..]].concat()
+    [ALONE, SEVERAL, FAIR, UNLISTED, &elsewhere[..]].concat()
 }
 
 /// Schemes from elsewhere.
@@ -352,5 +353,10 @@ static SEVERAL: &[Entry] = &[
     }),
     Entry::of::<Cake>(true, &|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)),
 ];
+
+/// Schemes that are no proposals of their own.
+static UNLISTED: &[Entry] = &[Entry::of::<FixedP>(false, &|path, pairs, queue| {
+    build::<FixedP, _>(path, pairs, queue, boxed::<FixedP>).map(AnyScheme::Fifo)
+})];
 
 every_scheme!(built_in);

@@ -37,8 +37,8 @@ pub(crate) fn changed<P: ParamSet>(
         return Err(format!("{name}: cannot change while the scheme runs: {why}"));
     }
     let mut params = *params;
-    let known: Vec<&str> = P::specs().iter().map(|spec| spec.name).collect();
-    let set = params.set(name, value).ok_or_else(|| unknown("parameter", name, &known))?;
+    let known = || P::specs().iter().map(|spec| spec.name).collect::<Vec<_>>();
+    let set = params.set(name, value).ok_or_else(|| unknown("parameter", name, &known()))?;
     set.map_err(|why| format!("{name}: {why}"))?;
     params.check()?;
     Ok(params)

@@ -3,6 +3,7 @@
 //!
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
+mod environment;
 mod fluid;
 mod group;
 mod law;
@@ -440,6 +441,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<simulation::Simulation>()?;
     m.add_class::<simulation::Probe>()?;
     m.add_class::<Trace>()?;
+    m.add_class::<environment::Environments>()?;
+    m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_class::<fluid::Fluid>()?;
     m.add_class::<fluid::Windows>()?;

@@ -14,6 +14,7 @@
 //!   traffic/    udp          sources of datagrams
 //!               client       web sessions, short transfers, players: who asks for what, and when
 //!               video        a player of adaptive video: which bitrate, and what its viewer sees
+//!   environment/             a link as an agent sees it: what it observes, on what it acts, many side by side
 //!   measure/    histogram    percentiles at a nanosecond a sample
 //!               meter        what is measured at a link
 //!               group        what is measured at a group of flows
@@ -25,6 +26,7 @@
 //! A result depends on scenario, scheme and seed only: never on threads, hash order or the wall clock.
 
 mod engine;
+pub mod environment;
 mod measure;
 mod net;
 pub mod scenario;

@@ -11,6 +11,8 @@ from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
 from aqmlab.cli.compare import compare
+from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
+from aqmlab.cli.export_policy import export_policy
 from aqmlab.cli.list_ import list_
 from aqmlab.cli.plot import plot
 from aqmlab.cli.report import report
@@ -75,3 +77,4 @@ app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(plo
 app.command(epilog=EPILOG)(analyse)
 app.command(epilog=ADVISE_EPILOG)(advise)
 app.command("tc", epilog=TC_EPILOG)(tc_)
+app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)

@@ -57,6 +57,9 @@ pub mod cake;
 pub mod dualpi2;
 pub mod fq;
 
+// What an agent acts on: known by its name, not listed.
+pub mod fixed_p;
+
 // What several schemes share.
 mod active_flows;
 mod average;

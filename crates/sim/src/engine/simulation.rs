@@ -173,6 +173,8 @@ pub struct Simulation {
     /// For each group, what its round trips are drawn from.
     rtts: Vec<Law<Span>>,
     events: u64,
+    /// Others run between its steps, so that its flows have left the caches.
+    is_cold: bool,
 }
 
 impl Simulation {
@@ -213,7 +215,7 @@ impl Simulation {
 
     /// Handles the events up to and including `until`.
     fn advance(&mut self, until: Time) -> Result<(), RunError> {
-        let is_large = self.flows.len() > IN_CACHE;
+        let is_large = self.is_cold || self.flows.len() > IN_CACHE;
         let fetch = |flows: &[Flow], event: &Event| {
             if is_large && let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event
             {

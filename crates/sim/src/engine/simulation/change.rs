@@ -41,6 +41,16 @@ impl Simulation {
         Ok(self.apply(Change::new(Span(self.now.0), path, value))?)
     }
 
+    /// Sets a parameter of the scheme of a link, now: [`set`](Self::set) for a controller that acts every few milliseconds. It is
+    /// not among the [`changes`](Self::changes).
+    ///
+    /// # Errors
+    /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing has changed
+    /// then.
+    pub fn tune(&mut self, link: usize, name: &str, value: &str) -> Result<(), String> {
+        self.set_parameter(link, name, value)
+    }
+
     /// What has been changed, and what is still to be by the scenario, in order of time.
     pub fn changes(&self) -> Vec<Change> {
         self.applied.iter().chain(&self.pending).cloned().collect()

@@ -3,9 +3,9 @@
 use super::Simulation;
 use super::setup::Sends;
 use crate::measure::meter::BusyMark;
-use crate::scenario::Scenario;
+use crate::scenario::{LinkSpec, Scenario};
 use aqmlab_aqm::{Accounts, Discipline};
-use aqmlab_core::Time;
+use aqmlab_core::{Rate, Time};
 
 /// What has happened since the last probe, or since the start, and what is now. SI units (s, bit/s), or packets.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +124,18 @@ impl Simulation {
         Probe { now: self.now.seconds(), span, links, flows }
     }
 
-    fn probe_link(&mut self, index: usize) -> LinkProbe {
+    /// Other simulations run between the steps of this one: it finds its flows out of the caches.
+    pub fn take_turns(&mut self) {
+        self.is_cold = true;
+    }
+
+    /// Only links will be probed from now on; nobody will ask what flows have received.
+    pub fn stop_probing_flows(&mut self) {
+        self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
+    }
+
+    /// One link alone, as [`probe`](Self::probe) shows it.
+    pub fn probe_link(&mut self, index: usize) -> LinkProbe {
         let (link, seen) = (&mut self.links[index], &mut self.probed.links[index]);
         link.catch_up(self.now);
         let since = |seen: &mut i64, now: u64| (now as i64 - std::mem::replace(seen, now as i64)) as u64;
@@ -166,6 +177,21 @@ impl Simulation {
         link.catch_up(self.now);
         link.queue.for_each(&mut |packet| content[self.flows[packet.flow as usize].group as usize] += 1);
         content
+    }
+
+    /// Rate of a link now.
+    pub fn rate(&self, link: usize) -> Rate {
+        self.links[link].rate()
+    }
+
+    /// A link as it is now.
+    pub fn link(&self, link: usize) -> &LinkSpec {
+        &self.specs[link]
+    }
+
+    /// Flows, sources and clients that have started and have not been stopped.
+    pub fn present(&self) -> usize {
+        self.members.iter().flatten().filter(|member| member.start <= self.now && self.now < member.stop).count()
     }
 
     /// The sender of the `i`-th flow of a group; `None` if there is no such flow, or it belongs to a client or is UDP.

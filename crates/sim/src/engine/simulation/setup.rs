@@ -109,6 +109,7 @@ impl Simulation {
             series: Vec::new(),
             transfer_table: options.series.then(TransferTable::default),
             events: 0,
+            is_cold: false,
             scenario: scenario.clone(),
             options,
         };
@@ -129,7 +130,7 @@ impl Simulation {
     /// Nobody will ask what has happened since the last probe.
     pub(super) fn stop_probing(&mut self) {
         self.links.iter_mut().for_each(Link::stop_probing);
-        self.group_meters.iter_mut().for_each(|meter| meter.receipts = None);
+        self.stop_probing_flows();
     }
 
     fn add_links(&mut self) -> Result<(), Problems> {

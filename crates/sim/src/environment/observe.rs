@@ -1,0 +1,173 @@
+//! What an agent may observe of a link.
+
+use crate::Simulation;
+use aqmlab_core::Span;
+use aqmlab_core::problem::unknown;
+
+/// How a reading x becomes an observation between -1 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shown {
+    /// x/(|x| + reference): 1/2 at the reference, which is said in words.
+    Reference(&'static str),
+    /// √x, of a ratio.
+    Root,
+}
+
+/// A quantity that an agent may observe.
+#[derive(Clone, Copy, Debug)]
+pub struct Gauge {
+    /// Name.
+    pub name: &'static str,
+    /// Unit of its readings.
+    pub unit: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// How it becomes an observation.
+    pub shown: Shown,
+    /// It may be below zero.
+    pub is_signed: bool,
+}
+
+const fn gauge_of(name: &'static str, unit: &'static str, shown: Shown, doc: &'static str) -> Gauge {
+    Gauge { name, unit, doc, shown, is_signed: false }
+}
+
+const fn signed(gauge: Gauge) -> Gauge {
+    Gauge { is_signed: true, ..gauge }
+}
+
+const TARGET: Shown = Shown::Reference("the link's target");
+const TARGET_DELAY: Shown = Shown::Reference("the time that the target takes to send");
+const CAPACITY: Shown = Shown::Reference("the capacity");
+
+/// Every quantity that an agent may observe. "In the interval" is since the action before.
+pub const GAUGES: [Gauge; 15] = [
+    gauge_of("queue", "packets", TARGET, "packets waiting now"),
+    signed(gauge_of("error", "packets", TARGET, "queue less the link's target")),
+    signed(gauge_of(
+        "trend",
+        "packets",
+        Shown::Reference("a tenth of the target"),
+        "change of the queue in the interval",
+    )),
+    gauge_of("backlog", "s", TARGET_DELAY, "time that the queue takes to send, with packets of mean size"),
+    gauge_of(
+        "sojourn",
+        "s",
+        TARGET_DELAY,
+        "mean sojourn time of the packets taken into service in the interval; without one, as before",
+    ),
+    gauge_of("sojourn_max", "s", TARGET_DELAY, "the longest of them; without one, as before"),
+    gauge_of("arrival_rate", "packets/s", CAPACITY, "packets offered in the interval"),
+    gauge_of("departure_rate", "packets/s", CAPACITY, "packets taken into service in the interval"),
+    gauge_of("drop_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were dropped"),
+    gauge_of("mark_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were marked"),
+    gauge_of("utilisation", "ratio", Shown::Root, "share of the interval in which the transmitter was busy"),
+    gauge_of("p", "ratio", Shown::Root, "the scheme's drop or mark probability now"),
+    gauge_of(
+        "flows",
+        "flows",
+        Shown::Reference("100 flows"),
+        "flows, sources and clients present now, which no real queue knows",
+    ),
+    gauge_of(
+        "capacity",
+        "packets/s",
+        Shown::Reference("1000 packets/s"),
+        "rate of the link now, in packets of mean size",
+    ),
+    gauge_of("target", "packets", Shown::Reference("100 packets"), "the link's target"),
+];
+
+/// Place of the gauge of that name.
+///
+/// # Errors
+/// If there is none; the message names the nearest.
+pub fn gauge(name: &str) -> Result<usize, String> {
+    let names = GAUGES.map(|gauge| gauge.name);
+    names.iter().position(|known| *known == name).ok_or_else(|| unknown("observation", name, &names))
+}
+
+/// A link between two looks.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    /// Place of p among what the scheme shows.
+    p: Option<usize>,
+    queue: f64,
+    sojourn: f64,
+    sojourn_max: f64,
+}
+
+/// What the gauges show, and the same between -1 and 1.
+pub(super) struct Readings {
+    pub values: [f64; GAUGES.len()],
+    pub scaled: [f64; GAUGES.len()],
+}
+
+impl Watched {
+    pub fn new(simulation: &Simulation, link: usize) -> Self {
+        let p = aqmlab_aqm::entry(&simulation.schemes()[link].name).ok().and_then(|entry| entry.observable("p"));
+        Self { p, queue: 0.0, sojourn: 0.0, sojourn_max: 0.0 }
+    }
+
+    pub fn read(&mut self, simulation: &mut Simulation, link: usize, every: Span) -> Readings {
+        let probe = simulation.probe_link(link);
+        let (rate, spec) = (simulation.rate(link), simulation.link(link));
+        let (target, capacity) = (spec.target, rate.0 / (8.0 * spec.packet));
+        let (queue, arrived) = (f64::from(probe.queue), probe.arrived as f64);
+        let trend = queue - self.queue;
+        let of_arrived = |count: u64| if arrived > 0.0 { count as f64 / arrived } else { 0.0 };
+        self.queue = queue;
+        self.sojourn = probe.queue_delay_mean.unwrap_or(self.sojourn);
+        self.sojourn_max = probe.queue_delay_max.unwrap_or(self.sojourn_max);
+        let p = self.p.map_or(0.0, |i| probe.observables[i].1);
+        let values = [
+            queue,
+            queue - target,
+            trend,
+            queue / capacity,
+            self.sojourn,
+            self.sojourn_max,
+            arrived / every.seconds(),
+            probe.departed as f64 / every.seconds(),
+            of_arrived(probe.dropped),
+            of_arrived(probe.marked),
+            probe.utilisation,
+            p,
+            simulation.present() as f64,
+            capacity,
+            target,
+        ];
+        let delay = target / capacity;
+        let references = [
+            target,
+            target,
+            target / 10.0,
+            delay,
+            delay,
+            delay,
+            capacity,
+            capacity,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            100.0,
+            1000.0,
+            100.0,
+        ];
+        let mut scaled = [0.0; GAUGES.len()];
+        for (i, gauge) in GAUGES.iter().enumerate() {
+            scaled[i] = match gauge.shown {
+                Shown::Reference(_) => between(values[i], references[i]),
+                Shown::Root => values[i].clamp(0.0, 1.0).sqrt(),
+            };
+        }
+        Readings { values, scaled }
+    }
+}
+
+/// x/(|x| + reference), and 0 of nothing.
+fn between(x: f64, reference: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x / (x.abs() + reference) }
+}

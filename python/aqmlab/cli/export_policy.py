@@ -1,0 +1,23 @@
+"""The command `export-policy`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EPILOG = "Example: aqmlab export-policy model.zip --out my_aqm.py"
+
+
+def export_policy(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with aqmlab.gym.sb3.save.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file of the scheme, such as my_aqm.py.")],
+    name: Annotated[
+        str | None, typer.Option("--name", help="The class; by default that of the file: my_aqm.py has MyAqm.")
+    ] = None,
+) -> None:
+    """Make a scheme in plain NumPy of a trained policy; it runs wherever a scheme's name goes."""
+    from aqmlab.gym.policy import export
+
+    text = export(model, name or "".join(part.capitalize() for part in out.stem.split("_")))
+    out.write_text(text, encoding="utf-8")
+    print(f"{out}: try aqmlab compare li2014/table-1 --aqms pi,{out}")

@@ -12,6 +12,8 @@ from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
 from aqmlab.cli.compare import compare
 from aqmlab.cli.list_ import list_
+from aqmlab.cli.live import EPILOG as LIVE_EPILOG
+from aqmlab.cli.live import live
 from aqmlab.cli.plot import plot
 from aqmlab.cli.report import report
 from aqmlab.cli.reproduce import reproduce
@@ -75,3 +77,4 @@ app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(plo
 app.command(epilog=EPILOG)(analyse)
 app.command(epilog=ADVISE_EPILOG)(advise)
 app.command("tc", epilog=TC_EPILOG)(tc_)
+app.command(epilog=LIVE_EPILOG)(live)

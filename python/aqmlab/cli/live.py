@@ -1,0 +1,128 @@
+"""The command `live`."""
+
+import csv
+import io
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab._core import CommandError, InputError, Scenario
+from aqmlab.cli.common import Json, Out, Settings, leave, print_json
+from aqmlab.quantities import option_value
+from aqmlab.runs import live as runs
+from aqmlab.scenario import assignments, load
+
+EPILOG = "Example: aqmlab live --rate 20Mbit/s --rtt 40ms --aqm fq-codel --serve 'iperf3 -s' -- iperf3 -c server -t 10"
+
+SETTINGS = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
+
+
+def live(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO] [-- COMMAND...]", help="A scenario; what to run.", show_default=False),
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of both directions.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="From the command: a rate, or a trace.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="To the command.")] = None,
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip propagation.")] = "40ms",
+    buffer: Annotated[str, typer.Option(metavar="SIZE", help="Of each direction: 250ms, '100 packets'.")] = "250ms",
+    aqm: Annotated[
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme, or one for each: codel@up+pie@down.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of scheme and losses.")] = 1,
+    settings: Settings = None,
+    serve: Annotated[
+        list[str] | None, typer.Option(metavar="LINE", help='Run at the far end, the host "server"; repeatable.')
+    ] = None,
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="End the command after so long.")] = None,
+    tcp: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The kernel's congestion control: reno, cubic.")
+    ] = None,
+    ecn: Annotated[bool, typer.Option("--ecn", help="The kernel's TCP speaks ECN.")] = False,
+    mtu: Annotated[int, typer.Option(metavar="BYTES", help="Largest packet.")] = 1500,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Run a command behind an emulated line, with real traffic, without root.
+
+    The command (default: your shell) has a network of its own, in which the far end is the host "server". Both directions
+    have rate, delay, buffer and scheme. --out leaves result.json and each packet.
+    """
+    scenario_name, command = _split(words or [])
+    scenario = _scenario(scenario_name, rate, up, down, rtt, buffer, settings)
+    wanted = option_value("duration", duration, "s")
+    if out:
+        files.check_folder(out)
+        out.mkdir(parents=True, exist_ok=True)
+    sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
+    sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
+    try:
+        done = runs.live(
+            scenario,
+            command or runs.shell(),
+            aqm,
+            seed,
+            serve=serve or [],
+            duration=wanted,
+            mtu=mtu,
+            sysctls=sysctls,
+            quiet_stdout=as_json,
+            folder=out,
+        )
+    except CommandError as error:
+        why, code = error.args
+        print(f"Error: {why}", file=sys.stderr)
+        raise typer.Exit(code) from None
+    if out:
+        leave(out, _files(done))
+    for warning in done.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    if as_json:
+        print_json(done.document)
+    else:
+        from aqmlab.present.terminal import live as tables
+
+        tables.live(done.document)
+    raise typer.Exit(done.code)
+
+
+def _files(done: runs.LiveRun) -> dict[str, bytes | str]:
+    """What a run leaves beside its logs."""
+    text = io.StringIO()
+    csv.writer(text).writerows([runs.FLOW_COLUMNS, *done.flows])
+    return {"result.json": json.dumps(done.document, indent=1), "flows.csv": text.getvalue()}
+
+
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """Scenario and command: what stands before and behind `--`, which the parser has taken away."""
+    if "--" not in sys.argv:
+        if len(words) > 1:
+            raise InputError(f"command: {words[1]}: write the command behind --, as in: aqmlab live -- {words[1]}")
+        return (words[0] if words else None), []
+    behind = len(sys.argv) - sys.argv.index("--") - 1
+    before, command = words[: len(words) - behind], words[len(words) - behind :]
+    if len(before) > 1:
+        raise InputError(f"scenario: {before[1]}: one scenario, and the command behind --")
+    return (before[0] if before else None), command
+
+
+def _scenario(
+    name: str | None,
+    rate: str | None,
+    up: str | None,
+    down: str | None,
+    rtt: str,
+    buffer: str,
+    settings: list[str] | None,
+) -> Scenario:
+    values = assignments(settings or [])
+    if name is None:
+        return runs.line(up=up or rate, down=down or rate, rtt=rtt, buffer=buffer, values=values)
+    for option, value in (("rate", rate), ("up", up), ("down", down)):
+        if value is not None:
+            raise InputError(f"{option}: {value}: describes a line; leave the scenario out, or set it by --set")
+    return load(name, values)

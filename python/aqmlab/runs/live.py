@@ -1,0 +1,118 @@
+"""Real traffic through the same schemes: a command behind an emulated line, without root."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _core, own
+from aqmlab._core import InputError, Scenario
+from aqmlab.quantities import option_value
+from aqmlab.scenario import with_traces
+
+View = tuple[int, int, int, int, list[float]]
+"""A direction: packets waiting, bytes delivered, packets dropped and marked so far, and what the scheme shows."""
+Watch = Callable[[float, View, View], None]
+"""Told ten times a second: seconds so far, and each direction's queue, bytes, drops, marks and observables."""
+
+
+FLOW_COLUMNS = ("direction", "flow", "sent", "resent", "received", "marked", "payload")
+"""Of `LiveRun.flows`: packets, but payload in bytes; over TCP what was sent again counts once."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """One live run: the document that `aqmlab live --json` prints, the command's exit code and what to know."""
+
+    document: dict[str, Any]
+    code: int
+    warnings: Sequence[str]
+    series: dict[str, dict[str, Any]]
+    flows: Sequence[tuple[str | int, ...]]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the machine kept up with the line."""
+        return bool(self.document["live"]["valid"])
+
+
+def line(
+    *,
+    up: str | None,
+    down: str | None,
+    rtt: str,
+    buffer: str,
+    aqm: str = "droptail",
+    values: dict[str, str] | None = None,
+) -> Scenario:
+    """Return the scenario of a line: a rate or a file with a trace for each direction; None holds nothing up."""
+    rates = {name: rate for name, rate in (("up", up), ("down", down)) if rate is not None}
+    if not rates:
+        raise InputError("rate: missing; name a scenario, or a rate by --rate, --up or --down")
+    option_value("rtt", rtt, "s")
+    text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
+    for name, rate in rates.items():
+        text += f'[[links]]\nname = "{name}"\nrate = {_rate(name, rate)}\nbuffer = "{buffer}"\naqm = "{aqm}"\n'
+    for name in rates:
+        back = next((f'ack_path = ["{other}"]\n' for other in rates if other != name), "")
+        text += (
+            f'[[flows]]\nname = "{name}"\npath = ["{name}"]\n{back}rtt = "{rtt}"\npacket = "1448 B"\ntcp = "linux"\n'
+        )
+    found = values or {}
+    return Scenario.parse(with_traces(text, Path(), found.values()), "line", list(found.items()))
+
+
+def _rate(name: str, text: str) -> str:
+    """A rate as a scenario has it: a quantity, or the trace in a file."""
+    if Path(text).is_file():
+        return f"{{ trace = '{text}' }}"
+    option_value(name, text, "bit/s")
+    return f'"{text}"'
+
+
+def live(
+    scenario: Scenario,
+    command: Sequence[str],
+    aqm: Any = None,
+    seed: int = 1,
+    *,
+    serve: Sequence[str] = (),
+    duration: float | None = None,
+    mtu: int = 1500,
+    sysctls: Sequence[tuple[str, str]] = (),
+    quiet_stdout: bool = False,
+    folder: Path | None = None,
+    watch: Watch | None = None,
+) -> LiveRun:
+    """Run a command in a network namespace of its own behind the scenario's line, and return what was measured.
+
+    `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). With a `folder` each packet is written down there.
+    Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError where the
+    command cannot be started and SchemeError where a scheme breaks down.
+    """
+    if not 68 <= mtu <= 65535:
+        raise InputError(f"mtu: {mtu}: must lie in 68 ..= 65535 bytes")
+    if not command:
+        raise InputError("command: missing; write it behind --")
+    found = _core.live(
+        scenario,
+        list(command),
+        aqm=None if aqm is None else own.spec(aqm),
+        seed=seed,
+        serve=list(serve),
+        duration=duration,
+        mtu=mtu,
+        sysctls=list(sysctls),
+        quiet_stdout=quiet_stdout,
+        folder=None if folder is None else str(folder),
+        watch=watch,
+    )
+    return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
+
+
+def shell() -> list[str]:
+    """Return the user's shell, which a live run starts by default."""
+    return [os.environ.get("SHELL") or shutil.which("sh") or "/bin/sh"]

@@ -49,8 +49,8 @@ def live(
 ) -> None:
     """Run a command behind an emulated line, with real traffic, without root.
 
-    The command (default: your shell) has a network of its own, in which the far end is the host "server". Both directions
-    have rate, delay, buffer and scheme. --out leaves result.json and each packet.
+    The command (default: your shell) has a network of its own, in which the far end is the host "server".
+    Both directions have rate, delay, buffer and scheme. --out leaves result.json, flows.csv and each packet.
     """
     scenario_name, command = _split(words or [])
     scenario = _scenario(scenario_name, rate, up, down, rtt, buffer, settings)

@@ -90,8 +90,8 @@ def live(
 
     `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
     settings of both ends ("net.ipv4.tcp_ecn", "1"). With a `folder` each packet is written down there.
-    Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError where the
-    command cannot be started and SchemeError where a scheme breaks down.
+    Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
+    where the command cannot be started and SchemeError where a scheme breaks down.
     """
     if not 68 <= mtu <= 65535:
         raise InputError(f"mtu: {mtu}: must lie in 68 ..= 65535 bytes")

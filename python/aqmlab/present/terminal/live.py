@@ -25,7 +25,8 @@ def live(document: dict[str, Any]) -> None:
             name, str(group["count"]), f"{group['goodput'] / 1e6:.2f}", jain, delay, f"{group['retransmits']:,}"
         )
     of = document["live"]
-    late = f"Packets were written late by {_milliseconds(of['lateness_p50'])} ms (p50), {_milliseconds(of['lateness_p99'])} ms (p99)"
+    p50, p99 = (_milliseconds(of[key]) for key in ("lateness_p50", "lateness_p99"))
+    late = f"Packets were written late by {p50} ms (p50), {p99} ms (p99)"
     out.print(links, flows, aside(f"{late}; {of['duration']:.1f} s."))
     for why in of["why"]:
         out.print(note(f"Not valid: {why}"))

@@ -51,6 +51,11 @@ def live(
 ) -> Live:
     """Run a command behind the line of a scenario."""
 
+def replay(
+    scenario: Scenario, aqm: str | None, seed: int, direction: str, log: str
+) -> tuple[int, int, int, tuple[str, str] | None]:
+    """Put logged arrivals through the simulated link: packets, decisions, those that are the same, the first other."""
+
 @final
 class Verdict:
     """What a hook wants done with the packet it was shown."""

@@ -30,23 +30,23 @@ pub struct Clock(u64);
 impl Clock {
     /// It starts now.
     pub fn start() -> Self {
-        Self(nanoseconds())
+        Self(nanoseconds(ClockId::CLOCK_MONOTONIC))
     }
 
     /// The present, in whole nanoseconds.
     pub fn now(self) -> Time {
-        Time::ZERO + Span::from_nanos(nanoseconds() - self.0)
+        Time::ZERO + Span::from_nanos(nanoseconds(ClockId::CLOCK_MONOTONIC) - self.0)
     }
 }
 
-fn nanoseconds() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("Linux has these clocks");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
 /// The thread looks whether it is to stop at least so often.
 const LONGEST_WAIT: Span = Span::from_millis(20);
-/// It sleeps at least so long once it has written, so that at high rates several packets share a wake-up.
+/// It sleeps at least so long once it has read or written, so that at high rates several packets share a wake-up.
 const GRAIN: Span = Span::from_micros(30);
 /// Shorter waits are not worth a sleep.
 const SHORTEST_WAIT: Span = Span::from_micros(4);
@@ -103,12 +103,13 @@ pub struct Forwarder {
     pub transit: Spans,
     /// What else was counted.
     pub counts: Counts,
+    /// Time of the processor that the thread has taken.
+    pub processor: Span,
     /// Where arrivals and decisions are written down, if asked for.
     pub log: Option<Log>,
     /// Packets so far.
     number: u32,
     is_warm: bool,
-    /// Drops and marks before the measured time, for the view.
     clock: Clock,
 }
 
@@ -132,6 +133,7 @@ impl Forwarder {
             lateness: Spans::default(),
             transit: Spans::default(),
             counts: Counts::default(),
+            processor: Span::ZERO,
             log,
             number: 0,
             clock,
@@ -144,7 +146,7 @@ impl Forwarder {
         let mut scratch = vec![0; VIRTIO + (64 << 10)];
         let (mut written_at, mut shown_at) = (Time::ZERO, Time::ZERO);
         while !is_stopped.load(Ordering::Relaxed) {
-            self.read(&mut scratch);
+            let has_read = self.read(&mut scratch);
             let now = self.clock.now();
             self.direction.advance(now);
             if self.write(now) {
@@ -158,15 +160,17 @@ impl Forwarder {
                     return;
                 }
             }
-            self.wait(now, written_at + GRAIN);
+            self.wait(now, written_at + GRAIN, has_read);
         }
         self.direction.advance(self.clock.now());
         self.clear_decisions();
+        self.processor = Span::from_nanos(nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID));
     }
 
-    fn read(&mut self, scratch: &mut [u8]) {
-        for _ in 0..BATCH {
-            let Ok(length) = self.from.read(scratch) else { return };
+    /// Reads what has come; says whether anything has.
+    fn read(&mut self, scratch: &mut [u8]) -> bool {
+        for i in 0..BATCH {
+            let Ok(length) = self.from.read(scratch) else { return i > 0 };
             let now = self.clock.now();
             self.counts.read += 1;
             self.direction.advance(now);
@@ -176,6 +180,7 @@ impl Forwarder {
                 None => self.counts.unreadable += 1,
             }
         }
+        true
     }
 
     /// Offers to the line what was read, packet by packet.
@@ -253,15 +258,17 @@ impl Forwarder {
         self.store.release(first.block, *count);
     }
 
-    /// Sleeps until a packet comes, or one is due, but in that case not before `earliest`.
-    fn wait(&self, now: Time, earliest: Time) {
-        let due = self.direction.next_due().map_or(LONGEST_WAIT, |due| due.max(earliest).since(now)).min(LONGEST_WAIT);
+    /// Sleeps until a packet is due, but not before `earliest`, or until one comes; where some have just come, others may
+    /// gather for a grain.
+    fn wait(&self, now: Time, earliest: Time, has_read: bool) {
+        let longest = if has_read { GRAIN } else { LONGEST_WAIT };
+        let due = self.direction.next_due().map_or(longest, |due| due.max(earliest).since(now)).min(longest);
         if due < SHORTEST_WAIT {
             return;
         }
         let timeout = TimeSpec::from(Duration::from_nanos(due.0 / 1000));
         let mut files = [PollFd::new(self.from.as_fd(), PollFlags::POLLIN)];
-        ppoll(&mut files, Some(timeout), None).ok();
+        ppoll(&mut files[usize::from(has_read)..], Some(timeout), None).ok();
     }
 
     fn show(&self, view: &Mutex<View>) {

@@ -13,6 +13,7 @@
 //!   flows       what each flow has sent and got
 //!   lines       which link of a scenario is which direction
 //!   log         each packet, written down
+//!   replay      the same arrivals once more, without a clock
 //!   run         a command from start to end
 //!   report      what that yields
 //! ```
@@ -29,6 +30,7 @@ mod log;
 mod message;
 mod netlink;
 mod packet;
+mod replay;
 mod report;
 mod run;
 mod sandbox;
@@ -38,6 +40,7 @@ mod tun;
 pub use flows::Flow;
 pub use forward::View;
 pub use packet::Tuple;
+pub use replay::{Replay, replay};
 pub use report::Report;
 pub use run::{LiveError, Options, run};
 pub use sandbox::{SandboxError, Setup};

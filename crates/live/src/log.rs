@@ -6,6 +6,7 @@
 use crate::direction::Decision;
 use crate::store::Slot;
 use aqmlab_aqm::Fate;
+use aqmlab_core::{Span, Time};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,6 +26,79 @@ pub enum Kind {
     Sent = 1,
     /// It was dropped.
     Dropped = 2,
+}
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When: ns of an arrival, ps of a decision.
+    pub time: u64,
+    /// Of the packet.
+    pub number: u32,
+    /// Of its flow.
+    pub flow: u32,
+    /// Of its tuple.
+    pub hash: u32,
+    /// Of the address that sent it.
+    pub host: u32,
+    /// Bytes.
+    pub size: u16,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// What happened.
+    pub kind: Kind,
+}
+
+impl Record {
+    fn of(slot: &Slot, time: u64, kind: Kind) -> Self {
+        let Slot { number, flow, hash, host, size, traffic_class, .. } = *slot;
+        Self { time, number, flow, hash, host, size, traffic_class, kind }
+    }
+
+    /// A packet that has come.
+    pub fn of_arrival(slot: &Slot) -> Self {
+        Self::of(slot, slot.arrived.0 / 1000, Kind::Arrival)
+    }
+
+    /// What was decided.
+    pub fn of_decision(decision: &Decision) -> Self {
+        let kind = if let Fate::Dropped(_) = decision.fate { Kind::Dropped } else { Kind::Sent };
+        Self::of(&decision.slot, decision.time.0, kind)
+    }
+
+    /// The packet of an arrival; where its bytes are is not known.
+    pub fn slot(&self) -> Slot {
+        let Self { time, number, flow, hash, host, size, traffic_class, .. } = *self;
+        let arrived = Time::ZERO + Span::from_nanos(time);
+        Slot { arrived, number, block: 0, part: 0, size, flow, hash, host, traffic_class }
+    }
+
+    /// As a log has it.
+    pub fn bytes(&self) -> [u8; RECORD] {
+        let mut bytes = [0; RECORD];
+        bytes[..8].copy_from_slice(&self.time.to_le_bytes());
+        for (i, word) in [self.number, self.flow, self.hash, self.host].into_iter().enumerate() {
+            bytes[8 + 4 * i..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[24..26].copy_from_slice(&self.size.to_le_bytes());
+        bytes[26..28].copy_from_slice(&[self.traffic_class, self.kind as u8]);
+        bytes
+    }
+
+    /// Reads one; `None` if it is none.
+    pub fn read(bytes: &[u8; RECORD]) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Some(Self {
+            time: u64::from(word(0)) | u64::from(word(4)) << 32,
+            number: word(8),
+            flow: word(12),
+            hash: word(16),
+            host: word(20),
+            size: u16::from_le_bytes([bytes[24], bytes[25]]),
+            traffic_class: bytes[26],
+            kind: *[Kind::Arrival, Kind::Sent, Kind::Dropped].get(usize::from(bytes[27]))?,
+        })
+    }
 }
 
 /// Records are handed over when there are so many bytes of them.
@@ -51,21 +125,16 @@ impl Log {
 
     /// A packet has come.
     pub fn arrival(&mut self, slot: &Slot) {
-        self.write(slot, slot.arrived.0 / 1000, Kind::Arrival);
+        self.write(&Record::of_arrival(slot));
     }
 
     /// Something became of it.
     pub fn decision(&mut self, decision: &Decision) {
-        let kind = if let Fate::Dropped(_) = decision.fate { Kind::Dropped } else { Kind::Sent };
-        self.write(&decision.slot, decision.time.0, kind);
+        self.write(&Record::of_decision(decision));
     }
 
-    fn write(&mut self, slot: &Slot, time: u64, kind: Kind) {
-        let record = &mut self.chunk;
-        record.extend(time.to_le_bytes());
-        [slot.number, slot.flow, slot.hash, slot.host].iter().for_each(|word| record.extend(word.to_le_bytes()));
-        record.extend(slot.size.to_le_bytes());
-        record.extend([slot.traffic_class, kind as u8, 0, 0, 0, 0]);
+    fn write(&mut self, record: &Record) {
+        self.chunk.extend(record.bytes());
         if self.chunk.len() >= CHUNK {
             // Where the disk is full nobody takes it; `end` says why.
             self.chunks.send(std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK))).ok();

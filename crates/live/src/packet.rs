@@ -207,3 +207,108 @@ pub fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
     words.sum()
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An IPv4 header of 20 bytes with a right checksum, then `rest`.
+    pub fn v4(traffic_class: u8, protocol: u8, rest: &[u8]) -> Vec<u8> {
+        let [high, low] = ((20 + rest.len()) as u16).to_be_bytes();
+        let mut ip =
+            vec![0x45, traffic_class, high, low, 0, 7, 0x40, 0, 64, protocol, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2];
+        let checksum = !fold(sum(&ip));
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        [&ip[..], rest].concat()
+    }
+
+    /// An IPv6 header, then `rest`, which begins with a header of kind `next`.
+    pub fn v6(traffic_class: u8, next: u8, rest: &[u8]) -> Vec<u8> {
+        let [high, low] = (rest.len() as u16).to_be_bytes();
+        let mut ip = vec![0x60 | traffic_class >> 4, traffic_class << 4, 0, 0, high, low, next, 64];
+        ip.extend([0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        ip.extend([0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        [&ip[..], rest].concat()
+    }
+
+    /// From port 4660 to 22136.
+    const PORTS: [u8; 8] = [0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0];
+
+    #[test]
+    fn ports_are_found_behind_every_extension_header() {
+        // Hop-by-hop of 8 bytes, routing of 16, authentication of (2 + 2) * 4 = 16, destination options of 8: 40 + 48.
+        let hop = [ROUTING, 0, 0, 0, 0, 0, 0, 0];
+        let routing = [[AUTHENTICATION, 1, 0, 0, 0, 0, 0, 0], [0; 8]].concat();
+        let authentication = [[DESTINATION_OPTIONS, 2, 0, 0, 0, 0, 0, 0], [0; 8]].concat();
+        let options = [UDP, 0, 0, 0, 0, 0, 0, 0];
+        let ip = v6(0, HOP_BY_HOP, &[&hop[..], &routing, &authentication, &options, &PORTS].concat());
+        let layout = Layout::of(&ip).unwrap();
+        assert_eq!((layout.transport, layout.payload, layout.tuple.protocol), (88, 96, UDP));
+        assert_eq!(layout.tuple.to_string(), "[2001:2::1]:4660 > [2001:2::2]:22136 udp");
+        let plain = Layout::of(&v4(0, UDP, &PORTS)).unwrap();
+        assert_eq!(plain.tuple.to_string(), "198.18.0.1:4660 > 198.18.0.2:22136 udp");
+    }
+
+    #[test]
+    fn all_fragments_of_a_packet_are_one_flow() {
+        let (mut first, mut last) = (v4(0, UDP, &PORTS), v4(0, UDP, &[9; 8]));
+        (first[6], last[7]) = (0x20, 1); // more fragments; an offset of 8 bytes
+        let [first, last] = [first, last].map(|ip| Layout::of(&ip).unwrap());
+        assert!(first.is_fragment && last.is_fragment && first.tuple == last.tuple);
+        let part = |offset: u8, rest: &[u8]| v6(0, FRAGMENT, &[&[UDP, 0, 0, offset, 0, 0, 0, 1][..], rest].concat());
+        let [first, last, only] =
+            [part(1, &PORTS), part(8, &[9; 8]), part(0, &PORTS)].map(|ip| Layout::of(&ip).unwrap());
+        assert!(first.is_fragment && last.is_fragment && first.tuple == last.tuple);
+        assert!(!only.is_fragment && only.tuple.ports == [0x1234, 0x5678]);
+    }
+
+    #[test]
+    fn groups_of_hosts_are_known() {
+        let to = |address: [u8; 4]| {
+            let mut ip = v4(0, UDP, &PORTS);
+            ip[16..20].copy_from_slice(&address);
+            Layout::of(&ip).unwrap().is_multicast()
+        };
+        assert_eq!([[224, 0, 0, 1], [239, 1, 2, 3], [255; 4], [198, 18, 0, 2]].map(to), [true, true, true, false]);
+        let mut ip = v6(0, UDP, &PORTS);
+        ip[24] = 0xff;
+        assert!(Layout::of(&ip).unwrap().is_multicast());
+    }
+
+    #[test]
+    fn every_traffic_class_can_be_written_and_the_checksum_stays_right() {
+        for (before, after) in (0..=255).flat_map(|before| [0, 1, 2, 3, 0xb8, 0xff].map(|after| (before, after))) {
+            let mut ip = v4(before, UDP, &PORTS);
+            set_traffic_class(&mut ip, after);
+            assert_eq!((fold(sum(&ip[..20])), ip[1]), (0xffff, after), "RFC 1071: all ones");
+            let mut ip = v6(before, UDP, &PORTS);
+            set_traffic_class(&mut ip, after);
+            assert_eq!(ip, v6(after, UDP, &PORTS));
+        }
+    }
+
+    #[test]
+    fn what_is_no_packet_is_none() {
+        assert_eq!([&[][..], &[0x45; 19], &[0x44; 40], &[0x60; 39], &[0x75; 60]].map(Layout::of), [None; 5]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn any_bytes_give_an_answer(mut bytes in prop::collection::vec(any::<u8>(), 0..200), version in 0u8..16, next in any::<u8>()) {
+            if let Some(first) = bytes.first_mut() {
+                *first = version << 4 | *first & 15;
+            }
+            if let Some(protocol) = bytes.get_mut(6) {
+                *protocol = next;
+            }
+            if let Some(layout) = Layout::of(&bytes) {
+                prop_assert!(layout.transport <= layout.payload.max(layout.transport) && layout.payload <= bytes.len());
+                layout.seq(&bytes);
+                layout.tuple.to_string();
+            }
+            set_traffic_class(&mut bytes, next);
+        }
+    }
+}

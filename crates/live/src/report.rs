@@ -117,6 +117,7 @@ impl Side<'_> {
             "link": self.line.link.name, "delay": self.line.delay.seconds(),
             "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
             "lateness_max": lateness.quantile(1.0),
+            "processor": self.forwarder.processor.seconds(),
             "read": counts.read, "written": counts.written, "refused": counts.refused,
             "unreadable": counts.unreadable, "multicast": counts.multicast,
             "waiting": self.forwarder.direction.link.queue.len(), "flying": self.forwarder.direction.flying(), "stored": self.forwarder.store.in_use(),

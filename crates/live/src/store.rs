@@ -290,3 +290,161 @@ fn write_checksum(header: &mut [u8], transport: usize, payload: usize, place: us
     let pseudo = fold(sum(addresses) + u64::from(protocol) + length as u64);
     write_word(header, transport + place, pseudo);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::tests::{v4, v6};
+    use proptest::prelude::*;
+
+    /// A large segment as the kernel hands it over: TCP with options, FIN, PSH and CWR, the sum of the pseudo-header.
+    fn large(version: u8, payload: &[u8], mss: u16) -> ([u8; VIRTIO], Vec<u8>) {
+        let mut tcp =
+            vec![0x12, 0x34, 0x14, 0x51, 0xff, 0xff, 0xff, 0x00, 0, 0, 0, 1, 0x80, 0x10 | FIN | PSH | CWR, 1, 0];
+        tcp.extend([0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        tcp.extend(payload);
+        let (ip, kind, transport) = match version {
+            4 => (v4(2, TCP, &tcp), GSO_TCP_V4, 20u16),
+            _ => (v6(2, TCP, &tcp), GSO_TCP_V6, 40),
+        };
+        let words = [transport + 32, mss, transport, 16].map(u16::to_ne_bytes).concat();
+        ([&[NEEDS_CHECKSUM, kind | GSO_ECN], &words[..]].concat().try_into().unwrap(), ip)
+    }
+
+    /// What is written, with the checksum that the device asks for filled in, as the receiving side would.
+    fn whole(ready: &Ready) -> Vec<u8> {
+        let mut ip = [ready.header(), ready.rest].concat();
+        let at = |place| usize::from(u16::from_ne_bytes([ready.virtio[place], ready.virtio[place + 1]]));
+        if ready.virtio[0] & NEEDS_CHECKSUM != 0 {
+            let checksum = !fold(sum(&ip[at(6)..]));
+            write_word(&mut ip, at(6) + at(8), checksum);
+        }
+        ip
+    }
+
+    /// Of right packets the sum over pseudo-header, header and payload is all ones (RFC 9293, section 3.1).
+    fn assert_right(ip: &[u8], transport: usize) {
+        let addresses = if transport == 20 { &ip[12..20] } else { &ip[8..40] };
+        let segment = &ip[transport..];
+        assert_eq!(fold(sum(addresses) + u64::from(TCP) + segment.len() as u64 + sum(segment)), 0xffff);
+        if transport == 20 {
+            assert_eq!((fold(sum(&ip[..20])), word(ip, 2)), (0xffff, Some(ip.len() as u16)));
+        } else {
+            assert_eq!(word(ip, 4), Some(segment.len() as u16));
+        }
+    }
+
+    #[test]
+    fn a_large_segment_is_cut_by_hand() {
+        // 2500 bytes by 1000: three parts, of which the second begins at 0xffffff00 + 1000 = 0x000002e8.
+        let payload: Vec<u8> = (0..2500u32).map(|i| i as u8).collect();
+        for (version, transport) in [(4, 20), (6, 40)] {
+            let mut store = Store::default();
+            let (virtio, ip) = large(version, &payload, 1000);
+            let (block, layout) = store.keep(virtio, &ip).unwrap();
+            assert_eq!((store.block(block).parts(), layout.transport), (3, transport));
+            let sizes = [0, 1, 2].map(|part| store.block(block).size(part));
+            assert_eq!(sizes, [1000, 1000, 500].map(|size| size + transport + 32));
+            let parts = [0, 1, 2].map(|part| whole(&store.ready(block, part, 1, if part == 1 { 3 } else { 2 })));
+            parts.iter().for_each(|ip| assert_right(ip, transport));
+            let seqs = parts.each_ref().map(|ip| Layout::of(ip).unwrap().seq(ip).unwrap());
+            assert_eq!(seqs, [0xffff_ff00, 0x0000_02e8, 0x0000_06d0]);
+            let flags = parts.each_ref().map(|ip| ip[transport + 13]);
+            assert_eq!(flags, [0x10 | CWR, 0x10, 0x10 | FIN | PSH]);
+            assert_eq!(
+                parts.each_ref().map(|ip| Layout::of(ip).unwrap().traffic_class),
+                [2, 3, 2],
+                "only one is marked"
+            );
+            if version == 4 {
+                assert_eq!(parts.each_ref().map(|ip| word(ip, 4)), [Some(7), Some(8), Some(9)]);
+            }
+            assert_eq!(parts.map(|ip| ip[transport + 32..].to_vec()).concat(), payload);
+            store.release(block, 2);
+            assert_eq!(store.in_use(), 1);
+            store.release(block, 1);
+            assert_eq!(store.in_use(), 0);
+        }
+    }
+
+    #[test]
+    fn parts_that_leave_together_are_written_as_one() {
+        let payload: Vec<u8> = (0..2500u32).map(|i| i as u8).collect();
+        let mut store = Store::default();
+        let (virtio, ip) = large(4, &payload, 1000);
+        let (block, _) = store.keep(virtio, &ip).unwrap();
+        let all = store.ready(block, 0, 3, 2);
+        assert_eq!((all.virtio, [all.header(), all.rest].concat()), (virtio_of(&all, virtio), with_sum(&ip, 20)));
+        let last = store.ready(block, 1, 2, 2);
+        assert_eq!((last.virtio[1], last.rest), (GSO_TCP_V4, &payload[1000..]), "the first one had said CWR");
+        assert_right(&whole(&last), 20);
+    }
+
+    fn virtio_of(ready: &Ready, expected: [u8; VIRTIO]) -> [u8; VIRTIO] {
+        assert_eq!(ready.virtio, expected);
+        expected
+    }
+
+    /// With the sum of the pseudo-header, which the kernel would have put there.
+    fn with_sum(ip: &[u8], transport: usize) -> Vec<u8> {
+        let mut header = ip[..transport + 32].to_vec();
+        write_checksum(&mut header, transport, ip.len() - transport - 32, 16);
+        [&header, &ip[transport + 32..]].concat()
+    }
+
+    #[test]
+    fn small_packets_take_little_and_room_is_used_again() {
+        let mut store = Store::default();
+        let ip = v4(0, UDP, &[0; 30]);
+        let places: Vec<u32> = (0..10).map(|_| store.keep([0; VIRTIO], &ip).unwrap().0).collect();
+        assert!(store.blocks.iter().all(|block| block.bytes.capacity() == SIZES[0]));
+        places.iter().for_each(|place| store.release(*place, 1));
+        assert!((0..10).all(|_| store.keep([0; VIRTIO], &ip).is_some()));
+        assert_eq!((store.blocks.len(), store.in_use()), (10, 10));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn parts_are_the_whole(version in prop_oneof![Just(4u8), Just(6)], length in 1usize..60_000, mss in 1u16..9000, split in any::<u16>()) {
+            let payload: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
+            let mut store = Store::default();
+            let (virtio, ip) = large(version, &payload, mss);
+            let (block, layout) = store.keep(virtio, &ip).unwrap();
+            let parts = store.block(block).parts();
+            prop_assert_eq!(usize::from(parts), length.div_ceil(mss.into()));
+            let middle = split % parts;
+            let mut found = Vec::new();
+            for (first, count) in [(0, middle), (middle, parts - middle)].into_iter().filter(|(_, count)| *count > 0) {
+                let written = whole(&store.ready(block, first, count, 2));
+                assert_right(&written, layout.transport);
+                found.extend_from_slice(&written[layout.payload..]);
+            }
+            prop_assert_eq!(found, payload);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(virtio in any::<[u8; VIRTIO]>(), place in 0usize..80, byte in any::<u8>(), length in 0usize..3000, class in any::<u8>()) {
+            for version in [4, 6] {
+                let (mut sound, mut ip) = large(version, &vec![1; length], 700);
+                if let Some(hit) = ip.get_mut(place) {
+                    *hit = byte;
+                }
+                sound[place % VIRTIO] = byte;
+                for virtio in [virtio, sound] {
+                    let mut store = Store::default();
+                    if let Some((block, _)) = store.keep(virtio, &ip) {
+                        let parts = store.block(block).parts();
+                        for part in 0..parts {
+                            store.block(block).size(part);
+                            let ready = store.ready(block, part, 1, class);
+                            prop_assert!(!ready.header().is_empty() || !ready.rest.is_empty());
+                            store.release(block, 1);
+                        }
+                    }
+                    prop_assert_eq!(store.in_use(), 0);
+                }
+            }
+        }
+    }
+}

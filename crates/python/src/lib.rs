@@ -443,6 +443,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("CommandError", m.py().get_type::<live::CommandError>())?;
     m.add_class::<live::Live>()?;
     m.add_function(wrap_pyfunction!(live::live, m)?)?;
+    m.add_function(wrap_pyfunction!(live::replay, m)?)?;
     m.add_class::<fluid::Fluid>()?;
     m.add_class::<fluid::Windows>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;

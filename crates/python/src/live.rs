@@ -105,6 +105,23 @@ pub fn live(
     })
 }
 
+/// Puts the arrivals that a live run has logged through the simulated link: packets that came, decisions, those that are the
+/// same, and the first that is not.
+#[pyfunction]
+pub fn replay(
+    scenario: &Scenario,
+    aqm: Option<&str>,
+    seed: u64,
+    direction: &str,
+    log: PathBuf,
+) -> PyResult<(u64, u64, u64, Option<(String, String)>)> {
+    let aqm = parse_choice(aqm)?;
+    let log = std::fs::read(&log).map_err(|why| PyOSError::new_err(format!("{}: {why}", log.display())))?;
+    let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", &log);
+    let found = found.map_err(|problems| InputError::new_err(problems.to_string()))?;
+    Ok((found.arrived, found.decisions, found.same, found.first_difference))
+}
+
 fn shown(view: &View) -> (u32, u64, u64, u64, Vec<f64>) {
     (view.queue, view.bytes, view.dropped, view.marked, view.observed.clone())
 }

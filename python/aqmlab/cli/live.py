@@ -1,9 +1,11 @@
 """The command `live`."""
 
 import csv
+import dataclasses
 import io
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,6 +46,9 @@ def live(
     ] = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="The kernel's TCP speaks ECN.")] = False,
     mtu: Annotated[int, typer.Option(metavar="BYTES", help="Largest packet.")] = 1500,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Decide again in simulated time what --out DIR has logged.")
+    ] = None,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -52,12 +57,13 @@ def live(
     The command (default: your shell) has a network of its own, in which the far end is the host "server".
     Both directions have rate, delay, buffer and scheme. --out leaves result.json, flows.csv and each packet.
     """
+    if replay:
+        return _replay(replay, as_json)
     scenario_name, command = _split(words or [])
     scenario = _scenario(scenario_name, rate, up, down, rtt, buffer, settings)
     wanted = option_value("duration", duration, "s")
     if out:
         files.check_folder(out)
-        out.mkdir(parents=True, exist_ok=True)
     sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
     try:
@@ -88,6 +94,22 @@ def live(
 
         tables.live(done.document)
     raise typer.Exit(done.code)
+
+
+def _replay(folder: Path, as_json: bool) -> None:
+    """Print how the decisions of a live run compare with those in simulated time; exit with 1 if they differ."""
+    found = runs.replay(folder)
+    if as_json:
+        print_json({name: dataclasses.asdict(direction) for name, direction in found.items()})
+    else:
+        for name, direction in found.items():
+            print(
+                f"{name}: {direction.same:,} of {direction.decisions:,} decisions agree ({direction.arrived:,} packets)"
+            )
+            if direction.first_difference:
+                print("  first difference: live {}, replayed {}".format(*direction.first_difference))
+    if not all(direction.is_identical for direction in found.values()):
+        raise typer.Exit(1)
 
 
 def _files(done: runs.LiveRun) -> dict[str, bytes | str]:

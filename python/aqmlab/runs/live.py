@@ -1,5 +1,6 @@
 """Real traffic through the same schemes: a command behind an emulated line, without root."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -11,6 +12,9 @@ from aqmlab import _core, own
 from aqmlab._core import InputError, Scenario
 from aqmlab.quantities import option_value
 from aqmlab.scenario import with_traces
+
+SETUP = "live.json"
+"""File beside the logs that says which scenario, scheme and seed they are of."""
 
 View = tuple[int, int, int, int, list[float]]
 """A direction: packets waiting, bytes delivered, packets dropped and marked so far, and what the scheme shows."""
@@ -97,6 +101,10 @@ def live(
         raise InputError(f"mtu: {mtu}: must lie in 68 ..= 65535 bytes")
     if not command:
         raise InputError("command: missing; write it behind --")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}
+        (folder / SETUP).write_text(json.dumps({**setup, "aqm": None if aqm is None else str(aqm)}), encoding="utf-8")
     found = _core.live(
         scenario,
         list(command),
@@ -111,6 +119,40 @@ def live(
         watch=watch,
     )
     return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One direction of a live run, decided once more: packets, decisions, those that are the same, the first other."""
+
+    arrived: int
+    decisions: int
+    same: int
+    first_difference: tuple[str, str] | None
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether every packet met the same fate at the same time."""
+        return self.first_difference is None
+
+
+def replay(folder: Path) -> dict[str, Replay]:
+    """Put the arrivals that a live run has logged in `folder` through the simulated links, by direction.
+
+    Scheme and seed are those of the live run. Raises InputError for what is no folder of a live run.
+    """
+    try:
+        setup = json.loads((folder / SETUP).read_text(encoding="utf-8"))
+        overrides = [(path, value) for path, value in setup["overrides"]]
+        scenario = Scenario.parse(setup["text"], setup["name"], overrides)
+        aqm, seed = setup["aqm"], setup["seed"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"replay: {folder}: is not what aqmlab live --out leaves: {error}") from None
+    scheme = None if aqm is None else own.spec(aqm)
+    return {
+        name: Replay(*_core.replay(scenario, scheme, seed, name, str(folder / f"{name}.log")))
+        for name in ("up", "down")
+    }
 
 
 def shell() -> list[str]:

@@ -9,7 +9,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getegid, geteuid, getppid, setpgid, tcsetpgrp};
@@ -20,7 +20,6 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
 use std::time::Duration;
 
 /// Says which step failed.
@@ -79,8 +78,13 @@ fn isolate(emulator: Pid) -> Result<(), String> {
         | CloneFlags::CLONE_NEWIPC;
     unshare(namespaces).step("user namespaces")?;
     fs::write("/proc/self/setgroups", "deny").step("user namespaces: setgroups")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1")).step("user namespaces: uid_map")?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).step("user namespaces: gid_map")?;
+    let mapped = fs::write("/proc/self/uid_map", format!("{user} {user} 1"))
+        .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")));
+    match mapped {
+        // Root without capabilities may not map itself (CAP_SETFCAP). All that matters works without.
+        Err(why) if why.kind() == io::ErrorKind::PermissionDenied && user.is_root() => {}
+        mapped => mapped.step("user namespaces: uid_map")?,
+    }
     prctl::set_pdeathsig(Signal::SIGKILL).step("PR_SET_PDEATHSIG")?;
     if getppid() != emulator {
         exit_now(1);
@@ -154,6 +158,12 @@ impl Init {
     /// Starts the far end's programs, and when one listens, the command.
     fn start(&self, control: &Control, setup: &Setup) -> Option<Pid> {
         let warn = |why: String| control.send(&Said::Warning(why)).ok();
+        let server = SERVER[0].to_string();
+        if !fs::read_to_string("/etc/hosts").is_ok_and(|hosts| hosts.contains(&server)) {
+            warn(format!(
+                "this machine does not allow an own /etc/hosts: the far end has no name, its address is {server}"
+            ));
+        }
         setns(&self.server, CloneFlags::CLONE_NEWNET).ok();
         for (number, line) in setup.serve.iter().enumerate() {
             let log = setup.logs.as_ref().map(|folder| folder.join(format!("serve-{}.log", number + 1)));
@@ -164,12 +174,12 @@ impl Init {
                 warn(format!("serve: {line}: {why}"));
             }
         }
-        if !setup.serve.is_empty() && !await_listener() {
+        if !setup.serve.is_empty() && !await_listener(control) {
             warn(format!("serve: nothing listens after {} s", LISTENING.as_secs()));
         }
         setns(&self.client, CloneFlags::CLONE_NEWNET).ok();
         let mut program = Command::new(&setup.command[0]);
-        program.args(&setup.command[1..]).env("AQMLAB_SERVER", SERVER[0].to_string());
+        program.args(&setup.command[1..]).env("AQMLAB_SERVER", server);
         if setup.quiet_stdout {
             program.stdout(io::stderr().as_fd().try_clone_to_owned().map_or(Stdio::null(), Stdio::from));
         }
@@ -252,6 +262,11 @@ fn start(mut program: Command, foreground: bool) -> io::Result<Pid> {
         }
         drop_privileges()?;
         SigSet::all().thread_unblock()?;
+        for ignored in [Signal::SIGPIPE, Signal::SIGXFSZ] {
+            // SAFETY: no handler is set, only the default.
+            #[allow(unsafe_code)]
+            unsafe { signal(ignored, SigHandler::SigDfl) }?; // which Python ignores
+        }
         Ok(())
     };
     // SAFETY: between fork and exec only system calls are made; init has one thread.
@@ -280,20 +295,24 @@ fn drop_privileges() -> io::Result<()> {
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Waits until a socket of the present namespace waits for others; false if that takes too long.
-fn await_listener() -> bool {
+/// Waits until a socket of the present namespace waits for others; false if that takes too long. It ends at once when the
+/// emulator has something to say.
+fn await_listener(control: &Control) -> bool {
     const LISTEN: &str = "0A";
     let has_lines = |file: &str, is_waiting: fn(&str) -> bool| {
         fs::read_to_string(format!("/proc/net/{file}")).is_ok_and(|text| text.lines().skip(1).any(is_waiting))
     };
     let is_listening = |line: &str| line.split_whitespace().nth(3) == Some(LISTEN);
-    let wait = Duration::from_millis(5);
-    for _ in 0..LISTENING.as_millis() / wait.as_millis() {
+    const TRIES: u16 = 200;
+    for _ in 0..TRIES {
         let [tcp, udp] = [["tcp", "tcp6"], ["udp", "udp6"]];
         if tcp.iter().any(|file| has_lines(file, is_listening)) || udp.iter().any(|file| has_lines(file, |_| true)) {
             return true;
         }
-        sleep(wait);
+        let mut asked = [PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut asked, (LISTENING / TRIES.into()).try_into().unwrap_or(PollTimeout::ZERO)) != Ok(0) {
+            return true;
+        }
     }
     false
 }

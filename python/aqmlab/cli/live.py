@@ -143,6 +143,7 @@ def _scenario(
 ) -> Scenario:
     values = assignments(settings or [])
     if name is None:
+        option_value("rate", rate, "bit/s")
         return runs.line(up=up or rate, down=down or rate, rtt=rtt, buffer=buffer, values=values)
     for option, value in (("rate", rate), ("up", up), ("down", down)):
         if value is not None:

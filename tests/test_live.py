@@ -74,7 +74,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def machine() -> None:
     """Skip where the machine has no user namespaces or no TUN devices."""
     try:
-        live.live(live.line(up="1 Mbit/s", down=None, rtt="1 ms", buffer="10 packets"), ["true"])
+        live.live(live.Line(up="1 Mbit/s", down=None).scenario(), ["true"])
     except OSError as error:
         pytest.skip(f"this machine cannot run live: {error}")
 

@@ -145,13 +145,13 @@ fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) 
     rates.sort_by(f64::total_cmp);
     let longest = flows.iter().map(|flow| flow.active).max().unwrap_or(0);
     // All the time: in nine of ten of the seconds in which any flow of the group got something.
-    let always = flows.iter().filter(|flow| flow.active > 0 && flow.active * 10 >= longest * 9).map(rate);
+    let lasting = flows.iter().filter(|flow| flow.active > 0 && flow.active * 10 >= longest * 9);
     let sum = |count: fn(&Flow) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
     let p99 = transit.quantile(0.99);
     json!({
         "count": flows.len(), "goodput": rates.iter().sum::<f64>(),
         "goodput_min": rates.first(), "goodput_p50": rates.get(rates.len() / 2), "goodput_max": rates.last(),
-        "jain": jain(always),
+        "lasting": lasting.clone().count(), "jain": jain(lasting.map(rate)),
         "received": sum(|flow| flow.received), "marked": sum(|flow| flow.marked),
         "retransmits": sum(|flow| flow.resent),
         "packet_delay_mean": transit.mean(), "packet_delay_std": transit.std(),

@@ -105,16 +105,12 @@ pub fn live(
     })
 }
 
-/// Puts the arrivals that a live run has logged through the simulated link: packets that came, decisions, those that are the
-/// same, and the first that is not.
+/// Packets that came, decisions, those that are the same, and the first that is not.
+type Replayed = (u64, u64, u64, Option<(String, String)>);
+
+/// Puts the arrivals that a live run has logged through the simulated link.
 #[pyfunction]
-pub fn replay(
-    scenario: &Scenario,
-    aqm: Option<&str>,
-    seed: u64,
-    direction: &str,
-    log: PathBuf,
-) -> PyResult<(u64, u64, u64, Option<(String, String)>)> {
+pub fn replay(scenario: &Scenario, aqm: Option<&str>, seed: u64, direction: &str, log: PathBuf) -> PyResult<Replayed> {
     let aqm = parse_choice(aqm)?;
     let log = std::fs::read(&log).map_err(|why| PyOSError::new_err(format!("{}: {why}", log.display())))?;
     let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", &log);

@@ -1,10 +1,8 @@
 """The command `live`."""
 
-import csv
-import dataclasses
-import io
 import json
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +47,7 @@ def live(
     replay: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Decide again in simulated time what --out DIR has logged.")
     ] = None,
+    beside: Annotated[bool, typer.Option("--beside", help="Simulate the same, and show both.")] = False,
     as_json: Json = False,
     out: Out = None,
 ) -> None:
@@ -59,8 +58,9 @@ def live(
     """
     if replay:
         return _replay(replay, as_json)
-    scenario_name, command = _split(words or [])
-    scenario = _scenario(scenario_name, rate, up, down, rtt, buffer, settings)
+    name, command = _split(words or [])
+    line = _line(name, runs.Line(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate)
+    scenario = line.scenario() if isinstance(line, runs.Line) else line
     wanted = option_value("duration", duration, "s")
     if out:
         files.check_folder(out)
@@ -83,16 +83,19 @@ def live(
         why, code = error.args
         print(f"Error: {why}", file=sys.stderr)
         raise typer.Exit(code) from None
+    simulated = runs.beside(done, line, aqm, seed) if beside else None
     if out:
-        leave(out, _files(done))
+        from aqmlab.present import live_files
+
+        leave(out, live_files.live_files(done, scenario, aqm, simulated))
     for warning in done.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     if as_json:
-        print_json(done.document)
+        print_json(done.document | ({"simulated": json.loads(simulated.json())} if simulated else {}))
     else:
         from aqmlab.present.terminal import live as tables
 
-        tables.live(done.document)
+        tables.live(done.document, simulated)
     raise typer.Exit(done.code)
 
 
@@ -100,7 +103,7 @@ def _replay(folder: Path, as_json: bool) -> None:
     """Print how the decisions of a live run compare with those in simulated time; exit with 1 if they differ."""
     found = runs.replay(folder)
     if as_json:
-        print_json({name: dataclasses.asdict(direction) for name, direction in found.items()})
+        print_json({name: asdict(direction) for name, direction in found.items()})
     else:
         for name, direction in found.items():
             print(
@@ -110,13 +113,6 @@ def _replay(folder: Path, as_json: bool) -> None:
                 print("  first difference: live {}, replayed {}".format(*direction.first_difference))
     if not all(direction.is_identical for direction in found.values()):
         raise typer.Exit(1)
-
-
-def _files(done: runs.LiveRun) -> dict[str, bytes | str]:
-    """What a run leaves beside its logs."""
-    text = io.StringIO()
-    csv.writer(text).writerows([runs.FLOW_COLUMNS, *done.flows])
-    return {"result.json": json.dumps(done.document, indent=1), "flows.csv": text.getvalue()}
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
@@ -132,20 +128,13 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
     return (before[0] if before else None), command
 
 
-def _scenario(
-    name: str | None,
-    rate: str | None,
-    up: str | None,
-    down: str | None,
-    rtt: str,
-    buffer: str,
-    settings: list[str] | None,
-) -> Scenario:
+def _line(name: str | None, line: runs.Line, settings: list[str] | None, rate: str | None) -> runs.Line | Scenario:
+    """The line that the options describe, or the scenario that is named."""
     values = assignments(settings or [])
     if name is None:
         option_value("rate", rate, "bit/s")
-        return runs.line(up=up or rate, down=down or rate, rtt=rtt, buffer=buffer, values=values)
-    for option, value in (("rate", rate), ("up", up), ("down", down)):
+        return replace(line, values=values)
+    for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
         if value is not None:
             raise InputError(f"{option}: {value}: describes a line; leave the scenario out, or set it by --set")
     return load(name, values)

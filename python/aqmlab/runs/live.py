@@ -3,14 +3,16 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from aqmlab import _core, own
 from aqmlab._core import InputError, Scenario
 from aqmlab.quantities import option_value
+from aqmlab.runs import simulate
+from aqmlab.runs.results import RunResult
 from aqmlab.scenario import with_traces
 
 SETUP = "live.json"
@@ -42,30 +44,43 @@ class LiveRun:
         return bool(self.document["live"]["valid"])
 
 
-def line(
-    *,
-    up: str | None,
-    down: str | None,
-    rtt: str,
-    buffer: str,
-    aqm: str = "droptail",
-    values: dict[str, str] | None = None,
-) -> Scenario:
-    """Return the scenario of a line: a rate or a file with a trace for each direction; None holds nothing up."""
-    rates = {name: rate for name, rate in (("up", up), ("down", down)) if rate is not None}
-    if not rates:
-        raise InputError("rate: missing; name a scenario, or a rate by --rate, --up or --down")
-    option_value("rtt", rtt, "s")
-    text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
-    for name, rate in rates.items():
-        text += f'[[links]]\nname = "{name}"\nrate = {_rate(name, rate)}\nbuffer = "{buffer}"\naqm = "{aqm}"\n'
-    for name in rates:
-        back = next((f'ack_path = ["{other}"]\n' for other in rates if other != name), "")
-        text += (
-            f'[[flows]]\nname = "{name}"\npath = ["{name}"]\n{back}rtt = "{rtt}"\npacket = "1448 B"\ntcp = "linux"\n'
-        )
-    found = values or {}
-    return Scenario.parse(with_traces(text, Path(), found.values()), "line", list(found.items()))
+@dataclass(frozen=True)
+class Line:
+    """A line: a rate or a file with a trace for each direction, None for one that holds nothing up.
+
+    `values` replace others of its scenario: {"links.up.loss": "1%"}. The flows count in simulations only, so many of
+    `law` in each direction.
+    """
+
+    up: str | None
+    down: str | None
+    rtt: str = "40ms"
+    buffer: str = "250ms"
+    values: Mapping[str, str] = field(default_factory=dict)
+    flows: Mapping[str, int] = field(default_factory=lambda: {"up": 1, "down": 1})
+    law: str = "cubic"
+    ecn: bool = False
+
+    def scenario(self) -> Scenario:
+        """Return it as a scenario; InputError where it is none."""
+        rates = {name: rate for name, rate in (("up", self.up), ("down", self.down)) if rate is not None}
+        if not rates:
+            raise InputError("rate: missing; name a scenario, or a rate by --rate, --up or --down")
+        option_value("rtt", self.rtt, "s")
+        text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
+        for name, rate in rates.items():
+            text += f'[[links]]\nname = "{name}"\nrate = {_rate(name, rate)}\nbuffer = "{self.buffer}"\n'
+        for name in rates:
+            if self.flows[name]:
+                text += self._group(name, [other for other in rates if other != name])
+        return Scenario.parse(with_traces(text, Path(), self.values.values()), "line", list(self.values.items()))
+
+    def _group(self, name: str, back: Sequence[str]) -> str:
+        """The flows of a direction; their ACKs cross the link of the other, if there is one."""
+        tcp = f'{{ congestion_control = "{self.law}", profile = "linux" }}'
+        text = f'[[flows]]\nname = "{name}"\ncount = {self.flows[name]}\npath = ["{name}"]\n'
+        text += f"ack_path = {json.dumps(back)}\n"
+        return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'
 
 
 def _rate(name: str, text: str) -> str:
@@ -153,6 +168,22 @@ def replay(folder: Path) -> dict[str, Replay]:
         name: Replay(*_core.replay(scenario, scheme, seed, name, str(folder / f"{name}.log")))
         for name in ("up", "down")
     }
+
+
+def beside(run: LiveRun, of: Line | Scenario, aqm: Any = None, seed: int = 1) -> RunResult:
+    """Simulate what has been run live, as long as that took, and return the result with its series.
+
+    On a line there are as many long flows each way as there were live. Raises InputError if there were none.
+    """
+    if isinstance(of, Line):
+        lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}
+        flows = {name: count for name, count in lasting.items() if getattr(of, name) is not None}
+        if not any(flows.values()):
+            raise InputError("beside: no flow has lasted, so there is nothing to simulate")
+        of = replace(of, flows=flows).scenario()
+    duration = run.document["live"]["duration"] + of.warmup
+    scenario = Scenario.parse(of.text, of.name, [*of.overrides, ("duration", f"'{duration} s'")])
+    return simulate.run(scenario, aqm, seed, series=True)
 
 
 def shell() -> list[str]:

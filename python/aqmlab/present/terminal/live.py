@@ -1,35 +1,47 @@
-"""A live run: links, directions, and whether the machine kept up."""
+"""A live run, alone or beside its simulation: links, directions, and whether the machine kept up."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aqmlab import catalogue
 from aqmlab.present.terminal.console import aside, console, note, table, title
+from aqmlab.runs.results import RunResult
+
+LINK = {"utilisation": "Utilisation (%)", "drop_ratio": "Drops (%)", "mark_ratio": "Marks (%)"}
+DELAYS = {"queue_delay_mean": "Queueing delay (ms)", "queue_delay_p99": "Delay p99 (ms)"}
 
 
-def live(document: dict[str, Any]) -> None:
-    """Print what a live run has measured."""
+def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
+    """Print what a live run has measured, with each link and direction of the simulation below, if there is one."""
     out = console()
     out.print(title(f"Live: {document['scenario']}\n{catalogue.title(document['aqm'])}, seed {document['seed']}"))
-    links = table(
-        "", "Link", numbers=["Utilisation (%)", "Drops (%)", "Marks (%)", "Queueing delay (ms)", "Delay p99 (ms)"]
-    )
+    links = table("", "Link", numbers=[*LINK.values(), *DELAYS.values()])
+    flows = table("", "From", numbers=["Flows", "Goodput (Mbit/s)", "Jain", "Packet delay (ms)", "Resent"])
     for name, link in document["links"].items():
-        shares = [f"{100 * link[key]:.2f}" for key in ("utilisation", "drop_ratio", "mark_ratio")]
-        delays = [_milliseconds(link[key]) for key in ("queue_delay_mean", "queue_delay_p99")]
-        links.add_row(name, *shares, *delays)
-    flows = table("", "Direction", numbers=["Flows", "Goodput (Mbit/s)", "Jain", "Packet delay (ms)", "Resent"])
+        _add_link(links, name, link)
+        if simulated is not None:
+            _add_link(links, f"{name}, simulated", vars(simulated.links[name]))
+    sides = {"up": "command", "down": "far end"}
     for name, group in document["flows"].items():
-        jain = "–" if group["jain"] is None else f"{group['jain']:.3f}"
-        delay = _milliseconds(group["packet_delay_mean"])
-        flows.add_row(
-            name, str(group["count"]), f"{group['goodput'] / 1e6:.2f}", jain, delay, f"{group['retransmits']:,}"
-        )
+        _add_group(flows, sides[name], group)
+        if simulated is not None and name in simulated.flows:
+            _add_group(flows, f"{sides[name]}, simulated", vars(simulated.flows[name]))
     of = document["live"]
     p50, p99 = (_milliseconds(of[key]) for key in ("lateness_p50", "lateness_p99"))
     late = f"Packets were written late by {p50} ms (p50), {p99} ms (p99)"
     out.print(links, flows, aside(f"{late}; {of['duration']:.1f} s."))
     for why in of["why"]:
         out.print(note(f"Not valid: {why}"))
+
+
+def _add_link(shown: Any, name: str, link: Mapping[str, Any]) -> None:
+    shown.add_row(name, *(f"{100 * link[key]:.2f}" for key in LINK), *(_milliseconds(link[key]) for key in DELAYS))
+
+
+def _add_group(shown: Any, name: str, group: Mapping[str, Any]) -> None:
+    jain = "–" if group["jain"] is None else f"{group['jain']:.3f}"
+    goodput, delay = f"{group['goodput'] / 1e6:.2f}", _milliseconds(group["packet_delay_mean"])
+    shown.add_row(name, str(group["count"]), goodput, jain, delay, f"{group['retransmits']:,}")
 
 
 def _milliseconds(seconds: float | None) -> str:

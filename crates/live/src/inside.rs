@@ -224,9 +224,25 @@ fn end(own: [IpAddr; 2], other: [IpAddr; 2], setup: &Setup) -> Result<(File, Fil
     fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{0} {0}", getegid())).ok();
     for (name, value) in &setup.sysctls {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
-        fs::write(path, value).step(&format!("{name} = {value}"))?;
+        fs::write(path, value).map_err(|why| refused(name, value, &why))?;
     }
     Ok((File::open("/proc/self/ns/net").step("the network namespace")?, device))
+}
+
+/// Why a setting of the kernel cannot be made, and what mends it.
+fn refused(name: &str, value: &str, why: &io::Error) -> String {
+    let allowed = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let hint = match (name, why.kind()) {
+        ("net.ipv4.tcp_congestion_control", io::ErrorKind::NotFound) => {
+            " (modprobe loads what the kernel has)".to_string()
+        }
+        ("net.ipv4.tcp_congestion_control", io::ErrorKind::PermissionDenied) => format!(
+            "; allow it once by: sudo sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{} {value}\"",
+            fs::read_to_string(allowed).unwrap_or_default().trim()
+        ),
+        _ => String::new(),
+    };
+    format!("{name} = {value}: {why}{hint}")
 }
 
 /// Packets that may wait in a device for the emulator: a few ms at 1 Gbit/s, for the time the emulator is not scheduled.

@@ -143,9 +143,8 @@ fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) 
     let rate = |flow: &&Flow| flow.payload as f64 * 8.0 / span;
     let mut rates: Vec<f64> = flows.iter().map(rate).collect();
     rates.sort_by(f64::total_cmp);
-    let longest = flows.iter().map(|flow| flow.active).max().unwrap_or(0);
-    // All the time: in nine of ten of the seconds in which any flow of the group got something.
-    let lasting = flows.iter().filter(|flow| flow.active > 0 && flow.active * 10 >= longest * 9);
+    // All the time: in nine of ten of its whole seconds.
+    let lasting = flows.iter().filter(|flow| f64::from(flow.active) >= (0.9 * span.floor()).max(1.0));
     let sum = |count: fn(&Flow) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
     let p99 = transit.quantile(0.99);
     json!({

@@ -11,6 +11,7 @@ from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
 from aqmlab.cli.compare import compare
+from aqmlab.cli.doctor import doctor
 from aqmlab.cli.list_ import list_
 from aqmlab.cli.live import EPILOG as LIVE_EPILOG
 from aqmlab.cli.live import live
@@ -78,3 +79,4 @@ app.command(epilog=EPILOG)(analyse)
 app.command(epilog=ADVISE_EPILOG)(advise)
 app.command("tc", epilog=TC_EPILOG)(tc_)
 app.command(epilog=LIVE_EPILOG)(live)
+app.command(epilog="Example: aqmlab doctor")(doctor)

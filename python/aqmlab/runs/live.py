@@ -79,7 +79,7 @@ class Line:
         """The flows of a direction; their ACKs cross the link of the other, if there is one."""
         tcp = f'{{ congestion_control = "{self.law}", profile = "linux" }}'
         text = f'[[flows]]\nname = "{name}"\ncount = {self.flows[name]}\npath = ["{name}"]\n'
-        text += f"ack_path = {json.dumps(back)}\n"
+        text += f"ack_path = {json.dumps(back)}\n" if back else ""
         return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'
 
 

@@ -1,4 +1,4 @@
-"""Measure live runs: speed, accuracy, and what they measure beside the simulation of the same. Writes docs/live-benchmarks.md.
+"""Measure live runs: speed, accuracy, and the simulation of the same beside. Writes docs/live-benchmarks.md.
 
 Needs iperf3 and a machine without other work: `python benches/live.py [speed] [accuracy] [beside] [--write]`.
 """
@@ -27,7 +27,7 @@ Document = Mapping[str, Any]
 def live(options: Sequence[str], client: str) -> Document:
     """Run iperf3 behind a line and return what was measured."""
     command = [*AQMLAB, "live", *options, *SERVER, "--json", "--", *f"iperf3 -c server {client}".split()]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
     found: Document = json.loads(done.stdout)

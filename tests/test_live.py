@@ -19,7 +19,7 @@ import pytest
 
 from aqmlab._core import InputError
 from aqmlab.runs import live
-from conftest import COMMAND, Aqmlab
+from conftest import COMMAND, Aqmlab, live_fault
 
 SINK = """
 import socket, threading
@@ -73,10 +73,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(autouse=True, scope="session")
 def machine() -> None:
     """Skip where the machine has no user namespaces or no TUN devices."""
-    try:
-        live.live(live.Line(up="1 Mbit/s", down=None).scenario(), ["true"])
-    except OSError as error:
-        pytest.skip(f"this machine cannot run live: {error}")
+    if fault := live_fault():
+        pytest.skip(fault)
 
 
 def document(finished: "subprocess.CompletedProcess[str]") -> dict[str, Any]:

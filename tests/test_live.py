@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -191,6 +192,24 @@ def test_a_replay_decides_the_same(aqm: str, aqmlab: Aqmlab, serve: dict[str, st
         assert direction["first_difference"] is None
 
 
+def test_a_capture_has_every_packet_that_was_written(aqmlab: Aqmlab, tmp_path: Path, serve: dict[str, str]) -> None:
+    assert aqmlab("live", *LINE, "--serve", serve["sink"], "--out", "out", "--", *python(SEND, 1)).returncode == 0
+    found = json.loads((tmp_path / "out" / "result.json").read_text())
+    for direction in ("up", "down"):
+        capture, place, sizes = (tmp_path / "out" / f"{direction}.pcapng").read_bytes(), 0, []
+        while place < len(capture):
+            kind, length = struct.unpack_from("=II", capture, place)
+            assert capture[place + length - 4 :][:4] == struct.pack("=I", length)
+            if kind == 6:
+                kept, size = struct.unpack_from("=II", capture, place + 20)
+                packet = capture[place + 28 :][:kept]
+                assert struct.unpack_from(">H", packet, 2) == (size,)
+                assert packet[0] == 0x45
+                sizes.append(size)
+            place += length
+        assert len(sizes) == found["flows"][direction]["received"]
+
+
 def test_another_seed_decides_otherwise(aqmlab: Aqmlab, serve: dict[str, str], tmp_path: Path) -> None:
     arguments = ("--serve", serve["sink"], "--aqm", "pie", "--out", "out", "--set", "links.up.loss=2%")
     assert aqmlab("live", *LINE, *arguments, "--", *python(SEND, 2)).returncode == 0
@@ -236,6 +255,10 @@ def test_the_command_ends_with_its_time(aqmlab: Aqmlab) -> None:
     assert stubborn.returncode == 0
 
 
+LEFT = {"up.log", "down.log", "up.pcapng", "down.pcapng", "serve-1.log", "live.json"}
+"""Files in the folder of a run that has been killed."""
+
+
 def with_marker(marker: str) -> list[str]:
     """Command lines of the processes that have this marker in their environment."""
     found = []
@@ -276,7 +299,7 @@ def test_nothing_is_left_after_kill_9(moments: int, tmp_path: Path) -> None:
         process.wait()
         await_none(marker)
     assert {path.name for path in tmp_path.iterdir()} <= {"out"}
-    assert {path.name for path in (tmp_path / "out").iterdir()} <= {"up.log", "down.log", "serve-1.log", "live.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= LEFT
     assert Path("/proc/self/mountinfo").read_text() == mounts
     assert Path("/proc/net/dev").read_text().count("\n") == devices
 

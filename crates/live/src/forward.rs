@@ -3,6 +3,7 @@
 //! All that is decided is decided in the time of the ideal link, so that lateness of the thread never adds up. What is left of
 //! it, from when a packet was due to when it was written, is measured for every packet.
 
+use crate::capture::Capture;
 use crate::direction::Direction;
 use crate::flows::Flows;
 use crate::log::Log;
@@ -17,8 +18,9 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
-use std::io::{IoSlice, Read};
+use std::io::{self, IoSlice, Read};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -107,6 +109,8 @@ pub struct Forwarder {
     pub processor: Span,
     /// Where arrivals and decisions are written down, if asked for.
     pub log: Option<Log>,
+    /// Where packets that leave are written down, if asked for.
+    pub capture: Option<Capture>,
     /// Packets so far.
     number: u32,
     is_warm: bool,
@@ -121,8 +125,7 @@ struct Together {
 
 impl Forwarder {
     /// Between two devices; its time is that of `clock`.
-    pub fn new(from: File, to: File, mut direction: Direction, clock: Clock, log: Option<Log>) -> Self {
-        direction.logs = log.is_some();
+    pub fn new(from: File, to: File, direction: Direction, clock: Clock) -> Self {
         Self {
             is_warm: direction.is_warm(),
             from,
@@ -134,10 +137,22 @@ impl Forwarder {
             transit: Spans::default(),
             counts: Counts::default(),
             processor: Span::ZERO,
-            log,
+            log: None,
+            capture: None,
             number: 0,
             clock,
         }
+    }
+
+    /// Writes down every packet, in `NAME.log` and `NAME.pcapng` of a folder.
+    ///
+    /// # Errors
+    /// If the files cannot be made.
+    pub fn write_down(&mut self, folder: &Path, name: &str) -> io::Result<()> {
+        self.log = Some(Log::new(&folder.join(format!("{name}.log")))?);
+        self.capture = Some(Capture::new(&folder.join(format!("{name}.pcapng")))?);
+        self.direction.logs = true;
+        Ok(())
     }
 
     /// Carries packets until told to stop, or the scheme breaks down.
@@ -249,6 +264,12 @@ impl Forwarder {
     fn write_together(&mut self, run: &Together, now: Time) {
         let Together { first, count } = run;
         self.flows.delivers(first, *count, self.store.block(first.block), now);
+        if let Some(capture) = &mut self.capture {
+            for part in first.part..first.part + count {
+                let ready = self.store.ready(first.block, part, 1, first.traffic_class);
+                capture.packet(now, ready.header(), ready.rest);
+            }
+        }
         let ready = self.store.ready(first.block, first.part, *count, first.traffic_class);
         let parts = [IoSlice::new(&ready.virtio), IoSlice::new(ready.header()), IoSlice::new(ready.rest)];
         match tun::write(&self.to, &parts) {

@@ -13,6 +13,8 @@
 //!   flows       what each flow has sent and got
 //!   lines       which link of a scenario is which direction
 //!   log         each packet, written down
+//!   capture     the same for programs that read captures
+//!   spool       files that a thread of their own writes
 //!   replay      the same arrivals once more, without a clock
 //!   run         a command from start to end
 //!   report      what that yields
@@ -21,6 +23,7 @@
 //! What is decided is decided by the simulator's own [`aqmlab_sim::Link`]. A scheme sees the times at which packets were read
 //! and those at which the ideal link sends, never those at which the machine gets round to it.
 
+mod capture;
 mod direction;
 mod flows;
 mod forward;
@@ -34,6 +37,7 @@ mod replay;
 mod report;
 mod run;
 mod sandbox;
+mod spool;
 mod store;
 mod tun;
 

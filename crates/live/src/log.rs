@@ -4,14 +4,12 @@
 //! (4), hash (4), host (4), size (2), traffic class (1), kind (1), and 4 bytes of zeros.
 
 use crate::direction::Decision;
+use crate::spool::Spool;
 use crate::store::Slot;
 use aqmlab_aqm::Fate;
 use aqmlab_core::{Span, Time};
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{JoinHandle, spawn};
 
 /// Bytes of a record.
 pub const RECORD: usize = 32;
@@ -101,15 +99,8 @@ impl Record {
     }
 }
 
-/// Records are handed over when there are so many bytes of them.
-const CHUNK: usize = RECORD << 15;
-
-/// A log in the making. A thread of its own writes it, so that a slow disk holds up no packet.
-pub struct Log {
-    chunk: Vec<u8>,
-    chunks: Sender<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
-}
+/// A log in the making.
+pub struct Log(Spool);
 
 impl Log {
     /// Into this file.
@@ -117,28 +108,17 @@ impl Log {
     /// # Errors
     /// If it cannot be made.
     pub fn new(path: &Path) -> io::Result<Self> {
-        let mut file = File::create(path)?;
-        let (chunks, taken) = channel::<Vec<u8>>();
-        let writer = spawn(move || taken.into_iter().try_for_each(|chunk| file.write_all(&chunk)));
-        Ok(Self { chunk: Vec::with_capacity(CHUNK), chunks, writer })
+        Spool::new(path).map(Self)
     }
 
     /// A packet has come.
     pub fn arrival(&mut self, slot: &Slot) {
-        self.write(&Record::of_arrival(slot));
+        self.0.write(&Record::of_arrival(slot).bytes());
     }
 
     /// Something became of it.
     pub fn decision(&mut self, decision: &Decision) {
-        self.write(&Record::of_decision(decision));
-    }
-
-    fn write(&mut self, record: &Record) {
-        self.chunk.extend(record.bytes());
-        if self.chunk.len() >= CHUNK {
-            // Where the disk is full nobody takes it; `end` says why.
-            self.chunks.send(std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK))).ok();
-        }
+        self.0.write(&Record::of_decision(decision).bytes());
     }
 
     /// Writes the rest.
@@ -146,9 +126,6 @@ impl Log {
     /// # Errors
     /// Of the disk, at any time since the start.
     pub fn end(self) -> io::Result<()> {
-        let Self { chunk, chunks, writer } = self;
-        chunks.send(chunk).ok();
-        drop(chunks);
-        writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer of the log has failed")))
+        self.0.end()
     }
 }

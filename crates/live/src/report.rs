@@ -63,7 +63,10 @@ impl Report {
         let mut transit = up.forwarder.transit.clone();
         transit.merge(&down.forwarder.transit);
         let all: Vec<&Flow> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
-        let why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
+        let mut why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
+        if span == 0.0 {
+            why.push(format!("the command ended within the warm-up of {} s", scenario.warmup.seconds()));
+        }
         let mut lateness = up.forwarder.lateness.clone();
         lateness.merge(&down.forwarder.lateness);
         let first = &scenario.links[0];
@@ -140,7 +143,7 @@ impl Side<'_> {
 /// What a group of flows got, by the names of a simulation. What only their endpoints know is null.
 fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) -> Value {
     let flows: Vec<&Flow> = flows.collect();
-    let rate = |flow: &&Flow| flow.payload as f64 * 8.0 / span;
+    let rate = |flow: &&Flow| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
     let mut rates: Vec<f64> = flows.iter().map(rate).collect();
     rates.sort_by(f64::total_cmp);
     // All the time: in nine of ten of its whole seconds.
@@ -148,7 +151,7 @@ fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) 
     let sum = |count: fn(&Flow) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
     let p99 = transit.quantile(0.99);
     json!({
-        "count": flows.len(), "goodput": rates.iter().sum::<f64>(),
+        "count": flows.len(), "goodput": rates.iter().fold(0.0, |sum, rate| sum + rate),
         "goodput_min": rates.first(), "goodput_p50": rates.get(rates.len() / 2), "goodput_max": rates.last(),
         "lasting": lasting.clone().count(), "jain": jain(lasting.map(rate)),
         "received": sum(|flow| flow.received), "marked": sum(|flow| flow.marked),

@@ -1,5 +1,6 @@
 //! A command behind an emulated line, from start to end.
 
+use crate::capture::Capture;
 use crate::direction::Direction;
 use crate::forward::{Clock, Forwarder, View, hurry};
 use crate::lines::{Line, Lines};
@@ -33,7 +34,7 @@ pub struct Options {
     pub setup: Setup,
     /// The command is ended after this time.
     pub duration: Option<Span>,
-    /// Folder for `up.log` and `down.log`, with each packet.
+    /// Folder for a log and a capture of each direction.
     pub log: Option<PathBuf>,
 }
 
@@ -89,9 +90,10 @@ pub fn run(options: &Options, watch: Watch) -> Result<Report, LiveError> {
     let setup = Setup { foreground: terminal.is_foreground, ..options.setup.clone() };
     let done = Sandbox::new(&setup).map_err(LiveError::from).and_then(|sandbox| {
         let clock = Clock::start();
-        let (is_stopped, log) = (Arc::new(AtomicBool::new(false)), |name: &str| log(options, name));
+        let is_stopped = Arc::new(AtomicBool::new(false));
         let start = |direction, from: &std::fs::File, to: &std::fs::File, name: &str| {
-            let forwarder = Forwarder::new(from.try_clone()?, to.try_clone()?, direction, clock, log(name)?);
+            let mut forwarder = Forwarder::new(from.try_clone()?, to.try_clone()?, direction, clock);
+            options.log.as_ref().map_or(Ok(()), |folder| forwarder.write_down(folder, name))?;
             spawn(name, forwarder, is_stopped.clone())
         };
         let running = [
@@ -118,10 +120,6 @@ fn direction(options: &Options, line: &Line) -> Result<Direction, Problems> {
     chosen.map_or(Ok(()), |chosen| chosen.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
     let choice = scenario.scheme_of(&line.link, chosen);
     Direction::new(scenario, &line.link, choice, line.delay, options.seed)
-}
-
-fn log(options: &Options, name: &str) -> io::Result<Option<Log>> {
-    options.log.as_ref().map(|folder| Log::new(&folder.join(format!("{name}.log")))).transpose()
 }
 
 fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> Result<Running, LiveError> {
@@ -213,10 +211,10 @@ fn report(
     let (client, server) = counts.unzip();
     let [(mut up, is_urgent), (mut down, _)] = ended;
     for (forwarder, line) in [(&mut up, &lines.up), (&mut down, &lines.down)] {
-        if let Some(log) = forwarder.log.take()
-            && let Err(why) = log.end()
-        {
-            warnings.push(format!("the log is not complete: {why}"));
+        let written = forwarder.log.take().map_or(Ok(()), Log::end);
+        let captured = forwarder.capture.take().map_or(Ok(()), Capture::end);
+        if let Err(why) = written.and(captured) {
+            warnings.push(format!("the log and the capture are not complete: {why}"));
         }
         if let Some(failure) = forwarder.direction.failure() {
             let scheme = options.scenario.scheme_of(&line.link, options.aqm.as_ref()).name.clone();

@@ -4,16 +4,19 @@ import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import files
+from aqmlab import catalogue, files
 from aqmlab._core import CommandError, InputError, Scenario
 from aqmlab.cli.common import Json, Out, Settings, leave, print_json
 from aqmlab.quantities import option_value
 from aqmlab.runs import live as runs
 from aqmlab.scenario import assignments, load
+
+if TYPE_CHECKING:
+    from aqmlab.present.terminal.live import Dial
 
 EPILOG = "Example: aqmlab live --rate 20Mbit/s --rtt 40ms --aqm fq-codel --serve 'iperf3 -s' -- iperf3 -c server -t 10"
 
@@ -47,6 +50,9 @@ def live(
     replay: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Decide again in simulated time what --out DIR has logged.")
     ] = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show queue, rate, p and drops in the last line of the terminal.")
+    ] = False,
     beside: Annotated[bool, typer.Option("--beside", help="Simulate the same, and show both.")] = False,
     as_json: Json = False,
     out: Out = None,
@@ -66,6 +72,7 @@ def live(
         files.check_folder(out)
     sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
+    dial = _dial(scenario, aqm) if view and sys.stderr.isatty() else None
     try:
         done = runs.live(
             scenario,
@@ -78,11 +85,15 @@ def live(
             sysctls=sysctls,
             quiet_stdout=as_json,
             folder=out,
+            watch=dial,
         )
     except CommandError as error:
         why, code = error.args
         print(f"Error: {why}", file=sys.stderr)
         raise typer.Exit(code) from None
+    finally:
+        if dial:
+            dial.close()
     simulated = runs.beside(done, line, aqm, seed) if beside else None
     if out:
         from aqmlab.present import live_files
@@ -97,6 +108,14 @@ def live(
 
         tables.live(done.document, simulated)
     raise typer.Exit(done.code)
+
+
+def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
+    """What shows the directions of a line in the terminal."""
+    from aqmlab.present.terminal.live import Dial
+
+    schemes = {link: catalogue.used(scenario, link, aqm) for link in scenario.links}
+    return Dial(sys.stderr, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
 
 
 def _replay(folder: Path, as_json: bool) -> None:

@@ -44,6 +44,7 @@ def live(
     duration: float | None = None,
     mtu: int = 1500,
     sysctls: list[tuple[str, str]] = ...,
+    outside: bool = False,
     quiet_stdout: bool = False,
     folder: str | None = None,
     watch: Callable[[float, tuple[int, int, int, int, list[float]], tuple[int, int, int, int, list[float]]], None]

@@ -2,6 +2,7 @@
 
 use crate::message::{Asked, Control, Counts, Said};
 use crate::netlink::Netlink;
+use crate::outside::{Outside, RESOLVER};
 use crate::sandbox::{CLIENT, SERVER, Setup};
 use crate::tun;
 use nix::libc;
@@ -71,11 +72,8 @@ fn exit_now(code: i32) -> ! {
 /// Enters fresh namespaces; the user keeps user and group number in them.
 fn isolate(emulator: Pid) -> Result<(), String> {
     let (user, group) = (geteuid(), getegid());
-    let namespaces = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWNET
-        | CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC;
+    let namespaces =
+        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
     unshare(namespaces).step("user namespaces")?;
     fs::write("/proc/self/setgroups", "deny").step("user namespaces: setgroups")?;
     let mapped = fs::write("/proc/self/uid_map", format!("{user} {user} 1"))
@@ -118,10 +116,17 @@ impl Init {
     fn new(setup: &Setup) -> Result<(Self, [File; 2]), String> {
         mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
             .step("private mounts")?;
-        own_files();
-        let (client, to_client) = end(CLIENT, SERVER, setup)?;
+        let outside = if setup.outside { Some(Outside::stay().step("the network outside")?) } else { None };
+        own_files(if setup.outside { RESOLVER.to_string() } else { SERVER[0].to_string() });
+        unshare(CloneFlags::CLONE_NEWNET).step("the client's network namespace")?;
+        let (client, to_client) = end(CLIENT, Some(SERVER), setup)?;
         unshare(CloneFlags::CLONE_NEWNET).step("the far end's network namespace")?;
-        let (server, to_server) = end(SERVER, CLIENT, setup)?;
+        let (server, to_server) = end(SERVER, (!setup.outside).then_some(CLIENT), setup)?;
+        if let Some(outside) = outside
+            && !outside.connect(&server).step("the network outside")?
+        {
+            return Err("the network outside: pasta (package passt) does not connect it; is it installed?".to_string());
+        }
         setns(&client, CloneFlags::CLONE_NEWNET).step("the client's network namespace")?;
         let signals = SignalFd::new(&SigSet::all()).step("signals")?;
         Ok((Self { client, server, signals }, [to_client, to_server]))
@@ -205,8 +210,8 @@ impl Init {
     }
 }
 
-/// One end: the namespace in which the process is, and its device.
-fn end(own: [IpAddr; 2], other: [IpAddr; 2], setup: &Setup) -> Result<(File, File), String> {
+/// One end: the namespace in which the process is, and its device. All that has no other route goes to `gateway`.
+fn end(own: [IpAddr; 2], gateway: Option<[IpAddr; 2]>, setup: &Setup) -> Result<(File, File), String> {
     let device = tun::open().step("/dev/net/tun")?;
     // Where a system has no IPv6 its settings are not there.
     fs::write("/proc/sys/net/ipv6/conf/default/router_solicitations", "0").ok();
@@ -214,11 +219,12 @@ fn end(own: [IpAddr; 2], other: [IpAddr; 2], setup: &Setup) -> Result<(File, Fil
     net.bring_up("lo", None).step("loopback")?;
     net.bring_up(tun::DEVICE, Some((setup.mtu, DEVICE_QUEUE))).step(&format!("an MTU of {} bytes", setup.mtu))?;
     let has_v6 = fs::exists("/proc/net/if_inet6").unwrap_or(false) && setup.mtu >= 1280;
-    for ((own, other), bits) in
-        own.into_iter().zip(other).zip([30, 126]).filter(|((own, _), _)| own.is_ipv4() || has_v6)
-    {
+    let usable = |address: &IpAddr| address.is_ipv4() || has_v6;
+    for (own, bits) in own.into_iter().zip([30, 126]).filter(|(own, _)| usable(own)) {
         net.add_address(tun::DEVICE, own, bits).step(&format!("the address {own}"))?;
-        net.add_default_route(tun::DEVICE, other).step(&format!("the route by {other}"))?;
+    }
+    for gateway in gateway.into_iter().flatten().filter(usable) {
+        net.add_default_route(tun::DEVICE, gateway).step(&format!("the route by {gateway}"))?;
     }
     // `ping` without privileges, where that may be set.
     fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{0} {0}", getegid())).ok();
@@ -250,13 +256,13 @@ const DEVICE_QUEUE: u32 = 1000;
 
 /// Puts private files in the place of `/etc/hosts` and `/etc/resolv.conf`, and mounts a `/proc` of the namespace. Where the
 /// machine refuses, as some containers do, programs see those of the machine.
-fn own_files() {
+fn own_files(resolver: String) {
     let tmpfs = mount(Some("tmpfs"), "/proc", Some("tmpfs"), MsFlags::empty(), Some("size=64k"));
     if tmpfs.is_ok() {
         let named = |[v4, v6]: [IpAddr; 2], name: &str| format!("{v4} {name}\n{v6} {name}6\n");
         let hosts =
             "127.0.0.1 localhost\n::1 localhost\n".to_string() + &named(CLIENT, "client") + &named(SERVER, "server");
-        let resolver = format!("nameserver {}\noptions timeout:1 attempts:1\n", SERVER[0]);
+        let resolver = format!("nameserver {resolver}\noptions timeout:1 attempts:1\n");
         for (file, text) in [("hosts", hosts), ("resolv.conf", resolver)] {
             let (own, place) = (format!("/proc/{file}"), format!("/etc/{file}"));
             let bind =

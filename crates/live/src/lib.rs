@@ -3,6 +3,7 @@
 //! ```text
 //!   sandbox     two network namespaces behind TUN devices, seen from outside
 //!   inside      the processes within them
+//!   outside     a way out of them
 //!   message     what the two say to each other
 //!   netlink     addresses and routes
 //!   tun         the devices
@@ -32,6 +33,7 @@ mod lines;
 mod log;
 mod message;
 mod netlink;
+mod outside;
 mod packet;
 mod replay;
 mod report;

@@ -9,6 +9,7 @@ use crate::message::{Asked, Counts, Said};
 use crate::report::{Report, Side};
 use crate::sandbox::{Sandbox, SandboxError, Setup};
 use aqmlab_core::{Problems, Span, Time};
+use aqmlab_sim::scenario::LinkSpec;
 use aqmlab_sim::{Chosen, Scenario};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -145,7 +146,8 @@ fn accompany(
     let ended = |_| LiveError::Io(io::Error::other("the namespaces have ended before the command"));
     let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
     let signals = SignalFd::new(&signals).map_err(io::Error::from)?;
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> =
+        options.scenario.links.iter().filter_map(|link| unannounced(options, link)).collect();
     let mut told_at: Option<Time> = None; // when the command was told to end
     let mut is_over = false; // because its time was
     control.send(&Asked::Start).map_err(ended)?;
@@ -185,6 +187,18 @@ fn accompany(
         }
         watch(now.seconds(), &up, &down);
     }
+}
+
+/// What a scheme lacks that a packet of today does not carry.
+fn unannounced(options: &Options, link: &LinkSpec) -> Option<String> {
+    let choice = options.scenario.scheme_of(link, options.aqm.as_ref());
+    let wants = choice.name.strip_prefix("fq-").unwrap_or(&choice.name) == "fuzzy-rtt";
+    wants.then(|| {
+        format!(
+            "{}: real packets announce no round-trip time; {} takes its parameter `unannounced`",
+            link.name, choice.name
+        )
+    })
 }
 
 /// What the kernel has counted, once all processes inside have ended.

@@ -5,6 +5,8 @@
 //!      └───────control──────┘                              └─ serve ...      in the server's
 //! ```
 //!
+//! To reach the outside there is one more process, which stays in the machine's own network: pasta.
+//!
 //! Everything dies with the emulator, even if it is killed: the keeper and init ask for it (`PR_SET_PDEATHSIG`), init
 //! ends when the control socket closes, and with init the kernel ends all of its PID namespace. Namespaces, devices and
 //! mounts have no name outside and go with their last process.
@@ -36,6 +38,8 @@ pub struct Setup {
     pub serve: Vec<String>,
     /// What the far end's programs print goes here, else nowhere; a folder.
     pub logs: Option<PathBuf>,
+    /// The far end is connected to the machine's own network, by `pasta`.
+    pub outside: bool,
     /// The command prints on stderr: stdout is for the result.
     pub quiet_stdout: bool,
     /// Largest packet, bytes.

@@ -63,7 +63,7 @@ impl Live {
 /// direction, packets waiting, bytes delivered, packets dropped and marked, and what the scheme shows.
 #[pyfunction]
 #[pyo3(signature = (scenario, command, *, aqm=None, seed=1, serve=Vec::new(), duration=None, mtu=1500,
-                    sysctls=Vec::new(), quiet_stdout=false, folder=None, watch=None))]
+                    sysctls=Vec::new(), outside=false, quiet_stdout=false, folder=None, watch=None))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
 pub fn live(
     py: Python<'_>,
@@ -75,6 +75,7 @@ pub fn live(
     duration: Option<f64>,
     mtu: u32,
     sysctls: Vec<(String, String)>,
+    outside: bool,
     quiet_stdout: bool,
     folder: Option<PathBuf>,
     watch: Option<Py<PyAny>>,
@@ -83,7 +84,7 @@ pub fn live(
         scenario: scenario.0.clone(),
         aqm: parse_choice(aqm)?,
         seed,
-        setup: Setup { command, serve, logs: folder.clone(), quiet_stdout, mtu, foreground: false, sysctls },
+        setup: Setup { command, serve, logs: folder.clone(), outside, quiet_stdout, mtu, foreground: false, sysctls },
         duration: duration.map(Span::from_seconds),
         log: folder,
     };

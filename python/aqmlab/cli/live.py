@@ -41,6 +41,9 @@ def live(
     serve: Annotated[
         list[str] | None, typer.Option(metavar="LINE", help='Run at the far end, the host "server"; repeatable.')
     ] = None,
+    outside: Annotated[
+        bool, typer.Option("--outside", help="Behind the line is your own network (needs pasta, package passt).")
+    ] = False,
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="End the command after so long.")] = None,
     tcp: Annotated[
         str | None, typer.Option(metavar="NAME", help="The kernel's congestion control: reno, cubic.")
@@ -83,6 +86,7 @@ def live(
             duration=wanted,
             mtu=mtu,
             sysctls=sysctls,
+            outside=outside,
             quiet_stdout=as_json,
             folder=out,
             watch=dial,

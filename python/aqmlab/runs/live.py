@@ -101,6 +101,7 @@ def live(
     duration: float | None = None,
     mtu: int = 1500,
     sysctls: Sequence[tuple[str, str]] = (),
+    outside: bool = False,
     quiet_stdout: bool = False,
     folder: Path | None = None,
     watch: Watch | None = None,
@@ -108,7 +109,7 @@ def live(
     """Run a command in a network namespace of its own behind the scenario's line, and return what was measured.
 
     `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
-    settings of both ends ("net.ipv4.tcp_ecn", "1"). With a `folder` each packet is written down there.
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a `folder` each packet is written down there.
     Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
     where the command cannot be started and SchemeError where a scheme breaks down.
     """
@@ -129,6 +130,7 @@ def live(
         duration=duration,
         mtu=mtu,
         sysctls=list(sysctls),
+        outside=outside,
         quiet_stdout=quiet_stdout,
         folder=None if folder is None else str(folder),
         watch=watch,

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,19 @@ seeds = 2
 links.bottleneck.rate = ["5 Mbit/s", "10 Mbit/s"]
 """
 """An experiment of 12 runs."""
+
+
+@cache
+def live_fault() -> str | None:
+    """Return why this machine cannot run live, None if it can."""
+    from aqmlab.runs import live
+
+    try:
+        live.live(live.Line(up="1 Mbit/s", down=None).scenario(), ["true"])
+    except OSError as error:
+        return f"this machine cannot run live: {error}"
+    return None
+
 
 Aqmlab = Callable[..., "subprocess.CompletedProcess[str]"]
 

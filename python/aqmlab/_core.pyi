@@ -1,5 +1,6 @@
 """The Rust half: schemes, TCP and the simulator behind a small door."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, final
 
 import numpy as np
@@ -13,6 +14,48 @@ class SchemeError(RuntimeError):
 
 class Interrupted(Exception):
     """The run was cancelled through its `Watch`."""
+
+class CommandError(Exception):
+    """The command of a live run that could not be started: why, and the code that a shell would give."""
+
+@final
+class Live:
+    """What a live run yielded."""
+    @property
+    def code(self) -> int:
+        """The code of the command."""
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know."""
+    def document(self) -> dict[str, Any]:
+        """The document."""
+    def flows(self) -> list[tuple[str, str, int, int, int, int, int]]:
+        """A row for each flow: direction, whose, packets sent, sent again, delivered and marked, payload (B)."""
+    def series(self) -> dict[str, dict[str, NDArray[np.float64]]]:
+        """Columns of every link's time series."""
+
+def live(
+    scenario: Scenario,
+    command: list[str],
+    *,
+    aqm: str | None = None,
+    seed: int = 1,
+    serve: list[str] = ...,
+    duration: float | None = None,
+    mtu: int = 1500,
+    sysctls: list[tuple[str, str]] = ...,
+    outside: bool = False,
+    quiet_stdout: bool = False,
+    folder: str | None = None,
+    watch: Callable[[float, tuple[int, int, int, int, list[float]], tuple[int, int, int, int, list[float]]], None]
+    | None = None,
+) -> Live:
+    """Run a command behind the line of a scenario."""
+
+def replay(
+    scenario: Scenario, aqm: str | None, seed: int, direction: str, log: str
+) -> tuple[int, int, int, tuple[str, str] | None]:
+    """Put logged arrivals through the simulated link: packets, decisions, those that are the same, the first other."""
 
 @final
 class Verdict:

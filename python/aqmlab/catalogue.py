@@ -250,18 +250,24 @@ def halves(spec: str) -> tuple[str, str]:
     return name, parameters
 
 
-def target(scenario: Scenario, link: str, spec: str) -> float | None:
-    """Return the queue that a scheme steers a link of a scenario to, packets; None if it steers to no length.
+def used(scenario: Scenario, link: str, spec: str | None) -> str:
+    """Return the scheme of a link in a run under `spec`.
 
     At a link whose scheme is fixed, or which "cake@up+codel@down" does not name, the scenario's own counts.
     """
     there = next(each for each in scenario.resolved()["links"] if each["name"] == link)
-    at = by_link(spec)
-    used = str(there["aqm"]) if there["fixed"] or (at and link not in at) else at.get(link, spec)
-    names = find(halves(used)[0]).target
+    at = by_link(spec or "")
+    is_own = spec is None or there["fixed"] or (at and link not in at)
+    return str(there["aqm"]) if is_own else at.get(link, str(spec))
+
+
+def target(scenario: Scenario, link: str, spec: str) -> float | None:
+    """Return the queue that a scheme steers a link of a scenario to, packets; None if it steers to no length."""
+    scheme = used(scenario, link, spec)
+    names = find(halves(scheme)[0]).target
     if names is None:
         return None
-    lengths = [found[0] for name in names if (found := _core.quantity(scenario.parameters(used)[name]))]
+    lengths = [found[0] for name in names if (found := _core.quantity(scenario.parameters(scheme)[name]))]
     return fmean(lengths) if lengths else scenario.link(link).target
 
 

@@ -8,6 +8,7 @@ mod fluid;
 mod group;
 mod law;
 mod link;
+mod live;
 mod output;
 mod own;
 mod simulation;
@@ -444,6 +445,10 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<environment::Environments>()?;
     m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add("CommandError", m.py().get_type::<live::CommandError>())?;
+    m.add_class::<live::Live>()?;
+    m.add_function(wrap_pyfunction!(live::live, m)?)?;
+    m.add_function(wrap_pyfunction!(live::replay, m)?)?;
     m.add_class::<fluid::Fluid>()?;
     m.add_class::<fluid::Windows>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;

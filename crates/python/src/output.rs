@@ -131,7 +131,7 @@ fn set_column<T: Element>(columns: &Bound<'_, PyDict>, name: &str, values: Vec<T
 }
 
 /// Columns as NumPy arrays by name.
-fn arrays<'py, 'a>(
+pub fn arrays<'py, 'a>(
     py: Python<'py>,
     columns: impl IntoIterator<Item = (&'a str, &'a Vec<f64>)>,
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -43,9 +43,13 @@ pub use engine::simulation::{
     FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, Simulation, run, run_divided,
 };
 pub use engine::watch::Watch;
+pub use measure::meter::{BusyMark, LinkMeter, Spans, Stage};
 pub use measure::result::{
     CallResult, Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable,
-    VideoResult,
+    VideoResult, jain,
 };
 pub use measure::trace::{Columns, Trace};
+pub use net::Wired;
+pub use net::impairment::Impairment;
+pub use net::link::{Link, Offered};
 pub use scenario::{AqmChoice, Chosen, Scenario};

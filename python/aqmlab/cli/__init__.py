@@ -11,9 +11,12 @@ from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
 from aqmlab.cli.compare import compare
+from aqmlab.cli.doctor import doctor
 from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
 from aqmlab.cli.export_policy import export_policy
 from aqmlab.cli.list_ import list_
+from aqmlab.cli.live import EPILOG as LIVE_EPILOG
+from aqmlab.cli.live import live
 from aqmlab.cli.plot import plot
 from aqmlab.cli.report import report
 from aqmlab.cli.reproduce import reproduce
@@ -78,3 +81,5 @@ app.command(epilog=EPILOG)(analyse)
 app.command(epilog=ADVISE_EPILOG)(advise)
 app.command("tc", epilog=TC_EPILOG)(tc_)
 app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)
+app.command(epilog=LIVE_EPILOG)(live)
+app.command(epilog="Example: aqmlab doctor")(doctor)

@@ -10,14 +10,14 @@ from aqmlab.present.plots.files import encode_all
 from aqmlab.runs.results import RunResult
 
 if TYPE_CHECKING:
-    from aqmlab.runs.results import Columns
+    from aqmlab.runs.results import Columns, Series
 
 
 def run_files(result: RunResult, scenario: Scenario) -> dict[str, bytes | str]:
     """Return what one run leaves: result.json, the figures, and as CSV the time series, each flow and each transfer."""
     written: dict[str, bytes | str] = {
         "result.json": result.json() + "\n",
-        "series.csv": _series_csv(result),
+        "series.csv": series_csv(result.series),
         "flows.csv": _flows_csv(result.flow_table, scenario),
     }
     if len(result.transfer_table["group"]):
@@ -29,13 +29,13 @@ def run_files(result: RunResult, scenario: Scenario) -> dict[str, bytes | str]:
     return written | encode_all(drawings)
 
 
-def _series_csv(result: RunResult) -> str:
+def series_csv(series: "Series") -> str:
     """Return one row a sample: the time, then each link's columns under `link.column`."""
-    time = next(iter(result.series.values()))["time"]
+    time = next(iter(series.values()))["time"]
     columns = {
         f"{link}.{name}": values
-        for link, series in result.series.items()
-        for name, values in series.items()
+        for link, columns in series.items()
+        for name, values in columns.items()
         if name != "time"
     }
     return _csv({"time": time, **columns})

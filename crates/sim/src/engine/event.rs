@@ -4,6 +4,7 @@
 mod tests;
 
 use super::calendar::OfTimer;
+use crate::net::Wired;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Ack;
@@ -276,13 +277,6 @@ impl Packet {
         (self.body[1] >> EPOCH) as u8
     }
 
-    /// Data with another ECN field.
-    pub fn set_ecn(&mut self, ecn: Ecn) {
-        if self.kind.is_data() {
-            self.body[1] = self.body[1] & !(3 << ECN) | (ecn as u64) << ECN;
-        }
-    }
-
     /// What a packet of kind data carries.
     #[inline]
     pub fn data(&self) -> Data {
@@ -342,6 +336,15 @@ impl Announced {
 
     fn span(self) -> Option<Span> {
         (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT.0))
+    }
+}
+
+impl Wired for Packet {
+    /// An ACK has none.
+    fn set_ecn(&mut self, ecn: Ecn) {
+        if self.kind.is_data() {
+            self.body[1] = self.body[1] & !(3 << ECN) | (ecn as u64) << ECN;
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub struct Spans {
 }
 
 impl Spans {
+    /// Takes in a span.
     #[inline]
     pub fn add(&mut self, span: Span) {
         let value = span.0 as f64;
@@ -32,6 +33,7 @@ impl Spans {
         self.histogram.merge(&other.histogram);
     }
 
+    /// Forgets all.
     pub fn reset(&mut self) {
         (self.count, self.sum, self.squares) = (0, 0.0, 0.0);
         self.histogram.clear();
@@ -127,6 +129,7 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
+    /// Of a link at rest whose queue holds so much.
     pub fn new(buffer: Limit) -> Self {
         let levels = match buffer {
             Limit::Packets(packets) => packets as usize + 1,

@@ -3,9 +3,8 @@
 //! Each packet takes the same number of draws, lost or not: under one seed the n-th packet on a link meets the same fate,
 //! whatever its flow and whenever it is sent.
 
-use crate::engine::event::Packet;
+use crate::net::Wired;
 use crate::scenario::{Impairments, LinkSpec, Loss};
-use aqmlab_aqm::Carried;
 use aqmlab_core::{Ratio, Span, Stream, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -66,7 +65,7 @@ impl Impairment {
     }
 
     /// When a packet that is sent at `sent` leaves the wire, propagation not counted; `None` if it is lost.
-    pub fn cross(&mut self, packet: &mut Packet, sent: Time, measured: Range<Time>) -> Option<Time> {
+    pub fn cross(&mut self, packet: &mut impl Wired, sent: Time, measured: Range<Time>) -> Option<Time> {
         let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
         self.packets += 1;
         if is_lost {
@@ -109,9 +108,9 @@ impl Impairment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Announced, Data, Label};
+    use crate::engine::event::{Announced, Data, Label, Packet};
     use crate::scenario::parse;
-    use aqmlab_aqm::Ecn;
+    use aqmlab_aqm::{Carried, Ecn};
 
     const NAME: &str = "bottleneck";
 

@@ -1,13 +1,15 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::engine::calendar::{Calendar, Lane, Order};
-use crate::engine::event::{Event, Packet};
-use crate::measure::meter::LinkMeter;
+use crate::engine::calendar::{Lane, Order};
+use crate::engine::event::Packet;
+use crate::measure::meter::{LinkMeter, Stage};
+use crate::measure::result::LinkResult;
+use crate::net::Wired;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::scenario::{Impairments, Law, LinkSpec, RateChanges};
 use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_aqm::{AnyQueue, AnyScheme, Carried, Ctx, Discipline, Fate};
+use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use std::collections::VecDeque;
 
@@ -25,10 +27,12 @@ pub enum Departures {
     Events,
 }
 
-/// A link in a simulation.
+/// A link: of a simulation, or between real packets.
 #[derive(Clone)]
-pub struct Link {
-    pub queue: AnyQueue<Packet>,
+pub struct Link<P = Packet> {
+    /// What waits, and the scheme.
+    pub queue: AnyQueue<P>,
+    /// What is measured at it.
     pub meter: LinkMeter,
     /// What happens to packets on the wire, if anything does.
     pub impairment: Option<Box<Impairment>>,
@@ -36,6 +40,7 @@ pub struct Link {
     pub lane: Lane,
     /// Lane of the scheme's periodic updates.
     pub tick_lane: Lane,
+    /// How departures are computed.
     pub departures: Departures,
     /// Places in the order of events of the packets that wait, where departures are computed at service.
     pub orders: VecDeque<Order>,
@@ -44,7 +49,7 @@ pub struct Link {
     /// When the queue will let a packet go, where some wait and none may.
     ready_at: Option<Time>,
     /// What is being sent, unless its departure was foreseen.
-    sending: Option<Packet>,
+    sending: Option<P>,
     /// When all that was accepted will have been sent, where departures are foreseen.
     clear_at: Time,
     rate: Rate,
@@ -111,19 +116,13 @@ const RARE_TICK: Span = Span::from_micros(500);
 /// A rate holds at least this long, so that a run moves on.
 const SHORTEST_HOLD: Span = Span::from_micros(1);
 
-impl Link {
-    /// A link at rest. `marks`: its queue marks ECN-capable packets. `is_causal`: nothing is foreseen.
-    pub fn new(
-        spec: &LinkSpec,
-        scheme: AnyScheme,
-        marks: bool,
-        is_causal: bool,
-        seed: u64,
-        calendar: &mut Calendar<Event>,
-    ) -> Self {
+impl<P: Wired> Link<P> {
+    /// A link at rest, its lanes yet to be assigned. `marks`: its queue marks ECN-capable packets. `is_causal`: nothing is
+    /// foreseen.
+    pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, is_causal: bool, seed: u64) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
-        let queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
+        let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures = match queue.departures_known() && spec.changes == RateChanges::None {
             false => Departures::Events,
             true if is_causal => Departures::AtService,
@@ -134,11 +133,8 @@ impl Link {
             departures,
             orders: VecDeque::new(),
             upcoming: changes.next(spec.rate, Time::ZERO),
-            lane: if departures == Departures::Foreseen { Lane::ANY } else { calendar.lane() },
-            tick_lane: match queue.tick_every() {
-                Some(period) if period < RARE_TICK => calendar.lane(),
-                _ => Lane::ANY,
-            },
+            lane: Lane::ANY,
+            tick_lane: Lane::ANY,
             queue,
             meter: LinkMeter::new(spec.buffer),
             impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
@@ -160,6 +156,16 @@ impl Link {
         }
     }
 
+    /// Gives it lanes of its own in the calendar for events that come one by one, where there are many.
+    pub fn assign_lanes(&mut self, mut lane: impl FnMut() -> Lane) {
+        if self.departures != Departures::Foreseen {
+            self.lane = lane();
+        }
+        if self.queue.tick_every().is_some_and(|period| period < RARE_TICK) {
+            self.tick_lane = lane();
+        }
+    }
+
     /// The link at rest, with what happens to its packets written down.
     pub fn traced(self) -> Self {
         Self { queue: self.queue.traced(), ..self }
@@ -167,7 +173,7 @@ impl Link {
 
     /// A packet arrives at the queue, which may mark it.
     #[inline(always)]
-    pub fn offer(&mut self, packet: &mut Packet, now: Time) -> Offered {
+    pub fn offer(&mut self, packet: &mut P, now: Time) -> Offered {
         self.catch_up(now);
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
         self.meter.on_queue(self.queue.len(), now);
@@ -180,7 +186,7 @@ impl Link {
             return Offered::Joined;
         }
         let begins = now.max(self.clear_at);
-        self.clear_at = begins + self.transmission(packet.size, begins);
+        self.clear_at = begins + self.transmission(packet.size() as u16, begins);
         if self.in_service.is_none() {
             self.start_service(now);
         }
@@ -198,10 +204,10 @@ impl Link {
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
         let cx = &mut Ctx { now, rng: &mut self.rng };
         let next = match self.departures {
-            Departures::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size, since)),
+            Departures::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size() as u16, since)),
             _ => self.queue.dequeue_with(cx, |packet, since| {
                 self.sending = Some(packet);
-                (packet.size, since)
+                (packet.size() as u16, since)
             }),
         };
         self.meter.on_queue(self.queue.len(), now);
@@ -222,13 +228,13 @@ impl Link {
 
     /// What is being sent and has not been taken yet.
     #[inline]
-    pub fn take_sending(&mut self) -> Option<Packet> {
+    pub fn take_sending(&mut self) -> Option<P> {
         self.sending.take()
     }
 
     /// The transmission has ended; returns its packet unless that has been taken.
     #[inline]
-    pub fn finish_service(&mut self) -> Option<Packet> {
+    pub fn finish_service(&mut self) -> Option<P> {
         self.in_service = None;
         self.sending.take()
     }
@@ -305,6 +311,33 @@ impl Link {
     pub fn pass_time(&mut self, now: Time) {
         self.catch_up(now);
         self.meter.pass_time(now);
+    }
+
+    /// What happened after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
+    pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
+        let (meter, accounts) = (&self.meter, self.queue.accounts());
+        let (queue_mean, queue_std) = meter.queue_mean_and_std();
+        let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
+        let settling = meter.settling(stages);
+        LinkResult {
+            utilisation: meter.utilisation(now),
+            drop_ratio: per_arrival(accounts.dropped),
+            mark_ratio: per_arrival(accounts.marked),
+            queue_mean,
+            queue_std,
+            queue_p95: meter.queue_quantile(0.95),
+            queue_delay_mean: meter.sojourn.mean(),
+            queue_delay_std: meter.sojourn.std(),
+            queue_delay_p99: meter.sojourn.quantile(0.99),
+            settling_time: settling[0],
+            settling: stages.iter().map(|stage| stage.from.seconds()).zip(settling).collect(),
+            arrived: accounts.arrived,
+            departed: accounts.departed,
+            dropped: accounts.dropped,
+            marked: accounts.marked,
+            lost: self.impairment.as_ref().map_or(0, |wire| wire.lost),
+            drops: accounts.drops.iter().copied().collect(),
+        }
     }
 
     /// What the transmission of a packet takes that begins now.

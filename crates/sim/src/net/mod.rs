@@ -5,3 +5,11 @@ pub mod flow;
 pub mod impairment;
 pub mod link;
 pub mod route;
+
+use aqmlab_aqm::{Carried, Ecn};
+
+/// A packet that crosses a link and its wire.
+pub trait Wired: Carried + Copy {
+    /// Writes another ECN field.
+    fn set_ecn(&mut self, ecn: Ecn);
+}

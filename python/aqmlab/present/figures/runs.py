@@ -1,13 +1,31 @@
 """A link over time: packets waiting, drop probability and utilisation of runs."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import target
 from aqmlab.present.labels import label
 from aqmlab.present.plots.data import Curve, Frame, OverTime, Panel
 from aqmlab.present.plots.style import THIRDS
+from aqmlab.runs.metrics import LinkResult
 from aqmlab.runs.results import RunResult
+
+if TYPE_CHECKING:
+    from aqmlab.runs.results import Series
+
+
+class Shown(Protocol):
+    """What figures take of a run, simulated or live."""
+
+    @property
+    def links(self) -> Mapping[str, LinkResult]:
+        """Metrics by link."""
+
+    @property
+    def series(self) -> "Series":
+        """Time series by link and column."""
+
 
 FEW = 12
 """Panels up to which two in a row are wide enough to read and high enough for a page."""
@@ -32,7 +50,7 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     }
 
 
-def queue_panel(name: str, runs: Mapping[str, RunResult], link: str, target: float | None) -> Panel:
+def queue_panel(name: str, runs: Mapping[str, Shown], link: str, target: float | None) -> Panel:
     """Return a panel of the packets waiting in `runs` (by scheme), with the target if there is one."""
     results = [run.links[link] for run in runs.values()]
     remark = f"mean {results[0].queue_mean:.0f}, std {results[0].queue_std:.0f}" if len(results) == 1 else ""
@@ -76,7 +94,7 @@ def _highest(panels: Sequence[Panel]) -> float:
     return max((float(curve.values.max()) for panel in panels for curve in panel.curves), default=0) or 1.0
 
 
-def _curves(runs: Mapping[str, RunResult], link: str, column: str) -> list[Curve]:
+def _curves(runs: Mapping[str, Shown], link: str, column: str) -> list[Curve]:
     return [
         Curve(name, run.series[link]["time"], run.series[link][column])
         for name, run in runs.items()

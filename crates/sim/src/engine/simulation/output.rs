@@ -15,7 +15,6 @@ use crate::net::link::Link;
 use crate::scenario::{Chosen, LinkSpec};
 use crate::traffic::client::Client;
 use crate::traffic::video::Seen;
-use aqmlab_aqm::Discipline;
 use aqmlab_core::Span;
 
 /// What one flow got: bit/s, and whether it was active all the time.
@@ -75,31 +74,8 @@ impl Simulation {
     }
 
     fn link_result(&self, index: usize) -> LinkResult {
-        let link = &self.links[index];
-        let (meter, accounts) = (&link.meter, link.queue.accounts());
-        let (queue_mean, queue_std) = meter.queue_mean_and_std();
-        let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
-        let changes = self.scripted_changes();
-        let settling = meter.settling(&changes.iter().map(|from| self.stage(index, *from)).collect::<Vec<_>>());
-        LinkResult {
-            utilisation: meter.utilisation(self.now),
-            drop_ratio: per_arrival(accounts.dropped),
-            mark_ratio: per_arrival(accounts.marked),
-            queue_mean,
-            queue_std,
-            queue_p95: meter.queue_quantile(0.95),
-            queue_delay_mean: meter.sojourn.mean(),
-            queue_delay_std: meter.sojourn.std(),
-            queue_delay_p99: meter.sojourn.quantile(0.99),
-            settling_time: settling[0],
-            settling: changes.iter().copied().map(Span::seconds).zip(settling).collect(),
-            arrived: accounts.arrived,
-            departed: accounts.departed,
-            dropped: accounts.dropped,
-            marked: accounts.marked,
-            lost: link.impairment.as_ref().map_or(0, |wire| wire.lost),
-            drops: accounts.drops.iter().copied().collect(),
-        }
+        let stages: Vec<Stage> = self.scripted_changes().into_iter().map(|from| self.stage(index, from)).collect();
+        self.links[index].result(&stages, self.now)
     }
 
     /// When the load or a link changed as scripted or by hand, in order.

@@ -145,7 +145,8 @@ impl Simulation {
             let plan = scenario.build_scheme(spec, choice)?;
             let marks = scenario.marks(spec, choice)?;
             self.shown.push(observables(choice));
-            let mut link = Link::new(spec, plan, marks, self.options.causal || changing[i], seed, &mut self.calendar);
+            let mut link = Link::new(spec, plan, marks, self.options.causal || changing[i], seed);
+            link.assign_lanes(|| self.calendar.lane());
             if let Some(period) = link.queue.tick_every() {
                 self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
             }

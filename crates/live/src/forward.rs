@@ -1,0 +1,323 @@
+//! A thread that carries one direction: reads packets, lets the line decide, and writes each when it is due.
+//!
+//! All that is decided is decided in the time of the ideal link, so that lateness of the thread never adds up. What is left of
+//! it, from when a packet was due to when it was written, is measured for every packet.
+
+use crate::capture::Capture;
+use crate::direction::Direction;
+use crate::flows::Flows;
+use crate::log::Log;
+use crate::store::{Slot, Store};
+use crate::tun::{self, VIRTIO};
+use aqmlab_aqm::{Discipline, Fate};
+use aqmlab_core::{Span, Time};
+use aqmlab_sim::Spans;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io::{self, IoSlice, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Real time since the start of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(u64);
+
+impl Clock {
+    /// It starts now.
+    pub fn start() -> Self {
+        Self(nanoseconds(ClockId::CLOCK_MONOTONIC))
+    }
+
+    /// The present, in whole nanoseconds.
+    pub fn now(self) -> Time {
+        Time::ZERO + Span::from_nanos(nanoseconds(ClockId::CLOCK_MONOTONIC) - self.0)
+    }
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("Linux has these clocks");
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+}
+
+/// The thread looks whether it is to stop at least so often.
+const LONGEST_WAIT: Span = Span::from_millis(20);
+/// It sleeps at least so long once it has read or written, so that at high rates several packets share a wake-up.
+const GRAIN: Span = Span::from_micros(30);
+/// Shorter waits are not worth a sleep.
+const SHORTEST_WAIT: Span = Span::from_micros(4);
+/// Packets read before the line is looked at again.
+const BATCH: usize = 64;
+
+/// What a direction shows while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Packets waiting.
+    pub queue: u32,
+    /// Bytes delivered so far.
+    pub bytes: u64,
+    /// Packets dropped so far.
+    pub dropped: u64,
+    /// Packets marked so far.
+    pub marked: u64,
+    /// What the scheme shows, in the order of the catalogue.
+    pub observed: Vec<f64>,
+    /// The scheme has broken down.
+    pub failure: Option<String>,
+}
+
+/// What a thread has counted beside its link.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Reads from the device.
+    pub read: u64,
+    /// Writes to the device.
+    pub written: u64,
+    /// Writes that the device refused.
+    pub refused: u64,
+    /// Reads that were no IP packet, or could not be cut.
+    pub unreadable: u64,
+    /// Packets to groups of hosts, which stay on their side.
+    pub multicast: u64,
+}
+
+/// One direction between two devices.
+pub struct Forwarder {
+    /// Whose packets are read.
+    pub from: File,
+    /// Where they go.
+    pub to: File,
+    /// The line.
+    pub direction: Direction,
+    /// What waits.
+    pub store: Store,
+    /// Whose it is.
+    pub flows: Flows,
+    /// How late packets were written.
+    pub lateness: Spans,
+    /// From when packets were read to when they were written.
+    pub transit: Spans,
+    /// What else was counted.
+    pub counts: Counts,
+    /// Time of the processor that the thread has taken.
+    pub processor: Span,
+    /// Where arrivals and decisions are written down, if asked for.
+    pub log: Option<Log>,
+    /// Where packets that leave are written down, if asked for.
+    pub capture: Option<Capture>,
+    /// Packets so far.
+    number: u32,
+    is_warm: bool,
+    clock: Clock,
+}
+
+/// Packets that are written as one.
+struct Together {
+    first: Slot,
+    count: u16,
+}
+
+impl Forwarder {
+    /// Between two devices; its time is that of `clock`.
+    pub fn new(from: File, to: File, direction: Direction, clock: Clock) -> Self {
+        Self {
+            is_warm: direction.is_warm(),
+            from,
+            to,
+            direction,
+            store: Store::default(),
+            flows: Flows::default(),
+            lateness: Spans::default(),
+            transit: Spans::default(),
+            counts: Counts::default(),
+            processor: Span::ZERO,
+            log: None,
+            capture: None,
+            number: 0,
+            clock,
+        }
+    }
+
+    /// Writes down every packet, in `NAME.log` and `NAME.pcapng` of a folder.
+    ///
+    /// # Errors
+    /// If the files cannot be made.
+    pub fn write_down(&mut self, folder: &Path, name: &str) -> io::Result<()> {
+        self.log = Some(Log::new(&folder.join(format!("{name}.log")))?);
+        self.capture = Some(Capture::new(&folder.join(format!("{name}.pcapng")))?);
+        self.direction.logs = true;
+        Ok(())
+    }
+
+    /// Carries packets until told to stop, or the scheme breaks down.
+    pub fn run(&mut self, is_stopped: &AtomicBool, view: &Mutex<View>) {
+        prctl::set_timerslack(1).ok();
+        let mut scratch = vec![0; VIRTIO + (64 << 10)];
+        let (mut written_at, mut shown_at) = (Time::ZERO, Time::ZERO);
+        while !is_stopped.load(Ordering::Relaxed) {
+            let has_read = self.read(&mut scratch);
+            let now = self.clock.now();
+            self.direction.advance(now);
+            if self.write(now) {
+                written_at = now;
+            }
+            self.clear_decisions();
+            if now.since(shown_at) >= Span::from_millis(50) {
+                shown_at = now;
+                self.show(view);
+                if self.direction.failure().is_some() {
+                    return;
+                }
+            }
+            self.wait(now, written_at + GRAIN, has_read);
+        }
+        self.direction.advance(self.clock.now());
+        self.clear_decisions();
+        self.processor = Span::from_nanos(nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID));
+    }
+
+    /// Reads what has come; says whether anything has.
+    fn read(&mut self, scratch: &mut [u8]) -> bool {
+        for i in 0..BATCH {
+            let Ok(length) = self.from.read(scratch) else { return i > 0 };
+            let now = self.clock.now();
+            self.counts.read += 1;
+            self.direction.advance(now);
+            self.clear_decisions();
+            match scratch[..length].split_first_chunk::<VIRTIO>() {
+                Some((virtio, ip)) => self.take(*virtio, ip, now),
+                None => self.counts.unreadable += 1,
+            }
+        }
+        true
+    }
+
+    /// Offers to the line what was read, packet by packet.
+    fn take(&mut self, virtio: [u8; VIRTIO], ip: &[u8], now: Time) {
+        let Some((block, layout)) = self.store.keep(virtio, ip) else {
+            self.counts.unreadable += 1;
+            return;
+        };
+        let parts = self.store.block(block).parts();
+        if layout.is_multicast() {
+            self.counts.multicast += 1;
+            return self.store.release(block, parts);
+        }
+        let flow = self.flows.place(&layout);
+        self.flows.arrives(flow, self.store.block(block));
+        let (hash, host, traffic_class) = (layout.tuple.hash(), layout.tuple.host(), layout.traffic_class);
+        for part in 0..parts {
+            let size = self.store.block(block).size(part) as u16;
+            let slot = Slot { arrived: now, number: self.number, block, part, size, flow, hash, host, traffic_class };
+            self.number = self.number.wrapping_add(1);
+            if let Some(log) = &mut self.log {
+                log.arrival(&slot);
+            }
+            self.direction.offer(slot);
+        }
+    }
+
+    /// Frees what was dropped, and writes down what was decided.
+    fn clear_decisions(&mut self) {
+        for decision in self.direction.decisions.drain(..) {
+            if let Some(log) = &mut self.log {
+                log.decision(&decision);
+            }
+            if let Fate::Dropped(_) = decision.fate {
+                self.store.release(decision.slot.block, 1);
+            }
+        }
+    }
+
+    /// Writes what is due; says whether anything was.
+    fn write(&mut self, mut now: Time) -> bool {
+        if self.is_warm != self.direction.is_warm() {
+            self.is_warm = true;
+            self.flows.restart();
+            (self.lateness, self.transit) = Default::default();
+        }
+        let mut together: Option<Together> = None;
+        let until = now;
+        while let Some(flying) = self.direction.take_due(until) {
+            let slot = flying.slot;
+            match &mut together {
+                Some(run) if run.is_followed_by(&slot) => run.count += 1,
+                _ => {
+                    if let Some(run) = together.replace(Together { first: slot, count: 1 }) {
+                        self.write_together(&run, now);
+                        now = self.clock.now();
+                    }
+                }
+            }
+            self.lateness.add(now.since(flying.due));
+            self.transit.add(now.since(slot.arrived));
+        }
+        together.inspect(|run| self.write_together(run, now)).is_some()
+    }
+
+    fn write_together(&mut self, run: &Together, now: Time) {
+        let Together { first, count } = run;
+        self.flows.delivers(first, *count, self.store.block(first.block), now);
+        if let Some(capture) = &mut self.capture {
+            for part in first.part..first.part + count {
+                let ready = self.store.ready(first.block, part, 1, first.traffic_class);
+                capture.packet(now, ready.header(), ready.rest);
+            }
+        }
+        let ready = self.store.ready(first.block, first.part, *count, first.traffic_class);
+        let parts = [IoSlice::new(&ready.virtio), IoSlice::new(ready.header()), IoSlice::new(ready.rest)];
+        match tun::write(&self.to, &parts) {
+            true => self.counts.written += 1,
+            false => self.counts.refused += 1,
+        }
+        self.store.release(first.block, *count);
+    }
+
+    /// Sleeps until a packet is due, but not before `earliest`, or until one comes; where some have just come, others may
+    /// gather for a grain.
+    fn wait(&self, now: Time, earliest: Time, has_read: bool) {
+        let longest = if has_read { GRAIN } else { LONGEST_WAIT };
+        let due = self.direction.next_due().map_or(longest, |due| due.max(earliest).since(now)).min(longest);
+        if due < SHORTEST_WAIT {
+            return;
+        }
+        let timeout = TimeSpec::from(Duration::from_nanos(due.0 / 1000));
+        let mut files = [PollFd::new(self.from.as_fd(), PollFlags::POLLIN)];
+        ppoll(&mut files[usize::from(has_read)..], Some(timeout), None).ok();
+    }
+
+    fn show(&self, view: &Mutex<View>) {
+        let Ok(mut view) = view.try_lock() else { return };
+        let queue = &self.direction.link.queue;
+        let accounts = queue.accounts();
+        let bytes = self.flows.all().iter().map(|flow| flow.bytes).sum();
+        let observed = (0..self.direction.observables()).map(|i| queue.observe(i)).collect();
+        let failure = self.direction.failure().map(ToString::to_string);
+        *view =
+            View { queue: queue.len(), bytes, dropped: accounts.dropped, marked: accounts.marked, observed, failure };
+    }
+}
+
+impl Together {
+    /// Whether this packet is the next part of the same block, with the same header.
+    fn is_followed_by(&self, slot: &Slot) -> bool {
+        let Together { first, count } = self;
+        slot.block == first.block && slot.part == first.part + count && slot.traffic_class == first.traffic_class
+    }
+}
+
+/// Asks that the present thread goes before all ordinary ones; says whether the machine allows it.
+pub fn hurry() -> bool {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the kernel reads one structure, which outlives the call.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0
+    }
+}

@@ -1,0 +1,52 @@
+//! Real packets through the schemes: a command behind an emulated line, without privileges.
+//!
+//! ```text
+//!   sandbox     two network namespaces behind TUN devices, seen from outside
+//!   inside      the processes within them
+//!   outside     a way out of them
+//!   message     what the two say to each other
+//!   netlink     addresses and routes
+//!   tun         the devices
+//!   packet      whose a packet is, and its ECN field
+//!   store       the packets that wait; large segments in parts
+//!   direction   one direction of the line in time alone: the simulator's link, and propagation
+//!   forward     a thread that carries one direction
+//!   flows       what each flow has sent and got
+//!   lines       which link of a scenario is which direction
+//!   log         each packet, written down
+//!   capture     the same for programs that read captures
+//!   spool       files that a thread of their own writes
+//!   replay      the same arrivals once more, without a clock
+//!   run         a command from start to end
+//!   report      what that yields
+//! ```
+//!
+//! What is decided is decided by the simulator's own [`aqmlab_sim::Link`]. A scheme sees the times at which packets were read
+//! and those at which the ideal link sends, never those at which the machine gets round to it.
+
+mod capture;
+mod direction;
+mod flows;
+mod forward;
+mod inside;
+mod lines;
+mod log;
+mod message;
+mod netlink;
+mod outside;
+mod packet;
+mod replay;
+mod report;
+mod run;
+mod sandbox;
+mod spool;
+mod store;
+mod tun;
+
+pub use flows::Flow;
+pub use forward::View;
+pub use packet::Tuple;
+pub use replay::{Replay, replay};
+pub use report::Report;
+pub use run::{LiveError, Options, run};
+pub use sandbox::{SandboxError, Setup};

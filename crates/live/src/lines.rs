@@ -1,0 +1,80 @@
+//! Which link of a scenario is which direction of a live line.
+
+use aqmlab_aqm::Limit;
+use aqmlab_aqm::link_layer::LinkLayer;
+use aqmlab_core::{Problems, Rate, Span};
+use aqmlab_sim::scenario::{Impairments, LinkSpec, RateChanges};
+use aqmlab_sim::{AqmChoice, Scenario};
+
+/// The two directions, and what a packet takes in each beside its link.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// From the command.
+    pub up: Line,
+    /// To the command.
+    pub down: Line,
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The link.
+    pub link: LinkSpec,
+    /// It is one of the scenario's, not only there to carry what comes back.
+    pub is_measured: bool,
+    /// Propagation.
+    pub delay: Span,
+}
+
+impl Lines {
+    /// The links called `up` and `down`; a single link of any other name carries what the command sends, and what comes
+    /// back meets no queue, as ACKs in a simulation. Half of the longest round-trip time is in each direction.
+    ///
+    /// # Errors
+    /// If the scenario has other links, or changes during the run that cannot be done live.
+    pub fn of(scenario: &Scenario) -> Result<Self, Problems> {
+        let refuse = |path: &str, why: &str| Err(Problems::one(path, why));
+        if !scenario.changes.is_empty() {
+            return refuse("changes", "cannot be done live; a link's rate may follow a schedule or a trace");
+        }
+        let named = |name: &str| scenario.links.iter().find(|link| link.name == name);
+        let (up, down) = match (named("up"), named("down"), &scenario.links[..]) {
+            (None, None, [only]) => (Some(only), None),
+            (up, down, links) if links.len() == usize::from(up.is_some()) + usize::from(down.is_some()) => (up, down),
+            _ => {
+                return refuse(
+                    "links",
+                    "a live line has two directions; call the links \"up\" (from the command) and \"down\"",
+                );
+            }
+        };
+        let rtt = scenario.flows.iter().map(|flows| flows.rtt.typical_largest()).max().unwrap_or_default();
+        let own = |link: Option<&LinkSpec>| link.map_or(Span::ZERO, |link| link.delay);
+        let delay = Span(rtt.0 / 2).max(own(up)).min(Span(rtt.0.saturating_sub(own(down).0)).max(own(up)));
+        let back = Span(rtt.0.saturating_sub(delay.0)).max(own(down));
+        let line = |link: Option<&LinkSpec>, other: Option<&LinkSpec>, name: &str, delay| {
+            let wide = || wide(name, other.expect("a scenario has a link"));
+            Line { is_measured: link.is_some(), link: link.cloned().unwrap_or_else(wide), delay }
+        };
+        Ok(Self { up: line(up, down, "up", delay), down: line(down, up, "down", back) })
+    }
+}
+
+/// A link that holds nothing up.
+fn wide(name: &str, other: &LinkSpec) -> LinkSpec {
+    const MOST: u32 = 1_000_000;
+    LinkSpec {
+        name: name.to_string(),
+        rate: Rate(1e13),
+        changes: RateChanges::None,
+        delay: Span::ZERO,
+        buffer: Limit::Packets(MOST),
+        buffer_packets: f64::from(MOST),
+        target: f64::from(MOST) / 3.0,
+        aqm: AqmChoice { name: "droptail".to_string(), params: Vec::new() },
+        fixed: true,
+        layer: LinkLayer::PLAIN,
+        impairments: Impairments::default(),
+        ..other.clone()
+    }
+}

@@ -1,0 +1,98 @@
+//! A way out of the namespaces: `pasta` (package passt) carries what the far end forwards over sockets of the machine's own
+//! network, without privileges there.
+
+use crate::message::{Asked, Control};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::unistd::{ForkResult, fork, geteuid};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, exit};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Whom the far end asks for names; pasta hands such questions to the machine's resolver.
+pub const RESOLVER: &str = "198.18.1.53";
+
+/// A process that still is in the network of the machine, and waits for a namespace to connect.
+pub struct Outside(Control);
+
+impl Outside {
+    /// Stays there, with the machine's files.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn stay() -> io::Result<Self> {
+        let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        // SAFETY: the child runs `wait` only, which never returns; the process has one thread.
+        #[allow(unsafe_code)]
+        match unsafe { fork() }? {
+            ForkResult::Child => {
+                drop(ours);
+                let why = wait(&Control::new(theirs)).expect_err("an executed program does not return");
+                eprintln!("Warning: pasta: {why}");
+                exit(1)
+            }
+            ForkResult::Parent { .. } => Ok(Self(Control::new(ours))),
+        }
+    }
+
+    /// Connects the present network namespace, which `network` is; false if that takes too long.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn connect(self, network: &File) -> io::Result<bool> {
+        for setting in ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"] {
+            fs::write(format!("/proc/sys/{setting}"), "1").ok();
+        }
+        self.0.send_with_files(&Asked::Start, &[network.try_clone()?])?;
+        let is_default = |line: &str| line.split_whitespace().nth(1) == Some("00000000");
+        for _ in 0..200 {
+            if fs::read_to_string("/proc/net/route")?.lines().any(is_default) {
+                return Ok(true);
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok(false)
+    }
+}
+
+/// Becomes pasta when the namespace is there.
+fn wait(control: &Control) -> io::Result<std::convert::Infallible> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let (_, files): (Asked, Vec<File>) = control.receive_with_files()?;
+    let network = files.first().ok_or(io::ErrorKind::UnexpectedEof)?;
+    fcntl(network, FcntlArg::F_SETFD(FdFlag::empty()))?;
+    keep_privileges()?;
+    let mut pasta = Command::new("pasta");
+    pasta.args(["--foreground", "--quiet", "--config-net", "--netns-only", "--dns-forward", RESOLVER]);
+    if geteuid().is_root() {
+        pasta.args(["--runas", "0"]);
+    }
+    Err(pasta.arg("--netns").arg(format!("/proc/self/fd/{}", network.as_raw_fd())).exec())
+}
+
+/// What is executed has the capabilities of this process, which count in its own namespaces only.
+fn keep_privileges() -> io::Result<()> {
+    let header = [0x2008_0522u32, 0]; // `struct __user_cap_header_struct`
+    let mut sets = [0u32; 6]; // twice effective, permitted, inheritable
+    // SAFETY: the kernel reads the header and reads or writes the sets, in their version 3; `prctl` takes numbers only.
+    #[allow(unsafe_code)]
+    unsafe {
+        if libc::syscall(libc::SYS_capget, &raw const header, &raw mut sets) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        (sets[2], sets[5]) = (sets[1], sets[4]);
+        if libc::syscall(libc::SYS_capset, &raw const header, &raw const sets) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        for capability in 0..64 {
+            libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! What a live run yields: the document of a simulation, with what can be known of real traffic.
+
+use crate::flows::Flow;
+use crate::forward::Forwarder;
+use crate::lines::Line;
+use crate::message::Counts;
+use crate::run::Options;
+use aqmlab_aqm::Discipline;
+use aqmlab_core::{Span, Time};
+use aqmlab_sim::{Chosen, Series, Spans, Stage, jain};
+use serde_json::{Map, Value, json};
+
+/// A run is valid if half of its packets were written at most so late...
+pub const LATE_P50: f64 = 0.1e-3;
+/// ...and 99 % at most so late, and no packet was lost in a device.
+pub const LATE_P99: f64 = 1e-3;
+
+/// One direction when all is over.
+pub struct Side<'a> {
+    pub(crate) line: &'a Line,
+    pub(crate) forwarder: Forwarder,
+    /// What the kernel has counted at the device whose packets were read.
+    pub(crate) sender: Option<Counts>,
+    /// At the other.
+    pub(crate) receiver: Option<Counts>,
+}
+
+/// What a live run yields.
+#[derive(Debug)]
+pub struct Report {
+    /// The command's.
+    pub code: i32,
+    /// The document.
+    pub json: Value,
+    /// Time series of the links.
+    pub series: Vec<Series>,
+    /// What each flow has sent and got, by direction.
+    pub flows: Vec<(&'static str, Flow)>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(
+        options: &Options,
+        up: Side,
+        down: Side,
+        code: i32,
+        warnings: Vec<String>,
+        is_urgent: bool,
+        end: Time,
+    ) -> Self {
+        let scenario = &options.scenario;
+        let sides = [("up", &up), ("down", &down)];
+        let measured = || sides.iter().filter(|(_, side)| side.line.is_measured);
+        let links: Map<String, Value> =
+            measured().map(|(_, side)| (side.line.link.name.clone(), side.link(end))).collect();
+        let span = end.since(Time::ZERO + scenario.warmup).seconds();
+        let flows: Map<String, Value> = sides
+            .iter()
+            .map(|(name, side)| (name.to_string(), group(side.flows(), &side.forwarder.transit, span)))
+            .collect();
+        let mut transit = up.forwarder.transit.clone();
+        transit.merge(&down.forwarder.transit);
+        let all: Vec<&Flow> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
+        let mut why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
+        if span == 0.0 {
+            why.push(format!("the command ended within the warm-up of {} s", scenario.warmup.seconds()));
+        }
+        let mut lateness = up.forwarder.lateness.clone();
+        lateness.merge(&down.forwarder.lateness);
+        let first = &scenario.links[0];
+        let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.name.clone(), Chosen::name);
+        let json = json!({
+            "schema": 1, "scenario": scenario.name, "aqm": aqm, "seed": options.seed,
+            "links": links, "flows": flows, "total": group(all.into_iter(), &transit, span),
+            "live": {
+                "duration": span, "code": code,
+                "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
+                "valid": why.is_empty(), "why": why, "realtime": is_urgent,
+                "up": up.devices(), "down": down.devices(),
+            },
+        });
+        let series = measured().map(|(_, side)| side.series(options)).collect();
+        let flows = sides.iter().flat_map(|(name, side)| side.flows().map(|flow| (*name, flow.clone()))).collect();
+        Self { code, json, series, flows, warnings }
+    }
+}
+
+impl Side<'_> {
+    fn link(&self, end: Time) -> Value {
+        let spec = &self.line.link;
+        let stage = Stage { from: Span::ZERO, target: spec.target, tolerance: 0.1 * spec.buffer_packets };
+        json!(self.forwarder.direction.link.result(&[stage], end))
+    }
+
+    /// Those that have sent anything since the warm-up.
+    fn flows(&self) -> impl Iterator<Item = &Flow> {
+        self.forwarder.flows.all().iter().filter(|flow| flow.arrived > 0)
+    }
+
+    /// Why its numbers cannot be trusted.
+    fn faults(&self, name: &str) -> Vec<String> {
+        let lateness = &self.forwarder.lateness;
+        let late = [(0.5, LATE_P50, "half of the packets were"), (0.99, LATE_P99, "1 % of the packets were")];
+        let late = late.into_iter().filter_map(|(share, limit, what)| {
+            let found = lateness.quantile(share).filter(|found| *found > limit)?;
+            Some(format!("{name}: {what} more than {:.2} ms late (limit {} ms)", found * 1e3, limit * 1e3))
+        });
+        let overrun = self.sender.map_or(0, |counts| counts.overrun);
+        let overrun =
+            (overrun > 0).then(|| format!("{name}: {overrun} packets were lost because they were not read in time"));
+        late.chain(overrun).collect()
+    }
+
+    /// What was read and written, beside what the kernel says of it.
+    fn devices(&self) -> Value {
+        let (counts, lateness) = (&self.forwarder.counts, &self.forwarder.lateness);
+        json!({
+            "link": self.line.link.name, "delay": self.line.delay.seconds(),
+            "lateness_p50": lateness.quantile(0.5), "lateness_p99": lateness.quantile(0.99),
+            "lateness_max": lateness.quantile(1.0),
+            "processor": self.forwarder.processor.seconds(),
+            "read": counts.read, "written": counts.written, "refused": counts.refused,
+            "unreadable": counts.unreadable, "multicast": counts.multicast,
+            "waiting": self.forwarder.direction.link.queue.len(), "flying": self.forwarder.direction.flying(), "stored": self.forwarder.store.in_use(),
+            "kernel_sent": self.sender.map(|kernel| kernel.sent), "overrun": self.sender.map(|kernel| kernel.overrun),
+            "kernel_received": self.receiver.map(|kernel| kernel.received),
+        })
+    }
+
+    fn series(&self, options: &Options) -> Series {
+        let direction = &self.forwarder.direction;
+        let choice = options.scenario.scheme_of(&self.line.link, options.aqm.as_ref());
+        let shown = aqmlab_aqm::entry(&choice.name).map_or(&[][..], |entry| entry.observables);
+        let names = ["time", "queue", "utilisation"].into_iter().chain(shown.iter().map(|shown| shown.name));
+        let columns =
+            names.enumerate().map(|(i, name)| (name.to_string(), direction.series.iter().map(|row| row[i]).collect()));
+        Series { link: self.line.link.name.clone(), columns: columns.collect() }
+    }
+}
+
+/// What a group of flows got, by the names of a simulation. What only their endpoints know is null.
+fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) -> Value {
+    let flows: Vec<&Flow> = flows.collect();
+    let rate = |flow: &&Flow| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
+    let mut rates: Vec<f64> = flows.iter().map(rate).collect();
+    rates.sort_by(f64::total_cmp);
+    // All the time: in nine of ten of its whole seconds.
+    let lasting = flows.iter().filter(|flow| f64::from(flow.active) >= (0.9 * span.floor()).max(1.0));
+    let sum = |count: fn(&Flow) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
+    let p99 = transit.quantile(0.99);
+    json!({
+        "count": flows.len(), "goodput": rates.iter().fold(0.0, |sum, rate| sum + rate),
+        "goodput_min": rates.first(), "goodput_p50": rates.get(rates.len() / 2), "goodput_max": rates.last(),
+        "lasting": lasting.clone().count(), "jain": jain(lasting.map(rate)),
+        "received": sum(|flow| flow.received), "marked": sum(|flow| flow.marked),
+        "retransmits": sum(|flow| flow.resent),
+        "packet_delay_mean": transit.mean(), "packet_delay_std": transit.std(),
+        "packet_delay_p50": transit.quantile(0.5), "packet_delay_p95": transit.quantile(0.95),
+        "packet_delay_p99": p99, "packet_delay_p999": transit.quantile(0.999),
+        "packet_delay_variation_p99": p99.and_then(|p99| Some(p99 - transit.quantile(0.0)?)),
+        "timeouts": null, "ecn_reductions": null,
+    })
+}

@@ -1,0 +1,126 @@
+//! Two network namespaces behind TUN devices, made without privileges, seen from outside.
+//!
+//! ```text
+//!   emulator ── keeper ── init (pid 1 of a PID namespace) ─┬─ command        in the client's network namespace
+//!      └───────control──────┘                              └─ serve ...      in the server's
+//! ```
+//!
+//! To reach the outside there is one more process, which stays in the machine's own network: pasta.
+//!
+//! Everything dies with the emulator, even if it is killed: the keeper and init ask for it (`PR_SET_PDEATHSIG`), init
+//! ends when the control socket closes, and with init the kernel ends all of its PID namespace. Namespaces, devices and
+//! mounts have no name outside and go with their last process.
+
+use crate::inside;
+use crate::message::{Control, Said};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork, getpid};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+
+/// Addresses of the client, in the networks set aside for benchmarks (RFC 2544, RFC 5180).
+pub const CLIENT: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1))];
+/// Addresses of the server.
+pub const SERVER: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)), IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2))];
+
+/// What runs where.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Program and arguments of the client.
+    pub command: Vec<OsString>,
+    /// Lines for a shell, each run at the far end.
+    pub serve: Vec<String>,
+    /// What the far end's programs print goes here, else nowhere; a folder.
+    pub logs: Option<PathBuf>,
+    /// The far end is connected to the machine's own network, by `pasta`.
+    pub outside: bool,
+    /// The command prints on stderr: stdout is for the result.
+    pub quiet_stdout: bool,
+    /// Largest packet, bytes.
+    pub mtu: u32,
+    /// The command gets the terminal.
+    pub foreground: bool,
+    /// Settings of the kernel for both ends: `net.ipv4.tcp_ecn` and its value.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The machine refused a step.
+    #[error("{0}")]
+    Refused(String),
+    /// The machine failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The namespaces, and a way to speak with the init inside.
+pub struct Sandbox {
+    control: Control,
+    keeper: Pid,
+    /// The device whose packets come from the client.
+    pub client: File,
+    /// The device whose packets come from the server.
+    pub server: File,
+}
+
+impl Sandbox {
+    /// Makes it; the command does not run yet.
+    ///
+    /// # Errors
+    /// If the machine does not allow it; the message says which step failed.
+    pub fn new(setup: &Setup) -> Result<Self, SandboxError> {
+        let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+            .map_err(io::Error::from)?;
+        let parent = getpid();
+        // SAFETY: the child runs `inside::keep` only, which never returns; glibc keeps its allocator usable after a fork.
+        #[allow(unsafe_code)]
+        match unsafe { fork() }.map_err(io::Error::from)? {
+            ForkResult::Child => {
+                drop(ours);
+                inside::keep(Control::new(theirs), setup, parent)
+            }
+            ForkResult::Parent { child } => {
+                drop(theirs);
+                Self::meet(Control::new(ours), child)
+            }
+        }
+    }
+
+    /// Waits until init has made everything.
+    fn meet(control: Control, keeper: Pid) -> Result<Self, SandboxError> {
+        let met = control.receive_with_files();
+        let refused = |why: String| {
+            waitpid(keeper, None).ok();
+            Err(SandboxError::Refused(why))
+        };
+        match met {
+            Ok((Said::Ready, files)) => match <[File; 2]>::try_from(files) {
+                Ok([client, server]) => Ok(Self { control, keeper, client, server }),
+                Err(_) => refused("the namespaces came without their devices".into()),
+            },
+            Ok((Said::Refused(why), _)) => refused(why),
+            Ok((other, _)) => refused(format!("unexpected: {other:?}")),
+            Err(_) => refused("the process that makes the namespaces ended at once".into()),
+        }
+    }
+
+    /// What is said from inside comes here.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Ends everything inside, and waits for it.
+    pub fn end(self) {
+        let Self { control, keeper, .. } = self;
+        drop(control);
+        waitpid(keeper, None).ok();
+    }
+}

@@ -1,0 +1,163 @@
+"""The command `live`."""
+
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aqmlab import catalogue, files
+from aqmlab._core import CommandError, InputError, Scenario
+from aqmlab.cli.common import Json, Out, Settings, leave, print_json
+from aqmlab.quantities import option_value
+from aqmlab.runs import live as runs
+from aqmlab.scenario import assignments, load
+
+if TYPE_CHECKING:
+    from aqmlab.present.terminal.live import Dial
+
+EPILOG = "Example: aqmlab live --rate 20Mbit/s --rtt 40ms --aqm fq-codel --serve 'iperf3 -s' -- iperf3 -c server -t 10"
+
+SETTINGS = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
+
+
+def live(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO] [-- COMMAND...]", help="A scenario; what to run.", show_default=False),
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of both directions.")] = None,
+    up: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="From the command: a rate, or a trace.")] = None,
+    down: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="To the command.")] = None,
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip propagation.")] = "40ms",
+    buffer: Annotated[str, typer.Option(metavar="SIZE", help="Of each direction: 250ms, '100 packets'.")] = "250ms",
+    aqm: Annotated[
+        str | None, typer.Option(metavar="NAME[:k=v,...]", help="The scheme, or one for each: codel@up+pie@down.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**64 - 1, help="Seed of scheme and losses.")] = 1,
+    settings: Settings = None,
+    serve: Annotated[
+        list[str] | None, typer.Option(metavar="LINE", help='Run at the far end, the host "server"; repeatable.')
+    ] = None,
+    outside: Annotated[
+        bool, typer.Option("--outside", help="Behind the line is your own network (needs pasta, package passt).")
+    ] = False,
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="End the command after so long.")] = None,
+    tcp: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The kernel's congestion control: reno, cubic.")
+    ] = None,
+    ecn: Annotated[bool, typer.Option("--ecn", help="The kernel's TCP speaks ECN.")] = False,
+    mtu: Annotated[int, typer.Option(metavar="BYTES", help="Largest packet.")] = 1500,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Decide again in simulated time what --out DIR has logged.")
+    ] = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show queue, rate, p and drops in the last line of the terminal.")
+    ] = False,
+    beside: Annotated[bool, typer.Option("--beside", help="Simulate the same, and show both.")] = False,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Run a command behind an emulated line, with real traffic, without root.
+
+    The command (default: your shell) has a network of its own, in which the far end is the host "server".
+    Both directions have rate, delay, buffer and scheme. --out leaves result.json, flows.csv and each packet.
+    """
+    if replay:
+        return _replay(replay, as_json)
+    name, command = _split(words or [])
+    line = _line(name, runs.Line(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate)
+    scenario = line.scenario() if isinstance(line, runs.Line) else line
+    wanted = option_value("duration", duration, "s")
+    if out:
+        files.check_folder(out)
+    sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
+    sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
+    dial = _dial(scenario, aqm) if view and sys.stderr.isatty() else None
+    try:
+        done = runs.live(
+            scenario,
+            command or runs.shell(),
+            aqm,
+            seed,
+            serve=serve or [],
+            duration=wanted,
+            mtu=mtu,
+            sysctls=sysctls,
+            outside=outside,
+            quiet_stdout=as_json,
+            folder=out,
+            watch=dial,
+        )
+    except CommandError as error:
+        why, code = error.args
+        print(f"Error: {why}", file=sys.stderr)
+        raise typer.Exit(code) from None
+    finally:
+        if dial:
+            dial.close()
+    simulated = runs.beside(done, line, aqm, seed) if beside else None
+    if out:
+        from aqmlab.present import live_files
+
+        leave(out, live_files.live_files(done, scenario, aqm, simulated))
+    for warning in done.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    if as_json:
+        print_json(done.document | ({"simulated": json.loads(simulated.json())} if simulated else {}))
+    else:
+        from aqmlab.present.terminal import live as tables
+
+        tables.live(done.document, simulated)
+    raise typer.Exit(done.code)
+
+
+def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
+    """What shows the directions of a line in the terminal."""
+    from aqmlab.present.terminal.live import Dial
+
+    schemes = {link: catalogue.used(scenario, link, aqm) for link in scenario.links}
+    return Dial(sys.stderr, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
+
+
+def _replay(folder: Path, as_json: bool) -> None:
+    """Print how the decisions of a live run compare with those in simulated time; exit with 1 if they differ."""
+    found = runs.replay(folder)
+    if as_json:
+        print_json({name: asdict(direction) for name, direction in found.items()})
+    else:
+        for name, direction in found.items():
+            print(
+                f"{name}: {direction.same:,} of {direction.decisions:,} decisions agree ({direction.arrived:,} packets)"
+            )
+            if direction.first_difference:
+                print("  first difference: live {}, replayed {}".format(*direction.first_difference))
+    if not all(direction.is_identical for direction in found.values()):
+        raise typer.Exit(1)
+
+
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """Scenario and command: what stands before and behind `--`, which the parser has taken away."""
+    if "--" not in sys.argv:
+        if len(words) > 1:
+            raise InputError(f"command: {words[1]}: write the command behind --, as in: aqmlab live -- {words[1]}")
+        return (words[0] if words else None), []
+    behind = len(sys.argv) - sys.argv.index("--") - 1
+    before, command = words[: len(words) - behind], words[len(words) - behind :]
+    if len(before) > 1:
+        raise InputError(f"scenario: {before[1]}: one scenario, and the command behind --")
+    return (before[0] if before else None), command
+
+
+def _line(name: str | None, line: runs.Line, settings: list[str] | None, rate: str | None) -> runs.Line | Scenario:
+    """The line that the options describe, or the scenario that is named."""
+    values = assignments(settings or [])
+    if name is None:
+        option_value("rate", rate, "bit/s")
+        return replace(line, values=values)
+    for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
+        if value is not None:
+            raise InputError(f"{option}: {value}: describes a line; leave the scenario out, or set it by --set")
+    return load(name, values)

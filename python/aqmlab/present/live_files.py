@@ -1,0 +1,48 @@
+"""What a live run leaves in a folder beside its logs, alone or with the simulation of the same."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab._core import Scenario
+from aqmlab.catalogue import target
+from aqmlab.present.figures.runs import Shown, queue_frame, queue_panel
+from aqmlab.present.plots.data import Drawing, OverTime
+from aqmlab.present.plots.files import encode_all
+from aqmlab.present.run_files import series_csv
+from aqmlab.runs.live import FLOW_COLUMNS, LiveRun
+from aqmlab.runs.metrics import LinkResult
+from aqmlab.runs.results import RunResult
+
+
+@dataclass(frozen=True)
+class _Live:
+    """A live run as figures take it."""
+
+    links: dict[str, LinkResult]
+    series: dict[str, dict[str, Any]]
+
+
+def live_files(
+    run: LiveRun, scenario: Scenario, aqm: str | None, simulated: RunResult | None
+) -> dict[str, bytes | str]:
+    """Return result.json, flows.csv, series.csv and the queue over time."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([FLOW_COLUMNS, *run.flows])
+    links = {name: LinkResult(**link) for name, link in run.document["links"].items()}
+    shown: dict[str, Shown] = {"live": _Live(links, run.series)}
+    if simulated is not None:
+        shown["simulated"] = simulated
+    end = run.document["live"]["duration"] + scenario.warmup
+    drawings: dict[str, Drawing] = {}
+    for link in links:
+        panel = queue_panel("", shown, link, target(scenario, link, aqm or run.document["aqm"]))
+        drawings[f"{link}-queue"] = OverTime([panel], end, [queue_frame([panel], [(scenario, link)])], 1)
+    written: dict[str, bytes | str] = {
+        "result.json": json.dumps(run.document, indent=1) + "\n",
+        "flows.csv": text.getvalue(),
+        "series.csv": series_csv(run.series),
+    }
+    return written | encode_all(drawings)

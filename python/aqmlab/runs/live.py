@@ -1,0 +1,193 @@
+"""Real traffic through the same schemes: a command behind an emulated line, without root."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _core, own
+from aqmlab._core import InputError, Scenario
+from aqmlab.quantities import option_value
+from aqmlab.runs import simulate
+from aqmlab.runs.results import RunResult
+from aqmlab.scenario import with_traces
+
+SETUP = "live.json"
+"""File beside the logs that says which scenario, scheme and seed they are of."""
+
+View = tuple[int, int, int, int, list[float]]
+"""A direction: packets waiting, bytes delivered, packets dropped and marked so far, and what the scheme shows."""
+Watch = Callable[[float, View, View], None]
+"""Told ten times a second: seconds so far, and each direction's queue, bytes, drops, marks and observables."""
+
+
+FLOW_COLUMNS = ("direction", "flow", "sent", "resent", "received", "marked", "payload")
+"""Of `LiveRun.flows`: packets, but payload in bytes; over TCP what was sent again counts once."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """One live run: the document that `aqmlab live --json` prints, the command's exit code and what to know."""
+
+    document: dict[str, Any]
+    code: int
+    warnings: Sequence[str]
+    series: dict[str, dict[str, Any]]
+    flows: Sequence[tuple[str | int, ...]]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the machine kept up with the line."""
+        return bool(self.document["live"]["valid"])
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line: a rate or a file with a trace for each direction, None for one that holds nothing up.
+
+    `values` replace others of its scenario: {"links.up.loss": "1%"}. The flows count in simulations only, so many of
+    `law` in each direction.
+    """
+
+    up: str | None
+    down: str | None
+    rtt: str = "40ms"
+    buffer: str = "250ms"
+    values: Mapping[str, str] = field(default_factory=dict)
+    flows: Mapping[str, int] = field(default_factory=lambda: {"up": 1, "down": 1})
+    law: str = "cubic"
+    ecn: bool = False
+
+    def scenario(self) -> Scenario:
+        """Return it as a scenario; InputError where it is none."""
+        rates = {name: rate for name, rate in (("up", self.up), ("down", self.down)) if rate is not None}
+        if not rates:
+            raise InputError("rate: missing; name a scenario, or a rate by --rate, --up or --down")
+        option_value("rtt", self.rtt, "s")
+        text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
+        for name, rate in rates.items():
+            text += f'[[links]]\nname = "{name}"\nrate = {_rate(name, rate)}\nbuffer = "{self.buffer}"\n'
+        for name in rates:
+            if self.flows[name]:
+                text += self._group(name, [other for other in rates if other != name])
+        return Scenario.parse(with_traces(text, Path(), self.values.values()), "line", list(self.values.items()))
+
+    def _group(self, name: str, back: Sequence[str]) -> str:
+        """The flows of a direction; their ACKs cross the link of the other, if there is one."""
+        tcp = f'{{ congestion_control = "{self.law}", profile = "linux" }}'
+        text = f'[[flows]]\nname = "{name}"\ncount = {self.flows[name]}\npath = ["{name}"]\n'
+        text += f"ack_path = {json.dumps(back)}\n" if back else ""
+        return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'
+
+
+def _rate(name: str, text: str) -> str:
+    """A rate as a scenario has it: a quantity, or the trace in a file."""
+    if Path(text).is_file():
+        return f"{{ trace = '{text}' }}"
+    option_value(name, text, "bit/s")
+    return f'"{text}"'
+
+
+def live(
+    scenario: Scenario,
+    command: Sequence[str],
+    aqm: Any = None,
+    seed: int = 1,
+    *,
+    serve: Sequence[str] = (),
+    duration: float | None = None,
+    mtu: int = 1500,
+    sysctls: Sequence[tuple[str, str]] = (),
+    outside: bool = False,
+    quiet_stdout: bool = False,
+    folder: Path | None = None,
+    watch: Watch | None = None,
+) -> LiveRun:
+    """Run a command in a network namespace of its own behind the scenario's line, and return what was measured.
+
+    `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a `folder` each packet is written down there.
+    Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
+    where the command cannot be started and SchemeError where a scheme breaks down.
+    """
+    if not 68 <= mtu <= 65535:
+        raise InputError(f"mtu: {mtu}: must lie in 68 ..= 65535 bytes")
+    if not command:
+        raise InputError("command: missing; write it behind --")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}
+        (folder / SETUP).write_text(json.dumps({**setup, "aqm": None if aqm is None else str(aqm)}), encoding="utf-8")
+    found = _core.live(
+        scenario,
+        list(command),
+        aqm=None if aqm is None else own.spec(aqm),
+        seed=seed,
+        serve=list(serve),
+        duration=duration,
+        mtu=mtu,
+        sysctls=list(sysctls),
+        outside=outside,
+        quiet_stdout=quiet_stdout,
+        folder=None if folder is None else str(folder),
+        watch=watch,
+    )
+    return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One direction of a live run, decided once more: packets, decisions, those that are the same, the first other."""
+
+    arrived: int
+    decisions: int
+    same: int
+    first_difference: tuple[str, str] | None
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether every packet met the same fate at the same time."""
+        return self.first_difference is None
+
+
+def replay(folder: Path) -> dict[str, Replay]:
+    """Put the arrivals that a live run has logged in `folder` through the simulated links, by direction.
+
+    Scheme and seed are those of the live run. Raises InputError for what is no folder of a live run.
+    """
+    try:
+        setup = json.loads((folder / SETUP).read_text(encoding="utf-8"))
+        overrides = [(path, value) for path, value in setup["overrides"]]
+        scenario = Scenario.parse(setup["text"], setup["name"], overrides)
+        aqm, seed = setup["aqm"], setup["seed"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"replay: {folder}: is not what aqmlab live --out leaves: {error}") from None
+    scheme = None if aqm is None else own.spec(aqm)
+    return {
+        name: Replay(*_core.replay(scenario, scheme, seed, name, str(folder / f"{name}.log")))
+        for name in ("up", "down")
+    }
+
+
+def beside(run: LiveRun, of: Line | Scenario, aqm: Any = None, seed: int = 1) -> RunResult:
+    """Simulate what has been run live, as long as that took, and return the result with its series.
+
+    On a line there are as many long flows each way as there were live. Raises InputError if there were none.
+    """
+    if isinstance(of, Line):
+        lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}
+        flows = {name: count for name, count in lasting.items() if getattr(of, name) is not None}
+        if not any(flows.values()):
+            raise InputError("beside: no flow has lasted, so there is nothing to simulate")
+        of = replace(of, flows=flows).scenario()
+    duration = run.document["live"]["duration"] + of.warmup
+    scenario = Scenario.parse(of.text, of.name, [*of.overrides, ("duration", f"'{duration} s'")])
+    return simulate.run(scenario, aqm, seed, series=True)
+
+
+def shell() -> list[str]:
+    """Return the user's shell, which a live run starts by default."""
+    return [os.environ.get("SHELL") or shutil.which("sh") or "/bin/sh"]

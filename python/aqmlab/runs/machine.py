@@ -1,0 +1,106 @@
+"""What this machine allows of what aqmlab can do, and the line that mends what it does not."""
+
+import os
+import platform
+import resource
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqmlab.runs.live import Line, live
+
+PROC = Path("/proc/sys")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is as it should be, what was found, and what mends it."""
+
+    name: str
+    is_good: bool
+    found: str
+    mend: str = ""
+    is_needed: bool = True
+    """Without it nothing runs live; what is not needed makes results better."""
+
+
+def findings() -> list[Finding]:
+    """Return what matters for live runs, in the order in which it is needed."""
+    return list(_all())
+
+
+def _all() -> Iterator[Finding]:
+    yield _kernel()
+    yield _namespaces()
+    yield _device()
+    yield _run()
+    yield _priority()
+    yield _laws()
+    yield _outside()
+
+
+def _setting(name: str) -> str | None:
+    """A setting of the kernel, None where it has none of that name."""
+    path = PROC / name
+    return path.read_text(encoding="ascii").strip() if path.exists() else None
+
+
+def _kernel() -> Finding:
+    system, release = platform.system(), platform.release()
+    return Finding("Linux", system == "Linux", f"{system} {release}", "live runs need Linux")
+
+
+def _namespaces() -> Finding:
+    name = "User namespaces"
+    if _setting("user/max_user_namespaces") == "0":
+        return Finding(name, False, "none are allowed", "sudo sysctl -w user.max_user_namespaces=10000")
+    if os.getuid() != 0 and _setting("kernel/unprivileged_userns_clone") == "0":
+        return Finding(name, False, "only root has them", "sudo sysctl -w kernel.unprivileged_userns_clone=1")
+    if os.getuid() != 0 and _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        mend = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        return Finding(name, False, "AppArmor lets no ordinary program use them", mend)
+    return Finding(name, True, "allowed")
+
+
+def _device() -> Finding:
+    path, name = Path("/dev/net/tun"), "/dev/net/tun"
+    if not path.exists():
+        mend = "sudo modprobe tun; in a container: docker run --device /dev/net/tun ..."
+        return Finding(name, False, "is not there", mend)
+    if not os.access(path, os.R_OK | os.W_OK):
+        return Finding(name, False, "may not be opened", "sudo chmod 666 /dev/net/tun")
+    return Finding(name, True, "can be opened")
+
+
+def _run() -> Finding:
+    try:
+        done = live(Line(up="1 Gbit/s", down="1 Gbit/s").scenario(), ["true"])
+    except OSError as error:
+        mend = "in a container: docker run --security-opt seccomp=unconfined --device /dev/net/tun ..."
+        return Finding("A live run", False, str(error), mend)
+    return Finding("A live run", done.code == 0, "works" if done.code == 0 else f"ends with {done.code}")
+
+
+def _priority() -> Finding:
+    allowed = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0
+    found = "the threads that carry packets come before all others" if allowed else "packets wait for busy programs"
+    mend = "echo '@users - rtprio 1' | sudo tee /etc/security/limits.d/aqmlab.conf, and log in again"
+    return Finding("Real-time priority", allowed, found, "" if allowed else mend, is_needed=False)
+
+
+def _laws() -> Finding:
+    available = (_setting("net/ipv4/tcp_available_congestion_control") or "").split()
+    allowed = (_setting("net/ipv4/tcp_allowed_congestion_control") or "").split()
+    missing = [law for law in available if law not in allowed]
+    mend = f'sudo sysctl -w net.ipv4.tcp_allowed_congestion_control="{" ".join(available)}"'
+    found = f"--tcp may be {', '.join(allowed)}" + (f"; not {', '.join(missing)}" if missing else "")
+    return Finding("TCP's laws", not missing, found, mend if missing else "", is_needed=False)
+
+
+def _outside() -> Finding:
+    wanted = {"iperf3": "iperf3", "ping": "iputils-ping"}
+    missing = [package for program, package in wanted.items() if not shutil.which(program)]
+    found = "iperf3 and ping are installed" if not missing else f"not installed: {', '.join(missing)}"
+    mend = f"sudo apt install {' '.join(missing)}" if missing else ""
+    return Finding("Programs to try it with", not missing, found, mend, is_needed=False)

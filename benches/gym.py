@@ -1,6 +1,7 @@
 """Measure the environments: simulated seconds a second beside the plain engine, and the memory of many.
 
-One core, the best of many rounds, in time of the processor. `--json FILE` keeps the result, from which `docs/gym_page.py` fills the page.
+One core, the best of many rounds, in time of the processor. `--json FILE` keeps the result; `docs/gym_page.py` fills
+the page from it.
 """
 
 import json

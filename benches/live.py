@@ -104,8 +104,9 @@ def _cell(aqm: str, law: str, flows: int) -> Iterator[list[str]]:
     verdict = ", ".join(differences) or "yes"
     if not found["live"]["valid"]:
         verdict += " (the machine was late)"
-    yield [aqm, law, str(flows), *(" / ".join(pair) for pair in zip(*shown, strict=True)), verdict]
-    print(aqm, law, flows, verdict, file=sys.stderr)
+    row = [aqm, law, str(flows), *(" / ".join(pair) for pair in zip(*shown, strict=True)), verdict]
+    print(f"| {' | '.join(row)} |", file=sys.stderr, flush=True)
+    yield row
 
 
 Measured = tuple[float, float | None, float, float]

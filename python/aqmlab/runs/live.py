@@ -109,7 +109,8 @@ def live(
     """Run a command in a network namespace of its own behind the scenario's line, and return what was measured.
 
     `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
-    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a `folder` each packet is written down there.
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a
+    `folder` each packet is written down there.
     Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
     where the command cannot be started and SchemeError where a scheme breaks down.
     """

@@ -251,6 +251,12 @@ def test_a_scheme_that_fails_ends_the_run(aqmlab: Aqmlab, tmp_path: Path, serve:
     assert "Traceback (most" not in failed.stderr
 
 
+def say(server: socket.socket) -> None:
+    """Tell the first who comes."""
+    with server.accept()[0] as peer:
+        peer.sendall(b"through")
+
+
 @pytest.mark.skipif(not shutil.which("pasta"), reason="pasta (package passt) is not installed")
 def test_the_machine_s_own_network_is_behind_the_line(aqmlab: Aqmlab) -> None:
     gateway = subprocess.run(["ip", "route"], capture_output=True, text=True, check=False).stdout.split("default via ")
@@ -259,13 +265,13 @@ def test_the_machine_s_own_network_is_behind_the_line(aqmlab: Aqmlab) -> None:
     host = gateway[1].split()[0]  # by which pasta reaches the machine itself
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as others:
         server.settimeout(60)
-        echo = others.submit(lambda: server.accept()[0].sendall(b"through"))
+        said = others.submit(say, server)
         client = f"import socket; print(socket.create_connection(('{host}', {server.getsockname()[1]})).recv(7))"
         finished = aqmlab("live", *LINE, "--outside", "--json", "--", sys.executable, "-c", client)
-        echo.result()
+        said.result()
     found = document(finished)
     assert "b'through'" in finished.stderr
-    assert found["flows"]["up"]["received"] >= 3
+    assert found["flows"]["up"]["received"] >= 2, "a SYN and an ACK"
 
 
 def test_a_full_disk_is_told(aqmlab: Aqmlab, tmp_path: Path, serve: dict[str, str]) -> None:

@@ -77,7 +77,8 @@ class Line:
 
     def _group(self, name: str, back: Sequence[str]) -> str:
         """The flows of a direction; their ACKs cross the link of the other, if there is one."""
-        tcp = f'{{ congestion_control = "{self.law}", profile = "linux" }}'
+        # IPv4 and TCP with time stamps; a line has no Ethernet, which the profile counts.
+        tcp = f'{{ congestion_control = "{self.law}", profile = "linux", header = "52 B", ack = "52 B" }}'
         text = f'[[flows]]\nname = "{name}"\ncount = {self.flows[name]}\npath = ["{name}"]\n'
         text += f"ack_path = {json.dumps(back)}\n" if back else ""
         return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'

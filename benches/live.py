@@ -4,6 +4,7 @@ Needs iperf3 and a machine without other work: `python benches/live.py [speed] [
 """
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -46,17 +47,21 @@ def validity(document: Document) -> str:
 
 
 def speed() -> str:
-    """What crosses a line that is faster than the machine."""
-    line = ["--rate", "40Gbit/s", "--rtt", "1ms", "--buffer", "10ms", "--duration", "6s", "--set", "warmup='1 s'"]
-    cases = {f"TCP, {aqm}": (aqm, "-t 60") for aqm in ("fq-codel", "pi", "droptail")}
-    cases["UDP, 1000-byte datagrams, droptail"] = ("droptail", "-u -b 0 -l 1000 -t 60")
+    """What crosses a line of 2 Gbit/s, and one that is faster than the machine."""
+    line = ["--rtt", "1ms", "--buffer", "10ms", "--duration", "6s", "--set", "warmup='1 s'"]
+    cases = {
+        f"TCP, {aqm}, line of {rate}": (aqm, rate, "-t 60")
+        for rate in ("2Gbit/s", "40Gbit/s")
+        for aqm in ("fq-codel", "pi", "droptail")
+    }
+    cases["UDP, 1000-byte datagrams, droptail"] = ("droptail", "40Gbit/s", "-u -b 0 -l 1000 -t 60")
     rows = []
-    for name, (aqm, client) in cases.items():
-        found = live([*line, "--aqm", aqm], client)
+    for name, (aqm, rate, client) in cases.items():
+        found = live([*line, "--rate", rate, "--aqm", aqm], client)
         up, group = found["live"]["up"], found["flows"]["up"]
         busy = up["processor"] / found["live"]["duration"]
         goodput, packets = group["goodput"] / 1e9, group["received"] / found["live"]["duration"]
-        late = 1e3 * up["lateness_p99"]
+        late = 1e3 * (up["lateness_p99"] or 0)
         row = [f"{goodput:.2f}", f"{packets / 1e3:.0f}", f"{100 * busy:.0f}", f"{late:.3f}", validity(found)]
         rows.append([name, *row])
     head = ["traffic", "goodput (Gbit/s)", "packets (1000/s)", "thread busy (%)", "late p99 (ms)", "valid"]
@@ -104,8 +109,9 @@ def _cell(aqm: str, law: str, flows: int) -> Iterator[list[str]]:
     verdict = ", ".join(differences) or "yes"
     if not found["live"]["valid"]:
         verdict += " (the machine was late)"
-    yield [aqm, law, str(flows), *(" / ".join(pair) for pair in zip(*shown, strict=True)), verdict]
-    print(aqm, law, flows, verdict, file=sys.stderr)
+    row = [aqm, law, str(flows), *(" / ".join(pair) for pair in zip(*shown, strict=True)), verdict]
+    print(f"| {' | '.join(row)} |", file=sys.stderr, flush=True)
+    yield row
 
 
 Measured = tuple[float, float | None, float, float]
@@ -124,7 +130,7 @@ def _differences(real: Measured, simulated: Measured) -> list[str]:
 
 PARTS = {"speed": speed, "accuracy": accuracy, "beside": beside}
 TITLES = {
-    "speed": "Speed: a line faster than the machine",
+    "speed": "Speed",
     "accuracy": "Accuracy of lines within its reach",
     "beside": "Live / simulated: 20 Mbit/s, 40 ms, 100 packets, target 20 packets, 20 s after 5 s",
 }
@@ -134,7 +140,7 @@ def main() -> None:
     """Measure the parts that are named, all by default."""
     wanted = [part for part in PARTS if part in sys.argv[1:]] or list(PARTS)
     day = datetime.now(tz=timezone.utc).date()
-    text = f"Measured on {day} with `benches/live.py`, Linux {platform.release()}.\n"
+    text = f"Measured on {day} with `benches/live.py`, Linux {platform.release()}, {os.cpu_count()} cores.\n"
     for part in wanted:
         text += f"\n## {TITLES[part]}\n\n{PARTS[part]()}\n"
     print(text)

@@ -8,10 +8,12 @@ import os
 import random
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -247,6 +249,41 @@ def test_a_scheme_that_fails_ends_the_run(aqmlab: Aqmlab, tmp_path: Path, serve:
     assert failed.returncode == 1
     assert "division by zero" in failed.stderr
     assert "Traceback (most" not in failed.stderr
+
+
+def say(server: socket.socket) -> None:
+    """Tell the first who comes."""
+    with server.accept()[0] as peer:
+        peer.sendall(b"through")
+
+
+@pytest.mark.skipif(not shutil.which("pasta"), reason="pasta (package passt) is not installed")
+def test_the_machine_s_own_network_is_behind_the_line(aqmlab: Aqmlab) -> None:
+    gateway = subprocess.run(["ip", "route"], capture_output=True, text=True, check=False).stdout.split("default via ")
+    if len(gateway) < 2:
+        pytest.skip("the machine has no route to anywhere")
+    host = gateway[1].split()[0]  # by which pasta reaches the machine itself
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as others:
+        server.settimeout(60)
+        said = others.submit(say, server)
+        client = f"import socket; print(socket.create_connection(('{host}', {server.getsockname()[1]})).recv(7))"
+        finished = aqmlab("live", *LINE, "--outside", "--json", "--", sys.executable, "-c", client)
+        said.result()
+    found = document(finished)
+    assert "b'through'" in finished.stderr
+    assert found["flows"]["up"]["received"] >= 2, "a SYN and an ACK"
+
+
+def test_a_full_disk_is_told(aqmlab: Aqmlab, tmp_path: Path, serve: dict[str, str]) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "up.log").symlink_to("/dev/full")
+    finished = aqmlab("live", *LINE, "--serve", serve["sink"], "--out", "out", "--", *python(SEND, 1))
+    assert finished.returncode == 0
+    assert "not complete: No space left" in finished.stderr
+
+
+def test_a_scheme_that_wants_more_than_packets_carry_says_so(aqmlab: Aqmlab) -> None:
+    assert "unannounced" in aqmlab("live", *LINE, "--aqm", "fuzzy-rtt", "--", "true").stderr
 
 
 def test_the_command_ends_with_its_time(aqmlab: Aqmlab) -> None:

@@ -37,7 +37,12 @@ impl Outside {
                 eprintln!("Warning: pasta: {why}");
                 exit(1)
             }
-            ForkResult::Parent { .. } => Ok(Self(Control::new(ours))),
+            ForkResult::Parent { .. } => {
+                drop(theirs);
+                let control = Control::new(ours);
+                control.receive::<Asked>()?; // it has mounts of its own now
+                Ok(Self(control))
+            }
         }
     }
 
@@ -64,6 +69,7 @@ impl Outside {
 /// Becomes pasta when the namespace is there.
 fn wait(control: &Control) -> io::Result<std::convert::Infallible> {
     unshare(CloneFlags::CLONE_NEWNS)?;
+    control.send(&Asked::Start)?;
     let (_, files): (Asked, Vec<File>) = control.receive_with_files()?;
     let network = files.first().ok_or(io::ErrorKind::UnexpectedEof)?;
     fcntl(network, FcntlArg::F_SETFD(FdFlag::empty()))?;

@@ -146,8 +146,10 @@ fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) 
     let rate = |flow: &&Flow| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
     let mut rates: Vec<f64> = flows.iter().map(rate).collect();
     rates.sort_by(f64::total_cmp);
-    // All the time: in nine of ten of its whole seconds.
-    let lasting = flows.iter().filter(|flow| f64::from(flow.active) >= (0.9 * span.floor()).max(1.0));
+    // A connection that starves for some seconds is among them, one that only controls others is not.
+    let most = flows.iter().map(|flow| flow.payload).max().unwrap_or(0);
+    let lasts = |flow: &Flow| f64::from(flow.active) >= (0.5 * span.floor()).max(1.0) && flow.payload * 100 >= most;
+    let lasting = flows.iter().filter(|flow| lasts(flow));
     let sum = |count: fn(&Flow) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
     let p99 = transit.quantile(0.99);
     json!({

@@ -77,7 +77,8 @@ class Line:
 
     def _group(self, name: str, back: Sequence[str]) -> str:
         """The flows of a direction; their ACKs cross the link of the other, if there is one."""
-        tcp = f'{{ congestion_control = "{self.law}", profile = "linux" }}'
+        # IPv4 and TCP with time stamps; a line has no Ethernet, which the profile counts.
+        tcp = f'{{ congestion_control = "{self.law}", profile = "linux", header = "52 B", ack = "52 B" }}'
         text = f'[[flows]]\nname = "{name}"\ncount = {self.flows[name]}\npath = ["{name}"]\n'
         text += f"ack_path = {json.dumps(back)}\n" if back else ""
         return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'
@@ -109,7 +110,8 @@ def live(
     """Run a command in a network namespace of its own behind the scenario's line, and return what was measured.
 
     `serve` are lines for a shell that run at the far end, which the command finds as the host "server". `sysctls` are
-    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a `folder` each packet is written down there.
+    settings of both ends ("net.ipv4.tcp_ecn", "1"). `outside` connects the far end to the machine's network. With a
+    `folder` each packet is written down there.
     Raises InputError for what is wrong with the input, OSError where the machine does not allow it, CommandError
     where the command cannot be started and SchemeError where a scheme breaks down.
     """

@@ -37,7 +37,7 @@ def _all() -> Iterator[Finding]:
     yield _run()
     yield _priority()
     yield _laws()
-    yield _outside()
+    yield _programs()
 
 
 def _setting(name: str) -> str | None:
@@ -98,9 +98,9 @@ def _laws() -> Finding:
     return Finding("TCP's laws", not missing, found, mend if missing else "", is_needed=False)
 
 
-def _outside() -> Finding:
-    wanted = {"iperf3": "iperf3", "ping": "iputils-ping"}
+def _programs() -> Finding:
+    wanted = {"iperf3": "iperf3", "ping": "iputils-ping", "pasta": "passt"}
     missing = [package for program, package in wanted.items() if not shutil.which(program)]
-    found = "iperf3 and ping are installed" if not missing else f"not installed: {', '.join(missing)}"
+    found = f"{', '.join(wanted)} are installed" if not missing else f"not installed: {', '.join(missing)}"
     mend = f"sudo apt install {' '.join(missing)}" if missing else ""
-    return Finding("Programs to try it with", not missing, found, mend, is_needed=False)
+    return Finding("Programs that help", not missing, found, mend, is_needed=False)

@@ -67,6 +67,8 @@ pub struct Sender {
     pub(crate) sent: u32,
     /// What `sent` was when the window was last reduced; 0 before the first time.
     pub(crate) recover: u32,
+    /// With SACK after a timeout: no recovery before all that had been sent is acknowledged (RFC 6675, section 5.1).
+    pub(crate) not_before: u32,
     /// No segment from here on exists; 0 before the first `open`.
     pub(crate) end: u32,
     /// The SYN has timed out, or was marked.
@@ -102,6 +104,7 @@ impl Sender {
             hole: 0,
             sent: 0,
             recover: 0,
+            not_before: 0,
             end: 0,
             syn_lost: false,
             has_failed: false,

@@ -32,7 +32,7 @@ use change::Goal;
 use parallel::{Plan, Unfinished};
 use probe::Probed;
 use setup::Member;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// How a scenario is simulated.
@@ -150,6 +150,8 @@ pub struct Simulation {
     warmup: Time,
     links: Vec<Link>,
     flows: Vec<Flow>,
+    /// Flows that were stopped by hand before they started.
+    never_start: BTreeSet<u32>,
     /// What a scenario counts in each group: flows, sources or clients.
     members: Vec<Vec<Member>>,
     sources: Vec<UdpSource>,

@@ -32,8 +32,6 @@ pub struct Flow {
     pub connection: u32,
     /// Stands for its addresses and ports.
     tuple: u32,
-    /// It was stopped by hand: it does not start if it has not.
-    pub is_stopped: bool,
 }
 
 /// A flow that carries transfers of a client, one after the other.
@@ -134,7 +132,6 @@ impl Flow {
             connection,
             tuple,
             stamp: Stamp::new(group.class, 0),
-            is_stopped: false,
         }
     }
 
@@ -384,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_takes_352_bytes_the_scoreboard_of_sack_included() {
-        assert!(size_of::<Flow>() <= 352, "{} bytes", size_of::<Flow>());
+    fn a_flow_takes_336_bytes_the_scoreboard_of_sack_included() {
+        assert!(size_of::<Flow>() <= 336, "{} bytes", size_of::<Flow>());
     }
 }

@@ -1,6 +1,5 @@
 mod linux;
 
-use super::hystart_plus_plus::HyStartPlusPlus;
 use super::{CongestionControl, Event, Facts, Info, Law, Window};
 use aqmlab_core::{Span, Time, choice, params};
 use linux::Linux;
@@ -78,8 +77,6 @@ pub struct Cubic {
     w_max: f64,
     /// The present congestion avoidance stage; `None` in slow start and until the first ACK after a reduction.
     stage: Option<Stage>,
-    /// Until the first congestion event, if it is asked for.
-    hystart_plus_plus: Option<Box<HyStartPlusPlus>>,
     /// Of the flavour linux, and where HyStart is on.
     linux: Option<Box<Linux>>,
 }
@@ -107,15 +104,10 @@ impl Law for Cubic {
     type Params = CubicParams;
 
     fn new(params: CubicParams) -> Self {
-        let has_linux = params.flavour == Flavour::Linux || params.hystart;
-        Self {
-            hystart_plus_plus: params.hystart_plus_plus.then(Box::default),
-            params: Arc::new(params),
-            cwnd_prior: 0.0,
-            w_max: 0.0,
-            stage: None,
-            linux: has_linux.then(Box::default),
-        }
+        let has_linux = params.flavour == Flavour::Linux || params.hystart || params.hystart_plus_plus;
+        let hystart_plus_plus = params.hystart_plus_plus.then(Default::default);
+        let linux = has_linux.then(|| Box::new(Linux { hystart_plus_plus, ..Linux::default() }));
+        Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux }
     }
 }
 
@@ -129,7 +121,7 @@ impl CongestionControl for Cubic {
         let is_used = f64::from(ack.flight) + 1.0 > cwnd;
         if cwnd < window.ssthresh {
             self.stage = None;
-            if let Some(hystart) = &mut self.hystart_plus_plus {
+            if let Some(hystart) = self.linux.as_mut().and_then(|linux| linux.hystart_plus_plus.as_mut()) {
                 return hystart.on_ack(window, ack, is_used);
             }
             window.cwnd = if is_used { cwnd + ack.credit() } else { cwnd };
@@ -168,13 +160,13 @@ impl CongestionControl for Cubic {
     /// 4.6 and 4.7.
     fn on_congestion(&mut self, _: Event, window: &Window) {
         let cwnd = window.cwnd;
-        self.hystart_plus_plus = None; // RFC 9406, section 4.2: only in the first slow start
         self.cwnd_prior = cwnd;
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_up_more { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };
         self.stage = None;
         if let Some(linux) = &mut self.linux {
             linux.end_epoch();
+            linux.hystart_plus_plus = None; // RFC 9406, section 4.2: only in the first slow start
         }
     }
 
@@ -183,7 +175,7 @@ impl CongestionControl for Cubic {
         self.w_max = 0.0;
         self.stage = None;
         if let Some(linux) = &mut self.linux {
-            **linux = Linux::default();
+            **linux = Linux { hystart_plus_plus: linux.hystart_plus_plus.take(), ..Linux::default() };
         }
     }
 

@@ -40,7 +40,7 @@ impl Sender {
             self.take_new_ack(ack, now, params);
             self.board().restart();
         }
-        if tells_news && self.hole >= self.board().not_before {
+        if tells_news && self.hole >= self.not_before {
             self.sack_on_duplicate_ack(now, params, net);
         } else {
             self.send_allowed(now, params, net, u32::MAX);
@@ -103,7 +103,7 @@ impl Sender {
     /// Outside fast recovery: what the window allows, at most `burst` segments, but for those that the receiver has.
     #[inline(never)] // Reno's way stays short
     pub(crate) fn sack_send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
-        if self.hole < self.board().not_before && !params.go_back_n {
+        if self.hole < self.not_before && !params.go_back_n {
             return self.sack_send_after_timeout(now, params, net);
         }
         let stop = self.allowed(params, burst);

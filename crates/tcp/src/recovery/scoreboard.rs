@@ -20,8 +20,6 @@ pub(crate) struct Scoreboard {
     resent: u32,
     /// RescueRxt: no rescue before HighACK is beyond.
     pub rescue: u32,
-    /// After a timeout, no recovery before HighACK reaches this.
-    pub not_before: u32,
 }
 
 impl Scoreboard {
@@ -93,13 +91,6 @@ impl Scoreboard {
     /// Segments SACKed from `hole` up to `end`.
     pub fn sacked(&self, hole: u32, end: u32) -> u32 {
         self.sacked.count(hole..end.min(self.top).max(hole))
-    }
-
-    /// RFC 6675, section 5.1: nothing counts as resent any longer, and no recovery until all that was sent by now is
-    /// acknowledged.
-    pub fn on_timeout(&mut self, sent: u32) {
-        self.restart();
-        self.not_before = sent;
     }
 
     /// RFC 2018, section 5: the receiver's word of before a timeout counts no more.
@@ -185,12 +176,12 @@ mod tests {
         let mut board = Scoreboard::default();
         board.update(&ack(1, &[4..9]), 0, 12, 3);
         board.resend(1);
-        board.on_timeout(12);
-        assert_eq!((board.pipe(1, 12, 3), board.not_before), (3, 12), "9 to 11; 1 to 3 are lost");
+        board.restart();
+        assert_eq!(board.pipe(1, 12, 3), 3, "9 to 11; 1 to 3 are lost");
         assert_eq!([1, 4, 6, 9, 12].map(|end| board.sacked(1, end)), [0, 0, 2, 5, 5]);
         board.expunge(1);
         assert!(!board.has(5));
-        assert_eq!((board.is_lost(1), board.pipe(1, 12, 3), board.not_before), (false, 11, 12));
+        assert_eq!((board.is_lost(1), board.pipe(1, 12, 3)), (false, 11));
         assert!(board.update(&ack(1, &[4..9]), 1, 12, 3), "the same is new again");
         assert!(board.has(4) && board.has(8) && !board.has(3) && !board.has(9));
     }

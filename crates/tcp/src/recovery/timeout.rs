@@ -46,7 +46,8 @@ impl Sender {
         }
         self.rtt.back_off(params);
         if let LossRecovery::Sack(board) = &mut self.recovery {
-            board.on_timeout(self.sent);
+            board.restart();
+            self.not_before = self.sent;
             if params.go_back_n {
                 board.expunge(self.hole);
             }

@@ -180,7 +180,9 @@ impl Simulation {
         match member.sends {
             Sends::Flow(flow) => {
                 let never_starts = member.start >= time;
-                self.flows[flow as usize].is_stopped |= never_starts;
+                if never_starts {
+                    self.never_start.insert(flow);
+                }
                 self.calendar.push(Lane::ANY, time, Event::Close { flow });
             }
             Sends::Source(source) => self.sources[source as usize].stop_at(time),

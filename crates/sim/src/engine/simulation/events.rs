@@ -121,7 +121,7 @@ impl Simulation {
     /// A flow's application starts: with unlimited data, or with those of a transfer.
     #[inline(never)]
     pub(super) fn open(&mut self, index: u32) {
-        if self.flows[index as usize].is_stopped {
+        if self.never_start.contains(&index) {
             return;
         }
         let connection = self.connections.get(self.flows[index as usize].connection as usize);

@@ -17,6 +17,7 @@ use crate::traffic::client::{Client, Peer};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Observable};
 use aqmlab_core::{Problems, Span, Stream, Time};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One flow, source or client of a group.
@@ -96,6 +97,7 @@ impl Simulation {
             warmup: Time::ZERO + scenario.warmup,
             links: Vec::new(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()),
+            never_start: BTreeSet::new(),
             members: vec![Vec::new(); scenario.flows.len()],
             sources: Vec::new(),
             clients: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::Facts;
 use crate::cc::hystart::HyStart;
+use crate::cc::hystart_plus_plus::HyStartPlusPlus;
 use aqmlab_core::{Span, Time};
 
 /// For how long a count holds while the window stays, HZ/32.
@@ -9,16 +10,18 @@ const HOLDS: Span = Span::from_micros(31_250);
 /// ACKs that Reno's window takes for a segment, over the window: 8*(1 + beta)/(3*(1 - beta)) in eighths, rounded down, is 15.
 const RENO: f64 = 15.0 / 8.0;
 
-/// What Linux remembers beyond RFC 9438.
+/// What Linux remembers beyond RFC 9438, and HyStart; few senders have it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Linux {
     pub hystart: HyStart,
-    epoch: Epoch,
+    /// Until the first congestion event, if it is asked for.
+    pub hystart_plus_plus: Option<HyStartPlusPlus>,
+    pub epoch: Epoch,
 }
 
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, Default)]
-struct Epoch {
+pub(super) struct Epoch {
     start: Option<Time>,
     /// Time from the start to the plateau, s, and the plateau.
     k: f64,

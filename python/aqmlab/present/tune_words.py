@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from aqmlab.tune.goal import Goal
+from aqmlab.tune.plan import Place
 from aqmlab.tune.result import PUBLISHED, Rival, Tuned
 
 
@@ -11,21 +12,19 @@ def rows(found: Tuned) -> Iterator[tuple[str, str, list[str]]]:
     for place in found.plan.shown_in:
         for rival in found.rivals:
             cells = []
-            for goal in found.plan.goals:
+            for goal in found.plan.shown:
                 summary, less = rival.summary(place, goal), found.difference(rival, place, goal)
                 text = goal.metric(place.scenario).show(*((summary.mean, summary.half_width) if summary else (None,)))
                 sure = rival.role != PUBLISHED and less and less.p is not None and less.p < 0.05
-                cells.append(f"{text}{' *' if sure else ''}{_broken(found, rival, place.name, goal)}")
+                cells.append(f"{text}{' *' if sure else ''}{_broken(found, rival, place, goal)}")
             yield place.name, rival.role, cells
 
 
-def _broken(found: Tuned, rival: Rival, place: str, goal: Goal) -> str:
-    """Say that a bound is broken, with a sign."""
-    for each in found.plan.constraints:
-        values = [value for value in rival.values[place, str(each)] if value is not None]
-        if each is goal and (not values or each.violation(sum(values) / len(values)) > 0):
-            return " !"
-    return ""
+def _broken(found: Tuned, rival: Rival, place: Place, goal: Goal) -> str:
+    """Return the sign of a measure that breaks a bound."""
+    bounds = [each for each in found.plan.constraints if each.pattern == goal.pattern]
+    means = [(each, rival.summary(place, each)) for each in bounds]
+    return " !" if any(mean is None or each.violation(mean.mean) > 0 for each, mean in means) else ""
 
 
 def words(found: Tuned) -> str:

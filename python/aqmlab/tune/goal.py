@@ -9,7 +9,7 @@ from statistics import fmean
 from aqmlab import quantities
 from aqmlab._core import InputError, Scenario
 from aqmlab.runs.measures import every, expand, heading
-from aqmlab.runs.metrics import Metric, find
+from aqmlab.runs.metrics import DROPS, Metric, find
 
 OBJECTIVE = re.compile(r"(min|max)\s+(\S+)")
 BOUND = re.compile(r"(?:s\.t\.\s*)?(\S+?)\s*(<=?|>=?)\s*(.+)")
@@ -63,8 +63,11 @@ class Goal:
 
 
 def _counted(name: str, value: float | None, scenario: Scenario) -> float | None:
-    never = value is None and name.rpartition(".")[2] in TIMES
-    return scenario.duration if never else value
+    if value is not None:
+        return value
+    if f".{DROPS}" in name:  # a reason that never came up is not listed
+        return 0.0
+    return scenario.duration if name.rpartition(".")[2] in TIMES else None
 
 
 @dataclass(frozen=True)

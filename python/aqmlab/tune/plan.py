@@ -81,6 +81,11 @@ class Plan:
         """Objectives, then constraints."""
         return (*self.objectives, *self.constraints)
 
+    @property
+    def shown(self) -> list[Objective | Constraint]:
+        """The goals, each measure once."""
+        return list({goal.pattern: goal for goal in reversed(self.goals)}.values())[::-1]
+
     @cached_property
     def blocks(self) -> list[tuple[Place, int]]:
         """The scenarios and seeds that a candidate is judged by, the same for all: all scenarios with seed 1 first."""

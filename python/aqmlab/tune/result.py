@@ -103,11 +103,6 @@ class Tuned:
         pairs = [(our, their) for our, their in zip(ours, theirs, strict=True) if our is not None and their is not None]
         return paired([our for our, _ in pairs], [their for _, their in pairs]) if pairs else None
 
-    def kept(self, rival: Rival, place: Place) -> bool:
-        """Return whether the mean over the fresh seeds keeps every bound."""
-        means = [(goal, rival.summary(place, goal)) for goal in self.plan.constraints]
-        return all(found is not None and goal.violation(found.mean) <= 0 for goal, found in means)
-
     def unmet(self) -> str | None:
         """Say how near the best came if no candidate keeps the bounds; None if one does."""
         if self.front or not self.plan.constraints:
@@ -116,7 +111,10 @@ class Tuned:
         nearest = self.nearest
         if nearest is None:
             return f"subject-to: no candidate was judged by all runs, so none is known to keep {bounds}"
-        reached = ", ".join(f"{goal.pattern} = {nearest.measured[str(goal)]:.4g}" for goal in self.plan.constraints)
+        found = [(goal.pattern, nearest.measured[str(goal)]) for goal in self.plan.constraints]
+        reached = ", ".join(
+            f"{name} {'without a value' if value is None else f'= {value:.4g}'}" for name, value in found
+        )
         few = f"none of {len(self.trials)} candidates keeps {bounds}"
         return f"subject-to: {few}; nearest came {nearest.spec} with {reached}"
 
@@ -149,7 +147,7 @@ class Tuned:
             "engine": {"busy": self.engine, "wall": self.wall},
         }
 
-    def _named(self, candidate: Candidate) -> dict[str, float]:
+    def _named(self, candidate: Candidate) -> dict[str, float | None]:
         return {str(goal): candidate.measured[str(goal)] for goal in self.plan.goals}
 
     def _rival(self, rival: Rival) -> dict[str, Any]:

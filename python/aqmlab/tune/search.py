@@ -40,6 +40,9 @@ FIRST_RUNG = 3
 WORSE = 0.02
 """A candidate is given up if the paired t-test (two-sided) says so that it is worse."""
 
+ABSENT = 1.0
+"""The violation of a bound of which a run has no value: as much as the bound itself."""
+
 _DIRECTIONS: Mapping[int, Literal["minimize", "maximize"]] = {1: "minimize", -1: "maximize"}
 
 Told = Callable[[float, int], None]
@@ -53,8 +56,8 @@ class Candidate:
     spec: str
     values: tuple[float, ...] | None
     violations: tuple[float, ...] = ()
-    measured: Mapping[str, float] = field(default_factory=dict)
-    """The value of each goal, objectives and constraints, by its text."""
+    measured: Mapping[str, float | None] = field(default_factory=dict)
+    """The value of each goal by its text: an objective's over all scenarios, a bound's in the worst one."""
     runs: int = 0
     stopped: bool = False
     failed: str | None = None
@@ -81,7 +84,7 @@ class Search:
     trials: list[Candidate] = field(default_factory=list)
     used: int = 0
     """Runs that counted so far, stored ones included."""
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = 0.0
 
     @property
     def engine(self) -> float:
@@ -146,29 +149,32 @@ class Search:
     def _judged(self, number: int, spec: str, known: Sequence[Done], best: Candidate | None) -> Candidate | None:
         """Return the candidate if its runs are all done, or enough of them; None if it goes on."""
         failed = next((done.failed for done in known if done.failed), None)
-        columns = [self._column(goal, known) for goal in self.plan.goals]
-        empty = [goal for goal, column in zip(self.plan.goals, columns, strict=True) if None in column]
+        goals, bounds = self.plan.objectives, self.plan.constraints
+        columns = [self._column(goal, known) for goal in goals]
+        empty = next((goal for goal, column in zip(goals, columns, strict=True) if None in column), None)
         if failed or empty:
-            why = failed or f"{empty[0].pattern}: a run has no value of it"
-            return Candidate(number, spec, None, runs=len(known), failed=why)
-        whole = len(known) == len(self.plan.blocks)
+            return Candidate(number, spec, None, runs=len(known), failed=failed or f"{empty}: a run has no value of it")
         sample = [[value for value in column if value is not None] for column in columns]
-        count = len(self.plan.objectives)
-        values = [goal.over(each, self.plan.over) for goal, each in zip(self.plan.objectives, sample, strict=False)]
+        values = [goal.over(each, self.plan.over) for goal, each in zip(goals, sample, strict=True)]
+        whole = len(known) == len(self.plan.blocks)
         if not whole:
             estimate = self._lost(sample[0], best)
             if estimate is None:
                 return None
             values[0] = estimate
-        kept = [self._worst(goal, each) for goal, each in zip(self.plan.constraints, sample[count:], strict=True)]
-        violations = [goal.violation(value) for goal, value in zip(self.plan.constraints, kept, strict=True)]
+        kept = [self._worst(goal, self._column(goal, known)) for goal in bounds]
+        violations = [
+            ABSENT if value is None else goal.violation(value) for goal, value in zip(bounds, kept, strict=True)
+        ]
         named = {str(goal): value for goal, value in zip(self.plan.goals, [*values, *kept], strict=True)}
         return Candidate(number, spec, tuple(values), tuple(violations), named, len(known), not whole)
 
-    def _worst(self, goal: Constraint, sample: Sequence[float]) -> float:
-        """Return the value of a bound in the scenario in which it is nearest to it, or farthest beyond it."""
+    def _worst(self, goal: Constraint, column: Sequence[float | None]) -> float | None:
+        """Return the value of a bound in the scenario that is worst for it; None if a run has no value."""
         by_place: dict[str, list[float]] = {}
-        for (place, _), value in zip(self.plan.blocks, sample, strict=False):
+        for (place, _), value in zip(self.plan.blocks, column, strict=False):
+            if value is None:
+                return None
             by_place.setdefault(place.name, []).append(value)
         return max((goal.over(values, self.plan.over) for values in by_place.values()), key=goal.violation)
 
@@ -195,7 +201,7 @@ class Search:
         budget = self.plan.budget
         if budget.runs is not None:
             return min(BATCH, (budget.runs - self.used) // len(self.plan.blocks))
-        return BATCH if self.store.ahead or self.share() < 1 else 0
+        return BATCH if not self.trials or self.store.ahead or self.share() < 1 else 0
 
     def share(self) -> float:
         """Return the part of the budget that is spent."""
@@ -210,7 +216,7 @@ class Search:
             study, distributions = self._study(), _distributions(self.plan)
             if (first := _in_use(self.plan)) is not None:
                 study.enqueue_trial(first)
-            batch = 0
+            batch, self._started = 0, time.monotonic()
             while (size := self.affordable()) > 0:
                 study.sampler = sampler(self.plan, batch)
                 asked = [study.ask(distributions) for _ in range(size)]
@@ -255,10 +261,11 @@ class Search:
     def _study(self) -> "Study":
         import optuna
         from optuna.storages import InMemoryStorage, JournalStorage
-        from optuna.storages.journal import JournalFileBackend
+
+        from aqmlab.tune.journal import Journal
 
         folder = self.store.folder
-        storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL))) if folder else InMemoryStorage()
+        storage = JournalStorage(Journal(folder / JOURNAL)) if folder else InMemoryStorage()
         directions = [_DIRECTIONS[goal.sign] for goal in self.plan.objectives]
         return optuna.create_study(storage=storage, study_name=self.plan.scheme, directions=directions)
 

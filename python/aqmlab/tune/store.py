@@ -2,6 +2,7 @@
 
 import json
 import os
+
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ class Store:
         return len(self.runs) > len(self.asked)
 
     def add(self, found: Sequence[tuple[Key, Done]]) -> None:
-        """Remember runs, on the disk too."""
+        """Remember runs, in the file too; what a crash of the machine takes away is done again."""
         self.runs.update(found)
         if self.folder is None:
             return
@@ -90,8 +91,6 @@ class Store:
             for (scenario, aqm, seed), done in found:
                 entry = {"scenario": scenario, "aqm": aqm, "seed": seed, **vars(done)}
                 file.write(json.dumps(entry) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def _read(line: bytes, where: str) -> tuple[Key, Done]:

@@ -22,7 +22,7 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
         Section(
             "What it brings",
             "Under seeds that it was not chosen by",
-            Table("Scenario, parameters", [each.heading for each in plan.goals], fresh),
+            Table("Scenario, parameters", [each.heading for each in plan.shown], fresh),
             definition=words(found),
             findings=lines,
             warnings=[
@@ -63,7 +63,8 @@ def _space(found: Tuned) -> Table:
 def _candidates(found: Tuned) -> Table:
     rows = {}
     for each in found.trials:
-        values = [Item(f"{each.measured[str(goal)]:.5g}" if each.measured else "–") for goal in found.plan.goals]
+        known = [each.measured.get(str(goal)) for goal in found.plan.goals]
+        values = [Item("–" if value is None else f"{value:.5g}") for value in known]
         state = each.failed or ("given up" if each.stopped else "" if each.feasible else "breaks a bound")
         rows[f"{each.number}"] = [Item(each.spec), *values, Item(str(each.runs)), Item(state)]
     return Table("Candidate", ["Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)

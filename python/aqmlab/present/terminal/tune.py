@@ -18,7 +18,7 @@ def tuned(found: Tuned) -> None:
         for each in found.front:
             out.print(f"--aqm {each.spec}", soft_wrap=True)
         out.print("")
-    heads = [each.heading for each in plan.goals]
+    heads = [each.heading for each in plan.shown]
     shown = table("Under fresh seeds", "Scenario", "Parameters", numbers=heads)
     for place, rival, cells in rows(found):
         shown.add_row(place, rival, *cells)

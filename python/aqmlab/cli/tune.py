@@ -40,7 +40,10 @@ def tune(
         str | None, typer.Option(metavar="LIST", help="Tune these only; default: every positive number.")
     ] = None,
     ranges: Annotated[
-        Several, typer.Option("--range", metavar="NAME=LOW..HIGH", help="Where to look for a parameter; repeatable.")
+        Several,
+        typer.Option(
+            "--range", metavar="NAME=LOW..HIGH", help="Where to look for a parameter, which is tuned, too; repeatable."
+        ),
     ] = None,
     budget: Annotated[str, typer.Option(metavar="N runs|TIME", help="When the search ends.")] = "200 runs",
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of the search: 1 to N.")] = 5,

@@ -83,7 +83,7 @@ class Search:
     told: Told | None = None
     trials: list[Candidate] = field(default_factory=list)
     used: int = 0
-    """Runs that counted so far, stored ones included."""
+    """Runs that counted so far, stored ones included; a refused candidate counts as one, so that a search ends."""
     _started: float = 0.0
 
     @property
@@ -138,7 +138,7 @@ class Search:
                 if (candidate := self._judged(number, specs[number], known[number], best)) is not None:
                     judged[number] = candidate
             rung *= 2
-        self.used += sum(each.runs for each in judged.values())
+        self.used += sum(max(1, each.runs) for each in judged.values())
         return [judged[number] for number in specs]
 
     @property

@@ -8,6 +8,7 @@ from aqmlab import catalogue, quantities
 from aqmlab._core import InputError, Scenario
 from aqmlab.catalogue import Parameter
 from aqmlab.names import unknown
+from aqmlab.runs.grid import number
 
 SPAN = 30.0
 """A range that is not given goes from the value in use divided by this to the value times this."""
@@ -18,7 +19,7 @@ DECADE = 10.0
 FIXED_UNITS = ("B",)
 """Units of parameters that describe packets, which are searched only if they are named."""
 
-DIGITS = 5
+DIGITS = 6
 """Significant digits of a value; people type it."""
 
 
@@ -66,11 +67,8 @@ def space(
     for asked in fixed & {*(names or ()), *ranges}:
         raise InputError(f"parameters: {asked}: is set in {scheme}; leave it out there to tune it")
     used = scenarios[0].parameters(scheme)
-    wanted = [*(names or ()), *ranges] or [
-        each for each in declared if each not in fixed and _usual(declared[each], used)
-    ]
-    if names is None and ranges:
-        wanted = [each for each in declared if each in ranges]
+    usual = [each for each in declared if each not in fixed and _usual(declared[each], used)]
+    wanted = [*(usual if names is None else names), *ranges]
     found = [
         _dimension(declared[each], used[each], ranges.get(each), scheme, scenarios[0]) for each in dict.fromkeys(wanted)
     ]
@@ -92,8 +90,9 @@ def _dimension(parameter: Parameter, used: str, given: str | None, scheme: str, 
         return Dimension(parameter.name, parameter.unit, choices=_choices(parameter, given))
     low, high = _ends(parameter, used, given)
     log = low > 0 and high / low >= DECADE
-    whole = _whole(parameter, low, high, scheme, scenario)
-    return Dimension(parameter.name, parameter.unit, low, high, log, whole)
+    unit = parameter.unit if (found := number(used)) is None or found[1] else ""  # some say theirs, and take none
+    whole = _whole(parameter.name, unit, low, high, scheme, scenario)
+    return Dimension(parameter.name, unit, low, high, log, whole)
 
 
 def _choices(parameter: Parameter, given: str | None) -> tuple[str, ...]:
@@ -124,15 +123,13 @@ def _ends(parameter: Parameter, used: str, given: str | None) -> tuple[float, fl
     return low, high
 
 
-def _whole(parameter: Parameter, low: float, high: float, scheme: str, scenario: Scenario) -> bool:
-    """Whether a parameter takes whole numbers only: it takes some in its range, and nothing between two of them."""
+def _whole(name: str, unit: str, low: float, high: float, scheme: str, scenario: Scenario) -> bool:
+    """Whether a parameter takes whole numbers only: it takes one in its range, and nothing between it and the next."""
     if high < 1 or high - low < 1:
         return False
-    number = float(int(max(low, 1)))
-    unit = parameter.unit
-    return _taken(scheme, parameter.name, quantities.written(number, unit), scenario) and not _taken(
-        scheme, parameter.name, quantities.written(number + 0.5, unit), scenario
-    )
+    least = float(int(max(low, 1)))
+    texts = (quantities.written(value, unit) for value in (least, least + 0.5))
+    return [_taken(scheme, name, text, scenario) for text in texts] == [True, False]
 
 
 def _taken(scheme: str, name: str, value: str, scenario: Scenario) -> bool:

@@ -2,7 +2,6 @@
 
 import json
 import os
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ def words(found: Tuned) -> str:
     plan, given_up = found.plan, sum(each.stopped for each in found.trials)
     failed = sum(each.failed is not None for each in found.trials)
     parts = [
-        f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search had 1 to {plan.seeds}. "
+        f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search had {'1' if plan.seeds == 1 else f'1 to {plan.seeds}'}. "
         "* differs from the published parameters (paired t-test, 5 %)"
         + (", ! breaks its bound." if plan.constraints else "."),
         f"{len(found.trials)} candidates in {found.used} runs"

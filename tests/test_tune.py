@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,7 @@ def test_a_scheme_with_values() -> None:
         ({"ranges": {"a": "some"}}, ["a=some", "LOW..HIGH"]),
         ({"parameters": ["alpha"]}, ["alpha", "pi has no parameter"]),
         ({"scheme": "droptail"}, ["droptail", "no parameters"]),
+        ({"scheme": "pi@bottleneck"}, ["pi@bottleneck", "one scheme"]),
         ({"scheme": "pi:a=1e-5", "parameters": ["a"]}, ["a", "is set in"]),
         ({"scheme": "red", "parameters": ["min_th"]}, ["min_th", "auto", "--range"]),
         ({"budget": "10 parsecs"}, ["budget", "parsecs"]),
@@ -159,6 +162,12 @@ def test_a_tune_repeats_at_any_number_of_jobs(objectives: tuple[str, ...], sampl
     assert document(tune(wanted, jobs=2)) == first
     other = document(tune(replace(wanted, seed=2), jobs=2))
     assert [each["aqm"] for each in other["trials"]] != [each["aqm"] for each in first["trials"]]
+
+
+@pytest.mark.nightly
+def test_a_tune_on_other_processes_gives_the_same() -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert document(tune(asked(seeds=4), executor=pool)) == document(tune(asked(seeds=4)))
 
 
 def test_the_optimum_of_a_valley_is_found() -> None:

@@ -31,10 +31,11 @@ def words(found: Tuned) -> str:
     """Return what the numbers are, and what they cost."""
     plan, given_up = found.plan, sum(each.stopped for each in found.trials)
     failed = sum(each.failed is not None for each in found.trials)
+    searched = "1" if plan.seeds == 1 else f"1 to {plan.seeds}"
+    signs = "* differs from the published parameters (paired t-test, 5 %)"
     parts = [
-        f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search had {'1' if plan.seeds == 1 else f'1 to {plan.seeds}'}. "
-        "* differs from the published parameters (paired t-test, 5 %)"
-        + (", ! breaks its bound." if plan.constraints else "."),
+        f"Means with 95 % intervals over seeds {plan.fresh[0]} to {plan.fresh[-1]}; the search had {searched}.",
+        f"{signs}, ! breaks its bound." if plan.constraints else f"{signs}.",
         f"{len(found.trials)} candidates in {found.used} runs"
         + (f", {given_up} given up early" if given_up else "")
         + (f", {failed} failed" if failed else "")

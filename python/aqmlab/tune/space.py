@@ -56,6 +56,8 @@ def space(
 
     What is written with the scheme ("pi:w=85Hz") stays as it is. InputError for unknown names and empty ranges.
     """
+    if catalogue.by_link(scheme):
+        raise InputError(f"aqm: {scheme}: tune one scheme, which all links have")
     name, given = catalogue.halves(scheme)
     declared = {each.name: each for each in catalogue.find(name).parameters}
     if not declared:

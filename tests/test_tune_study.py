@@ -48,8 +48,9 @@ def test_the_answer_by_hand() -> None:
     assert tuned is not None
     assert tuned.ranks == {"pi": 1.25, "an-aqm": 1.75, "rem": 3.0}  # the second scenario is a draw
     assert exp(found.ratio("an-aqm", "pi", TUNED).mean) == pytest.approx(2**0.5)
-    first, second = sentences(found)
-    assert first.startswith("With published parameters, AN-AQM wins over PI: its queue error is 0.50 times PI's")
+    first, second = sentences(found)  # no other neuron
+    assert first.startswith("With published parameters, AN-AQM wins over PI")
+    assert "its queue error is 0.50 (0.50 to 0.50) times PI's" in first
     assert second.startswith("Once both are tuned, AN-AQM is not told apart from PI")
     [pi, *_] = found.rows()
     assert pi.name == "pi"

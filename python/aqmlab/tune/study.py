@@ -117,11 +117,11 @@ class Compared:
         return summarise([log(ours / theirs) for ours, theirs in pairs])
 
     @cached_property
-    def neuron(self) -> str:
-        """The neuron that ranks best once tuned."""
-        neurons = [name for name in self.schemes if catalogue.find(name).family == "neuron"]
+    def neurons(self) -> list[str]:
+        """The neurons, the one that ranks best once tuned first."""
         ranking = self.ranking(TUNED)
-        return min(neurons, key=lambda name: ranking.ranks[name] if ranking else 0.0)
+        found = [name for name in self.schemes if catalogue.find(name).family == "neuron"]
+        return sorted(found, key=lambda name: ranking.ranks[name] if ranking else 0.0)
 
     def rows(self) -> list[Row]:
         """Return the schemes from the best to the worst once tuned."""
@@ -188,16 +188,23 @@ def run(
 
 def sentences(found: Compared) -> list[str]:
     """Say whether a neuron wins over PI, as published and once both are tuned."""
-    neuron = found.neuron
-    if "pi" not in found.schemes:
+    if "pi" not in found.schemes or not found.neurons:
         return []
-    title, told = catalogue.find(neuron).title, []
+    best, *others = found.neurons
+    title, told = catalogue.find(best).title, []
     for role, when in ((PUBLISHED, "With published parameters"), (TUNED, "Once both are tuned")):
-        ratio = found.ratio(neuron, "pi", role)
+        ratio = found.ratio(best, "pi", role)
         low, high = ratio.interval or (ratio.mean, ratio.mean)
         verdict = "wins over" if high < 0 else "loses to" if low > 0 else "is not told apart from"
         told.append(
-            f"{when}, {title} {verdict} PI: its queue error is {exp(ratio.mean):.2f} times PI's in the geometric mean "
-            f"over {ratio.n} held-out scenarios (95 % interval {exp(low):.2f} to {exp(high):.2f})."
+            f"{when}, {title} {verdict} PI: its queue error is {_ratio(ratio)} times PI's in the geometric mean "
+            f"over {ratio.n} held-out scenarios (95 % interval)."
         )
-    return told
+    rest = [f"{catalogue.find(name).title} {_ratio(found.ratio(name, 'pi', TUNED))}" for name in others]
+    return [*told, f"The other neurons, tuned, over tuned PI: {', '.join(rest)}."] if rest else told
+
+
+def _ratio(logarithm: Summary) -> str:
+    """Return a ratio with its interval."""
+    low, high = logarithm.interval or (logarithm.mean, logarithm.mean)
+    return f"{exp(logarithm.mean):.2f} ({exp(low):.2f} to {exp(high):.2f})"

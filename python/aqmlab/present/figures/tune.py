@@ -25,7 +25,7 @@ from aqmlab.tune.study import Compared
 KEPT, OTHER, STOPPED = "judged by all runs", "breaks a bound", "given up"
 
 CAPTIONS = {
-    "history": "The value of each candidate in its order, estimated where it was given up, and the best so far.",
+    "history": "The value of each candidate in its order, estimated where it was given up; the best one so far.",
     "slices": "The value of each candidate against each parameter; logarithms of parameters searched by them.",
     "front": "The first two objectives of each candidate; on the front none is beaten in all objectives.",
 }
@@ -73,7 +73,8 @@ def slices(found: Tuned) -> Scatter:
                     points.setdefault(_kind(each), []).append((at, _shown(found, goal, each.values[0])))
             title = f"{'log10 of ' if dimension.log else ''}{dimension.name}"
             panels.append(ScatterPanel(title, {kind: _cloud(points[kind]) for kind in points}))
-    return Scatter("Parameter, base unit", _axis(found, goal), (KEPT, OTHER, STOPPED), panels, centre="", columns=3)
+    kinds = [kind for kind in (KEPT, OTHER, STOPPED) if any(kind in panel.clouds for panel in panels)]
+    return Scatter("Parameter, base unit", _axis(found, goal), kinds, panels, centre="", columns=3)
 
 
 def front(found: Tuned) -> Scatter:

@@ -333,6 +333,13 @@ def test_the_budget_in_seconds_ends(aqmlab: Aqmlab) -> None:
     assert "--aqm pi:a=" in answer.stdout
 
 
+def test_a_tune_with_its_budget_in_seconds_goes_on_and_ends(tmp_path: Path) -> None:
+    wanted = asked(budget="0.3 s", seeds=1)
+    first = tune(wanted, tmp_path)
+    again = tune(wanted, tmp_path, resume=True)
+    assert again.trials[: len(first.trials)] == first.trials
+
+
 def test_the_command_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) -> None:
     options = ["--scenario", SMALL, "--objective", ERROR, "--objective", "max link.utilisation", "--budget", "48 runs"]
     answer = aqmlab("tune", "pi", *options, "--seeds", 2, "--held-out-seeds", 3, "--out", "out", "--json")

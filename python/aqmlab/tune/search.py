@@ -201,7 +201,8 @@ class Search:
         budget = self.plan.budget
         if budget.runs is not None:
             return min(BATCH, (budget.runs - self.used) // len(self.plan.blocks))
-        return BATCH if not self.trials or self.store.ahead or self.share() < 1 else 0
+        stored = any(seed <= self.plan.seeds for _, _, seed in self.store.ahead)  # by an earlier session, of a search
+        return BATCH if not self.trials or stored or self.share() < 1 else 0
 
     def share(self) -> float:
         """Return the part of the budget that is spent."""

@@ -77,9 +77,9 @@ class Store:
             self.runs[key] = done
 
     @property
-    def ahead(self) -> bool:
-        """Whether runs are stored that this process has not asked for yet."""
-        return len(self.runs) > len(self.asked)
+    def ahead(self) -> set[Key]:
+        """The stored runs that this process has not asked for yet."""
+        return self.runs.keys() - self.asked
 
     def add(self, found: Sequence[tuple[Key, Done]]) -> None:
         """Remember runs, in the file too; what a crash of the machine takes away is done again."""

@@ -6,7 +6,7 @@ TEMPLATE := examples/own-scheme/Cargo.toml
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis train gym clean
+.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ deployed: build  ## Measure what the deployed schemes promise, and on a home lin
 advice: build  ## Hold the advice for six lines against other seeds; writes docs/advise.md (half an hour)
 	$(BIN)/python docs/advise.py
 
+tuned: build  ## Tune schemes alike and compare them; writes docs/tuned.md and tables of docs/tune.md
+	$(BIN)/python docs/tune.py tuned
+
 suites: build  ## Measure what is written of L4S and BBR; writes docs/l4s.md and docs/bbr.md
 	$(BIN)/python docs/suites.py
 
@@ -93,4 +96,4 @@ gym: build  ## Measure the shipped policy and the environments' speed; writes do
 	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built
-	rm -rf target .venv demo train
+	rm -rf target .venv demo train tuned

@@ -34,13 +34,13 @@ def commands() -> list[tuple[Path, str]]:
     ]
 
 
-LONG = ("advise.md", "boudi.md", "jafar.md", "li2014.md", "sun2007.md", "xiong2010.md")
+LONG = ("advise.md", "boudi.md", "jafar.md", "li2014.md", "sun2007.md", "tuned.md", "xiong2010.md")
 """Pages whose commands take long, and do what other tests do in little."""
 
 
 def marked(page: Path, command: str) -> Any:
     """An example; those that take long run at night."""
-    takes_long = page.name in LONG or "--map" in command
+    takes_long = page.name in LONG or "--map" in command or "tune pi --parameters" in command
     return pytest.param(page, command, marks=pytest.mark.nightly if takes_long else ())
 
 

@@ -12,10 +12,11 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "advise", "analysis", "gym", "runs", "tc", "top"},
-    "present": {"study", "advise", "analysis", "runs", "top"},
+    "cli": {"present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "present": {"study", "advise", "tune", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "advise": {"runs", "tc", "top"},
+    "tune": {"analysis", "runs", "top"},
     "analysis": {"runs", "top"},
     "gym": {"top"},
     "runs": {"top"},
@@ -35,6 +36,7 @@ HEAVY = {
     "pyarrow",
     "distributed",
     "gymnasium",
+    "optuna",
     "torch",
 }
 

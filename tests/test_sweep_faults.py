@@ -221,7 +221,10 @@ def test_two_sweeps_in_one_folder(aqmlab: Aqmlab, folder: Path) -> None:
     second = aqmlab("sweep", "e.toml", "--out", "out", "--resume")
     assert first.poll() is None
     assert second.returncode == 2
-    assert f"another sweep is at work in it (process {first.pid} on {socket.gethostname()}, since 20" in second.stderr
+    assert (
+        f"another sweep or tune is at work in it (process {first.pid} on {socket.gethostname()}, since 20"
+        in second.stderr
+    )
     assert len(lab.load_experiment(folder / "out")) > 0  # to read is allowed
     first.kill()
     first.communicate()

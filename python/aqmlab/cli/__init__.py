@@ -25,6 +25,8 @@ from aqmlab.cli.show import show
 from aqmlab.cli.sweep import sweep
 from aqmlab.cli.tc import EPILOG as TC_EPILOG
 from aqmlab.cli.tc import tc_
+from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
+from aqmlab.cli.tune import tune
 from aqmlab.runs.task import RunError
 
 app = typer.Typer(
@@ -79,6 +81,7 @@ app.command(epilog="Example: aqmlab report results --format latex --measure link
 app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(plot)
 app.command(epilog=EPILOG)(analyse)
 app.command(epilog=ADVISE_EPILOG)(advise)
+app.command(epilog=TUNE_EPILOG)(tune)
 app.command("tc", epilog=TC_EPILOG)(tc_)
 app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)
 app.command(epilog=LIVE_EPILOG)(live)

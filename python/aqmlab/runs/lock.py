@@ -29,8 +29,8 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"out: {folder}: another sweep is at work in it ({_holder(folder)}); wait for its end, or choose "
-                "another folder"
+                f"out: {folder}: another sweep or tune is at work in it ({_holder(folder)}); wait for its end, or "
+                "choose another folder"
             ) from None
         _write(file.fileno(), {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()})
         try:

@@ -114,6 +114,30 @@ class LinkResult:
     ]
     settling: Sequence[tuple[float, float | None]]
     """For the start and each scripted change: its time, and how long the queue takes to settle."""
+    transient: Annotated[
+        float | None,
+        declared(
+            "Transient",
+            "s",
+            "from then on the mean queue over 5 s stays within 10 % of the buffer around the target",
+            SHOWN["s"],
+            "less",
+        ),
+    ]
+    queue_mean_settled: Annotated[
+        float | None,
+        declared("Settled mean", "packets", "mean of the packets waiting after the transient", SHOWN["packets"]),
+    ]
+    queue_error: Annotated[
+        float | None,
+        declared(
+            "Queue error",
+            "ratio",
+            "root mean square of the packets waiting less the target, over the target",
+            PERCENT,
+            "less",
+        ),
+    ]
     arrived: Annotated[int, declared("Arrived", "packets", "packets offered to the queue", COUNT)]
     departed: Annotated[int, declared("Departed", "packets", "packets taken into service", COUNT)]
     dropped: Annotated[int, declared("Dropped", "packets", "packets dropped", COUNT)]

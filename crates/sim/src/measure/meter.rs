@@ -70,6 +70,8 @@ impl Spans {
 const BIN: Span = Span::from_millis(100);
 /// Bins that the settling time averages over: 1 s.
 const BINS_AVERAGED: usize = 10;
+/// Bins that the transient averages over: 5 s.
+const BINS_OF_TRANSIENT: usize = 50;
 
 /// The transmissions of a link since it was last probed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -256,19 +258,35 @@ impl LinkMeter {
     /// For each stage, the time from its beginning until the queue, averaged over 1 s, stays within `tolerance` of
     /// `target` until the next stage or the end, s; `None` if it does not.
     pub fn settling(&self, stages: &[Stage]) -> Vec<Option<f64>> {
-        let ends = stages.iter().skip(1).map(|next| (next.from.0 / BIN.0) as usize).chain([self.bin_means.len()]);
-        stages.iter().zip(ends).map(|(stage, end)| self.settled(stage, end)).collect()
+        self.parts(stages).map(|(stage, bins)| settled(stage, bins, BINS_AVERAGED).map(|(time, _)| time)).collect()
     }
 
-    fn settled(&self, stage: &Stage, end: usize) -> Option<f64> {
-        let first = stage.from.0.div_ceil(BIN.0) as usize;
-        let bins = self.bin_means.get(first..end.min(self.bin_means.len()))?;
-        let mean = |window: &[f64]| window.iter().sum::<f64>() / window.len() as f64;
-        let is_outside = |window: &[f64]| (mean(window) - stage.target).abs() > stage.tolerance;
-        let windows = bins.windows(BINS_AVERAGED);
-        let settled = windows.clone().rposition(is_outside).map_or(0, |last| last + 1);
-        (settled < windows.len()).then(|| (first + settled) as f64 / (1.0 / BIN.seconds()) - stage.from.seconds())
+    /// Of the first stage, the time until the queue, averaged over 5 s, stays within `tolerance` of `target`, s, and
+    /// the mean queue from then on; `None` if it does not.
+    pub fn transient(&self, stages: &[Stage]) -> Option<(f64, f64)> {
+        self.parts(stages).next().and_then(|(stage, bins)| settled(stage, bins, BINS_OF_TRANSIENT))
     }
+
+    /// The stages, each with the bins that lie within it.
+    fn parts<'a>(&'a self, stages: &'a [Stage]) -> impl Iterator<Item = (&'a Stage, &'a [f64])> {
+        let ends = stages.iter().skip(1).map(|next| (next.from.0 / BIN.0) as usize).chain([self.bin_means.len()]);
+        stages.iter().zip(ends).map(|(stage, end)| {
+            let first = stage.from.0.div_ceil(BIN.0) as usize;
+            (stage, self.bin_means.get(first..end.min(self.bin_means.len())).unwrap_or_default())
+        })
+    }
+}
+
+/// The time from the beginning of a stage until the mean of `averaged` bins stays within its tolerance, s, and the
+/// mean from then on.
+fn settled(stage: &Stage, bins: &[f64], averaged: usize) -> Option<(f64, f64)> {
+    let mean = |window: &[f64]| window.iter().sum::<f64>() / window.len() as f64;
+    let is_outside = |window: &[f64]| (mean(window) - stage.target).abs() > stage.tolerance;
+    let windows = bins.windows(averaged);
+    let settled = windows.clone().rposition(is_outside).map_or(0, |last| last + 1);
+    let first = stage.from.0.div_ceil(BIN.0) as usize;
+    let time = || (first + settled) as f64 / (1.0 / BIN.seconds()) - stage.from.seconds();
+    (settled < windows.len()).then(|| (time(), mean(&bins[settled..])))
 }
 
 /// A part of a run between two scripted changes, and where the queue should be then.
@@ -348,6 +366,11 @@ mod tests {
         };
         assert!((settling(&[0.0], 300.0)[0].unwrap() - 1.6).abs() < 1e-9);
         assert_eq!(settling(&[0.0], 800.0), [None]);
+        let stage = |target| [Stage { from: Span::ZERO, target, tolerance: 90.0 }];
+        assert_eq!(meter.transient(&stage(800.0)), None);
+        // All 5 s average (500 * 2 + 300 * 3)/5 = 380.
+        let (time, mean) = meter.transient(&stage(300.0)).unwrap();
+        assert!(time == 0.0 && (mean - 380.0).abs() < 1e-9);
         // Before 2 s it is never near; from 3 s on it is at once; between 4.5 s and the end no second fits.
         assert_eq!(settling(&[0.0, 2.0, 3.0, 4.5], 300.0), [None, Some(0.0), Some(0.0), None]);
     }

@@ -52,6 +52,12 @@ pub struct LinkResult {
     pub settling_time: Option<f64>,
     /// For each scripted change, the start of the run included: when it is, s, and how long the queue takes to settle.
     pub settling: Vec<(f64, Option<f64>)>,
+    /// From when on the queue, averaged over 5 s, stays near its target, s; until the first scripted change.
+    pub transient: Option<f64>,
+    /// Packets waiting: mean from the end of the transient to the first scripted change.
+    pub queue_mean_settled: Option<f64>,
+    /// Packets waiting: root mean square of the difference from the target, as a share of it.
+    pub queue_error: Option<f64>,
     /// Packets offered.
     pub arrived: u64,
     /// Packets taken into service.

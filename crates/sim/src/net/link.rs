@@ -319,6 +319,9 @@ impl<P: Wired> Link<P> {
         let (queue_mean, queue_std) = meter.queue_mean_and_std();
         let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
         let settling = meter.settling(stages);
+        let (transient, queue_mean_settled) = meter.transient(stages).unzip();
+        let target = stages[0].target;
+        let steady = target > 0.0 && stages.iter().all(|stage| stage.target == target);
         LinkResult {
             utilisation: meter.utilisation(now),
             drop_ratio: per_arrival(accounts.dropped),
@@ -331,6 +334,9 @@ impl<P: Wired> Link<P> {
             queue_delay_p99: meter.sojourn.quantile(0.99),
             settling_time: settling[0],
             settling: stages.iter().map(|stage| stage.from.seconds()).zip(settling).collect(),
+            transient,
+            queue_mean_settled,
+            queue_error: steady.then(|| queue_std.hypot(queue_mean - target) / target),
             arrived: accounts.arrived,
             departed: accounts.departed,
             dropped: accounts.dropped,

@@ -1,0 +1,177 @@
+"""The command `tune`: a search for the parameters of a scheme, its numbers in a terminal, its report in a folder."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab._core import InputError
+from aqmlab.cli.common import Jobs, Json, Out, Settings, check_report, command, exit_if_failed, leave, progress
+from aqmlab.scenario import assignments
+
+EPILOG = (
+    'Example: aqmlab tune pi --scenario li2014/table-1 --objective "min link.queue_error" '
+    '--budget "100 runs" --out tuned'
+)
+
+Several = list[str] | None
+
+
+def tune(
+    scheme: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME[:k=v,...]", help="The scheme; what is set stays as it is.", show_default=False),
+    ] = None,
+    scenarios: Annotated[
+        Several,
+        typer.Option("--scenario", metavar="SCENARIO[:path=value,...]", help="Where it is to be good; repeatable."),
+    ] = None,
+    objectives: Annotated[
+        Several,
+        typer.Option("--objective", metavar="TEXT", help="'min MEASURE' or 'max MEASURE', with globs; repeatable."),
+    ] = None,
+    subject_to: Annotated[
+        Several,
+        typer.Option(metavar="TEXT", help="A bound that holds in each scenario: 'total.jain > 0.9'; repeatable."),
+    ] = None,
+    parameters: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Tune these only; default: every positive number.")
+    ] = None,
+    ranges: Annotated[
+        Several,
+        typer.Option(
+            "--range", metavar="NAME=LOW..HIGH", help="Where to look for a parameter, which is tuned, too; repeatable."
+        ),
+    ] = None,
+    budget: Annotated[str, typer.Option(metavar="N runs|TIME", help="When the search ends.")] = "200 runs",
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of the search: 1 to N.")] = 5,
+    sampler: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="tpe, cma-es, nsga-iii or random; default: tpe, nsga-iii for several goals."),
+    ] = None,
+    over: Annotated[
+        str, typer.Option(metavar="mean|cvar", help="Over scenarios and seeds: the mean, or that of the worst quarter.")
+    ] = "mean",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search itself.")] = 1,
+    held_out: Annotated[
+        Several,
+        typer.Option(metavar="SCENARIO[:path=value,...]", help="Show what was found there, too; repeatable."),
+    ] = None,
+    held_out_seeds: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Seeds after those of the search that what was found is shown with.")
+    ] = 10,
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Tune many schemes alike and compare them instead: tuned.")
+    ] = None,
+    settings: Settings = None,
+    jobs: Jobs = None,
+    executor: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where to run: threads (default) or dask://host:port.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR.")] = False,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Search for the best parameters of a scheme, and show them under seeds that they were not chosen by.
+
+    --out stores each run, and leaves report.html, results.json and the figures. A budget in runs gives the same at any
+    number of jobs, and after any interruption; one in seconds does not.
+    """
+    if study is not None:
+        _study(study, scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
+        return
+    if scheme is None:
+        raise InputError("aqm: missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
+    from aqmlab.tune.plan import plan
+    from aqmlab.tune.result import tune as search
+
+    asked = plan(
+        scheme,
+        scenarios or [],
+        objectives or [],
+        subject_to=subject_to or (),
+        parameters=parameters.split(",") if parameters else None,
+        ranges=_ranges(ranges or []),
+        budget=budget,
+        seeds=seeds,
+        sampler=sampler,
+        over=over,
+        seed=seed,
+        held_out=held_out or (),
+        held_out_seeds=held_out_seeds,
+        set=assignments(settings or []),
+    )
+    if out:
+        files.check_folder(out)
+        check_report(out / "report.html", f"tune {scheme}")
+    if resume and out is None:
+        raise InputError("resume: --out DIR says where the tune is that goes on")
+    if asked.budget.runs is None:
+        print(f"Note: a budget of {asked.budget} depends on this machine; one in runs repeats", file=sys.stderr)
+    with progress(f"Tuning {scheme}") as told:
+        found = search(asked, out, resume=resume, jobs=jobs, executor=executor, progress=told)
+    if out:
+        from aqmlab.present.html import tune as page
+
+        with progress("Writing the report") as told:
+            left = page.files(found, command(*_arguments()), told)
+        leave(out, left)
+    if as_json:
+        print(found.json())
+    else:
+        from aqmlab.present.terminal import tune as tables
+
+        tables.tuned(found)
+    if unmet := found.unmet():
+        raise InputError(unmet)
+    exit_if_failed(found.failures)
+
+
+def _arguments() -> list[str]:
+    """What was typed, without how it was run."""
+    return sys.argv[1:]
+
+
+def _ranges(texts: list[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"range: {text}: write NAME=LOW..HIGH, such as a=1e-6..1e-3")
+        found[name.strip()] = value
+    return found
+
+
+def _study(
+    name: str,
+    scheme: str | None,
+    jobs: int | None,
+    executor: str | None,
+    *,
+    resume: bool,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    from aqmlab.names import unknown
+    from aqmlab.tune.study import NAME
+    from aqmlab.tune.study import run as compare
+
+    if name != NAME:
+        raise unknown("study", "no study", name, [NAME])
+    if scheme is not None:
+        raise InputError(f"aqm: {scheme}: the study has its own schemes; leave it out")
+    with progress("Tuning and comparing") as told:
+        found = compare(out, resume=resume, jobs=jobs, executor=executor, progress=told)
+    if out:
+        from aqmlab.present.html import tune as page
+
+        leave(out, page.study_files(found, command("tune", "--study", name)))
+    if as_json:
+        print(found.json())
+    else:
+        from aqmlab.present.terminal import tune as tables
+
+        tables.study(found)
+    exit_if_failed(found.failures)

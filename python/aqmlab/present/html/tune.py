@@ -1,0 +1,96 @@
+"""The report on a tune, and on a study of many."""
+
+from aqmlab.present.figures.tune import CAPTIONS, figures, ranks
+from aqmlab.present.html import page
+from aqmlab.present.html.comparison import version
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.table import Item, Table
+from aqmlab.present.labels import label
+from aqmlab.present.tune_words import rows, words
+from aqmlab.runs.executor import Progress
+from aqmlab.tune.result import PUBLISHED, TUNED, Tuned
+from aqmlab.tune.study import Compared, sentences
+
+
+def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
+    """Return what a tune leaves: report.html, results.json and the figures."""
+    plan = found.plan
+    drawings: Drawings = figures(found)
+    fresh = {f"{place}: {rival}": [*map(Item, cells)] for place, rival, cells in rows(found)}
+    lines = [f"--aqm {each.spec}" for each in found.front] or [found.unmet() or ""]
+    sections = [
+        Section(
+            "What it brings",
+            "Under seeds that it was not chosen by",
+            Table("Scenario, parameters", [each.heading for each in plan.shown], fresh),
+            definition=words(found),
+            findings=lines,
+            warnings=[
+                *found.failures,
+                *([] if plan.budget.runs is not None else ["A budget in seconds does not repeat."]),
+            ],
+        ),
+        Section(
+            "The search",
+            f"{plan.sampler}, {plan.budget}, {plan.over} over {len(plan.places)} scenarios and {plan.seeds} seeds",
+            _space(found),
+            figures={CAPTIONS[name]: name for name in drawings},
+            folded={"All candidates": _candidates(found)},
+        ),
+    ]
+    title = f"{label(plan.scheme)}, tuned for {', '.join(map(str, plan.objectives))}"
+    facts = {
+        "Command": command,
+        "Version": version(),
+        "Scenarios": ", ".join(place.name for place in plan.shown_in),
+        "Cost": f"{found.used} runs of the search; {found.wall:.1f} s of wall time, {found.engine:.1f} s of the engine",
+    }
+    part = Part("tune", title, "", sections)
+    left = page.report(f"tune {plan.scheme}", title, [part], drawings, facts, told)
+    return {"results.json": found.json() + "\n", **left}
+
+
+def _space(found: Tuned) -> Table:
+    goals = list(found.importance)
+    rows = {}
+    for each in found.plan.space:
+        ends = ", ".join(each.choices) if each.choices else f"{each.text(each.low)} to {each.text(each.high)}"
+        shares = [Item(f"{100 * found.importance[goal].get(each.name, 0.0):.0f} %") for goal in goals]
+        rows[each.name] = [Item(ends), Item("logarithmic" if each.log else "linear"), *shares]
+    return Table("Parameter", ["Range", "Scale", *(f"Importance for {goal}" for goal in goals)], rows)
+
+
+def _candidates(found: Tuned) -> Table:
+    rows = {}
+    for each in found.trials:
+        known = [each.measured.get(str(goal)) for goal in found.plan.goals]
+        values = [Item("–" if value is None else f"{value:.5g}") for value in known]
+        state = each.failed or ("given up" if each.stopped else "" if each.feasible else "breaks a bound")
+        rows[f"{each.number}"] = [Item(each.spec), *values, Item(str(each.runs)), Item(state)]
+    return Table("Candidate", ["Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)
+
+
+def study_files(found: Compared, command: str) -> Files:
+    """Return what the study leaves: report.html, results.json, the critical-difference diagrams."""
+    drawings: Drawings = {}
+    captions = {}
+    for kind in (PUBLISHED, TUNED):
+        if drawn := ranks(found, kind):
+            drawings[f"ranks-{kind}"] = drawn
+            captions[f"Mean ranks with {kind} parameters; a bar joins what does not differ (Nemenyi, 5 %)."] = (
+                f"ranks-{kind}"
+            )
+    table = Table(
+        "Scheme",
+        ["Rank published", "Rank tuned", "Published", "Tuned", "Runs"],
+        {label(row.name): [*map(Item, row.texts)] for row in found.rows()},
+    )
+    section = Section("Queue error", "On held-out scenarios", table, findings=sentences(found), figures=captions)
+    lines = Section(
+        "The parameters",
+        "",
+        Table("Scheme", ["Tuned"], {label(name): [Item(spec)] for name, spec in found.tuned.items()}, words=True),
+    )
+    part = Part("tuned", "Schemes tuned alike", "", [section, lines])
+    left = page.report("tune --study tuned", part.title, [part], drawings, {"Command": command, "Version": version()})
+    return {"results.json": found.json() + "\n", **left}

@@ -1,0 +1,47 @@
+"""A tune: the line to use, what it brings under fresh seeds, and what mattered; and a study of many."""
+
+from aqmlab.present.labels import label
+from aqmlab.present.terminal.console import aside, console, marks, note, table, title
+from aqmlab.present.tune_words import rows, words
+from aqmlab.tune.result import Tuned
+from aqmlab.tune.study import Compared, sentences
+
+
+def tuned(found: Tuned) -> None:
+    """Print a tune."""
+    out = console()
+    plan = found.plan
+    if found.best:
+        out.print(
+            title("To use" if len(found.front) == 1 else "To use, the front from the best in the first objective")
+        )
+        for each in found.front:
+            out.print(f"--aqm {each.spec}", soft_wrap=True)
+        out.print("")
+    heads = [each.heading for each in plan.shown]
+    shown = table("Under fresh seeds", "Scenario", "Parameters", numbers=heads)
+    for place, rival, cells in rows(found):
+        shown.add_row(place, rival, *cells)
+    out.print(shown)
+    out.print(aside(words(found)), soft_wrap=True)
+    for goal, parts in found.importance.items():
+        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in parts.items())
+        out.print(aside(f"What mattered for {goal} (PED-ANOVA): {told}."), soft_wrap=True)
+    if plan.budget.runs is None:
+        out.print(note("a budget in seconds does not repeat; --budget 'N runs' does"))
+    for failure in found.failures:
+        out.print(note(failure))
+
+
+def study(found: Compared) -> None:
+    """Print a study: the answer, the ranks, the values."""
+    out = console()
+    out.print(*sentences(found), "", sep="\n", soft_wrap=True)
+    shown = table(
+        "Queue error on held-out scenarios",
+        "Scheme",
+        numbers=["Rank published", "Rank tuned", "Published", "Tuned", "Runs"],
+    )
+    for row in found.rows():
+        shown.add_row(label(row.name), *row.texts)
+    out.print(shown, *marks(map(label, found.schemes)), sep="\n")

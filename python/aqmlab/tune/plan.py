@@ -1,0 +1,187 @@
+"""What a tune is asked for, read and checked before anything runs."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from aqmlab import _core, own
+from aqmlab._core import InputError, Scenario
+from aqmlab.names import unknown
+from aqmlab.runs.simulate import MOST_SEEDS, check_schemes
+from aqmlab.scenario import assignments, load
+from aqmlab.tune.goal import OVER, Constraint, Objective, check, goals
+from aqmlab.tune.space import Dimension, space
+
+SAMPLERS = ("tpe", "cma-es", "nsga-iii", "random")
+
+BUDGET = "200 runs"
+SEEDS, HELD_OUT_SEEDS = 5, 10
+
+SETTING = re.compile(r":(?=[\w.*-]+=)")
+"""What stands between a scenario and what is set of it: li2014/table-1:flows.ftp.count=250."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When the search ends: after so many runs, or so many seconds."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs" if self.runs is not None else f"{self.seconds:g} s"
+
+    @classmethod
+    def read(cls, text: str) -> "Budget":
+        """Read "200 runs" or "120 s"."""
+        if found := re.fullmatch(r"\s*(\d+)\s*runs?\s*", text):
+            return cls(runs=int(found[1]))
+        value = _core.quantity(text)
+        if value is None or value[1] != "s" or value[0] <= 0:
+            raise InputError(f'budget: "{text}": write a number of runs or a time, such as "200 runs" or "120 s"')
+        return cls(seconds=value[0])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A scenario as it was asked for, with what was set of it."""
+
+    name: str
+    scenario: Scenario
+
+    @classmethod
+    def read(cls, text: str, settings: Mapping[str, str]) -> "Place":
+        """Read "li2014/table-1" or "li2014/table-1:flows.ftp.count=250,duration=50 s"."""
+        source, *pairs = SETTING.split(text, maxsplit=1)
+        own_settings = assignments(re.split(r",(?=[\w.*-]+=)", pairs[0])) if pairs else {}
+        return cls(text, load(source, {**settings, **own_settings}))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A search: the scheme with what is fixed of it, where, what for, over which values, and how."""
+
+    scheme: str
+    places: tuple[Place, ...]
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    space: tuple[Dimension, ...]
+    budget: Budget
+    seeds: int
+    sampler: str
+    over: str
+    seed: int
+    held_out: tuple[Place, ...]
+    held_out_seeds: int
+
+    @property
+    def goals(self) -> tuple[Objective | Constraint, ...]:
+        """Objectives, then constraints."""
+        return (*self.objectives, *self.constraints)
+
+    @property
+    def shown(self) -> list[Objective | Constraint]:
+        """The goals, each measure once."""
+        return list({goal.pattern: goal for goal in reversed(self.goals)}.values())[::-1]
+
+    @cached_property
+    def blocks(self) -> list[tuple[Place, int]]:
+        """The scenarios and seeds that a candidate is judged by, the same for all: all scenarios with seed 1 first."""
+        return [(place, seed) for seed in range(1, self.seeds + 1) for place in self.places]
+
+    @property
+    def fresh(self) -> range:
+        """The seeds that were not trained with."""
+        return range(self.seeds + 1, self.seeds + self.held_out_seeds + 1)
+
+    @property
+    def shown_in(self) -> list[Place]:
+        """Where what was found is shown under fresh seeds: the scenarios of the search, and the held-out ones."""
+        return [*self.places, *self.held_out]
+
+    def document(self) -> dict[str, Any]:
+        """Return what the runs of the search depend on, for JSON."""
+        return {
+            "schema": 1,
+            "aqm": self.scheme,
+            "scenarios": [place.name for place in self.places],
+            "set": {place.name: dict(place.scenario.overrides) for place in self.places},
+            "objectives": [str(each) for each in self.objectives],
+            "subject_to": [str(each) for each in self.constraints],
+            "parameters": {each.name: each.document() for each in self.space},
+            "seeds": self.seeds,
+            "sampler": self.sampler,
+            "over": self.over,
+            "seed": self.seed,
+        }
+
+
+def plan(
+    scheme: own.Scheme,
+    scenarios: Sequence[str],
+    objectives: Sequence[str],
+    *,
+    subject_to: Sequence[str] = (),
+    parameters: Sequence[str] | None = None,
+    ranges: Mapping[str, str] | None = None,
+    budget: str = BUDGET,
+    seeds: int = SEEDS,
+    sampler: str | None = None,
+    over: str = "mean",
+    seed: int = 1,
+    held_out: Sequence[str] = (),
+    held_out_seeds: int = HELD_OUT_SEEDS,
+    set: Mapping[str, str] | None = None,
+) -> Plan:
+    """Read and check everything; the sampler is TPE for one objective, NSGA-III for several, unless it is named."""
+    if not scenarios:
+        raise InputError("scenario: missing; --scenario li2014/table-1 says where the scheme is to be good")
+    [spec] = own.select([scheme])
+    places = [Place.read(text, set or {}) for text in dict.fromkeys(scenarios)]
+    outside = [Place.read(text, set or {}) for text in dict.fromkeys(held_out)]
+    for place in outside:
+        if place.name in {each.name for each in places}:
+            raise InputError(f"held-out: {place.name}: is among the scenarios of the search; name another")
+    for place in [*places, *outside]:
+        check_schemes(place.scenario, [spec])
+    wanted, kept = goals(objectives, subject_to)
+    check([*wanted, *kept], [place.scenario for place in [*places, *outside]])
+    dimensions = space(spec, [place.scenario for place in places], parameters, ranges or {})
+    asked = Plan(
+        spec,
+        tuple(places),
+        wanted,
+        kept,
+        dimensions,
+        Budget.read(budget),
+        seeds,
+        sampler or ("nsga-iii" if len(wanted) > 1 else "tpe"),
+        over,
+        seed,
+        tuple(outside),
+        held_out_seeds,
+    )
+    _check(asked)
+    return asked
+
+
+def _check(asked: Plan) -> None:
+    for option, value, least in (("seeds", asked.seeds, 1), ("held-out-seeds", asked.held_out_seeds, 2)):
+        if not least <= value <= MOST_SEEDS:
+            raise InputError(f"{option}: {value}: out of range; {least} to {MOST_SEEDS}")
+    if asked.over not in OVER:
+        raise unknown("over", "unknown", asked.over, OVER)
+    if asked.sampler not in SAMPLERS:
+        raise unknown("sampler", "unknown sampler", asked.sampler, SAMPLERS)
+    if asked.sampler == "cma-es":
+        if len(asked.objectives) > 1 or asked.constraints:
+            raise InputError("sampler: cma-es: takes one objective and no bounds; use tpe, or nsga-iii for several")
+        if len(asked.space) < 2 or any(each.choices for each in asked.space):
+            raise InputError("sampler: cma-es: needs two numbers at least, and no words; use tpe")
+    if asked.budget.runs is not None and asked.budget.runs < 2 * len(asked.blocks):
+        raise InputError(
+            f"budget: {asked.budget}: two candidates take {2 * len(asked.blocks)} runs, one for each of "
+            f"{len(asked.places)} scenarios and {asked.seeds} seeds; give more runs or fewer seeds"
+        )

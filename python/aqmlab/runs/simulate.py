@@ -37,8 +37,8 @@ def run(
     `aqm` ("pi", "pi:a=1e-5,b=9e-6", or a subclass of `aqmlab.Aqm` or an instance of one) replaces what the scenario
     says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
     traced, `progress` is called now and then with the part done, and 1. Up to `threads` threads simulate at once, by
-    default one per core; the result is the same, and a small run takes one. Raises InputError for bad input, SchemeError
-    if a user's scheme breaks down, and RunError if the run fails otherwise.
+    default one per core; the result is the same, and a small run takes one. Raises InputError for bad input,
+    SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
     """
     if threads is not None and threads < 1:
         raise InputError(f"threads: {threads}: at least one")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,10 +87,10 @@ def test_a_run_that_fails_loses_no_other(small: str, monkeypatch: pytest.MonkeyP
     loaded = aqmlab.load(small)
     real = _core.run
 
-    def broken(scenario: Scenario, aqm: str, seed: int, series: bool, watch: Watch, trace: str | None) -> Run:
+    def broken(scenario: Scenario, aqm: str, seed: int, *rest: Any) -> Run:
         if seed == 2:
             raise RuntimeError("the queue is on fire")
-        return real(scenario, aqm, seed, series, watch, trace)
+        return real(scenario, aqm, seed, *rest)
 
     monkeypatch.setattr(_core, "run", broken)
     compared = aqmlab.compare(loaded, "pi,rem", seeds=3)

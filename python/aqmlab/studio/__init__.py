@@ -1,0 +1,1 @@
+"""The studio: queues in a browser, live."""

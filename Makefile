@@ -63,7 +63,7 @@ validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
-pictures: build  ## Redraw the pictures on the schemes' pages
+pictures: build  ## Redraw the pictures on the pages of schemes and lessons
 	$(BIN)/python docs/pictures.py
 
 deployed: build  ## Measure what the deployed schemes promise, and on a home line; writes docs/deployed.md, home.md

@@ -1,18 +1,23 @@
-"""Write the pages of docs/ that come from declarations: schemes, congestion-control laws, and TCP's constants.
+"""Write the pages of docs/ that come from elsewhere: schemes, congestion-control laws, TCP's constants, lessons.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
 
+import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from shlex import quote
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
 from aqmlab.present.labels import MARKS, label, standing
+from aqmlab.studio.lessons import Lesson, Step, Try, lessons
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
+LESSON = "<!-- Written by `make docs` from python/aqmlab/studio/lessons/; do not edit. -->"
 
 
 def pages() -> dict[Path, str]:
@@ -23,6 +28,8 @@ def pages() -> dict[Path, str]:
         DOCS / "tcp.md": tcp(),
         **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
+        DOCS / "lessons" / "README.md": course(),
+        **{DOCS / "lessons" / f"{each.id}.md": lesson_page(each) for each in lessons()},
     }
 
 
@@ -134,6 +141,93 @@ def tcp() -> str:
         "`aqmlab show tcp` prints this table.",
         table(("name", "`rfc`", "`ns2`", "`linux`", "range", "meaning", "source"), rows),
     )
+
+
+def course() -> str:
+    """The list of lessons."""
+    rows = [(f"[{lesson.title}]({lesson.id}.md)", lesson.summary) for lesson in lessons()]
+    return text(
+        "# Lessons",
+        LESSON,
+        "Eight short lessons on queues: a scenario, three things to try with what will be seen, and a question.\n"
+        "`aqmlab studio` has them to play with; these pages have the same texts, with commands.",
+        table(("lesson", "in short"), rows),
+        "Save the scenario of a lesson under the name in its first line, and type the commands. Each measures the\n"
+        "last stretch of time of which the text speaks, over three seeds. In Python a lesson can be stepped and\n"
+        "changed by hand ([step a simulation](../simulation.md)):",
+        "```python\nimport aqmlab\nfrom aqmlab.studio.lessons import lesson\n\n"
+        'simulation = aqmlab.Simulation(lesson("01-bufferbloat").load(), "droptail", causal=True)\n'
+        "while simulation.now < 60:\n"
+        "    if simulation.now == 30:\n"
+        '        simulation.set("links.up.aqm", "codel")\n'
+        "    simulation.step_until(simulation.now + 5)\n"
+        '    call = simulation.probe().flows["call"]\n'
+        "    print(f\"{simulation.now:.0f} s: {1e3 * call['packet_delay_mean']:.0f} ms\")\n```",
+        "The numbers are means of the seeds 1 to 5. `tests/test_lessons.py` plays every try and holds them.",
+    )
+
+
+def lesson_page(lesson: Lesson) -> str:
+    """One lesson, with the commands that repeat its tries."""
+    number = int(lesson.id[:2])
+    return text(
+        f"# Lesson {number}: {lesson.title}",
+        LESSON,
+        lesson.text,
+        f"![{lesson.pictured.title}: what is to be watched, against time](pictures/{lesson.id}.png)",
+        f"*{lesson.pictured.title}, seed 1. Dotted: {told(lesson.pictured)}.*"
+        if lesson.pictured.steps
+        else f"*{lesson.pictured.title}, seed 1.*",
+        f"```toml\n# {lesson.id}.toml\n{lesson.scenario}```",
+        *(part for i, each in enumerate(lesson.tries, 1) for part in try_parts(lesson, i, each)),
+        "## Question",
+        lesson.question,
+        f"<details>\n<summary>Answer</summary>\n\n{lesson.answer}\n\n</details>",
+        neighbours(number),
+    )
+
+
+def neighbours(number: int) -> str:
+    """The way to the lessons before and after one."""
+    ways = {"Before": number - 2, "Next": number}
+    found = [(way, lessons()[i]) for way, i in ways.items() if 0 <= i < len(lessons())]
+    return " · ".join(["[All lessons](README.md)", *(f"{way}: [{each.title}]({each.id}.md)" for way, each in found)])
+
+
+def try_parts(lesson: Lesson, number: int, each: Try) -> Iterator[str]:
+    """A thing to try: what to do, what will be seen, and the commands."""
+    yield f"## Try {number}: {each.title}"
+    schemes = ", ".join(f"`{aqm}`" for aqm in each.aqms)
+    yield f"Under {schemes}. {told(each)[0].upper()}{told(each)[1:]}."
+    yield each.text
+    yield "```console\n" + "\n".join(f"$ {line}" for line in commands(lesson, each)) + "\n```"
+
+
+def told(each: Try) -> str:
+    """What is changed in a try, in words."""
+    steps = []
+    for at, same in groupby(each.steps, lambda step: step.at):
+        changes = " and ".join(
+            f"`{step.path}` becomes `{step.value}`"
+            + (f" under `{each.aqms[step.lane]}`" if step.lane is not None else "")
+            for step in same
+        )
+        steps.append(f"at {at:g} s {changes}")
+    return "; ".join(steps) or f"nothing is changed until {each.until:g} s"
+
+
+def commands(lesson: Lesson, each: Try) -> Iterator[str]:
+    """The lines that measure a try: one for all schemes with the same changes."""
+    start = max(seen.start for seen in each.expected)
+    lanes: dict[tuple[Step, ...], list[str]] = {}
+    for lane, aqm in enumerate(each.aqms):
+        lanes.setdefault(tuple(step for step in each.steps if step.lane in (None, lane)), []).append(aqm)
+    for steps, aqms in lanes.items():
+        changes = ", ".join(f'{{ at = "{s.at:g} s", path = "{s.path}", value = {json.dumps(s.value)} }}' for s in steps)
+        line = ["aqmlab", "compare", f"{lesson.id}.toml", "--aqms", ",".join(aqms), "--seeds", "3"]
+        line += ["--set", f"duration={each.until:g}s", "--set", f"warmup={start:g}s"]
+        line += ["--set", f"changes=[{changes}]"] if steps else []
+        yield " ".join(map(quote, line))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

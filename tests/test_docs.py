@@ -14,7 +14,7 @@ import aqmlab
 from conftest import live_fault
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "lessons").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,13 +34,13 @@ def commands() -> list[tuple[Path, str]]:
     ]
 
 
-LONG = ("advise.md", "boudi.md", "jafar.md", "li2014.md", "sun2007.md", "tuned.md", "xiong2010.md")
-"""Pages whose commands take long, and do what other tests do in little."""
+LONG = {"advise.md", "boudi.md", "jafar.md", "lessons", "li2014.md", "sun2007.md", "tuned.md", "xiong2010.md"}
+"""Pages and folders whose commands take long, and do what other tests do in little."""
 
 
 def marked(page: Path, command: str) -> Any:
     """An example; those that take long run at night."""
-    takes_long = page.name in LONG or "--map" in command or "tune pi --parameters" in command
+    takes_long = {page.name, page.parent.name} & LONG or "--map" in command or "tune pi --parameters" in command
     return pytest.param(page, command, marks=pytest.mark.nightly if takes_long else ())
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.quantities import quantity
 
@@ -83,6 +84,7 @@ class Lesson:
     """A lesson; `text`, `question` and `answer` are Markdown, `scenario` is TOML.
 
     Curves are "links.LINK.COLUMN" and "flows.GROUP.COLUMN". `speed` is that of the clock in simulated seconds a second.
+    The picture in the documentation is of the try `pictured`.
     """
 
     id: str
@@ -95,8 +97,13 @@ class Lesson:
     watch: tuple[str, ...]
     overlays: tuple[Overlay, ...]
     tries: tuple[Try, ...]
+    pictured: Try
     question: str
     answer: str
+
+    def load(self) -> Scenario:
+        """Return the scenario, as `aqmlab.Simulation` and `aqmlab.run` take it."""
+        return Scenario.parse(self.scenario, self.id)
 
     def document(self) -> dict[str, Any]:
         """Return all that a page shows; texts are safe HTML, numbers in base units."""
@@ -177,6 +184,7 @@ def read(name: str, text: str, scenario: str) -> Lesson:
     texts = [part.strip() for heading, part in parts if heading == "Try"]
     [question] = [part.strip() for heading, part in parts if heading == "Question"]
     [answer] = [part.strip() for heading, part in parts if heading == "Answer"]
+    tries = tuple(_try(each, text, aqms) for each, text in zip(data["tries"], texts, strict=True))
     return Lesson(
         name,
         data["title"],
@@ -187,7 +195,8 @@ def read(name: str, text: str, scenario: str) -> Lesson:
         data["speed"],
         tuple(data["watch"]),
         tuple(Overlay(**line) for line in data.get("overlays", [])),
-        tuple(_try(each, text, aqms) for each, text in zip(data["tries"], texts, strict=True)),
+        tries,
+        tries[data.get("pictured", 1) - 1],
         question,
         answer,
     )

@@ -5,32 +5,29 @@ from math import isnan, nan
 from statistics import fmean, pstdev
 from typing import Any
 
-from aqmlab._core import Probe, Scenario
+from aqmlab._core import Probe
 from aqmlab.runs.simulation import Simulation
 from aqmlab.studio.lessons import Expected, Lesson, Try
-
-EVERY = 0.1
-"""Step of the curves, s."""
 
 Curve = list[tuple[float, float]]
 """Times (s) and values."""
 
 
 def play(lesson: Lesson, each: Try, lane: int, seed: int = 1) -> dict[str, Curve]:
-    """Do what a try says under one of its schemes; return the curves that its lesson or it names."""
-    scenario = Scenario.parse(lesson.scenario, lesson.id)
+    """Do what a try says under one of its schemes; return the curves that its lesson or it names, as it samples."""
+    scenario = lesson.load()
     simulation = Simulation(scenario, each.aqms[lane], seed, causal=True)
     names = dict.fromkeys([*lesson.watch, *(seen.curve for seen in each.expected)])
     curves: dict[str, Curve] = {name: [] for name in names}
     steps = [step for step in each.steps if step.lane in (None, lane)]
-    for sample in range(1, round(each.until / EVERY) + 1):
-        while steps and steps[0].at < (sample - 0.5) * EVERY:
+    for sample in range(round(each.until / scenario.sample)):
+        while steps and steps[0].at < (sample + 0.5) * scenario.sample:
             step = steps.pop(0)
             simulation.set(step.path, step.value)
-        simulation.step_until(sample * EVERY)
+        simulation.step_until((sample + 1) * scenario.sample)
         probe = simulation.probe()
         for name, curve in curves.items():
-            curve.append((sample * EVERY, value(probe, name)))
+            curve.append((simulation.now, value(probe, name)))
     return curves
 
 
@@ -50,7 +47,7 @@ def value(probe: Probe, curve: str) -> float:
 
 def seen(expected: Expected, curve: Curve) -> float:
     """Return what is seen of a curve."""
-    within = [value for time, value in curve if expected.start < time - EVERY / 2 < expected.end]
+    within = [value for time, value in curve if expected.start < round(time, 6) <= expected.end]
     return MEASURES[expected.of]([value for value in within if not isnan(value)])
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+import aqmlab
 from aqmlab import _core
 from aqmlab._core import InputError, SchemeError
 from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
@@ -27,7 +28,6 @@ from aqmlab.cli.tc import EPILOG as TC_EPILOG
 from aqmlab.cli.tc import tc_
 from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
 from aqmlab.cli.tune import tune
-from aqmlab.runs.task import RunError
 
 app = typer.Typer(
     name="aqmlab",
@@ -49,7 +49,7 @@ def main() -> None:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
-    except (OSError, RunError, SchemeError) as error:
+    except (OSError, aqmlab.RunError, SchemeError) as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

@@ -5,7 +5,6 @@ from dataclasses import asdict
 import typer
 
 from aqmlab.cli.common import Json, print_json
-from aqmlab.runs.machine import findings
 
 
 def doctor(as_json: Json = False) -> None:
@@ -13,6 +12,8 @@ def doctor(as_json: Json = False) -> None:
 
     Exit code 1 if something that is needed is missing.
     """
+    from aqmlab.runs.machine import findings
+
     found = findings()
     if as_json:
         print_json([asdict(finding) for finding in found])

@@ -49,6 +49,9 @@ def main() -> None:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
+    except ModuleNotFoundError as error:
+        _tell_the_extra(error)
+        sys.exit(1)
     except (OSError, aqmlab.RunError, SchemeError) as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(1)
@@ -56,9 +59,21 @@ def main() -> None:
         sys.exit(130)
 
 
+def _tell_the_extra(error: ModuleNotFoundError) -> None:
+    """Say which extra brings the package that a command lacks; any other missing module is a fault."""
+    from aqmlab.extras import advice
+
+    line = advice(error)
+    if line is None:
+        raise error
+    print(f"Error: aqmlab {sys.argv[1]} needs {error.name}: {line}", file=sys.stderr)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"aqmlab {_core.version()} ({_core.build_profile()})")
+        commit = _core.commit()
+        built_from = f"commit {commit}" if commit != "unknown" else f"no git, sources {_core.source()}"
+        print(f"aqmlab {_core.version()} ({_core.build_profile()}, {built_from})")
         raise typer.Exit
 
 

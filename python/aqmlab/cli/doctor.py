@@ -8,9 +8,9 @@ from aqmlab.cli.common import Json, print_json
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what this machine allows of live runs, and the line that mends what it does not.
+    """Say what is installed, how fast this machine is and what it allows of live runs, and what mends the rest.
 
-    Exit code 1 if something that is needed is missing.
+    Exit code 1 if something is missing that live runs need.
     """
     from aqmlab.runs.machine import findings
 

@@ -97,6 +97,24 @@ def test_a_run_loads_no_heavy_package(small: str) -> None:
     assert answer.stderr.strip() == "[]"
 
 
+LIGHT = {"aqmlab", "_core", "cli", "files", "names", "quantities", "runs", "scenario", "extras"}
+"""The modules of the package that the command line may load before it knows which command is wanted."""
+
+
+def test_help_loads_the_command_line_only() -> None:
+    program = (
+        "import sys; from aqmlab.cli import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "reproduce" in answer.stdout
+    loaded = answer.stderr.split()
+    inner = {name.removeprefix("aqmlab.") for name in loaded if name.partition(".")[0] == "aqmlab"}
+    assert {name for name in inner if not name.startswith("cli.")} <= LIGHT
+    assert not (HEAVY | {"asyncio", "concurrent", "rich", "statistics"}) & set(loaded)
+
+
 def test_a_run_is_small(small: str) -> None:
     program = (
         "import resource, subprocess\n"

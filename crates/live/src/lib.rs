@@ -1,4 +1,5 @@
-//! Real packets through the schemes: a command behind an emulated line, without privileges.
+//! Real packets through the schemes: a command behind an emulated line, without privileges. Linux only: elsewhere the crate
+//! is empty.
 //!
 //! ```text
 //!   sandbox     two network namespaces behind TUN devices, seen from outside
@@ -23,6 +24,8 @@
 //!
 //! What is decided is decided by the simulator's own [`aqmlab_sim::Link`]. A scheme sees the times at which packets were read
 //! and those at which the ideal link sends, never those at which the machine gets round to it.
+
+#![cfg(target_os = "linux")]
 
 mod capture;
 mod direction;

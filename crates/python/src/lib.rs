@@ -8,6 +8,7 @@ mod fluid;
 mod group;
 mod law;
 mod link;
+#[cfg(target_os = "linux")]
 mod live;
 mod output;
 mod own;
@@ -40,6 +41,12 @@ create_exception!(
     SchemeError,
     PyRuntimeError,
     "A scheme broke down during a run; the message names it, the simulated time and the cause."
+);
+create_exception!(
+    aqmlab,
+    CommandError,
+    PyException,
+    "The command of a live run could not be started: why, and a code."
 );
 create_exception!(aqmlab, Interrupted, PyException, "The run was cancelled.");
 
@@ -445,10 +452,9 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<environment::Environments>()?;
     m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
-    m.add("CommandError", m.py().get_type::<live::CommandError>())?;
-    m.add_class::<live::Live>()?;
-    m.add_function(wrap_pyfunction!(live::live, m)?)?;
-    m.add_function(wrap_pyfunction!(live::replay, m)?)?;
+    m.add("CommandError", m.py().get_type::<CommandError>())?;
+    #[cfg(target_os = "linux")]
+    live::fill(m)?;
     m.add_class::<fluid::Fluid>()?;
     m.add_class::<fluid::Windows>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;

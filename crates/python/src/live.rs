@@ -1,22 +1,21 @@
 //! Real traffic through the schemes.
 
 use crate::output::arrays;
-use crate::{InputError, Scenario, object, parse_choice};
+use crate::{CommandError, InputError, Scenario, object, parse_choice};
 use aqmlab_core::Span;
 use aqmlab_live::{Flow, LiveError, Options, Report, Setup, View};
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-create_exception!(
-    aqmlab,
-    CommandError,
-    PyException,
-    "The command of a live run could not be started: why, and a code."
-);
+/// Puts what live runs need into the module.
+pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Live>()?;
+    m.add_function(wrap_pyfunction!(live, m)?)?;
+    m.add_function(wrap_pyfunction!(replay, m)?)
+}
 
 /// What a live run yielded.
 #[pyclass(frozen)]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+import aqmlab
 from aqmlab import _core
 from aqmlab._core import InputError, SchemeError
 from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
@@ -27,7 +28,6 @@ from aqmlab.cli.tc import EPILOG as TC_EPILOG
 from aqmlab.cli.tc import tc_
 from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
 from aqmlab.cli.tune import tune
-from aqmlab.runs.task import RunError
 
 app = typer.Typer(
     name="aqmlab",
@@ -49,16 +49,31 @@ def main() -> None:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
-    except (OSError, RunError, SchemeError) as error:
+    except ModuleNotFoundError as error:
+        _tell_the_extra(error)
+        sys.exit(1)
+    except (OSError, aqmlab.RunError, SchemeError) as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
+def _tell_the_extra(error: ModuleNotFoundError) -> None:
+    """Say which extra brings the package that a command lacks; any other missing module is a fault."""
+    from aqmlab.extras import advice
+
+    line = advice(error)
+    if line is None:
+        raise error
+    print(f"Error: aqmlab {sys.argv[1]} needs {error.name}: {line}", file=sys.stderr)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"aqmlab {_core.version()} ({_core.build_profile()})")
+        commit = _core.commit()
+        built_from = f"commit {commit}" if commit != "unknown" else f"no git, sources {_core.source()}"
+        print(f"aqmlab {_core.version()} ({_core.build_profile()}, {built_from})")
         raise typer.Exit
 
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from html import unescape
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aqmlab import files
 from aqmlab._core import InputError
-from aqmlab.runs.executor import Progress
-from aqmlab.runs.task import Failure
+
+if TYPE_CHECKING:
+    from aqmlab.runs.executor import Progress
+    from aqmlab.runs.task import Failure
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
@@ -44,7 +46,7 @@ HEAD = 2000
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Progress | None]:
+def progress(title: str) -> Iterator["Progress | None"]:
     """Yield what shows a progress bar; where stderr is not a terminal nothing is shown and nothing loaded.
 
     What a user's scheme prints meanwhile goes to stderr, so that stdout has the answer only.
@@ -90,7 +92,7 @@ def check_report(path: Path, subject: str) -> None:
         raise InputError(f"out: {path}: this report {about}; choose another place for {subject}, or delete it")
 
 
-def exit_if_failed(failures: Sequence[Failure | str]) -> None:
+def exit_if_failed(failures: "Sequence[Failure | str]") -> None:
     """End with 1 if a run failed, and say which."""
     for failure in failures:
         print(f"Error: {failure}", file=sys.stderr)

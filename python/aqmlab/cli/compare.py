@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,9 +25,10 @@ from aqmlab.cli.common import (
     print_json,
     progress,
 )
-from aqmlab.runs import simulate
-from aqmlab.runs.task import Failure
 from aqmlab.scenario import assignments, chosen, read
+
+if TYPE_CHECKING:
+    from aqmlab.runs.task import Failure
 
 LINE = {"down": "links.down.rate", "up": "links.up.rate", "rtt": "flows.*.rtt", "buffer": "links.*.buffer"}
 """The options that describe an access line, and what they set."""
@@ -131,8 +132,9 @@ class Wanted:
 
 def _in_scenarios(
     given: Sequence[str], line: Mapping[str, str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
-) -> list[Failure]:
+) -> "list[Failure]":
     from aqmlab.present.terminal import runs as tables
+    from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
 
     scenarios = [each for scenario in given for each in chosen(scenario)]
@@ -163,7 +165,7 @@ def _in_scenarios(
     return [failure for each in compared for failure in each.failures]
 
 
-def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> list[Failure]:
+def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> "list[Failure]":
     from aqmlab.present.terminal import suite as tables
     from aqmlab.study import suite_result
 

@@ -5,14 +5,15 @@ from dataclasses import asdict
 import typer
 
 from aqmlab.cli.common import Json, print_json
-from aqmlab.runs.machine import findings
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what this machine allows of live runs, and the line that mends what it does not.
+    """Say what is installed, how fast this machine is and what it allows of live runs, and what mends the rest.
 
-    Exit code 1 if something that is needed is missing.
+    Exit code 1 if something is missing that live runs need.
     """
+    from aqmlab.runs.machine import findings
+
     found = findings()
     if as_json:
         print_json([asdict(finding) for finding in found])

@@ -6,12 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import catalogue
 from aqmlab import scenario as scenarios
 from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
-from aqmlab.runs import measures, metrics
-from aqmlab.study import paper, suite
 
 
 class Kind(str, Enum):
@@ -48,6 +45,7 @@ def list_(
         found = {each.value: _entries(each) for each in kinds}
         print_json(found[kind.value] if kind else found)
         return
+    from aqmlab import catalogue
     from aqmlab.present.terminal import catalogue as pages
     from aqmlab.present.terminal.console import console
 
@@ -63,6 +61,8 @@ def list_(
 
 
 def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
+    from aqmlab.runs import measures, metrics
+
     if kind is not Kind.measures:
         raise InputError(f"scenario: {scenario}: only measures are those of a scenario: list measures SCENARIO")
     if scenario is None:
@@ -83,6 +83,7 @@ def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
 def _costs(kind: Kind | None, as_json: bool) -> None:
     if kind not in (None, Kind.aqms):
         raise InputError(f"--cost: only schemes have a cost here; write: aqmlab list {Kind.aqms.value} --cost")
+    from aqmlab import catalogue
     from aqmlab.present.terminal import catalogue as pages
     from aqmlab.present.terminal.console import console
     from aqmlab.present.terminal.progress import progress
@@ -100,6 +101,9 @@ def _costs(kind: Kind | None, as_json: bool) -> None:
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:
+    from aqmlab import catalogue
+    from aqmlab.study import paper, suite
+
     if kind is Kind.aqms:
         return [asdict(scheme) for scheme in catalogue.schemes()]
     if kind is Kind.tcps:

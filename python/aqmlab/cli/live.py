@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import catalogue, files
+from aqmlab import files
 from aqmlab._core import CommandError, InputError, Scenario
 from aqmlab.cli.common import Json, Out, Settings, leave, print_json
 from aqmlab.quantities import option_value
-from aqmlab.runs import live as runs
 from aqmlab.scenario import assignments, load
 
 if TYPE_CHECKING:
     from aqmlab.present.terminal.live import Dial
+    from aqmlab.runs.live import Line
 
 EPILOG = "Example: aqmlab live --rate 20Mbit/s --rtt 40ms --aqm fq-codel --serve 'iperf3 -s' -- iperf3 -c server -t 10"
 
@@ -65,6 +65,8 @@ def live(
     The command (default: your shell) has a network of its own, in which the far end is the host "server".
     Both directions have rate, delay, buffer and scheme. --out leaves result.json, flows.csv and each packet.
     """
+    from aqmlab.runs import live as runs
+
     if replay:
         return _replay(replay, as_json)
     name, command = _split(words or [])
@@ -116,6 +118,7 @@ def live(
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
     """What shows the directions of a line in the terminal."""
+    from aqmlab import catalogue
     from aqmlab.present.terminal.live import Dial
 
     schemes = {link: catalogue.used(scenario, link, aqm) for link in scenario.links}
@@ -124,7 +127,9 @@ def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
 
 def _replay(folder: Path, as_json: bool) -> None:
     """Print how the decisions of a live run compare with those in simulated time; exit with 1 if they differ."""
-    found = runs.replay(folder)
+    from aqmlab.runs.live import replay
+
+    found = replay(folder)
     if as_json:
         print_json({name: asdict(direction) for name, direction in found.items()})
     else:
@@ -151,7 +156,7 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
     return (before[0] if before else None), command
 
 
-def _line(name: str | None, line: runs.Line, settings: list[str] | None, rate: str | None) -> runs.Line | Scenario:
+def _line(name: str | None, line: "Line", settings: list[str] | None, rate: str | None) -> "Line | Scenario":
     """The line that the options describe, or the scenario that is named."""
     values = assignments(settings or [])
     if name is None:

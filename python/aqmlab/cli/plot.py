@@ -9,7 +9,6 @@ import typer
 from aqmlab import files
 from aqmlab._core import InputError
 from aqmlab.cli.common import Folder, leave_file
-from aqmlab.names import unknown
 
 KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
@@ -73,6 +72,7 @@ def plot(
     Without FIGURE or --out it lists what can be drawn.
     """
     from aqmlab import catalogue
+    from aqmlab.names import unknown
     from aqmlab.present.figures import sweep as figures
     from aqmlab.runs import findings
 

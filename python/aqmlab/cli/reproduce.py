@@ -1,13 +1,15 @@
 """The command `reproduce`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aqmlab import files
 from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, Seeds, check_report, command, exit_if_failed, leave, progress
-from aqmlab.study import paper, reproduction
+
+if TYPE_CHECKING:
+    from aqmlab.study.reproduction import Reproduction
 
 
 def reproduce(
@@ -27,6 +29,8 @@ def reproduce(
     Our numbers stand beside the published ones, cell by cell, with a verdict. --out leaves report.html, results.json
     and the figures.
     """
+    from aqmlab.study import paper, reproduction
+
     if every == (name is not None):
         raise InputError("study: give one study, or --all for every study; see: aqmlab list studies")
     if every and (table or figure):
@@ -53,8 +57,9 @@ def reproduce(
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
 
 
-def _tell(several: list[reproduction.Reproduction], every: bool, as_json: bool) -> None:
+def _tell(several: "list[Reproduction]", every: bool, as_json: bool) -> None:
     from aqmlab.present.terminal import reproduction as tables
+    from aqmlab.study import reproduction
 
     if as_json:
         print(reproduction.all_json(several) if every else several[0].json())

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import files, own, traces
+from aqmlab import files
 from aqmlab.cli.common import Json, Out, ScenarioName, Settings, leave, progress
-from aqmlab.runs import simulate
 from aqmlab.scenario import assignments, load
 
 
@@ -39,6 +38,9 @@ def run(
 
     --out leaves result.json, series.csv and the figures.
     """
+    from aqmlab import own, traces
+    from aqmlab.runs import simulate
+
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, assignments(settings or []))
     if scheme is not None:

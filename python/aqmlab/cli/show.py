@@ -2,16 +2,15 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import catalogue, own
 from aqmlab import scenario as scenarios
 from aqmlab._core import InputError
-from aqmlab.catalogue import Scheme
-from aqmlab.names import unknown
-from aqmlab.study import paper, suite
+
+if TYPE_CHECKING:
+    from aqmlab.catalogue import Scheme
 
 
 def show(
@@ -21,7 +20,10 @@ def show(
     ],
 ) -> None:
     """Show a scheme, a congestion-control law, a scenario, a study, or the constants of TCP."""
+    from aqmlab import catalogue, own
+    from aqmlab.names import unknown
     from aqmlab.present.terminal import catalogue as pages
+    from aqmlab.study import paper, suite
 
     laws = {law.name: law for law in catalogue.laws()}
     if name.partition(":")[0].endswith(".py"):
@@ -46,8 +48,10 @@ def show(
         raise unknown("name", "no scheme, law, scenario or study", name, choices)
 
 
-def _scheme(name: str) -> Scheme | None:
+def _scheme(name: str) -> "Scheme | None":
     """Return the scheme of that name, None if there is none."""
+    from aqmlab import catalogue
+
     with suppress(InputError):
         return catalogue.find(name)
     return None

@@ -10,7 +10,7 @@ import typer
 
 from aqmlab._core import InputError
 from aqmlab.cli.common import SPREAD, Jitter, Jobs, Json, Measures, Out, exit_if_failed, print_json
-from aqmlab.runs import simulate
+from aqmlab.runs import MOST_SEEDS
 
 
 class Recorded(str, Enum):
@@ -37,7 +37,7 @@ def sweep(
     ] = None,
     most_seeds: Annotated[
         int,
-        typer.Option(metavar="N", min=1, max=simulate.MOST_SEEDS, help="Most seeds that --precision adds up to."),
+        typer.Option(metavar="N", min=1, max=MOST_SEEDS, help="Most seeds that --precision adds up to."),
     ] = 100,
     series: Annotated[
         Recorded | None,

@@ -3,15 +3,16 @@
 import json
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import tc
 from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
 from aqmlab.quantities import option_value, written
-from aqmlab.tc.openwrt import sqm
+
+if TYPE_CHECKING:
+    from aqmlab.tc import Reading
 
 EPILOG = "Example: aqmlab tc fq-codel:target=8ms --rate 50Mbit/s --dev eth0"
 
@@ -44,6 +45,9 @@ def tc_(
     as_json: Json = False,
 ) -> None:
     """Print the lines of Linux's tc that set a scheme, or read such lines into a scheme and its link."""
+    from aqmlab import tc
+    from aqmlab.tc.openwrt import sqm
+
     if (scheme is None) == (lines is None):
         raise InputError("tc: give a scheme to print its lines, or --from and lines to read")
     if lines is not None:
@@ -69,7 +73,7 @@ def _text(lines: str) -> str:
     return lines
 
 
-def _show(reading: tc.Reading, as_json: bool) -> None:
+def _show(reading: "Reading", as_json: bool) -> None:
     """Print keys of [[links]] in a scenario."""
     link = reading.setting.link
     keys: dict[str, str | bool | None] = {

@@ -119,6 +119,8 @@ def live(
         raise InputError(f"mtu: {mtu}: must lie in 68 ..= 65535 bytes")
     if not command:
         raise InputError("command: missing; write it behind --")
+    if not hasattr(_core, "live"):
+        raise OSError("live runs need Linux")
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}

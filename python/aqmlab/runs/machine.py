@@ -1,16 +1,20 @@
-"""What this machine allows of what aqmlab can do, and the line that mends what it does not."""
+"""What is installed, how fast this machine is, what it allows of live runs, and the line that mends what is missing."""
 
 import os
 import platform
-import resource
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab import extras
+from aqmlab.runs import simulate
 from aqmlab.runs.live import Line, live
 
 PROC = Path("/proc/sys")
+
+REFERENCE = 6.7e6
+"""Packets a second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,30 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Return what matters for live runs, in the order in which it is needed."""
-    return list(_all())
+    """Return what was found: installed packages, speed, and what live runs need, in the order in which they need it."""
+    return [*_extras(), _speed(), *_live()]
 
 
-def _all() -> Iterator[Finding]:
+def _extras() -> Iterator[Finding]:
+    absent = extras.absent()
+    for extra, names in extras.extras().items():
+        found = f"not installed: {', '.join(absent[extra])}" if extra in absent else ", ".join(names)
+        yield Finding(f"Extra {extra}", extra not in absent, found, extras.install(extra), is_needed=False)
+
+
+def _speed() -> Finding:
+    """The best of three runs, because other work on the machine can only add time."""
+    runs = [simulate.run("li2014/table-1", "pi", threads=1) for _ in range(3)]
+    speed = max(run.links["bottleneck"].departed / run.engine.wall for run in runs)
+    times = f"{speed / REFERENCE:.2g} times that of docs/benchmarks.md"
+    found = f"{speed / 1e6:.2g} million packets/s on one core, {times}"
+    return Finding("Speed", speed > REFERENCE / 4, found, "is another program busy, or the build a debug one?", False)
+
+
+def _live() -> Iterator[Finding]:
     yield _kernel()
+    if platform.system() != "Linux":
+        return
     yield _namespaces()
     yield _device()
     yield _run()
@@ -83,6 +105,8 @@ def _run() -> Finding:
 
 
 def _priority() -> Finding:
+    import resource
+
     allowed = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0
     found = "the threads that carry packets come before all others" if allowed else "packets wait for busy programs"
     mend = "echo '@users - rtprio 1' | sudo tee /etc/security/limits.d/aqmlab.conf, and log in again"

@@ -19,8 +19,8 @@ from typing import Any
 from aqmlab import _core, catalogue, own, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
-from aqmlab.runs import grid
-from aqmlab.runs.simulate import MOST_SEEDS, check_schemes, check_set
+from aqmlab.runs import MOST_SEEDS, grid
+from aqmlab.runs.simulate import check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import Task
 

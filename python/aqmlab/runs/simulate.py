@@ -8,7 +8,7 @@ from statistics import fmean
 
 from aqmlab import catalogue, own
 from aqmlab._core import InputError, Scenario, SchemeError
-from aqmlab.runs import metrics
+from aqmlab.runs import MOST_SEEDS, metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.measures import every, expand
@@ -17,8 +17,6 @@ from aqmlab.runs.task import Failure, RunError, Task
 from aqmlab.scenario import load
 
 Source = str | os.PathLike[str] | Scenario
-
-MOST_SEEDS = 10_000
 
 
 def run(

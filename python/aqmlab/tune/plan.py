@@ -9,7 +9,8 @@ from typing import Any
 from aqmlab import _core, own
 from aqmlab._core import InputError, Scenario
 from aqmlab.names import unknown
-from aqmlab.runs.simulate import MOST_SEEDS, check_schemes
+from aqmlab.runs import MOST_SEEDS
+from aqmlab.runs.simulate import check_schemes
 from aqmlab.scenario import assignments, load
 from aqmlab.tune.goal import OVER, Constraint, Objective, check, goals
 from aqmlab.tune.space import Dimension, space

@@ -1,0 +1,40 @@
+"""What `pip install aqmlab` leaves out, and which extra brings it: `pip install 'aqmlab[reports]'`.
+
+The package's own metadata has the list, so it is written in pyproject.toml only.
+"""
+
+import re
+from importlib.metadata import requires
+from importlib.util import find_spec
+
+FOR_DEVELOPERS = ("dev",)
+"""Extras that no user needs."""
+
+_REQUIREMENT = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
+
+
+def extras() -> dict[str, list[str]]:
+    """Return the packages of each extra; they are imported by the names under which they are installed."""
+    found: dict[str, list[str]] = {}
+    for line in requires("aqmlab") or ():
+        wanted = _REQUIREMENT.match(line)
+        if wanted and wanted[2] not in FOR_DEVELOPERS:
+            found.setdefault(wanted[2], []).append(wanted[1].lower())
+    return found
+
+
+def absent() -> dict[str, list[str]]:
+    """Return the extras of which something is not installed, with what that is."""
+    lacks = {extra: [name for name in names if find_spec(name) is None] for extra, names in extras().items()}
+    return {extra: names for extra, names in lacks.items() if names}
+
+
+def install(*names: str) -> str:
+    """Return the line that installs extras."""
+    return f"pip install 'aqmlab[{','.join(names)}]'"
+
+
+def advice(error: ModuleNotFoundError) -> str | None:
+    """Return the line that installs what an import lacks; None if no extra brings it."""
+    package = (error.name or "").partition(".")[0]
+    return next((install(extra) for extra, names in extras().items() if package in names), None)

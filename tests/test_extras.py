@@ -1,0 +1,115 @@
+"""What `pip install aqmlab` leaves out: nothing that run, compare and plot need, and says how to get the rest."""
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab import extras
+from aqmlab.runs.machine import REFERENCE
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[<>=; \[]", line)[0] for line in requirements}
+
+
+BASE = names(PROJECT["dependencies"])
+EXTRAS = {extra: names(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
+USERS = set().union(*(found for extra, found in EXTRAS.items() if extra not in extras.FOR_DEVELOPERS)) - BASE
+TRAINED = {"torch", "stable_baselines3"}  # make train installs them
+
+
+def without_extras(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line as if no extra were installed."""
+    lines = [f"{name}; extra == {extra!r}" for extra, names in EXTRAS.items() for name in names]
+    program = (
+        "import sys, importlib.metadata\n"
+        f"importlib.metadata.requires = lambda name: {lines!r}\n"
+        "class Absent:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        f"        if name in {USERS!r}: raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)\n"
+        "sys.meta_path.insert(0, Absent)\n"
+        f"sys.argv = {['aqmlab', *arguments]!r}\n"
+        "from aqmlab.cli import main\n"
+        "main()"
+    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_every_package_that_is_imported_is_required_somewhere() -> None:
+    imported: set[str] = set()
+    for path in Path(aqmlab.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").partition(".")[0])
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+    others = imported - set(sys.stdlib_module_names) - {"aqmlab", "tomllib"}
+    assert others <= BASE | USERS | TRAINED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "list",
+        "show pi",
+        "run SMALL --aqm pi --out ran",
+        "run SMALL --aqm pi --trace packets.parquet",
+        "compare SMALL --aqms pi,droptail --seeds 2",
+        "sweep e.toml --out swept",
+        "plot SWEPT ranking --out ranking.pdf",
+        "report SWEPT --format markdown",
+        "tc fq-codel --rate 50Mbit/s",
+        "live --help",
+    ],
+)
+def test_run_compare_and_plot_need_no_extra(line: str, folder: Path, swept: Path, small: str) -> None:
+    done = without_extras(folder, *line.replace("SMALL", small).replace("SWEPT", str(swept)).split())
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "extra"),
+    [
+        ("report SWEPT", "reports"),
+        ("compare SMALL --aqms pi --out report", "reports"),
+        ("analyse pi --rate 45Mbit/s --rtt 80ms --flows 60", "reports"),
+        ("tune pi --scenario SMALL --objective 'min link.queue_mean' --budget '10 runs'", "tune"),
+        ("sweep e.toml --out swept --executor dask://localhost:1", "dask"),
+    ],
+)
+def test_what_is_missing_is_said_with_the_line_that_installs_it(
+    line: str, extra: str, folder: Path, swept: Path, small: str
+) -> None:
+    done = without_extras(folder, *shlex.split(line.replace("SMALL", small).replace("SWEPT", str(swept))))
+    assert done.returncode in (1, 2)
+    assert f"pip install 'aqmlab[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_absent_extras_are_those_that_lack_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["numpy>=1", "typer; extra == 'here'", 'numpy>=1; extra == "half"', 'no-such; extra == "half"']
+    monkeypatch.setattr(extras, "requires", lambda _: lines)
+    assert extras.extras() == {"here": ["typer"], "half": ["numpy", "no-such"]}
+    assert extras.absent() == {"half": ["no-such"]}
+    assert extras.advice(ModuleNotFoundError(name="no-such.part")) == "pip install 'aqmlab[half]'"
+    assert extras.advice(ModuleNotFoundError(name="other")) is None
+
+
+def test_the_reference_of_doctor_is_that_of_the_page() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    [packets] = re.findall(r"PI in Table 1, one core \|[^|]*\| ([\d.]+) million", page)
+    assert float(packets) * 1e6 == pytest.approx(REFERENCE, rel=0.2)

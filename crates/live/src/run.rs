@@ -74,7 +74,7 @@ struct Running {
 }
 
 /// A command that does not end when it is told to has so long.
-const GRACE: Span = Span::from_secs(5);
+const GRACE: Span = Span::from_secs(2);
 
 /// Runs the command and returns what was measured.
 ///

@@ -36,6 +36,13 @@ def live_fault() -> str | None:
     return None
 
 
+@pytest.fixture(scope="session")
+def live_machine() -> None:
+    """Skip where the machine has no user namespaces or no TUN devices."""
+    if fault := live_fault():
+        pytest.skip(fault)
+
+
 Aqmlab = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -1,4 +1,4 @@
-"""Rates that follow a trace: where its text comes from, that it travels, and what is refused."""
+"""Links that follow a trace: where its text comes from, that it travels, and what is refused."""
 
 import json
 import pickle
@@ -124,3 +124,72 @@ def test_a_trace_that_is_not_there_is_refused(cell: Path) -> None:
     experiment.write_text(text)
     with pytest.raises(lab.InputError, match=r"\"slow\" is not in \[traces\]"):
         sweeps.plan.read(experiment)
+
+
+TABLE = """time (s),rate (Mbit/s),delay (ms),loss (%)
+0,10,5,0
+1,10,25,0
+2,5,25,0
+3,5,25,100
+"""
+
+LIGHT = """
+schema = 1
+duration = "{duration}"
+warmup = "{warmup}"
+[[links]]
+name = "radio"
+rate = {{ trace = "line.csv" }}
+buffer = "20 packets"
+[[flows]]
+name = "udp"
+kind = "udp-cbr"
+rate = "1 Mbit/s"
+packet = "1222 B"
+header = "28 B"
+rtt = "10 ms"
+"""
+
+
+def of_table(folder: Path, warmup: str, duration: str, table: str = TABLE) -> Path:
+    """A scenario with 100 packets of 1250 bytes a second over a line that follows a table."""
+    (folder / "line.csv").write_text(table)
+    (folder / "light.toml").write_text(LIGHT.format(warmup=warmup, duration=duration))
+    return folder / "light.toml"
+
+
+@pytest.mark.parametrize(
+    ("warmup", "duration", "received", "delay"),
+    [
+        ("0 s", "1 s", 100, 6e-3),  # 1 ms to send and 5 ms on the way
+        ("1.5 s", "2 s", 50, 26e-3),
+        ("2.5 s", "3 s", 50, 27e-3),  # 2 ms to send
+        ("3.5 s", "4 s", 0, None),
+    ],
+)
+def test_a_line_follows_its_table(
+    warmup: str, duration: str, received: int, delay: float | None, tmp_path: Path
+) -> None:
+    flow = run(of_table(tmp_path, warmup, duration), "droptail").flows["udp"]
+    assert flow.received == pytest.approx(received, abs=1)
+    assert flow.packet_delay_mean == (None if delay is None else pytest.approx(delay, abs=1e-5))
+
+
+def test_a_table_travels_and_is_not_repeated(tmp_path: Path) -> None:
+    scenario = load(of_table(tmp_path, "0 s", "4 s"))
+    (tmp_path / "line.csv").unlink()
+    simulation = lab.Simulation(scenario)
+    simulation.step_until(2.5)
+    (tmp_path / "again.toml").write_text(simulation.to_toml())
+    assert len(load(tmp_path / "again.toml").resolved()["changes"]) == len(scenario.resolved()["changes"]) == 2
+    assert run(tmp_path / "again.toml", "codel").flows == run(scenario, "codel").flows
+
+
+def test_a_table_is_refused_with_line_and_column(tmp_path: Path) -> None:
+    with pytest.raises(lab.InputError, match=r'line 3, column "rate": "x Mbit/s" is not a number'):
+        load(of_table(tmp_path, "0 s", "1 s", "time (s),rate (Mbit/s)\n0,1\n1,x\n"))
+
+
+def test_what_a_table_says_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(lab.InputError, match="delay: is a column of the trace too"):
+        load(of_table(tmp_path, "0 s", "1 s"), {"links.radio.delay": "5 ms"})

@@ -74,8 +74,9 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _block(trace: str) -> str:
-    """The text of a trace in TOML, line by line if it is one."""
-    return f"'''\n{trace}'''" if set(trace) <= set("0123456789\n") else json.dumps(trace)
+    """The text of a trace in TOML, line by line where it can be."""
+    is_plain = "'" not in trace and trace.replace("\n", "").isprintable()
+    return f"'''\n{trace}'''" if is_plain else json.dumps(trace)
 
 
 def assignments(settings: Iterable[str]) -> dict[str, str]:

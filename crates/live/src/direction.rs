@@ -1,11 +1,12 @@
 //! One direction of the line in time alone: packets in, packets out and when. It reads no clock, so that a live run and
 //! its replay are the same.
 
+use crate::lines::Line;
 use crate::store::Slot;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_aqm::{Discipline, Failure, Fate};
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_sim::scenario::LinkSpec;
+use aqmlab_sim::scenario::Action;
 use aqmlab_sim::{AqmChoice, BusyMark, Link, Offered, Scenario};
 use std::collections::VecDeque;
 
@@ -37,14 +38,19 @@ enum What {
     Tick,
     WarmedUp,
     Sample,
+    Change,
 }
 
 /// One direction.
 pub struct Direction {
     /// The simulator's own link.
     pub link: Link<Slot>,
+    line: Line,
+    seed: u64,
     /// Propagation.
     delay: Span,
+    /// How many of the line's changes have been made.
+    changed: usize,
     /// Measured from here on.
     warmup: Time,
     sent: Option<Time>,
@@ -69,13 +75,8 @@ impl Direction {
     ///
     /// # Errors
     /// If the scheme does not fit the link.
-    pub fn new(
-        scenario: &Scenario,
-        spec: &LinkSpec,
-        choice: &AqmChoice,
-        delay: Span,
-        seed: u64,
-    ) -> Result<Self, Problems> {
+    pub fn new(scenario: &Scenario, line: &Line, choice: &AqmChoice, seed: u64) -> Result<Self, Problems> {
+        let spec = &line.link;
         let scheme = scenario.build_scheme(spec, choice)?;
         let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, true, seed);
         link.queue.keep_notes();
@@ -84,7 +85,10 @@ impl Direction {
         Ok(Self {
             tick: link.queue.tick_every().map(|_| Time::ZERO),
             link,
-            delay,
+            delay: line.delay,
+            line: line.clone(),
+            seed,
+            changed: 0,
             warmup: Time::ZERO + scenario.warmup,
             sent: None,
             is_warm: scenario.warmup == Span::ZERO,
@@ -125,6 +129,7 @@ impl Direction {
                     self.is_warm = true;
                 }
                 What::Sample => self.take_sample(now),
+                What::Change => self.change(),
             }
         }
     }
@@ -132,7 +137,7 @@ impl Direction {
     /// When something comes out next, as far as is known.
     pub fn next_due(&self) -> Option<Time> {
         let flying = self.wire.front().map(|flying| flying.due);
-        flying.or_else(|| self.sent.map(|sent| sent + self.delay))
+        flying.into_iter().chain(self.sent.map(|sent| sent + self.delay)).min()
     }
 
     /// What is due before or at `now`, in order.
@@ -167,8 +172,21 @@ impl Direction {
             (self.tick, What::Tick),
             ((!self.is_warm).then_some(self.warmup), What::WarmedUp),
             (self.sample.map(|(time, _)| time), What::Sample),
+            (self.line.changes.get(self.changed).map(|(time, _)| *time), What::Change),
         ];
         all.into_iter().filter_map(|(time, what)| Some((time?, what))).min()
+    }
+
+    /// Makes the line's next change.
+    fn change(&mut self) {
+        let Line { link: spec, delay, changes, .. } = &self.line;
+        match changes[self.changed].1 {
+            Action::Rate(_, rate) => self.link.set_rate(rate),
+            Action::Delay(_, own) => self.delay = Span(delay.0 - spec.delay.0) + own,
+            Action::Loss(_, loss) => self.link.set_loss(loss, spec, self.seed),
+            _ => {} // a line has no others
+        }
+        self.changed += 1;
     }
 
     fn start(&mut self, now: Time) {
@@ -229,6 +247,7 @@ pub const LOST: &str = "lost";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::Lines;
     use crate::log::Record;
     use crate::replay::replay;
     use aqmlab_core::Stream;
@@ -245,7 +264,7 @@ mod tests {
 
     fn direction(scenario: &Scenario, aqm: &str) -> Direction {
         let choice = AqmChoice::parse(aqm).unwrap();
-        let mut direction = Direction::new(scenario, &scenario.links[0], &choice, Span::from_millis(10), 1).unwrap();
+        let mut direction = Direction::new(scenario, &Lines::of(scenario).unwrap().up, &choice, 1).unwrap();
         direction.logs = true;
         direction
     }
@@ -284,6 +303,23 @@ mod tests {
         let steps = "rate = [[\"0 s\", \"8 Mbit/s\"], [\"1500 us\", \"2 Mbit/s\"]]";
         let found = crosses(&format!("{steps}\n{BUFFER}"), &[0, 0, 0]);
         assert_eq!(found, [(0, us(11_000)), (1, us(12_000)), (2, us(16_000))]);
+    }
+
+    #[test]
+    fn a_line_follows_its_trace() {
+        // 8 Mbit/s and 4 ms, from 2.5 ms on 2 Mbit/s and 9 ms. Of the 20 ms of the round trip 10 are on the way up. The third is
+        // sent from 2 to 3 ms and flies 15 ms, the fourth is sent until 7 ms.
+        let text = "time (ms),rate (Mbit/s),delay (ms),loss (%)\n0,8,4,0\n2.5,2,9,0\n30,2,9,100\n";
+        let keys = format!("rate = {{ trace = \"it\" }}\nbuffer = \"9 packets\"\n[traces]\nit = '''\n{text}'''");
+        let found = crosses(&keys, &[0, 0, 0, 0, 30_000]);
+        assert_eq!(found, [(0, us(11_000)), (1, us(12_000)), (2, us(18_000)), (3, us(22_000))]);
+    }
+
+    #[test]
+    fn a_change_that_a_line_cannot_make_is_refused() {
+        let text = "rate = \"8 Mbit/s\"\nbuffer = \"9 packets\"\n[[changes]]\nat = \"1 s\"\npath = \"links.up.aqm\"\nvalue = \"pie\"";
+        let Problems(found) = Lines::of(&scenario(text)).unwrap_err();
+        assert!(found[0].path == "links.up.aqm" && found[0].reason.contains("cannot change live"), "{found:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_core::{Problems, Rate, Span};
-use aqmlab_sim::scenario::{Impairments, LinkSpec, RateChanges};
+use aqmlab_core::{Problem, Problems, Rate, Span, Time};
+use aqmlab_sim::scenario::{Action, Impairments, LinkSpec, RateChanges};
 use aqmlab_sim::{AqmChoice, Scenario};
 
 /// The two directions, and what a packet takes in each beside its link.
@@ -22,8 +22,10 @@ pub struct Line {
     pub link: LinkSpec,
     /// It is one of the scenario's, not only there to carry what comes back.
     pub is_measured: bool,
-    /// Propagation.
+    /// Propagation, at first.
     pub delay: Span,
+    /// What changes at the link, beside a schedule of its rate.
+    pub changes: Vec<(Time, Action)>,
 }
 
 impl Lines {
@@ -34,9 +36,7 @@ impl Lines {
     /// If the scenario has other links, or changes during the run that cannot be done live.
     pub fn of(scenario: &Scenario) -> Result<Self, Problems> {
         let refuse = |path: &str, why: &str| Err(Problems::one(path, why));
-        if !scenario.changes.is_empty() {
-            return refuse("changes", "cannot be done live; a link's rate may follow a schedule or a trace");
-        }
+        let changes = changes(scenario)?;
         let named = |name: &str| scenario.links.iter().find(|link| link.name == name);
         let (up, down) = match (named("up"), named("down"), &scenario.links[..]) {
             (None, None, [only]) => (Some(only), None),
@@ -54,10 +54,32 @@ impl Lines {
         let back = Span(rtt.0.saturating_sub(delay.0)).max(own(down));
         let line = |link: Option<&LinkSpec>, other: Option<&LinkSpec>, name: &str, delay| {
             let wide = || wide(name, other.expect("a scenario has a link"));
-            Line { is_measured: link.is_some(), link: link.cloned().unwrap_or_else(wide), delay }
+            let place = scenario.links.iter().position(|each| link.is_some_and(|link| link.name == each.name));
+            let own = changes.iter().filter(|(link, ..)| Some(*link) == place);
+            let changes = own.map(|(_, time, action)| (*time, action.clone())).collect();
+            Line { is_measured: link.is_some(), link: link.cloned().unwrap_or_else(wide), delay, changes }
         };
         Ok(Self { up: line(up, down, "up", delay), down: line(down, up, "down", back) })
     }
+}
+
+/// What changes, when and at which link.
+fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> {
+    let mut links = scenario.links.clone();
+    let live = scenario.changes.iter().map(|change| {
+        let action = change.action(scenario, &links)?;
+        action.update(&mut links);
+        match action {
+            Action::Rate(link, _) | Action::Delay(link, _) | Action::Loss(link, _) => {
+                Ok((link, Time::ZERO + change.at, action))
+            }
+            _ => Err(Problem {
+                path: change.path.clone(),
+                reason: "cannot change live; rate, delay and loss of a link can".into(),
+            }),
+        }
+    });
+    live.collect::<Result<_, _>>().map_err(|problem| Problems(vec![problem]))
 }
 
 /// A link that holds nothing up.

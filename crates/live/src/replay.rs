@@ -33,7 +33,7 @@ pub fn replay(
     let lines = Lines::of(scenario)?;
     let line = if is_up { &lines.up } else { &lines.down };
     let choice = scenario.scheme_of(&line.link, aqm);
-    let mut direction = Direction::new(scenario, &line.link, choice, line.delay, seed)?;
+    let mut direction = Direction::new(scenario, line, choice, seed)?;
     direction.logs = true;
     let (records, rest) = log.as_chunks::<RECORD>();
     let records = records.iter().map(Record::read).collect::<Option<Vec<_>>>().filter(|_| rest.is_empty());

@@ -74,7 +74,7 @@ struct Running {
 }
 
 /// A command that does not end when it is told to has so long.
-const GRACE: Span = Span::from_secs(5);
+const GRACE: Span = Span::from_secs(2);
 
 /// Runs the command and returns what was measured.
 ///
@@ -120,7 +120,7 @@ fn direction(options: &Options, line: &Line) -> Result<Direction, Problems> {
     let chosen = options.aqm.as_ref();
     chosen.map_or(Ok(()), |chosen| chosen.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
     let choice = scenario.scheme_of(&line.link, chosen);
-    Direction::new(scenario, &line.link, choice, line.delay, options.seed)
+    Direction::new(scenario, line, choice, options.seed)
 }
 
 fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> Result<Running, LiveError> {

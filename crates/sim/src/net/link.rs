@@ -7,7 +7,7 @@ use crate::measure::result::LinkResult;
 use crate::net::Wired;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
-use crate::scenario::{Impairments, Law, LinkSpec, RateChanges};
+use crate::scenario::{Impairments, Law, LinkSpec, Loss, RateChanges};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
@@ -282,6 +282,11 @@ impl<P: Wired> Link<P> {
         self.rate = rate;
         self.transmission = (0, Span::ZERO);
         self.queue.set_rate(rate);
+    }
+
+    /// The loss on the wire from the next packet on.
+    pub fn set_loss(&mut self, loss: Loss, spec: &LinkSpec, seed: u64) {
+        self.impairment.get_or_insert_with(|| Box::new(Impairment::new(spec, seed))).set_loss(loss);
     }
 
     /// Another scheme, with queues of its own, takes over the packets that wait.

@@ -19,6 +19,8 @@ pub struct Change {
     pub path: String,
     /// What it becomes.
     pub value: Value,
+    /// It is a line of a link's trace.
+    pub is_of_trace: bool,
 }
 
 /// What a change does, where links and groups go by their index.
@@ -58,7 +60,13 @@ impl Change {
     /// A change whose value is written as in TOML; what is not TOML is text.
     pub fn new(at: Span, path: &str, value: &str) -> Self {
         let read = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
-        Self { at, path: path.to_string(), value: read.unwrap_or_else(|| Value::String(value.to_string())) }
+        let value = read.unwrap_or_else(|| Value::String(value.to_string()));
+        Self { at, path: path.to_string(), value, is_of_trace: false }
+    }
+
+    /// A line of the trace that a link follows.
+    pub(super) fn of_trace(at: Span, path: String, value: Value) -> Self {
+        Self { at, path, value, is_of_trace: true }
     }
 
     /// What it does to a scenario whose links are now like `links`.
@@ -154,14 +162,15 @@ impl Change {
 }
 
 /// A time as text from which the same picoseconds are read.
-fn exact(time: Span) -> String {
+pub(super) fn exact(time: Span) -> String {
     match Span::parse(&time.text()) {
         Ok(read) if read == time => time.text(),
         _ => format!("{} ps", time.0),
     }
 }
 
-fn within<Q: Quantity>(text: &str, least: &str, greatest: &str) -> Result<Q, String> {
+/// A quantity as text, between two others.
+pub(super) fn within<Q: Quantity>(text: &str, least: &str, greatest: &str) -> Result<Q, String> {
     let value = Q::parse(text)?;
     let bound = |text| Q::parse(text).expect("bounds in this module parse");
     match value >= bound(least) && value <= bound(greatest) {
@@ -197,8 +206,8 @@ impl Action {
     }
 }
 
-/// `[[changes]]`, in order of time.
-pub fn read_changes(tables: &[&Table], scenario: &Scenario, found: &mut Found) -> Vec<Change> {
+/// `[[changes]]` and those of the links' traces, in order of time.
+pub fn read_changes(tables: &[&Table], of_traces: Vec<Change>, scenario: &Scenario, found: &mut Found) -> Vec<Change> {
     let mut changes = Vec::new();
     for (i, table) in tables.iter().enumerate() {
         let mut reader = Reader::new(table, format!("changes.{i}"), found);
@@ -216,7 +225,7 @@ pub fn read_changes(tables: &[&Table], scenario: &Scenario, found: &mut Found) -
         }
         reader.finish();
         if let (Some(at), Some(path), Some(value)) = (at, path, value) {
-            changes.push((i, Change { at, path: path.to_string(), value: value.clone() }));
+            changes.push((i, Change { at, path: path.to_string(), value: value.clone(), is_of_trace: false }));
         }
     }
     changes.sort_by_key(|(_, change)| change.at);
@@ -232,5 +241,7 @@ pub fn read_changes(tables: &[&Table], scenario: &Scenario, found: &mut Found) -
             }
         }
     }
-    changes.into_iter().map(|(_, change)| change).collect()
+    let mut all: Vec<Change> = of_traces.into_iter().chain(changes.into_iter().map(|(_, change)| change)).collect();
+    all.sort_by_key(|change| change.at);
+    all
 }

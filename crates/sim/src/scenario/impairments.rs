@@ -97,7 +97,7 @@ fn read_mangling(link: &mut Reader) -> Option<Mangling> {
 
 impl Loss {
     /// Each packet is lost with this probability, whatever happened to others.
-    fn random(probability: f64) -> Self {
+    pub(super) fn random(probability: f64) -> Self {
         Self { p: 0.0, r: 1.0, bad: probability, good: probability }
     }
 

@@ -1,24 +1,26 @@
 //! Reads the links of a scenario.
 
-use super::impairments::Impairments;
+use super::impairments::{Impairments, Loss};
 use super::law::Law;
+use super::line_trace::LineTrace;
 use super::reader::{Found, Reader, kind, scalar};
-use super::trace::Traces;
-use super::{AqmChoice, FlowSpec, LinkSpec, RateChanges, usable};
+use super::trace::{Trace, Traces};
+use super::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges, usable};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 use toml::{Table, Value};
 
-/// One `[[links]]`, the `index`-th; the flows that cross it tell packet sizes and round-trip times.
+/// One `[[links]]`, the `index`-th, and what changes at it by its trace; the flows that cross it tell packet sizes and
+/// round-trip times.
 pub fn read_link(
     table: &Table,
     index: usize,
     flows: &[FlowSpec],
     traces: &Traces,
     found: &mut Found,
-) -> Option<LinkSpec> {
+) -> Option<(LinkSpec, Vec<Change>)> {
     let crossing = Crossing::of(index, flows);
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("bottleneck");
     let mut link = Reader::new(table, format!("links.{}", clip(shown)), found);
@@ -26,8 +28,10 @@ pub fn read_link(
     let rate_and_changes = read_rate(&mut link, traces);
     let layer = read_layer(&mut link);
     let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, crossing.packet));
+    let line = line_trace(&mut link, traces);
     let delay: Option<Span> = link.optional("delay");
-    let delay = link.within("delay", delay, "0 s", "1000 s").unwrap_or(Span::ZERO);
+    let delay = link.within("delay", delay, "0 s", "1000 s");
+    let delay = delay.or_else(|| Some(line?.delays.first()?.1)).unwrap_or(Span::ZERO);
     let buffer = read_buffer(&mut link, rate, crossing);
     let buffer_packets = buffer.map(|buffer| crossing.packets(buffer));
     let target = read_target(&mut link, rate, buffer_packets, crossing);
@@ -40,10 +44,14 @@ pub fn read_link(
     };
     let fixed = link.optional("fixed").unwrap_or(false);
     let ecn = link.optional("ecn").unwrap_or(true);
-    let impairments = Impairments::read(&mut link);
+    let mut impairments = Impairments::read(&mut link);
+    if let Some((_, loss)) = line.and_then(|line| line.losses.first()) {
+        impairments.loss = Some(Loss::random(loss.0));
+    }
     link.finish();
     let (rate, changes) = rate_and_changes?;
-    Some(LinkSpec {
+    let of_trace = line.map_or(Vec::new(), |line| line.changes(&name));
+    let spec = LinkSpec {
         name,
         rate,
         changes,
@@ -57,7 +65,19 @@ pub fn read_link(
         ecn,
         layer,
         impairments,
-    })
+    };
+    Some((spec, of_trace))
+}
+
+/// The table that a link follows, if it follows one. What has a column there stands nowhere else.
+fn line_trace<'a>(link: &mut Reader, traces: &'a Traces) -> Option<&'a LineTrace> {
+    let Trace::Line(line) = traces.get(link.raw("rate")?.get("trace")?.as_str()?)? else { return None };
+    for (key, has_column) in [("delay", !line.delays.is_empty()), ("loss", !line.losses.is_empty())] {
+        if has_column && link.raw(key).is_some() {
+            link.refuse(key, "is a column of the trace too; leave one of them out");
+        }
+    }
+    Some(line)
 }
 
 /// `overhead`, `mpu` and `framing`.
@@ -148,7 +168,7 @@ fn read_schedule(steps: &[Value]) -> Result<(Rate, RateChanges), String> {
         }
         _ => Err(format!("expected {RATE_FORMS}")),
     };
-    let mut steps = steps.iter().map(step).collect::<Result<Vec<_>, String>>()?;
+    let steps = steps.iter().map(step).collect::<Result<Vec<_>, String>>()?;
     match steps.first() {
         Some((Span::ZERO, _)) => {}
         Some((time, _)) => {
@@ -160,8 +180,13 @@ fn read_schedule(steps: &[Value]) -> Result<(Rate, RateChanges), String> {
         let (before, after) = (pair[0].0.text(), pair[1].0.text());
         return Err(format!("the schedule is out of order: \"{after}\" follows \"{before}\""));
     }
+    Ok(rate_steps(steps))
+}
+
+/// The first rate, and those that follow.
+fn rate_steps(mut steps: Vec<(Span, Rate)>) -> (Rate, RateChanges) {
     let (_, rate) = steps.remove(0);
-    Ok((rate, if steps.is_empty() { RateChanges::None } else { RateChanges::At(steps) }))
+    (rate, if steps.is_empty() { RateChanges::None } else { RateChanges::At(steps) })
 }
 
 fn read_trace(table: &Table, traces: &Traces) -> Result<(Rate, RateChanges), String> {
@@ -169,7 +194,8 @@ fn read_trace(table: &Table, traces: &Traces) -> Result<(Rate, RateChanges), Str
         return Err(format!("expected {RATE_FORMS}"));
     };
     match traces.get(name) {
-        Some(trace) => Ok((trace.mean(), RateChanges::Trace(trace.clone()))),
+        Some(Trace::Rate(trace)) => Ok((trace.mean(), RateChanges::Trace(trace.clone()))),
+        Some(Trace::Line(line)) => Ok(rate_steps(line.rates.clone())),
         None => Err(format!("trace: \"{}\" is not in [traces], or is refused there", clip(name))),
     }
 }

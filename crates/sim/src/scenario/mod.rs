@@ -5,6 +5,7 @@ mod chosen;
 mod flows;
 mod impairments;
 mod law;
+mod line_trace;
 mod links;
 mod read;
 mod reader;

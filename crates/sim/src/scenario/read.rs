@@ -6,7 +6,7 @@ use super::links::read_link;
 use super::reader::{Found, Reader, default_name, kind, scalar};
 use super::set::set;
 use super::trace::read_traces;
-use super::{ECN, FlowSpec, LinkSpec, Scenario};
+use super::{Change, ECN, FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};
@@ -66,9 +66,9 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
         found.push(Problem { path: "flows".into(), reason: format!("more than {MAX_FLOWS} flows") });
     }
-    let links: Vec<Option<LinkSpec>> =
+    let links: Vec<Option<(LinkSpec, Vec<Change>)>> =
         link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, &traces, found)).collect();
-    let links: Vec<LinkSpec> = links.into_iter().flatten().collect();
+    let (links, of_traces): (Vec<LinkSpec>, Vec<Vec<Change>>) = links.into_iter().flatten().unzip();
     let duration = duration?;
     if links.len() == link_tables.len() && flows.len() == flow_tables.len() {
         check_flows(&links, &flows, duration, found);
@@ -76,7 +76,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     let (name, source) = (name.to_string(), table.clone());
     let changes = Vec::new();
     let mut scenario = Scenario { name, title, duration, warmup, sample, links, flows, schemes, changes, source };
-    scenario.changes = read_changes(&change_tables, &scenario, found);
+    scenario.changes = read_changes(&change_tables, of_traces.concat(), &scenario, found);
     Some(scenario)
 }
 

@@ -1,5 +1,6 @@
-//! Traces of a link's rate, as Mahimahi records and replays them.
+//! Traces that links follow: of the rate, as Mahimahi records and replays them, or of the whole line.
 
+use super::line_trace::LineTrace;
 use super::reader::{Reader, kind};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Quantity, Rate, Span};
@@ -57,8 +58,30 @@ impl RateTrace {
     }
 }
 
+/// What a link may follow.
+pub enum Trace {
+    /// When it may deliver.
+    Rate(RateTrace),
+    /// Its rate, delay and loss.
+    Line(LineTrace),
+}
+
+impl Trace {
+    /// A table has a line with the names of its columns first.
+    fn read(name: &str, text: &str) -> Result<Self, String> {
+        let is_table = text.lines().next().is_some_and(|line| line.contains(|c: char| c.is_ascii_alphabetic()));
+        if is_table {
+            return LineTrace::read(text).map(Trace::Line);
+        }
+        match RateTrace::read(name, text)? {
+            trace if trace.mean().0 >= 1.0 => Ok(Trace::Rate(trace)),
+            trace => Err(format!("its mean of {} is out of range: at least 1 bit/s", trace.mean().text())),
+        }
+    }
+}
+
 /// Traces by name.
-pub type Traces = BTreeMap<String, RateTrace>;
+pub type Traces = BTreeMap<String, Trace>;
 
 /// `[traces]`: the text of each.
 pub fn read_traces(top: &mut Reader) -> Traces {
@@ -73,14 +96,8 @@ pub fn read_traces(top: &mut Reader) -> Traces {
     };
     for (name, text) in given {
         let text = text.as_str().ok_or_else(|| format!("expected the text of a trace, found {}", kind(text)));
-        match text.and_then(|text| RateTrace::read(name, text)) {
-            Ok(trace) if trace.mean().0 >= 1.0 => {
-                traces.insert(name.clone(), trace);
-            }
-            Ok(trace) => top.refuse(
-                &format!("traces.{name}"),
-                format!("its mean of {} is out of range: at least 1 bit/s", trace.mean().text()),
-            ),
+        match text.and_then(|text| Trace::read(name, text)) {
+            Ok(trace) => drop(traces.insert(name.clone(), trace)),
             Err(reason) => top.refuse(&format!("traces.{name}"), reason),
         }
     }

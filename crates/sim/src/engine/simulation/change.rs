@@ -4,9 +4,8 @@ use super::setup::{Sends, observables, stream_of};
 use super::{RunError, Simulation};
 use crate::engine::calendar::Lane;
 use crate::engine::event::{Event, Packet};
-use crate::net::impairment::Impairment;
 use crate::net::link::Departures;
-use crate::scenario::{Action, AqmChoice, Change, Law, Loss, Scenario};
+use crate::scenario::{Action, AqmChoice, Change, Law, Scenario};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use toml::{Table, Value};
@@ -51,9 +50,9 @@ impl Simulation {
         self.set_parameter(link, name, value)
     }
 
-    /// What has been changed, and what is still to be by the scenario, in order of time.
+    /// What has been changed, and what is still to be by the scenario, in order of time. What traces change is in them.
     pub fn changes(&self) -> Vec<Change> {
-        self.applied.iter().chain(&self.pending).cloned().collect()
+        self.applied.iter().chain(&self.pending).filter(|change| !change.is_of_trace).cloned().collect()
     }
 
     /// The scenario with everything that has been changed as `[[changes]]`: run under the same scheme and seed it gives the
@@ -97,7 +96,7 @@ impl Simulation {
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
             Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
             Action::Parameter(link, name, value) => self.set_parameter(link, &name, &value).map_err(refused)?,
-            Action::Loss(link, loss) => self.set_loss(link, loss),
+            Action::Loss(link, loss) => self.links[link].set_loss(loss, &self.specs[link], self.options.seed),
             Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
             Action::Rtt(group, law) => self.set_rtt(group, law),
             Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
@@ -124,11 +123,6 @@ impl Simulation {
         self.follow_series(link);
         self.restart_ticks(link, self.now);
         Ok(())
-    }
-
-    fn set_loss(&mut self, link: usize, loss: Loss) {
-        let fresh = || Box::new(Impairment::new(&self.specs[link], self.options.seed));
-        self.links[link].impairment.get_or_insert_with(fresh).set_loss(loss);
     }
 
     fn set_parameter(&mut self, link: usize, name: &str, value: &str) -> Result<(), String> {

@@ -1,0 +1,89 @@
+"""The emulated line of live runs: rate, delay, loss, marks, and schemes of one's own."""
+
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from conftest import Aqmlab
+from live_runs import FLOOD, HOLE, LINE, SEND, SINK, document, python
+
+pytestmark = pytest.mark.usefixtures("live_machine")
+
+
+def test_no_packet_is_early_and_few_are_late(aqmlab: Aqmlab) -> None:
+    if not shutil.which("ping"):
+        pytest.skip("ping is not installed")
+    finished = aqmlab("live", *LINE, "--json", "--", "ping", "-c", 20, "-i", 0.05, "server")
+    found = document(finished)
+    times = [float(line.partition("time=")[2].split()[0]) for line in finished.stderr.splitlines() if "time=" in line]
+    # 84 bytes take 67.2 us at 10 Mbit/s, each way, beside 20 ms of propagation.
+    assert len(times) == 20
+    assert min(times) >= 20.13
+    if found["live"]["valid"]:
+        assert sorted(times)[10] < 20.13 + 1
+
+
+def test_a_line_follows_its_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    if not shutil.which("ping"):
+        pytest.skip("ping is not installed")
+    (tmp_path / "line.csv").write_text("time (s),rate (Mbit/s),delay (ms)\n0,10,5\n0.8,10,25\n")
+    finished = aqmlab("live", "--up", "line.csv", "--rtt", "20ms", "--", "ping", "-c", 20, "-i", 0.05, "server")
+    assert finished.returncode == 0, finished.stderr
+    times = [float(line.partition("time=")[2].split()[0]) for line in finished.stdout.splitlines() if "time=" in line]
+    assert min(times) >= 20
+    assert min(times[-3:]) >= 40, "20 ms more on the way up"
+
+
+@pytest.mark.parametrize("aqm", ["droptail", "codel", "fq-codel"])
+def test_the_rate_is_that_of_the_line(aqm: str, aqmlab: Aqmlab) -> None:
+    arguments = ("--serve", HOLE, "--aqm", aqm, "--json", "--set", "warmup='0.7 s'")
+    found = document(aqmlab("live", *LINE, *arguments, "--", *python(FLOOD, 1.7)))
+    link, devices = found["links"]["up"], found["live"]["up"]
+    assert link["utilisation"] == pytest.approx(1, abs=0.005)
+    assert link["drop_ratio"] > 0.5
+    assert found["flows"]["up"]["goodput"] == pytest.approx(10e6 * 972 / 1000, rel=0.005)
+    assert devices["read"] == devices["kernel_sent"]
+    assert devices["written"] == devices["kernel_received"]
+    assert devices["stored"] == devices["waiting"] + devices["flying"] + 1, "one is in transmission"
+
+
+def test_marks_reach_the_kernel(aqmlab: Aqmlab) -> None:
+    arguments = ("--serve", SINK, "--aqm", "codel", "--ecn", "--tcp", "reno", "--buffer", "5s", "--json")
+    found = document(aqmlab("live", *LINE, *arguments, "--", *python(SEND, 3)))
+    link = found["links"]["up"]
+    assert link["marked"] > 0
+    assert link["dropped"] == 0
+    assert found["flows"]["up"]["retransmits"] == 0, "the sender has slowed down for marks alone"
+    assert link["queue_delay_mean"] < 0.03
+
+
+DROPPED = 2
+"""In a log, a packet that was lost or dropped."""
+
+
+def test_losses_are_those_of_the_seed(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    def lost(seed: int) -> list[int]:
+        arguments = ("--up", "100Mbit/s", "--serve", HOLE, "--seed", seed, "--json", "--set", "links.up.loss=5%")
+        run = aqmlab("live", *arguments, "--out", f"out-{seed}", "--", *python(FLOOD, 0.5))
+        link = document(run)["links"]["up"]
+        # 99.9 % of a binomial count are within 3.29 standard deviations.
+        expected = 0.05 * link["departed"]
+        assert abs(link["lost"] - expected) < 3.29 * (0.95 * expected) ** 0.5
+        log = (tmp_path / f"out-{seed}" / "up.log").read_bytes()
+        return [number for _, number, *_, kind in struct.iter_unpack("<QI19xB", log) if kind == DROPPED]
+
+    first, again, other = lost(1), lost(1), lost(2)
+    common = min(len(first), len(again))
+    assert common > 50
+    assert first[:common] == again[:common]
+    assert first[:20] != other[:20]
+
+
+def test_a_scheme_in_python_decides_on_real_packets(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    scheme = "import aqmlab\nclass Third(aqmlab.Aqm):\n    def on_enqueue(self, packet, queue):\n"
+    (tmp_path / "third.py").write_text(scheme + "        return queue.arrived_packets % 3 == 0\n")
+    arguments = ("--serve", HOLE, "--aqm", "third.py", "--json")
+    link = document(aqmlab("live", *LINE, *arguments, "--", *python(FLOOD, 0.5)))["links"]["up"]
+    assert link["arrived"] // 3 <= link["dropped"]

@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 TEMPLATE := examples/own-scheme/Cargo.toml
+TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build demo test test-rust nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -27,7 +28,7 @@ build: .venv/.built  ## Build the Rust half in release mode; leaves the command 
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
-test: build test-rust  ## Run all tests, Rust and Python
+test: build test-rust $(TOOLS)  ## Run all tests, Rust and Python
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not nightly"
 
 test-rust:
@@ -39,7 +40,7 @@ nightly: build  ## Run the property tests over thousands of random scenarios, ho
 	$(BIN)/python docs/suites.py --check
 	$(BIN)/python -m pytest -q -n auto -m nightly
 
-lint: build lint-rust  ## Check formatting, lints and types
+lint: build lint-rust lint-studio  ## Check formatting, lints and types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -50,6 +51,16 @@ lint-rust:
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	cargo fmt --check --manifest-path $(TEMPLATE)
 	CARGO_TARGET_DIR=target cargo clippy --locked --manifest-path $(TEMPLATE) --all-targets --all-features --quiet -- -D warnings
+
+studio: $(TOOLS)  ## Check the studio's TypeScript and bundle it into the package (needs npm)
+	cd studio && npm run --silent check && npm run --silent build
+
+lint-studio: $(TOOLS)
+	@if command -v npm > /dev/null; then cd studio && npm run --silent check && npm run --silent current; fi
+
+$(TOOLS): studio/package-lock.json
+	@if command -v npm > /dev/null; then cd studio && npm ci --silent && touch node_modules/.package-lock.json || echo "npm ci has failed"; \
+	else echo "npm is not installed: TypeScript and bundle of the studio are not checked"; fi
 
 bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
 	$(BIN)/python benches/run.py
@@ -96,4 +107,4 @@ gym: build  ## Measure the shipped policy and the environments' speed; writes do
 	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built
-	rm -rf target .venv demo train tuned
+	rm -rf target .venv demo train tuned studio/node_modules

@@ -12,7 +12,8 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "cli": {"studio", "present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "studio": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "advise": {"runs", "tc", "top"},
@@ -39,6 +40,8 @@ HEAVY = {
     "gymnasium",
     "optuna",
     "torch",
+    "starlette",
+    "uvicorn",
 }
 
 

@@ -3,7 +3,8 @@
 use crate::{Run, Scenario, Watch, failed, is_own, link, parse_choice, refused};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::{GroupProbe, LinkProbe, Options};
+use aqmlab_sim::{GroupProbe, LinkProbe, Options, Place, SampleColumn};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -94,6 +95,56 @@ impl Simulation {
             .map_err(failed)
     }
 
+    /// The same; returns a row of numbers for each multiple of `every` on the way, in the columns of `sample_columns`.
+    #[pyo3(signature = (seconds, every, flows=Vec::new()))]
+    fn sample_until<'py>(
+        &self,
+        py: Python<'py>,
+        seconds: f64,
+        every: f64,
+        flows: Vec<(String, usize)>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        if !(every >= 1e-6 && seconds >= 0.0) {
+            return Err(refused(format!(
+                "sample_until: {seconds} s, every {every} s: expected times, every at least 1 us"
+            )));
+        }
+        let (until, every) = (Time::ZERO + Span::from_seconds(seconds), Span::from_seconds(every));
+        let flows = self.at_once(py, |engine| tcp_flows(engine, &flows))??;
+        let (rows, width) = self
+            .with(py, |engine| {
+                engine.as_mut().map(|engine| {
+                    let (mut rows, width) = (Vec::new(), engine.sample_columns(&flows).len());
+                    engine.sample_until(until, every, &flows, &mut rows).map(|()| (rows, width))
+                })
+            })
+            .ok_or_else(finished)?
+            .map_err(failed)?;
+        let height = rows.len() / width;
+        PyArray1::from_vec(py, rows).reshape([height, width])
+    }
+
+    /// The columns of a sample: whose ("time", "link", "group", "flow"), name of the link or group, number of the flow,
+    /// name of the column, unit.
+    #[pyo3(signature = (flows=Vec::new()))]
+    fn sample_columns(&self, py: Python<'_>, flows: Vec<(String, usize)>) -> PyResult<Vec<ColumnOf>> {
+        self.at_once(py, |engine| {
+            let columns = engine.sample_columns(&tcp_flows(engine, &flows)?);
+            Ok(columns.into_iter().map(|column| column_of(engine, column)).collect())
+        })?
+    }
+
+    /// What was measured so far; `None` before the warm-up is over.
+    fn so_far(&self, py: Python<'_>) -> PyResult<Option<Run>> {
+        let done = self.with(py, |engine| engine.as_ref().map(aqmlab_sim::Simulation::so_far));
+        Ok(done.ok_or_else(finished)?.map_err(failed)?.map(Run::of))
+    }
+
+    /// Flows, sources or clients of a group that have not been stopped.
+    fn count(&self, py: Python<'_>, group: &str) -> PyResult<usize> {
+        self.at_once(py, |engine| group_of(engine, "count", group).map(|group| engine.count(group)))?
+    }
+
     /// What has happened since the last probe, and what is now.
     fn probe(&self, py: Python<'_>) -> PyResult<Probe> {
         self.at_once(py, |engine| Probe { names: engine.scenario().clone(), probe: engine.probe() })
@@ -142,14 +193,8 @@ impl Simulation {
     #[pyo3(signature = (group, i=0))]
     fn flow<'py>(&self, py: Python<'py>, group: &str, i: usize) -> PyResult<Bound<'py, PyDict>> {
         let state = self.at_once(py, |engine| {
-            let names: Vec<&str> = engine.scenario().flows.iter().map(|spec| spec.name.as_str()).collect();
-            let index = names.iter().position(|name| *name == group);
-            let index = index.ok_or_else(|| refused(format!("flow: {}", unknown("group of flows", group, &names))))?;
-            engine.flow_state(index, i).ok_or_else(|| {
-                refused(format!(
-                    "flow: {group} has no TCP flow {i}: flows count from 0; clients and UDP have no window"
-                ))
-            })
+            let (index, i) = tcp_flow(engine, group, i)?;
+            Ok::<_, PyErr>(engine.flow_state(index, i).expect("it was found"))
         })??;
         let dict = PyDict::new(py);
         dict.set_item("cwnd", state.cwnd)?;
@@ -158,6 +203,39 @@ impl Simulation {
         dict.set_item("timeouts", state.timeouts)?;
         Ok(dict)
     }
+}
+
+/// Whose, the name of the link or group, the number of the flow, name and unit.
+type ColumnOf = (&'static str, String, Option<usize>, &'static str, &'static str);
+
+fn column_of(engine: &aqmlab_sim::Simulation, column: SampleColumn) -> ColumnOf {
+    let scenario = engine.scenario();
+    let (of, name, i) = match column.place {
+        Place::Time => ("time", String::new(), None),
+        Place::Link(link) => ("link", scenario.links[link].name.clone(), None),
+        Place::Group(group) => ("group", scenario.flows[group].name.clone(), None),
+        Place::Flow(group, i) => ("flow", scenario.flows[group].name.clone(), Some(i)),
+    };
+    (of, name, i, column.name, column.unit)
+}
+
+/// The index of a group of flows.
+fn group_of(engine: &aqmlab_sim::Simulation, what: &str, group: &str) -> PyResult<usize> {
+    let names: Vec<&str> = engine.scenario().flows.iter().map(|spec| spec.name.as_str()).collect();
+    let index = names.iter().position(|name| *name == group);
+    index.ok_or_else(|| refused(format!("{what}: {}", unknown("group of flows", group, &names))))
+}
+
+/// A TCP flow by the index of its group.
+fn tcp_flow(engine: &aqmlab_sim::Simulation, group: &str, i: usize) -> PyResult<(usize, usize)> {
+    let index = group_of(engine, "flow", group)?;
+    engine.flow_state(index, i).map(|_| (index, i)).ok_or_else(|| {
+        refused(format!("flow: {group} has no TCP flow {i}: flows count from 0; clients and UDP have no window"))
+    })
+}
+
+fn tcp_flows(engine: &aqmlab_sim::Simulation, flows: &[(String, usize)]) -> PyResult<Vec<(usize, usize)>> {
+    flows.iter().map(|(group, i)| tcp_flow(engine, group, *i)).collect()
 }
 
 /// What a simulation shows at one instant. Numbers are read from it by name.

@@ -40,7 +40,8 @@ pub mod event_queue {
 }
 
 pub use engine::simulation::{
-    FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, Simulation, run, run_divided,
+    FlowState, GroupProbe, Interrupted, LinkProbe, Options, Place, Probe, RunError, SampleColumn, Simulation, run,
+    run_divided,
 };
 pub use engine::watch::Watch;
 pub use measure::meter::{BusyMark, LinkMeter, Spans, Stage};

@@ -23,6 +23,8 @@ from aqmlab.cli.report import report
 from aqmlab.cli.reproduce import reproduce
 from aqmlab.cli.run import run
 from aqmlab.cli.show import show
+from aqmlab.cli.studio import EPILOG as STUDIO_EPILOG
+from aqmlab.cli.studio import studio
 from aqmlab.cli.sweep import sweep
 from aqmlab.cli.tc import EPILOG as TC_EPILOG
 from aqmlab.cli.tc import tc_
@@ -100,4 +102,5 @@ app.command(epilog=TUNE_EPILOG)(tune)
 app.command("tc", epilog=TC_EPILOG)(tc_)
 app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)
 app.command(epilog=LIVE_EPILOG)(live)
+app.command(epilog=STUDIO_EPILOG)(studio)
 app.command(epilog="Example: aqmlab doctor")(doctor)

@@ -1,13 +1,33 @@
 """A simulation that can be stepped, inspected, changed and copied from Python."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab import _core, own
 from aqmlab._core import Probe
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulate import Source
 from aqmlab.scenario import load
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Flow = tuple[str, int]
+"""A TCP flow: its group, and its number in it."""
+
+
+class SampleColumn(NamedTuple):
+    """A column of `Simulation.sample_until`.
+
+    `of` is "time", "link", "group" or "flow", `place` the name of the link or group, `number` that of the flow.
+    """
+
+    of: str
+    place: str
+    number: int | None
+    name: str
+    unit: str
 
 
 class Simulation:
@@ -55,6 +75,30 @@ class Simulation:
         Raises SchemeError if a user's scheme breaks down.
         """
         self._engine.step_until(time)
+
+    def sample_until(self, time: float, every: float, flows: Sequence[Flow] = ()) -> "NDArray[np.float32]":
+        """Step like `step_until`; return a row of numbers for each multiple of `every` on the way, and for the end.
+
+        A row is what `probe` shows since the row before, and the present of these TCP flows, each a group and a number.
+        `sample_columns` says what its columns are. What has no value is NaN. This changes no result.
+        """
+        return self._engine.sample_until(time, every, flows)
+
+    def sample_columns(self, flows: Sequence[Flow] = ()) -> list[SampleColumn]:
+        """Return the columns of `sample_until`; those that a scheme adds change with the scheme."""
+        return [SampleColumn(*column) for column in self._engine.sample_columns(flows)]
+
+    def so_far(self) -> RunResult | None:
+        """Return what was measured until now, as if the scenario ended here; None before the warm-up is over.
+
+        Raises SchemeError if a user's scheme cannot be copied.
+        """
+        run = self._engine.so_far()
+        return None if run is None else RunResult.of(run)
+
+    def count(self, group: str) -> int:
+        """Return how many flows, sources or clients of a group have not been stopped."""
+        return self._engine.count(group)
 
     def probe(self) -> Probe:
         """Return what has happened since the last probe (or the start), and what is now; this changes no result."""

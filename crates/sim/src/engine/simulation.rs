@@ -7,11 +7,13 @@ mod events;
 mod output;
 mod parallel;
 mod probe;
+mod sample;
 mod setup;
 #[cfg(test)]
 mod tests;
 
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
+pub use sample::{Place, SampleColumn};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, Packet};

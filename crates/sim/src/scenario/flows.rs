@@ -158,7 +158,7 @@ fn read_batches(flow: &mut Reader) -> Option<Vec<Batch>> {
 
 fn read_batch(flow: &mut Reader) -> Option<Batch> {
     let count: Option<u32> = if flow.raw("count").is_some() { flow.optional("count") } else { Some(1) };
-    let count = flow.within("count", count, "1", "1000000");
+    let count = flow.within("count", count, "0", "1000000");
     let start = if flow.raw("start").is_some() { read_law(flow, "start") } else { Some(Law::Fixed(Span::ZERO)) };
     let (has_stop, stop) = (flow.raw("stop").is_some(), read_law(flow, "stop"));
     if has_stop && stop.is_none() {

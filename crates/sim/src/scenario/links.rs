@@ -107,7 +107,7 @@ impl Crossing {
     /// The flows whose data cross the `link`-th link, or else those whose ACKs do, or else all.
     pub(super) fn of(link: usize, flows: &[FlowSpec]) -> Self {
         let sized = |size: &dyn Fn(&FlowSpec) -> Option<f64>| -> Vec<(&FlowSpec, f64)> {
-            flows.iter().filter_map(|flow| Some((flow, size(flow)?))).collect()
+            flows.iter().filter(|flow| flow.count() > 0).filter_map(|flow| Some((flow, size(flow)?))).collect()
         };
         let data = sized(&|flow| flow.path.contains(&link).then(|| f64::from(flow.wire_size())));
         let acks = sized(&|flow| flow.ack_path.contains(&link).then_some(flow.tcp.ack.0));

@@ -66,6 +66,10 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
         found.push(Problem { path: "flows".into(), reason: format!("more than {MAX_FLOWS} flows") });
     }
+    if let Some(first) = flows.first().filter(|_| flows.iter().all(|group| group.count() == 0)) {
+        let path = format!("flows.{}.count", first.name);
+        found.push(Problem { path, reason: "0: a group may be empty at first, but not all of them".into() });
+    }
     let links: Vec<Option<(LinkSpec, Vec<Change>)>> =
         link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, &traces, found)).collect();
     let (links, of_traces): (Vec<LinkSpec>, Vec<Vec<Change>>) = links.into_iter().flatten().unzip();

@@ -142,7 +142,7 @@ fn laws_of(spec: &FlowSpec) -> Option<Pages> {
         Traffic::Http(laws) => Some(laws.clone()),
         Traffic::Short { arrivals, size } => Some(Pages {
             pages: None,
-            think_time: Law::Exponential(Span::from_seconds(f64::from(spec.count()) / arrivals.0)),
+            think_time: Law::Exponential(Span::from_seconds(f64::from(spec.count().max(1)) / arrivals.0)),
             think_after_page: false,
             objects: Law::Fixed(1.0),
             object_gap: Law::Fixed(Span::ZERO),

@@ -15,7 +15,7 @@ Groups = Sequence[Mapping[str, Any]]
 def topology(resolved: Mapping[str, Any], under: Mapping[str, Sequence[str]]) -> str:
     """Return a scenario as an SVG element in the colours of the page; `under` are the lines under a link's name."""
     groups = sorted(resolved["flows"], key=lambda group: group["path"])
-    columns = _columns([group["path"] for group in groups], len(resolved["links"]))
+    columns = columns_of([group["path"] for group in groups], len(resolved["links"]))
     width, height = SENDERS + COLUMN * (max(columns) + 1), ROW * len(groups)
     parts = [part for row, group in enumerate(groups) for part in _line(group, row, columns)]
     parts += [
@@ -31,7 +31,7 @@ def topology(resolved: Mapping[str, Any], under: Mapping[str, Sequence[str]]) ->
     )
 
 
-def _columns(paths: Sequence[Sequence[int]], links: int) -> list[int]:
+def columns_of(paths: Sequence[Sequence[int]], links: int) -> list[int]:
     """Return the column of each link: to the right of those that packets cross before it, circles aside."""
     found = [0] * links
     for _ in range(links):

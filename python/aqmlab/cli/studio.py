@@ -1,0 +1,80 @@
+"""The command `studio`."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import own
+from aqmlab._core import InputError
+from aqmlab.scenario import load
+
+NEEDED = ("starlette", "uvicorn", "websockets")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SHORTEST_TOKEN = 12
+
+EPILOG = "Example: aqmlab studio li2014/table-1"
+
+
+def studio(
+    scenario: Annotated[
+        str | None, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; default: any.")] = 0,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address of this machine for a classroom; needs --token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Lets in whoever has it; default: one that serves once.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    aqms: Annotated[
+        list[str] | None, typer.Option("--aqm", metavar="FILE", help="A Python file with your own scheme; repeatable.")
+    ] = None,
+    results: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="What aqmlab sweep --out leaves; repeatable.")
+    ] = None,
+) -> None:
+    """See queues live in a browser: schemes side by side, changed while they run.
+
+    It listens on this machine only, loads nothing from elsewhere and lets in one browser, by the address that it
+    prints. With --host and --token everybody in the network who knows the token can use it and run simulations on
+    this machine, and the connection is not encrypted.
+    """
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise InputError(f"studio: needs {', '.join(missing)}; install them with: pip install 'aqmlab[studio]'")
+    if host not in LOOPBACK and token is None:
+        raise InputError(f"host: {host}: others can reach it there; give --token TEXT, without which nobody gets in")
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise InputError(f"token: shorter than {SHORTEST_TOKEN} characters can be guessed")
+    loaded = None if scenario is None else load(scenario)
+    schemes = [own.spec(aqm) for aqm in aqms or []]
+
+    from aqmlab.studio.app import Studio
+    from aqmlab.studio.results import folder
+    from aqmlab.studio.serve import Place, listen
+
+    folders = [folder(path) for path in results or []]
+    serving = listen(Studio(loaded, schemes, folders), Place(host, port, token))
+    address = serving.address if scenario is None else f"{serving.address}&scenario={_quoted(loaded and loaded.name)}"
+    print(f"The studio is at {address}\nCtrl-C ends it.", file=sys.stderr)
+    if host not in LOOPBACK:
+        print("Whoever has this address can run simulations here; the connection is not encrypted.", file=sys.stderr)
+    if browser:
+        _open(address)
+    serving.run()
+
+
+def _quoted(name: str | None) -> str:
+    from urllib.parse import quote
+
+    return quote(name or "")
+
+
+def _open(address: str) -> None:
+    """Open the browser once the server listens, which it does already."""
+    import webbrowser
+
+    webbrowser.open(address)

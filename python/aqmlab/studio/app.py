@@ -1,0 +1,182 @@
+"""The studio's server behind the gate: its routes."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
+
+from aqmlab import scenario as scenarios
+from aqmlab._core import InputError, Scenario
+from aqmlab.names import unknown
+from aqmlab.studio import catalogue, check, field, lanes, lessons, opening, session
+from aqmlab.studio.gate import LARGEST_BODY
+from aqmlab.studio.layout import layout
+from aqmlab.studio.published import published
+from aqmlab.studio.results import Folder
+
+STATIC = Path(str(files("aqmlab.studio") / "static"))
+"""The page and what it loads."""
+
+LIMITS = {
+    "lanes": lanes.MOST,
+    "marks": session.MARKS,
+    "flows": opening.MOST_FLOWS,
+    "bytes": LARGEST_BODY,
+}
+
+LOOKED_FOR = ("scenario: no ", "lesson: ", "results: ", "figure: ", "study: ")
+"""How errors begin where something is not there."""
+
+
+@dataclass(frozen=True)
+class Studio:
+    """What the command line names: a scenario, schemes of the user's own, folders of results."""
+
+    scenario: Scenario | None = None
+    own: Sequence[str] = ()
+    results: Sequence[Folder] = ()
+
+    def known(self, name: str) -> tuple[str, str]:
+        """Return the name and the text of a built-in scenario, or of the one that the command line names."""
+        if self.scenario is not None and name == self.scenario.name:
+            return name, self.scenario.text
+        if name not in scenarios.scenarios():
+            raise unknown("scenario", "no scenario", name[:80], scenarios.scenarios())
+        return name, scenarios.load(name).text
+
+    @cached_property
+    def catalogue(self) -> bytes:
+        """The catalogue as JSON."""
+        is_own = self.scenario is not None and self.scenario.name not in scenarios.scenarios()
+        more = [(self.scenario.name, self.scenario.title)] if self.scenario and is_own else []
+        found = catalogue.document(self.own, more) | {
+            "results": bool(self.results),
+            "scenario": self.scenario and self.scenario.name,
+            "limits": LIMITS,
+        }
+        return json.dumps(found, ensure_ascii=False).encode()
+
+    def folder(self, number: int) -> Folder:
+        """Return a folder of results."""
+        if number >= len(self.results):
+            raise InputError(f"results: {number}: there are {len(self.results)} folders")
+        return self.results[number]
+
+
+def app(studio: Studio) -> Starlette:
+    """Return the server behind the gate."""
+    routes = [
+        Route("/", _page),
+        Route("/api/catalogue", _catalogue),
+        Route("/api/scenario/{name:path}", _scenario),
+        Route("/api/check", _check, methods=["POST"]),
+        Route("/api/lessons/{id}", _lesson),
+        Route("/api/results", _results),
+        Route("/api/results/{number:int}", _result),
+        Route("/api/results/{number:int}/figure/{name}.svg", _figure),
+        Route("/api/published/{name}", _published),
+        WebSocketRoute("/session", _session),
+        Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
+    ]
+    found = Starlette(routes=routes, exception_handlers={InputError: _refused})
+    found.state.studio = studio
+    return found
+
+
+def _studio(request: Request | WebSocket) -> Studio:
+    studio: Studio = request.app.state.studio
+    return studio
+
+
+async def _page(_: Request) -> Response:
+    index = STATIC / "index.html"
+    return FileResponse(index) if index.is_file() else PlainTextResponse("The page is not built: make studio", 503)
+
+
+async def _catalogue(request: Request) -> Response:
+    content = await asyncio.to_thread(lambda: _studio(request).catalogue)
+    return Response(content, media_type="application/json")
+
+
+async def _scenario(request: Request) -> Response:
+    name, text = _studio(request).known(request.path_params["name"])
+    return JSONResponse({"name": name, "title": check.parse(text, name).title, "text": text})
+
+
+async def _check(request: Request) -> Response:
+    message = field.read((await request.body()).decode("utf-8", "replace"))
+    return JSONResponse(await asyncio.to_thread(_checked, message))
+
+
+async def _lesson(request: Request) -> Response:
+    return JSONResponse(lessons.lesson(request.path_params["id"]).document())
+
+
+async def _results(request: Request) -> Response:
+    named = [{"id": i, "name": folder.path.name} for i, folder in enumerate(_studio(request).results)]
+    return JSONResponse({"folders": named})
+
+
+async def _result(request: Request) -> Response:
+    number = request.path_params["number"]
+    folder = _studio(request).folder(number)
+    if request.query_params.get("since") == folder.version():
+        return Response(status_code=304)
+    found = await asyncio.to_thread(folder.document)
+    for figure in found["figures"]:
+        figure["svg"] = f"/api/results/{number}/figure/{figure['name']}.svg"
+    return JSONResponse({"id": number, "name": folder.path.name, **found})
+
+
+async def _figure(request: Request) -> Response:
+    folder = _studio(request).folder(request.path_params["number"])
+    drawn = await asyncio.to_thread(folder.figure, request.path_params["name"])
+    return Response(drawn, media_type="image/svg+xml")
+
+
+async def _published(request: Request) -> Response:
+    return JSONResponse(published(request.path_params["name"]))
+
+
+async def _session(websocket: WebSocket) -> None:
+    await websocket.accept()
+    await session.Session(websocket, _studio(websocket).known).run()
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 404 if str(error).startswith(LOOKED_FOR) else 400)
+
+
+def _checked(message: dict[str, Any]) -> dict[str, Any]:
+    """Return what is wrong with a text and the schemes that are to run in it, or what is to be drawn of it."""
+    text = field.text(message, "text", opening.LONGEST_SCENARIO)
+    name = opening.stem(field.text(message, "name") if "name" in message else "mine")
+    try:
+        scenario = check.parse(text, name)
+    except InputError as error:
+        return {"problems": check.problems(text, str(error))}
+    aqms = message.get("aqms") or []
+    if not isinstance(aqms, list) or len(aqms) > lanes.MOST:
+        raise InputError(f"aqms: expected a list of at most {lanes.MOST} schemes")
+    found = [problem for i, aqm in enumerate(aqms) for problem in _of_scheme(scenario, aqm, i)]
+    return {"problems": found, "opened": layout(scenario)}
+
+
+def _of_scheme(scenario: Scenario, aqm: object, lane: int) -> list[Mapping[str, Any]]:
+    """Return what is wrong with the scheme of a lane."""
+    try:
+        lanes.check_scheme(scenario, field.text({"aqms": aqm}, "aqms"))
+    except InputError as error:
+        return [*check.problems("", str(error), lane)]
+    return []

@@ -1,0 +1,118 @@
+"""What a session can leave: the scenario with what was done by hand, commands that repeat it, tables, a report."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aqmlab._core import InputError, Scenario
+from aqmlab.runs import simulate
+from aqmlab.runs.executor import Progress
+from aqmlab.studio.lanes import Lanes
+
+
+@dataclass(frozen=True)
+class File:
+    """A file for the browser to save."""
+
+    name: str
+    media: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done in a session: for each lane its scheme, and its scenario with the changes."""
+
+    name: str
+    seed: int
+    now: float
+    aqms: Sequence[str | None]
+    tomls: Sequence[str]
+    results: Sequence[str | None]
+
+    @classmethod
+    def of(cls, lanes: Lanes) -> "Done":
+        """Return what was done so far."""
+        return cls(
+            lanes.scenario.name,
+            lanes.seed,
+            lanes.now,
+            [lane.aqm for lane in lanes.lanes],
+            [lane.simulation.to_toml() for lane in lanes.lanes],
+            [lane.result.json() if lane.result else None for lane in lanes.lanes],
+        )
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all lanes have the same scenario."""
+        return len(set(self.tomls)) == 1
+
+    def stem(self, lane: int) -> str:
+        """Return what the files of a lane are called."""
+        return self.name if self.is_one else f"{self.name}-{lane + 1}"
+
+    def scenario(self, lane: int) -> Scenario:
+        """Return the scenario of a lane, to run it again."""
+        return Scenario.parse(self.tomls[lane], self.stem(lane))
+
+
+def toml(done: Done, lane: int, _: Progress) -> File:
+    """Return the scenario with all that was done by hand in a lane."""
+    return File(f"{done.stem(lane)}.toml", "application/toml", done.tomls[lane])
+
+
+def command(done: Done, _lane: int, _: Progress) -> File:
+    """Return the commands that repeat what was done, for the files that are exported."""
+    seed = str(done.seed)
+    lines = [
+        shlex.join(
+            ["aqmlab", "run", f"{done.stem(lane)}.toml", *(["--aqm", aqm] if aqm else []), "--seed", seed, "--json"]
+        )
+        for lane, aqm in enumerate(done.aqms)
+    ]
+    return File(f"{done.name}.sh", "text/x-shellscript", "\n".join(lines) + "\n")
+
+
+def result(done: Done, lane: int, told: Progress) -> File:
+    """Return what a lane measured, as `aqmlab run --json` prints it; at the end, or for the whole scenario."""
+    found = done.results[lane]
+    text = found or simulate.run(done.scenario(lane), done.aqms[lane], done.seed, progress=told).json()
+    return File(f"{done.stem(lane)}.json", "application/json", text + "\n")
+
+
+def csv(done: Done, lane: int, told: Progress) -> File:
+    """Return the time series of a lane up to now, as `aqmlab run --out` leaves them; for them it runs again."""
+    from aqmlab.present.run_files import series_csv
+
+    scenario = done.scenario(lane)
+    found = simulate.run(scenario, done.aqms[lane], done.seed, series=True, progress=told)
+    rows = series_csv(found.series).splitlines(keepends=True)
+    until = [row for row in rows[1:] if float(row.partition(",")[0]) <= done.now]
+    return File(f"{done.stem(lane)}.csv", "text/csv", "".join([rows[0], *until]))
+
+
+def report(done: Done, _lane: int, told: Progress) -> File:
+    """Return the report on a comparison of the lanes in the whole scenario."""
+    from aqmlab.present.html import comparison as page
+
+    if not done.is_one:
+        raise InputError("report: the lanes were changed in different ways; a report compares schemes in one scenario")
+    if None in done.aqms:
+        raise InputError("report: it compares schemes; name the scheme of each lane")
+    aqms = [aqm for aqm in done.aqms if aqm is not None]
+    if done.seed != 1:
+        raise InputError(f"report: a comparison begins with seed 1, and this is seed {done.seed}")
+    compared = simulate.compare(done.scenario(0), aqms, 1, progress=told)
+    line = shlex.join(["aqmlab", "compare", f"{done.name}.toml", "--aqms", ",".join(aqms), "--seeds", "1"])
+    left = page.files([compared], line)["report.html"]
+    return File(f"{done.name}.html", "text/html", left if isinstance(left, str) else left.decode())
+
+
+KINDS: Mapping[str, Callable[[Done, int, Progress], File]] = {
+    "toml": toml,
+    "command": command,
+    "json": result,
+    "csv": csv,
+    "report": report,
+}
+"""What can be exported, by its name."""

@@ -1,0 +1,63 @@
+"""Fields of a message from the browser; InputError for anything that is not as it should be."""
+
+import json
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any, TypeVar
+
+from aqmlab._core import InputError
+from aqmlab.names import unknown
+
+T = TypeVar("T")
+LONGEST_TEXT = 1000
+"""Characters of a name, a path or a value."""
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"message: is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise InputError("message: expected a JSON object")
+    return found
+
+
+def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:
+    """Return a text."""
+    found = message.get(key)
+    if not isinstance(found, str):
+        raise InputError(f"{key}: expected a text")
+    if len(found) > longest:
+        raise InputError(f"{key}: longer than {longest} characters")
+    return found
+
+
+def number(message: dict[str, Any], key: str) -> float | None:
+    """Return a number from 0 on, None where there is none."""
+    found = message.get(key)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found) or found < 0:
+        raise InputError(f"{key}: {str(found)[:60]}: expected a number from 0 on")
+    return float(found)
+
+
+def index(message: dict[str, Any], key: str, below: int) -> int | None:
+    """Return an index below `below`, None where there is none."""
+    found = message.get(key)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < below:
+        raise InputError(f"{key}: {str(found)[:60]}: expected one of 0 to {below - 1}, or null")
+    return found
+
+
+def one_of(message: dict[str, Any], key: str, known: Iterable[T]) -> T:
+    """Return what is one of `known`."""
+    found, choices = message.get(key), list(known)
+    for choice in choices:
+        if type(found) is type(choice) and found == choice:
+            return choice
+    raise unknown(key, "none of those there are", str(found)[:60], map(str, choices))

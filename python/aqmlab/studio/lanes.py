@@ -1,0 +1,243 @@
+"""Up to eight schemes in one scenario under one seed: the same arrivals, one clock."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+
+from aqmlab import catalogue
+from aqmlab._core import InputError, Scenario, SchemeError
+from aqmlab.present.labels import label
+from aqmlab.runs import simulate
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.simulation import Flow, Simulation
+from aqmlab.studio.frames import Rows
+
+MOST = 8
+"""Lanes."""
+
+PER_FLOW, PER_PACKET = 2000, 64
+"""Bytes that a flow and a packet in a queue take, about."""
+
+POOL = ThreadPoolExecutor(cpu_count(), thread_name_prefix="lane")
+"""Simulations of all sessions share the cores; the engine lets go of the interpreter."""
+
+
+class LaneError(InputError):
+    """What is wrong with one lane."""
+
+    def __init__(self, lane: int, error: Exception) -> None:
+        super().__init__(str(error))
+        self.lane = lane
+
+
+@dataclass(frozen=True)
+class Change:
+    """What was changed by hand, as `[[changes]]` has it; `at` is in s."""
+
+    at: float
+    path: str
+    value: str
+
+
+@dataclass
+class Lane:
+    """One scheme."""
+
+    aqm: str | None
+    """None for the schemes that the scenario has."""
+    simulation: Simulation
+    changes: list[Change] = field(default_factory=list)
+    result: RunResult | None = None
+    """There at the end."""
+
+    def fork(self) -> "Lane":
+        """Return a copy that goes its own way; SchemeError if the scheme cannot be copied."""
+        return replace(self, simulation=self.simulation.clone(), changes=[*self.changes])
+
+    def set(self, path: str, value: str) -> None:
+        """Change something now."""
+        self.simulation.set(path, value)
+        self.changes.append(Change(self.simulation.now, path, value))
+
+    def finish(self, name: str, seed: int) -> RunResult:
+        """Return what was measured at the end; where the scheme cannot be copied, the run is repeated for that."""
+        if self.result is None:
+            try:
+                self.result = self.simulation.so_far()
+            except SchemeError:
+                repeated = Scenario.parse(self.simulation.to_toml(), name)
+                self.result = simulate.run(repeated, self.aqm, seed, threads=1)
+        if self.result is None:
+            raise InputError("warmup: lasts to the end; nothing is measured")
+        return self.result
+
+
+def memory(scenario: Scenario) -> float:
+    """Return about how many bytes a simulation takes."""
+    groups = [scenario.group(name) for name in scenario.flows]
+    windows = sum(group.count * PER_FLOW for group in groups)
+    return 1e5 + windows + sum(PER_PACKET * scenario.link(link).buffer for link in scenario.links)
+
+
+def check_scheme(scenario: Scenario, aqm: str) -> None:
+    """Raise InputError unless `aqm` names schemes of the catalogue that fit; a file with one is none, and not read."""
+    for spec in catalogue.by_link(aqm).values() or (aqm,):
+        catalogue.find(catalogue.halves(spec)[0])
+    scenario.parameters(aqm)
+
+
+@contextmanager
+def _of_lane(lane: int) -> Iterator[None]:
+    """Say of which lane an error is."""
+    try:
+        yield
+    except (InputError, SchemeError) as error:
+        raise LaneError(lane, error) from error
+
+
+class Lanes:
+    """The lanes of a session; every method but `now` and `end` takes the time of a simulation."""
+
+    def __init__(
+        self, scenario: Scenario, aqms: Sequence[str | None], seed: int, sample: float, flows: Sequence[Flow]
+    ) -> None:
+        if not 1 <= len(aqms) <= MOST:
+            raise InputError(f"aqms: {len(aqms)} schemes; 1 to {MOST} can run side by side")
+        self.scenario, self.seed, self.sample, self.flows = scenario, seed, sample, flows
+        self.lanes: list[Lane] = []
+        for i, aqm in enumerate(aqms):
+            with _of_lane(i):
+                if aqm is not None:
+                    check_scheme(scenario, aqm)
+                self.lanes.append(Lane(aqm, Simulation(scenario, aqm, seed, causal=True)))
+        self.columns()  # refuses flows that are not there
+
+    @property
+    def now(self) -> float:
+        """The present, s."""
+        return self.lanes[0].simulation.now
+
+    @property
+    def end(self) -> float:
+        """When the scenario ends, s."""
+        return self.lanes[0].simulation.end
+
+    @property
+    def memory(self) -> float:
+        """About how many bytes they take."""
+        return memory(self.scenario) * len(self.lanes)
+
+    def advance(self, until: float) -> Rows:
+        """Let everything happen up to `until` in all lanes; return the samples, all lanes side by side."""
+
+        def step(lane: Lane) -> Rows:
+            return lane.simulation.sample_until(until, self.sample, self.flows)
+
+        first, *others = POOL.map(step, self.lanes) if len(self.lanes) > 1 else map(step, self.lanes)
+        return np.hstack([first, *(rows[:, 1:] for rows in others)]) if others else first
+
+    def columns(self) -> list[dict[str, Any]]:
+        """Return what the columns of the samples are."""
+        found = [
+            {
+                "lane": i,
+                "of": column.of,
+                "place": column.place,
+                "index": column.number,
+                "name": column.name,
+                "unit": column.unit,
+            }
+            for i, lane in enumerate(self.lanes)
+            for column in lane.simulation.sample_columns(self.flows)
+            if i == 0 or column.of != "time"
+        ]
+        found[0]["lane"] = None
+        return found
+
+    def content(self) -> list[int]:
+        """Return how many packets wait now, by lane, link and group."""
+        return [
+            packets[group]
+            for lane in self.lanes
+            for link in self.scenario.links
+            for packets in [lane.simulation.content(link)]
+            for group in self.scenario.flows
+        ]
+
+    def set(self, path: str, value: str, lane: int | None = None) -> None:
+        """Change something now, in one lane or all; LaneError if a lane refuses it, and then nothing has changed."""
+        chosen = range(len(self.lanes)) if lane is None else [lane]
+        before = self._kept(len(chosen))
+        try:
+            for i in chosen:
+                with _of_lane(i):
+                    self.lanes[i].set(path, value)
+        except LaneError:
+            self.lanes = before or self.lanes
+            raise
+
+    def halve(self, groups: Sequence[str]) -> None:
+        """Stop half of the flows of these groups that are there."""
+        for lane in self.lanes:
+            for group in groups:
+                lane.set(f"flows.{group}.count", str((lane.simulation.count(group) + 1) // 2))
+
+    def fork(self) -> "Lanes":
+        """Return a copy that goes its own way; LaneError if a scheme cannot be copied."""
+        copy = object.__new__(Lanes)
+        copy.__dict__.update(self.__dict__)
+        copy.lanes = []
+        for i, lane in enumerate(self.lanes):
+            with _of_lane(i):
+                copy.lanes.append(lane.fork())
+        return copy
+
+    def so_far(self) -> list[RunResult | None]:
+        """Return what each lane has measured until now; None before the warm-up is over, or if it cannot be copied."""
+
+        def measured(lane: Lane) -> RunResult | None:
+            try:
+                return lane.result or lane.simulation.so_far()
+            except SchemeError:
+                return None
+
+        return list(POOL.map(measured, self.lanes))
+
+    def finish(self) -> list[RunResult]:
+        """Return what each lane has measured at the end."""
+        return [lane.finish(self.scenario.name, self.seed) for lane in self.lanes]
+
+    def document(self) -> list[dict[str, Any]]:
+        """Return what each lane is now: its label, the scheme of each link with its parameters, what was changed."""
+        return [
+            {
+                "label": "as in the scenario" if lane.aqm is None else label(lane.aqm),
+                "aqm": lane.aqm,
+                "links": {link: self._at(link, lane) for link in self.scenario.links},
+                "changes": [vars(change) for change in lane.changes],
+            }
+            for lane in self.lanes
+        ]
+
+    def _at(self, link: str, lane: Lane) -> dict[str, Any]:
+        """Return the scheme of a link now, and its parameters."""
+        aqm, moved = catalogue.used(self.scenario, link, lane.aqm), dict[str, str]()
+        for change in lane.changes:
+            match change.path.split("."):
+                case ["links", name, "aqm"] if name == link:
+                    aqm, moved = change.value, {}
+                case ["links", name, "aqm", parameter] if name == link:
+                    moved[parameter] = change.value
+        return {"aqm": aqm, "parameters": self.scenario.parameters(aqm) | moved}
+
+    def _kept(self, changed: int) -> list[Lane] | None:
+        """Return copies of the lanes, to go back to; None where one lane is changed, or a scheme cannot be copied."""
+        try:
+            return self.fork().lanes if changed > 1 else None
+        except LaneError:
+            return None

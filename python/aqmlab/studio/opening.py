@@ -1,0 +1,111 @@
+"""What a session is to simulate, as the browser asks for it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab._core import InputError, Scenario
+from aqmlab.runs.simulation import Flow
+from aqmlab.studio import check, field
+from aqmlab.studio.lanes import MOST, Lanes, memory
+
+LONGEST_SCENARIO = 1 << 20
+MOST_FLOWS = 16
+"""Flows whose windows are shown."""
+LARGEST_SEED = 2**64 - 1
+BLAST = "blast"
+"""The group of datagrams that a blast is made of."""
+BLAST_SHARE = 0.1
+"""Rate of one source of it, as a share of the link's."""
+
+Known = Callable[[str], tuple[str, str]]
+"""Finds a scenario by its name: what its file is called, and its text."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A scenario and the schemes to run in it side by side; `name` is what the browser calls it."""
+
+    name: str
+    scenario: Scenario
+    aqms: Sequence[str | None]
+    seed: int
+    sample: float
+    flows: Sequence[Flow]
+
+    @classmethod
+    def of(cls, message: dict[str, Any], known: Known) -> "Opening":
+        """Read a message; InputError for what is wrong with it."""
+        if message.get("text") is None:
+            name = field.text(message, "scenario")
+            file, text = known(name)
+        else:
+            name = file = field.text(message, "name") if "name" in message else "mine"
+            text = field.text(message, "text", LONGEST_SCENARIO)
+        scenario = check.parse(text, stem(file))
+        if message.get("blast") is not None:
+            link = field.one_of(message, "blast", scenario.links)
+            scenario = check.parse(with_blast(scenario, link), scenario.name)
+        sample = field.number(message, "sample")
+        if sample is not None and not 1e-4 <= sample <= scenario.duration:
+            raise InputError(f"sample: {sample} s: expected 0.0001 s up to the duration")
+        flows = _flows(message, scenario)
+        return cls(name, scenario, _aqms(message), _seed(message), sample or scenario.sample, flows)
+
+    @property
+    def memory(self) -> float:
+        """About how many bytes the lanes take."""
+        return memory(self.scenario) * len(self.aqms)
+
+    def lanes(self) -> Lanes:
+        """Return the lanes, at the start."""
+        return Lanes(self.scenario, self.aqms, self.seed, self.sample, self.flows)
+
+
+def stem(name: str) -> str:
+    """Return what the file of a scenario is called when it is exported, without ending."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name[:80])
+    return kept.strip("-.") or "mine"
+
+
+def with_blast(scenario: Scenario, link: str) -> str:
+    """Return a scenario with a group of datagrams over one link, empty at first; `count` makes a blast of it."""
+    there = scenario.link(link)
+    delay = round(2e12 * there.delay) + 1
+    if BLAST in scenario.flows:
+        return scenario.text
+    return (
+        f"{scenario.text}\n[[flows]]\n"
+        f'name = "{BLAST}"\nkind = "udp-cbr"\ncount = 0\npath = ["{link}"]\n'
+        f'rtt = "{delay} ps"\npacket = "1000 B"\nrate = "{BLAST_SHARE * there.rate:.12g} bit/s"\n'
+    )
+
+
+def _aqms(message: dict[str, Any]) -> list[str | None]:
+    aqms = message.get("aqms")
+    if not isinstance(aqms, list) or not 1 <= len(aqms) <= MOST:
+        raise InputError(f"aqms: expected a list of 1 to {MOST} schemes")
+    return [aqm if aqm is None else field.text({"aqms": aqm}, "aqms") for aqm in aqms]
+
+
+def _seed(message: dict[str, Any]) -> int:
+    seed = message.get("seed", 1)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"seed: {str(seed)[:60]}: expected a whole number from 0 to {LARGEST_SEED}")
+    return seed
+
+
+def _flows(message: dict[str, Any], scenario: Scenario) -> list[Flow]:
+    """Return the flows whose windows are wanted, by default the first of each group of lasting TCP flows."""
+    given = message.get("flows")
+    if given is None:
+        groups = [scenario.group(name) for name in scenario.flows]
+        return [(group.name, 0) for group in groups if group.kind == "ftp" and group.count][:MOST_FLOWS]
+    if not isinstance(given, list) or len(given) > MOST_FLOWS:
+        raise InputError(f"flows: expected a list of at most {MOST_FLOWS} pairs of a group and a number")
+    found = []
+    for flow in given:
+        if not (isinstance(flow, list) and len(flow) == 2 and isinstance(flow[1], int) and 0 <= flow[1] < 2**31):
+            raise InputError(f"flows: {str(flow)[:60]}: expected a pair of a group and a number")
+        found.append((field.one_of({"flows": flow[0]}, "flows", scenario.flows), flow[1]))
+    return found

@@ -1,0 +1,122 @@
+"""Folders of results: how far a sweep has come, its tables and its figures."""
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab._core import InputError
+from aqmlab.names import unknown
+from aqmlab.present.labels import label
+from aqmlab.runs import findings as stored
+from aqmlab.runs.findings import Findings
+from aqmlab.runs.measures import heading
+from aqmlab.runs.store import PLAN
+
+MOST_CASES = 40
+"""Cases that are shown."""
+
+
+@dataclass
+class Folder:
+    """A folder that `aqmlab sweep --out` leaves, perhaps still at work; read again when it has changed."""
+
+    path: Path
+    _found: tuple[str, Findings | None] = ("", None)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def version(self) -> str:
+        """Return what changes when there is something new."""
+        try:
+            parts = sorted((self.path / "parts").glob("[!.]*.parquet"))
+            last = max((path.stat().st_mtime_ns for path in parts), default=0)
+        except OSError:  # a part was merged into another just now
+            return ""
+        return f"{len(parts)}-{last}"
+
+    def findings(self) -> Findings | None:
+        """Return what has been found so far, None before the first run is done."""
+        with self._lock:
+            version = self.version()
+            if self._found[0] != version or not version:
+                self._found = (version, self._read())
+            return self._found[1]
+
+    def _read(self) -> Findings | None:
+        if not (self.path / PLAN).exists():
+            raise InputError(f"results: {self.path.name}: holds no sweep (yet)")
+        try:
+            return stored.findings(self.path)
+        except InputError:
+            return None
+
+    def document(self) -> dict[str, Any]:
+        """Return progress, tables and the names of the figures."""
+        version, found = self.version(), self.findings()
+        if found is None:
+            empty: dict[str, Any] = {"title": self.path.name, "done": 0, "planned": None, "failed": 0}
+            return empty | {"tables": [], "figures": [], "version": version}
+        done = sum(row["state"] == "done" for row in found.rows)
+        return {
+            "title": found.title,
+            "done": done,
+            "planned": found.asked,
+            "failed": len(found.rows) - done,
+            "tables": _tables(found),
+            "figures": [{"name": name, "title": title} for name, title in _figures(found)],
+            "version": version,
+        }
+
+    def figure(self, name: str) -> bytes:
+        """Return a figure as SVG; InputError if there is no such figure."""
+        from aqmlab.present.figures import sweep as figures
+        from aqmlab.present.plots.files import draw, encode
+
+        found = self.findings()
+        known = dict(_figures(found)) if found else {}
+        if found is None or name not in known:
+            raise unknown("figure", "no figure", name, known)
+        number, _, kind = name.partition("-")
+        case = None if kind == "ranking" else list(found.cases)[int(number)]
+        with _DRAWING:
+            return encode(draw(figures.figure(found, figures.Wanted(kind, case))), "svg")
+
+
+_DRAWING = threading.Lock()
+"""Figures are drawn one after the other: matplotlib has one state."""
+
+
+def folder(path: str | os.PathLike[str]) -> Folder:
+    """Return a folder of results; InputError if there is none."""
+    if not Path(path).is_dir():
+        raise InputError(f"results: {path}: no such folder; expected one that aqmlab sweep --out leaves")
+    return Folder(Path(path))
+
+
+def _tables(found: Findings) -> list[dict[str, Any]]:
+    from aqmlab.present import tables
+
+    measures = stored.chosen(found, None)
+    return [
+        {
+            "title": case.name,
+            "head": ["Scheme", *map(heading, measures)],
+            "rows": [
+                [label(scheme), *({"text": entry.text, "best": entry.best, "note": entry.some} for entry in row)]
+                for scheme, row in tables.entries(found, case, measures).items()
+            ],
+            "notes": tables.notes(found, case),
+        }
+        for case in list(found.cases.values())[:MOST_CASES]
+    ]
+
+
+def _figures(found: Findings) -> list[tuple[str, str]]:
+    """Return the figures that can be drawn, by name and title."""
+    shown = []
+    if len(found.cases) > 1 and len(found.schemes) > 1:
+        shown.append(("0-ranking", "Ranking of the schemes"))
+    for i, case in enumerate(list(found.cases)[:MOST_CASES]):
+        shown += [(f"{i}-delay-throughput", f"Delay and goodput, {case}"), (f"{i}-measure", f"Delay, {case}")]
+    return shown

@@ -1,0 +1,98 @@
+"""Where the studio listens, and who is let in."""
+
+import resource
+import secrets
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import uvicorn
+
+from aqmlab._core import InputError
+from aqmlab.studio.app import Studio, app
+from aqmlab.studio.gate import LARGEST_BODY, Gate
+
+FILES = 4096
+"""Open files, sockets included, where the system allows so many."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the studio listens; `token` is that of a classroom, without one a new one is made that serves once."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = None
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A studio that listens; `address` has the token."""
+
+    server: uvicorn.Server
+    sockets: Sequence[socket.socket]
+    address: str
+
+    def run(self) -> None:
+        """Serve until Ctrl-C."""
+        self.server.run(sockets=list(self.sockets))
+
+
+def listen(studio: Studio, place: Place) -> Serving:
+    """Return a studio that listens already; InputError if it cannot listen there."""
+    _raise_limit()
+    listening = _socket(place)
+    port = listening.getsockname()[1]
+    name = f"[{place.host}]" if ":" in place.host else place.host
+    hosts = {f"{name}:{port}"}
+    if _is_loopback(place.host):
+        hosts.add(f"localhost:{port}")
+    token = place.token or secrets.token_urlsafe(32)
+    gate = Gate(app(studio), frozenset(hosts), token, shared=place.token is not None, cookie=f"aqmlab-studio-{port}")
+    config = uvicorn.Config(
+        gate,
+        http="h11",
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_BODY,
+        ws_max_queue=8,
+        ws_per_message_deflate=False,
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    threading.Thread(target=lambda: studio.catalogue, daemon=True).start()  # the first page waits for it
+    return Serving(uvicorn.Server(config), [listening], f"http://{name}:{port}/?token={token}")
+
+
+def _socket(place: Place) -> socket.socket:
+    try:
+        [(family, kind, proto, _, address), *_] = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        if ip_address(address[0]).is_unspecified:
+            raise InputError(f"host: {place.host}: is every address; name the one at which others reach this machine")
+        listening = socket.socket(family, kind, proto)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except OSError as error:
+        raise InputError(f"port: {place.host}:{place.port}: cannot listen there: {error.strerror or error}") from error
+    return listening
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _raise_limit() -> None:
+    """Let idle connections not use up all files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

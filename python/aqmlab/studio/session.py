@@ -1,0 +1,340 @@
+"""What one browser tab says, and what it is answered: the messages of /session."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from aqmlab._core import InputError, SchemeError
+from aqmlab.runs.results import RunResult
+from aqmlab.runs.task import RunError
+from aqmlab.studio import check, export, field
+from aqmlab.studio.lanes import LaneError, Lanes
+from aqmlab.studio.layout import layout
+from aqmlab.studio.opening import BLAST, Opening
+from aqmlab.studio.player import Message, Player
+
+FRAME_EVERY = 1 / 30
+"""Seconds between frames, at least."""
+UNDER_WAY = 3
+"""Frames that a client may have left unanswered."""
+MARKS = 16
+MOST_MEMORY = 2e9
+"""Bytes that the lanes and marks of a session may take, as estimated."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point to go back to."""
+
+    name: str
+    lanes: Lanes
+
+
+class UnwantedError(Exception):
+    """Nobody waits for a run any longer."""
+
+
+class Session:
+    """One WebSocket: its lanes, its marks, what is sent to it. `known` finds scenarios by name."""
+
+    def __init__(self, socket: WebSocket, known: Callable[[str], tuple[str, str]]) -> None:
+        self._socket, self._known = socket, known
+        self._loop = asyncio.get_running_loop()
+        self._player = Player(lambda message: self._soon(self._unasked, message))
+        self._marks: dict[int, Mark] = {}
+        self._marked = 0
+        self._waiting: dict[str, Message] = {}
+        self._wake = asyncio.Event()
+        self._sending = asyncio.Lock()
+        self._sent = self._seen = 0
+        self._name = ""
+        self._closed = threading.Event()
+        self._exporting: asyncio.Future[None] | None = None
+
+    async def run(self) -> None:
+        """Serve it until it is closed."""
+        self._player.start()
+        tasks = [asyncio.ensure_future(each) for each in (self._send_frames(), self._send_unasked())]
+        try:
+            while (text := (await self._socket.receive()).get("text")) is not None:
+                await self._receive(text)
+        finally:  # it was closed, or said something that is no text
+            self._closed.set()
+            self._player.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(RuntimeError, WebSocketDisconnect):
+                await self._socket.close(1003)
+
+    async def _receive(self, text: str) -> None:
+        """Understand and answer one message."""
+        try:
+            message = field.read(text)
+        except InputError as error:
+            await self._send({"type": "problem", "problems": self._problems(error)})
+        else:
+            await self._reply(self._answer(message), message.get("id"))
+
+    async def _answer(self, message: Message) -> Message | None:
+        answer: Message | None = await ANSWERS[field.one_of(message, "type", ANSWERS)](self, message)
+        return answer
+
+    async def _reply(self, answering: Awaitable[Message | None], answer_to: object) -> None:
+        try:
+            answer = await answering
+        except (InputError, SchemeError, RunError) as error:
+            answer = {"type": "problem", "problems": self._problems(error)}
+        if answer is not None:
+            await self._send(answer if answer_to is None else answer | {"id": answer_to})
+
+    async def _do(self, act: Callable[[], Any]) -> Any:
+        return await asyncio.wrap_future(self._player.do(act))
+
+    def _lanes(self) -> Lanes:
+        if self._player.lanes is None:
+            raise InputError("open: nothing is open; send open first")
+        return self._player.lanes
+
+    # What a client may say.
+
+    async def _open(self, message: Message) -> Message:
+        opening = Opening.of(message, self._known)
+        self._fits(opening.memory)
+        self._name = opening.name
+        self._marks = {}
+
+        def act() -> Message:
+            self._player.open(opening.lanes())
+            return self._opened()
+
+        opened: Message = await self._do(act)
+        return opened
+
+    async def _play(self, message: Message) -> Message:
+        until = field.number(message, "until")
+        return await self._state(lambda: self._player.play(until))
+
+    async def _pause(self, _: Message) -> Message:
+        return await self._state(self._player.pause)
+
+    async def _step(self, message: Message) -> None:
+        span = field.number(message, "span")
+        step = self._lanes().sample if span is None else span
+
+        def act() -> None:
+            self._player.play(self._lanes().now + step, message.get("id"))
+
+        await self._do(act)
+
+    async def _speed(self, message: Message) -> Message:
+        speed = field.number(message, "speed")
+        if speed == 0:
+            raise InputError("speed: 0: pause it instead; more than 0, or null for as fast as it goes")
+
+        def act() -> None:
+            self._player.speed = speed
+            self._player.anchor()
+
+        return await self._state(act)
+
+    async def _state(self, act: Callable[[], None]) -> Message:
+        def both() -> Message:
+            self._lanes()
+            act()
+            return self._player.state()
+
+        state: Message = await self._do(both)
+        return state
+
+    async def _view(self, message: Message) -> None:
+        span, pixels = field.number(message, "span"), field.number(message, "pixels")
+        if span and pixels:
+            self._player.frames.width = max(span / pixels, 1e-6)
+
+    async def _set(self, message: Message) -> Message:
+        path, value = field.text(message, "path"), field.text(message, "value")
+        lane = field.index(message, "lane", len(self._lanes().lanes))
+        return await self._change(lambda: self._lanes().set(path, value, lane))
+
+    async def _halve(self, message: Message) -> Message:
+        groups = [group for group in self._lanes().scenario.flows if group != BLAST]
+        if message.get("group") is not None:
+            groups = [field.one_of(message, "group", self._lanes().scenario.flows)]
+        return await self._change(lambda: self._lanes().halve(groups))
+
+    async def _change(self, act: Callable[[], None]) -> Message:
+        def both() -> Message:
+            act()
+            self._player.changed()
+            lanes = self._lanes()
+            told = {"columns": lanes.columns(), "lanes": lanes.document()}
+            return {"type": "changed", "now": lanes.now, "epoch": self._player.epoch, **told}
+
+        changed: Message = await self._do(both)
+        return changed
+
+    async def _mark(self, message: Message) -> Message:
+        name = field.text(message, "name")
+        if len(self._marks) >= MARKS:
+            raise InputError(f"mark: {MARKS} marks are kept; remove one first")
+        self._fits(self._lanes().memory)
+        fork: Lanes = await self._do(lambda: self._lanes().fork())
+        self._marked += 1
+        self._marks[self._marked] = Mark(name, fork)
+        return self._all_marks()
+
+    async def _unmark(self, message: Message) -> Message:
+        del self._marks[field.one_of(message, "mark", self._marks)]
+        return self._all_marks()
+
+    async def _rewind(self, message: Message) -> Message:
+        mark = self._marks[field.one_of(message, "mark", self._marks)]
+
+        def act() -> Message:
+            self._player.open(mark.lanes.fork())
+            return self._opened()
+
+        opened: Message = await self._do(act)
+        return opened
+
+    async def _export(self, message: Message) -> None:
+        what = field.one_of(message, "what", export.KINDS)
+        lane = field.index(message, "lane", len(self._lanes().lanes)) or 0
+        if self._exporting is not None and not self._exporting.done():
+            raise InputError("export: another is under way; wait for it")
+        done = await self._do(lambda: export.Done.of(self._lanes()))
+
+        async def run() -> Message:
+            file = await asyncio.to_thread(export.KINDS[what], done, lane, self._still_wanted)
+            return {"type": "export", "what": what, **vars(file)}
+
+        self._exporting = asyncio.ensure_future(self._reply(run(), message.get("id")))
+
+    def _still_wanted(self, _done: float, _of: int) -> None:
+        """Interrupt a run that nobody waits for any longer."""
+        if self._closed.is_set():
+            raise UnwantedError
+
+    async def _seen_frame(self, message: Message) -> None:
+        self._seen = max(self._seen, min(int(field.number(message, "sequence") or 0), self._sent))
+
+    # What it is told.
+
+    def _opened(self) -> Message:
+        lanes = self._lanes()
+        scenario = lanes.scenario
+        return {
+            "type": "opened",
+            "epoch": self._player.epoch,
+            "name": self._name,
+            "file": scenario.name,
+            "title": scenario.title,
+            "text": scenario.text,
+            "seed": lanes.seed,
+            "now": lanes.now,
+            "end": lanes.end,
+            "warmup": scenario.warmup,
+            "sample": lanes.sample,
+            "causal": True,
+            **layout(scenario),
+            "lanes": lanes.document(),
+            "columns": lanes.columns(),
+            "content": {"links": scenario.links, "groups": scenario.flows},
+            "marks": self._all_marks()["marks"],
+        }
+
+    def _all_marks(self) -> Message:
+        marks = [{"mark": number, "name": mark.name, "at": mark.lanes.now} for number, mark in self._marks.items()]
+        return {"type": "marks", "marks": marks}
+
+    def _fits(self, more: float) -> None:
+        """Raise InputError if so many bytes more are too many."""
+        held = sum(mark.lanes.memory for mark in self._marks.values())
+        if held + more > MOST_MEMORY:
+            raise InputError(
+                f"memory: about {(held + more) / 1e9:.1f} GB for the lanes and marks of this session; "
+                f"at most {MOST_MEMORY / 1e9:g} GB: take fewer flows, lanes or marks"
+            )
+
+    def _problems(self, error: Exception) -> list[dict[str, Any]]:
+        lane = error.lane if isinstance(error, LaneError) else None
+        return check.problems(error.text if isinstance(error, check.TextError) else "", str(error), lane)
+
+    def _soon(self, act: Callable[[Message], None], message: Message) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody is there any longer
+            self._loop.call_soon_threadsafe(act, message)
+
+    def _unasked(self, message: Message) -> None:
+        """Have something sent when the client takes it; what is newer replaces what still waits."""
+        self._waiting[message["type"]] = message
+        self._wake.set()
+
+    async def _send_unasked(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            waiting, self._waiting = self._waiting, {}
+            for message in sorted(waiting.values(), key=lambda each: each["type"] == "done"):
+                await self._send(self._told(message))
+
+    def _told(self, message: Message) -> Message:
+        """Return a message of the player as the client gets it."""
+        match message:
+            case {"type": "table", "results": results}:
+                return {"type": "table", "now": message["now"], "lanes": [dict(_values(each)) for each in results]}
+            case {"type": "done", "results": results}:
+                labels = [lane["label"] for lane in self._lanes().document()]
+                lanes = [
+                    {"label": label, "result": json.loads(each.json())}
+                    for label, each in zip(labels, results, strict=True)
+                ]
+                return {"type": "done", "now": message["now"], "lanes": lanes}
+            case {"type": "problem", "error": error}:
+                return {"type": "problem", "problems": self._problems(error)}
+        return message
+
+    async def _send(self, message: Message) -> None:
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False)
+        async with self._sending:
+            await self._socket.send_text(text)
+
+    async def _send_frames(self) -> None:
+        """Send what is new, at most 30 times a second, and nothing while the client is behind."""
+        while True:
+            await asyncio.sleep(FRAME_EVERY)
+            if self._sent - self._seen >= UNDER_WAY:
+                continue
+            frame = self._player.frames.take(self._sent + 1)
+            if frame is not None:
+                self._sent += 1
+                async with self._sending:
+                    await self._socket.send_bytes(frame)
+
+
+def _values(result: RunResult | None) -> Iterable[tuple[str, float | None]]:
+    return result.values.items() if result else ()
+
+
+ANSWERS: Mapping[str, Callable[[Session, Message], Any]] = {
+    "open": Session._open,
+    "play": Session._play,
+    "pause": Session._pause,
+    "step": Session._step,
+    "speed": Session._speed,
+    "view": Session._view,
+    "set": Session._set,
+    "halve": Session._halve,
+    "mark": Session._mark,
+    "unmark": Session._unmark,
+    "rewind": Session._rewind,
+    "export": Session._export,
+    "seen": Session._seen_frame,
+}
+"""By the type of a message."""

@@ -1,0 +1,69 @@
+// What opens above the page: keys, things to save, the link.
+
+import { download, h } from "./dom";
+import type { Curves } from "./curves";
+import type { Model } from "./model";
+import { announce } from "./notice";
+import { png, svg } from "./picture";
+import type { Exported } from "./protocol";
+
+const KEYS: [string, string][] = [
+  ["Space", "play or pause"],
+  ["S", "step by one sample"],
+  ["+ and −", "faster, slower"],
+  ["M", "set a mark"],
+  ["R", "rewind to the latest mark"],
+  ["E", "save a picture, the numbers, the scenario, a report"],
+  ["L", "copy a link to what is shown"],
+  ["← and →", "move the cursor along curves that have the focus; with Shift further"],
+  ["?", "this list"],
+];
+
+export const keysDialog = (): void => show("Keys", h("dl", {}, ...KEYS.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])));
+
+/** Offer everything that can be saved of a run. */
+export function saveDialog(model: Model, curves: Curves): void {
+  const lane = h("select", { id: "save-lane" }, ...model.run!.lanes.map(({ label }, i) => h("option", { value: String(i) }, label)));
+  const fetched = async (what: string): Promise<void> => {
+    const { name, media, text } = await model.session.ask<Exported & { type: "export" }>({ type: "export", what, lane: Number(lane.value) });
+    download(name, text, media);
+  };
+  const entry = (title: string, about: string, act: () => Promise<unknown>) =>
+    h("button", { type: "button", onclick: () => void announce(act) }, h("b", {}, title), " ", h("span", { className: "soft" }, about));
+  const title = model.run!.title;
+  show(
+    "Save",
+    h("div", { className: "field" }, h("label", { htmlFor: "save-lane" }, "Of one scheme"), lane),
+    h("div", { className: "list" },
+      entry("Scenario", "TOML, with everything done by hand as [[changes]]", () => fetched("toml")),
+      entry("Series", "CSV, a row a sample", () => fetched("csv")),
+      entry("Result", "JSON, as aqmlab run prints it", () => fetched("json")),
+    ),
+    h("div", { className: "label" }, "Of all schemes"),
+    h("div", { className: "list" },
+      entry("Picture", "PNG of the curves shown", async () => download("curves.png", await png(curves, title), "image/png")),
+      entry("Drawing", "SVG of the curves shown", async () => download("curves.svg", svg(curves, model, title), "image/svg+xml")),
+      entry("Report", "one page of HTML with tables and figures", () => fetched("report")),
+      entry("Command", "what to type to repeat it", async () => {
+        const { text } = await model.session.ask<Exported & { type: "export" }>({ type: "export", what: "command" });
+        show("Command", h("pre", { tabIndex: 0 }, text));
+      }),
+    ),
+  );
+}
+
+/** Show the link, already copied where the browser allows it. */
+export async function linkDialog(address: string): Promise<void> {
+  const copied = await navigator.clipboard.writeText(address).then(() => true, () => false);
+  const field = h("input", { readOnly: true, value: address, "aria-label": "Link", onfocus: () => field.select() });
+  const told = copied ? "It is in the clipboard." : "Copy it from here.";
+  const about = "It opens the same run in a studio at the same address: scenario, schemes, what was changed by hand, and the curves in sight. Nothing of it is sent to a server: it is all in the address.";
+  show("Link", h("p", {}, told), field, h("p", { className: "soft" }, about));
+}
+
+function show(title: string, ...content: HTMLElement[]): void {
+  const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
+  const dialog = h("dialog", { "aria-label": title, onclose: () => dialog.remove() }, h("h2", {}, title), ...content, close);
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,263 @@
+// The scenario as a drawing: senders on the left, a lane for each scheme, queues that fill with packets by group.
+
+import { h, setText } from "./dom";
+import type { Model } from "./model";
+import { groupColour, theme } from "./palette";
+import type { Group, Link, Opened } from "./protocol";
+import { short } from "./scale";
+
+const [LANE, TOP, LEFT, CELL, GAP] = [58, 0, 150, 9, 2];
+const MOST_CELLS = 60;
+const FONT = "system-ui, 'Segoe UI', sans-serif";
+
+/** What a lane has room for: the queues of its links, in blocks. */
+interface Tank {
+  link: Link;
+  left: number;
+  cells: number;
+  /** Packets of a block. */
+  block: number;
+  /** Links beside each other are drawn below each other. */
+  row: number;
+}
+
+export class Drawing {
+  private canvas = h("canvas", { role: "img" });
+  private title = h("h2", { className: "title" });
+  private legend = h("ul", { className: "legend" });
+  private tanks: Tank[] = [];
+  private width = 0;
+  private asked = false;
+  private still = matchMedia("(prefers-reduced-motion: reduce)");
+
+  constructor(private host: HTMLElement, private model: Model) {
+    this.host.append(h("div", { className: "head" }, this.title), this.canvas, this.legend);
+    new ResizeObserver(() => this.resize()).observe(host);
+  }
+
+  /** Take up the scenario of the run. */
+  show(): void {
+    const run = this.model.run!;
+    setText(this.title, run.title);
+    const items = run.groups.flatMap((group, i) => (group.count ? [item(groupColour(i), `${group.name}: ${describe(group)}`)] : []));
+    this.legend.replaceChildren(...items);
+    this.canvas.setAttribute("aria-label", words(run));
+    this.resize(true);
+  }
+
+  /** Draw in the next frame. */
+  invalidate(): void {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      if (this.model.run) this.paint(this.model.run);
+    });
+  }
+
+  private resize(always = false): void {
+    const run = this.model.run;
+    const width = this.host.clientWidth;
+    if (!run || !width || (width === this.width && !always)) return;
+    this.width = width;
+    this.tanks = tanks(run, width, this.left());
+    const height = this.heightOf(run);
+    this.canvas.style.height = `${height}px`;
+    this.canvas.width = Math.round(width * devicePixelRatio);
+    this.canvas.height = Math.round(height * devicePixelRatio);
+    if (this.tanks[0]) {
+      const { block } = this.tanks[0];
+      const text = block > 1 ? `a block is ${block} packets` : "a block is a packet";
+      if (this.legend.lastElementChild?.className !== "soft") this.legend.append(h("li", { className: "soft" }));
+      this.legend.lastElementChild!.textContent = text;
+    }
+    this.invalidate();
+  }
+
+  private heightOf(run: Opened): number {
+    return TOP + Math.max(run.lanes.length * this.laneHeight(), run.groups.length * 26 + 20);
+  }
+
+  /** Narrow pages have no room for the senders beside the lanes. */
+  private left(): number {
+    return this.width < 520 ? 8 : LEFT;
+  }
+
+  private paint(run: Opened): void {
+    const context = this.canvas.getContext("2d")!;
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.clearRect(0, 0, this.width, this.heightOf(run));
+    context.textBaseline = "middle";
+    if (this.left() === LEFT) this.senders(context, run);
+    for (let lane = 0; lane < run.lanes.length; lane++) this.lane(context, run, lane);
+  }
+
+  private senders(context: CanvasRenderingContext2D, run: Opened): void {
+    const height = this.heightOf(run) - TOP;
+    const trunk = LEFT - 22;
+    for (const [i, group] of run.groups.entries()) {
+      const y = TOP + ((i + 0.5) * height) / run.groups.length;
+      const colour = groupColour(i);
+      context.fillStyle = colour;
+      context.beginPath();
+      context.arc(9, y, 6, 0, 2 * Math.PI);
+      context.fill();
+      context.strokeStyle = colour;
+      context.lineWidth = 1.5;
+      for (let lane = 0; lane < run.lanes.length; lane++) {
+        const to = this.middle(lane);
+        context.globalAlpha = run.lanes.length > 1 ? 0.45 : 0.8;
+        context.beginPath();
+        context.moveTo(92, y);
+        context.bezierCurveTo(trunk, y, trunk - 10, to, LEFT, to);
+        context.stroke();
+      }
+      context.globalAlpha = 1;
+      context.fillStyle = theme.ink;
+      context.font = `600 12px ${FONT}`;
+      context.fillText(group.name, 20, y - 7, 72);
+      context.font = `12px ${FONT}`;
+      context.fillStyle = theme.soft;
+      context.fillText(`${group.count} ${group.law ?? group.kind}`, 20, y + 8, 72);
+    }
+  }
+
+  private laneHeight(): number {
+    return LANE * this.rows();
+  }
+
+  private rows(): number {
+    return this.tanks.reduce((most, { row }) => Math.max(most, row + 1), 1);
+  }
+
+  private middle(lane: number, row = 0): number {
+    return TOP + lane * this.laneHeight() + (row + 0.5) * LANE + 7;
+  }
+
+  private lane(context: CanvasRenderingContext2D, run: Opened, lane: number): void {
+    for (let row = 0; row < this.rows(); row++) arrow(context, this.left(), this.width - 14, this.middle(lane, row));
+    for (const tank of this.tanks) this.tank(context, run, lane, tank, this.middle(lane, tank.row));
+  }
+
+  private tank(context: CanvasRenderingContext2D, run: Opened, lane: number, tank: Tank, y: number): void {
+    const width = tank.cells * (CELL + GAP) + GAP;
+    const top = y - 11;
+    context.fillStyle = theme.band;
+    context.strokeStyle = theme.soft;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.rect(tank.left + 0.5, top + 0.5, width, 22);
+    context.fill();
+    context.stroke();
+    const waiting = this.cells(context, run, lane, tank, top);
+    this.target(context, tank, top, width);
+    this.server(context, tank.left + width, y, waiting > 0);
+    context.fillStyle = theme.ink;
+    context.font = `600 12px ${FONT}`;
+    const { label } = run.lanes[lane]!;
+    context.fillText(this.tanks.length > 1 ? `${label} · ${tank.link.name}` : label, tank.left, top - 8, width - 70);
+    context.font = `12px ${FONT}`;
+    context.fillStyle = theme.soft;
+    context.textAlign = "right";
+    context.fillText(`${Math.round(waiting)} waiting`, tank.left + width, top - 8);
+    context.textAlign = "left";
+  }
+
+  /** Blocks from the exit on, the groups mixed as evenly as they wait. */
+  private cells(context: CanvasRenderingContext2D, run: Opened, lane: number, tank: Tank, top: number): number {
+    const { content } = this.model;
+    const groups = run.content.groups.length;
+    const place = run.content.links.indexOf(tank.link.name);
+    const from = (lane * run.content.links.length + place) * groups;
+    let waiting = 0;
+    for (let group = 0; group < groups; group++) waiting += content[from + group] ?? 0;
+    const filled = Math.min(tank.cells, Math.ceil(waiting / tank.block));
+    for (let cell = 0; cell < filled; cell++) {
+      const packet = ((cell * GOLDEN) % 1) * waiting;
+      let [group, sum] = [0, content[from] ?? 0];
+      while (sum <= packet && group < groups - 1) sum += content[from + ++group] ?? 0;
+      context.fillStyle = groupColour(run.groups.findIndex((each) => each.name === run.content.groups[group]));
+      const x = tank.left + GAP + 0.5 + (tank.cells - 1 - cell) * (CELL + GAP);
+      context.fillRect(x, top + 3, CELL, 17);
+    }
+    return waiting;
+  }
+
+  private target(context: CanvasRenderingContext2D, tank: Tank, top: number, width: number): void {
+    const share = tank.link.target_packets / (tank.block * tank.cells);
+    if (!(share > 0 && share <= 1)) return;
+    const x = tank.left + width - share * (width - GAP);
+    context.strokeStyle = theme.target;
+    context.lineWidth = 1.5;
+    context.setLineDash([4, 3]);
+    context.beginPath();
+    context.moveTo(x, top - 1);
+    context.lineTo(x, top + 24);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  /** The transmitter: a circle, with what it sends on its way. */
+  private server(context: CanvasRenderingContext2D, x: number, y: number, busy: boolean): void {
+    context.fillStyle = theme.paper;
+    context.strokeStyle = theme.ink;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.arc(x + 12, y, 10, 0, 2 * Math.PI);
+    context.fill();
+    context.stroke();
+    if (!busy) return;
+    context.fillStyle = theme.ink;
+    const turn = this.model.playing && !this.still.matches ? (performance.now() / 700) % 1 : 0;
+    context.beginPath();
+    context.moveTo(x + 12, y);
+    context.arc(x + 12, y, 7, 2 * Math.PI * turn, 2 * Math.PI * (turn + 0.3));
+    context.fill();
+  }
+}
+
+function arrow(context: CanvasRenderingContext2D, from: number, to: number, y: number): void {
+  context.strokeStyle = theme.soft;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(from, y);
+  context.lineTo(to, y);
+  context.moveTo(to - 6, y - 4);
+  context.lineTo(to, y);
+  context.lineTo(to - 6, y + 4);
+  context.stroke();
+}
+
+/** Multiples of the golden section spread evenly whatever their number. */
+const GOLDEN = 0.618033988749895;
+
+/** Where the queue of each link stands, and what a block of it is. */
+function tanks(run: Opened, width: number, left: number): Tank[] {
+  const used = run.links.filter((link) => run.groups.some((group) => group.path.includes(link.name)));
+  const columns = [...new Set(used.map((link) => link.x))].sort((a, b) => a - b);
+  const room = (width - left - 24) / Math.max(1, columns.length);
+  const perLink = Math.max(4, Math.min(MOST_CELLS, Math.floor((room - 46) / (CELL + GAP))));
+  return used.map((link, i) => {
+    const row = used.slice(0, i).filter((other) => other.x === link.x).length;
+    const cells = Math.max(1, Math.min(perLink, Math.ceil(link.packets)));
+    const block = Math.max(1, Math.ceil(link.packets / cells));
+    return { link, left: left + 10 + columns.indexOf(link.x) * room, cells, block, row };
+  });
+}
+
+function item(colour: string, text: string): HTMLElement {
+  const swatch = h("i", { className: "swatch" });
+  swatch.style.background = colour;
+  return h("li", {}, swatch, text);
+}
+
+function describe(group: Group): string {
+  const what = group.law ? `${group.count} flows, ${group.law}` : `${group.count} × ${group.kind}`;
+  return group.rtt_text ? `${what}, RTT ${group.rtt_text}` : what;
+}
+
+function words(run: Opened): string {
+  const groups = run.groups.map((group) => `${group.name} (${describe(group)}) over ${group.path.join(", ")}`);
+  const links = run.links.map((link) => `${link.name}: ${link.rate_text}, room for ${short(link.packets)} packets`);
+  return `${run.title}. Links: ${links.join("; ")}. Flows: ${groups.join("; ")}. Schemes: ${run.lanes.map((lane) => lane.label).join(", ")}.`;
+}

@@ -1,0 +1,139 @@
+// Eight guided pages: a scenario with text, three things to try and a question.
+
+import { byId, h, setText } from "./dom";
+import type { Model } from "./model";
+import { announce, notice } from "./notice";
+import type { Catalogue, Opening } from "./protocol";
+import { get } from "./session";
+
+interface Step {
+  at: number;
+  path: string;
+  value: string;
+}
+
+interface Try {
+  title: string;
+  html: string;
+  open: Opening & { type: "open" };
+  steps: Step[];
+  until: number;
+}
+
+export interface Lesson {
+  id: string;
+  title: string;
+  summary: string;
+  html: string;
+  open: Opening & { type: "open" };
+  speed: number | null;
+  watch: string[];
+  overlays: { curve: string; value: number; label: string }[];
+  tries: Try[];
+  question: string;
+  answer: string;
+}
+
+export class Lessons {
+  /** The lesson that is open. */
+  current: Lesson | null = null;
+  private panel = byId("lesson");
+  private turn = 0;
+
+  constructor(private model: Model, private catalogue: Catalogue, private prepare: (lesson: Lesson | null) => void) {
+    const cards = catalogue.lessons.map(({ id, title, summary }) =>
+      h("li", {}, h("button", { type: "button", onclick: () => (location.hash = `lesson=${id}`) }, h("b", {}, title), h("span", {}, summary))),
+    );
+    const about = "Each is a scenario that runs, three things to try, and a question. Ten minutes are enough for one.";
+    byId("view-lessons").append(h("h2", {}, "Lessons"), h("p", { className: "soft" }, about), h("ol", { className: "cards" }, ...cards));
+  }
+
+  async open(id: string): Promise<void> {
+    await announce(async () => {
+      const lesson = await get<Lesson>(`/api/lessons/${encodeURIComponent(id)}`);
+      this.current = lesson;
+      this.prepare(lesson);
+      await this.start(lesson.open);
+      this.show(lesson);
+      await this.model.play();
+    });
+  }
+
+  /** Leave the lesson; the run stays. */
+  close(): void {
+    if (!this.current) return;
+    this.current = null;
+    this.turn++;
+    this.panel.hidden = true;
+    this.prepare(null);
+    location.hash = "live";
+  }
+
+  private async start({ type: _, ...opening }: Opening & { type: "open" }): Promise<void> {
+    await this.model.open(opening);
+    await this.model.setSpeed(this.current!.speed);
+  }
+
+  private show(lesson: Lesson): void {
+    const at = this.catalogue.lessons.findIndex(({ id }) => id === lesson.id);
+    const next = this.catalogue.lessons[at + 1];
+    const leave = h("button", { type: "button", className: "plain", onclick: () => this.close() }, "Leave the lesson");
+    const forth = next
+      ? h("a", { className: "button", href: `#lesson=${next.id}` }, `Next: ${next.title}`)
+      : h("a", { className: "button", href: "#lessons" }, "All lessons");
+    this.panel.replaceChildren(
+      h("div", { className: "head" }, h("span", { className: "soft" }, `Lesson ${at + 1} of ${this.catalogue.lessons.length}`), leave),
+      h("h2", { tabIndex: -1 }, lesson.title),
+      markup(lesson.html),
+      h("h3", {}, "Three things to try"),
+      h("ol", { className: "tries" }, ...lesson.tries.map((each, i) => this.try(each, i))),
+      h("h3", {}, "Question"),
+      markup(lesson.question),
+      h("details", {}, h("summary", {}, "Answer"), markup(lesson.answer)),
+      h("p", {}, forth),
+    );
+    this.panel.hidden = false;
+    this.panel.querySelector("h2")!.focus();
+  }
+
+  private try(each: Try, i: number): HTMLElement {
+    const go = h("button", { type: "button", className: "go", "aria-label": `Show try ${i + 1}: ${each.title}` }, "Show");
+    const told = h("p", { className: "soft", "aria-live": "polite" });
+    const byHand = each.steps.map(({ at, path, value }) => h("li", {}, `at ${at} s set `, h("code", {}, path), " to ", h("code", {}, value)));
+    const steps = byHand.length ? h("details", {}, h("summary", {}, "By hand"), h("ul", {}, ...byHand)) : null;
+    const item = h("li", {}, go, h("div", {}, h("b", {}, each.title), markup(each.html), steps, told));
+    go.onclick = () => void announce(() => this.guide(each, go, told, item));
+    return item;
+  }
+
+  /** Do a try step by step; something else that is done meanwhile ends it. */
+  private async guide(each: Try, go: HTMLButtonElement, told: HTMLElement, item: HTMLElement): Promise<void> {
+    const turn = ++this.turn;
+    const { model } = this;
+    const late = each.steps[0] === undefined || model.now > each.steps[0].at;
+    const others = each.open.aqms.join() !== model.opening.aqms.join() || model.changes().length > 0;
+    if (late || others) await this.start(each.open);
+    for (const { at, path, value } of each.steps) {
+      setText(told, `Running until ${at} s, then ${path} becomes ${value}.`);
+      if (!(await model.until(at)) || turn !== this.turn) return this.broken(told, turn);
+      await model.set(path, value);
+    }
+    setText(told, `Running until ${each.until} s.`);
+    if (!(await model.until(each.until)) || turn !== this.turn) return this.broken(told, turn);
+    setText(told, "Done. Compare the curves with what is written above.");
+    item.classList.add("done");
+    setText(go, "Again");
+  }
+
+  private broken(told: HTMLElement, turn: number): void {
+    setText(told, turn === this.turn ? "Interrupted. Show begins anew." : "");
+    notice("");
+  }
+}
+
+/** Text that the server made from Markdown in which raw HTML is off. */
+function markup(html: string): HTMLElement {
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  for (const each of parsed.body.querySelectorAll("script, style, iframe, object, link, meta, img")) each.remove();
+  return h("div", { className: "text" }, ...parsed.body.childNodes);
+}

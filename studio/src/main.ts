@@ -1,0 +1,212 @@
+// The studio: connects, builds the page and lets its parts follow the run.
+
+import { Curves } from "./curves";
+import { keysDialog, linkDialog, saveDialog } from "./dialogs";
+import { byId, h, setText } from "./dom";
+import { Drawing } from "./drawing";
+import { Lessons, type Lesson } from "./lessons";
+import { Measures } from "./measures";
+import { Model } from "./model";
+import { announce, notice } from "./notice";
+import { followTheme } from "./palette";
+import type { Catalogue } from "./protocol";
+import { Published } from "./published";
+import { Results } from "./results";
+import { short, seconds } from "./scale";
+import { catalogue as ask, Session } from "./session";
+import { address, repeat, shared } from "./share";
+import { Setup } from "./setup";
+import { Sight } from "./sight";
+import { Transport } from "./transport";
+
+const FIRST = { scenario: "home/rrul", aqms: ["droptail", "fq-codel"] };
+const VIEWS = ["live", "lessons", "results"];
+/** ms between two sentences for those who listen. */
+const SPOKEN = 10_000;
+
+class Studio {
+  private curves: Curves;
+  private drawing: Drawing;
+  private measures: Measures;
+  private transport: Transport;
+  private setup: Setup;
+  private sight: Sight;
+  private lessons: Lessons;
+  private results = new Results();
+  private published: Published;
+  private lesson: Lesson | null = null;
+  private spoken = 0;
+
+  constructor(private model: Model, private catalogue: Catalogue) {
+    const place = () => this.sight.place();
+    this.drawing = new Drawing(byId("network"), model);
+    const panels = h("div", { className: "quantities" });
+    byId("curves").append(panels);
+    this.curves = new Curves(panels, model);
+    this.sight = new Sight(byId("curves"), model, this.curves, () => this.look());
+    this.measures = new Measures(byId("measures"), model, catalogue);
+    this.transport = new Transport(byId("transport"), model);
+    this.setup = new Setup(byId("setup"), model, catalogue);
+    this.setup.link = place;
+    this.published = new Published(catalogue, () => this.curves.refresh());
+    this.curves.levels = (lane, quantity) => [
+      ...this.published.levels(model.run!, lane, quantity, place()),
+      ...(this.lesson?.overlays ?? [])
+        .filter(({ curve }) => curveOf(curve).quantity === quantity.id && curveOf(curve).place === place())
+        .map(({ value, label }) => ({ value: value * quantity.scale, label })),
+    ];
+    this.measures.published = (lane, measure) => this.published.value(model.run!.lanes[lane]!.aqm, measure);
+    this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
+    model.on(["opened"], () => this.opened());
+    model.on(["changed"], () => this.sight.show());
+    model.on(["frame"], () => this.grow());
+    model.on(["state"], () => this.speak(true));
+    model.on(["measured"], () => this.measures.refresh());
+    followTheme(() => this.opened());
+    this.tools();
+    window.addEventListener("hashchange", () => void this.route());
+    window.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** Show what the address asks for, or else something worth watching. */
+  async begin(scenario: string | null): Promise<void> {
+    const given = await shared(location.hash);
+    if (given) {
+      this.view("live");
+      await announce(() => repeat(this.model, given));
+      this.sight.state = given;
+      this.look();
+      return;
+    }
+    if (location.hash.startsWith("#lesson=")) return this.route();
+    this.model.opening = { ...this.model.opening, aqms: FIRST.aqms };
+    await this.model.setSpeed(5);
+    await announce(async () => {
+      await this.setup.openNamed(scenario ?? this.catalogue.scenario ?? FIRST.scenario);
+      if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();
+    });
+    await this.route();
+  }
+
+  private tools(): void {
+    const button = (text: string, title: string, act: () => unknown) =>
+      h("button", { type: "button", title, onclick: act, "aria-label": text }, text);
+    byId("tools").append(
+      button("Link", "A link to what is shown (L)", () => this.link()),
+      button("Save", "Pictures, numbers, scenario, report (E)", () => this.save()),
+      button("?", "Keys", keysDialog),
+    );
+  }
+
+  private opened(): void {
+    if (!this.model.run) return;
+    document.title = `${this.model.run.title} · AQM studio`;
+    this.sight.links();
+    this.published.follow(this.model.run);
+    this.drawing.show();
+    this.setup.show();
+    this.look();
+  }
+
+  /** Another link or other schemes are in sight. */
+  private look(): void {
+    this.sight.show();
+    this.measures.show(this.sight.place());
+    this.setup.showSchemes();
+  }
+
+  private grow(): void {
+    this.curves.invalidate();
+    this.drawing.invalidate();
+    this.speak(false);
+  }
+
+  /** Put what a lesson points at in sight. */
+  private watch(lesson: Lesson | null): void {
+    this.lesson = lesson;
+    if (!lesson) return;
+    const curves = lesson.watch.map(curveOf);
+    const link = curves.find(({ of }) => of === "links")?.place ?? "";
+    this.sight.wish([...new Set(curves.map(({ quantity }) => quantity))], link);
+  }
+
+  private async route(): Promise<void> {
+    const hash = location.hash.slice(1);
+    const [view, lesson] = hash.split("=");
+    if (view === "s") return this.begin(null);
+    this.view(view === "lesson" ? "live" : VIEWS.includes(view ?? "") ? view! : "live");
+    if (view === "lesson" && lesson && this.lessons.current?.id !== lesson) await this.lessons.open(lesson);
+  }
+
+  private view(name: string): void {
+    for (const each of VIEWS) byId(`view-${each}`).hidden = each !== name;
+    byId("transport").hidden = name !== "live";
+    for (const link of document.querySelectorAll<HTMLElement>("[data-view]")) {
+      if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (name === "results") void announce(() => this.results.show());
+    else this.results.leave();
+  }
+
+  private link(): Promise<void> {
+    return announce(async () => linkDialog(await address(this.model, this.sight.state)));
+  }
+
+  private save(): void {
+    if (this.model.run) saveDialog(this.model, this.curves);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    const typing = target.matches("input:not([type=checkbox], [type=range]), textarea, select, dialog *");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || byId("view-live").hidden) return;
+    if (event.key === " " && target.matches("button, a, summary, input")) return;
+    const act = {
+      " ": () => this.transport.toggle(),
+      s: () => this.transport.step(),
+      m: () => this.transport.setMark(),
+      r: () => this.transport.rewind(),
+      "+": () => this.transport.faster(1),
+      "-": () => this.transport.faster(-1),
+      e: () => this.save(),
+      l: () => this.link(),
+      "?": () => keysDialog(),
+    }[event.key.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    void act();
+  }
+
+  /** Tell those who listen how the queues are: when something happens, and now and then. */
+  private speak(now: boolean): void {
+    const time = performance.now();
+    const { run, rows, playing } = this.model;
+    if (!run || !rows.length || (!now && time - this.spoken < SPOKEN)) return;
+    this.spoken = time;
+    const place = this.sight.place();
+    const told = run.lanes.map(({ label }, lane) => {
+      const column = this.model.place({ lane, of: "link", place, index: null, name: "queue" });
+      return column === undefined ? "" : `${label} ${short(rows.column(column)[rows.length - 1])} packets`;
+    });
+    setText(byId("spoken"), `${playing ? "Running" : "Paused"} at ${seconds(this.model.now)}. Queue: ${told.join(", ")}.`);
+  }
+}
+
+/** "links.up.delay": of what, which, and the quantity that shows it. */
+function curveOf(curve: string): { of: string; place: string; quantity: string } {
+  const [of = "", place = "", name = ""] = curve.split(".");
+  const quantity = { drops: "signals", marks: "signals", delay_max: "delay" }[name] ?? name;
+  return { of, place, quantity };
+}
+
+async function start(): Promise<void> {
+  const query = new URLSearchParams(location.search);
+  const scenario = query.get("scenario");
+  history.replaceState(null, "", location.pathname + location.hash);
+  const [catalogue, session] = await Promise.all([ask(), Session.connect()]);
+  session.onLost = () => notice("The server has ended. What is drawn stays; start `aqmlab studio` again to go on.");
+  await new Studio(new Model(session), catalogue).begin(scenario);
+}
+
+start().catch((error: Error) => notice(error.message));

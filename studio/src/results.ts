@@ -1,0 +1,91 @@
+// Folders of results: progress, tables and pictures that follow a running sweep.
+
+import { byId, h } from "./dom";
+
+interface Table {
+  title: string;
+  columns: string[];
+  rows: (string | number | null)[][];
+}
+
+interface Folder {
+  id: number;
+  name: string;
+  title: string;
+  done: number;
+  planned: number;
+  failed: number;
+  tables: Table[];
+  figures: { name: string; title: string; svg: string }[];
+  version: string;
+}
+
+const AGAIN = 2000;
+
+export class Results {
+  private host = byId("view-results");
+  private body = h("div");
+  private choice = h("select", { id: "folder" });
+  private version = "";
+  private timer = 0;
+
+  constructor() {
+    this.choice.onchange = () => this.follow();
+    const label = h("label", { className: "label", htmlFor: "folder" }, "Folder");
+    this.host.append(h("h2", {}, "Results"), h("div", { className: "field" }, label, this.choice), this.body);
+  }
+
+  /** Show the folders, and follow the one that is chosen. */
+  async show(): Promise<void> {
+    const { folders } = (await (await fetch("/api/results")).json()) as { folders: { id: number; name: string }[] };
+    this.choice.replaceChildren(...folders.map(({ id, name }) => h("option", { value: String(id) }, name)));
+    this.choice.parentElement!.hidden = folders.length === 0;
+    if (folders.length) return this.follow();
+    const how = h("code", {}, "aqmlab studio --results FOLDER");
+    this.body.replaceChildren(h("p", {}, "No folder was named. Start with ", how, " to watch a sweep or read its results here."));
+  }
+
+  /** Ask no more. */
+  leave(): void {
+    clearTimeout(this.timer);
+  }
+
+  private follow(): void {
+    clearTimeout(this.timer);
+    this.version = "";
+    void this.refresh();
+  }
+
+  private async refresh(): Promise<void> {
+    const answer = await fetch(`/api/results/${this.choice.value}?since=${encodeURIComponent(this.version)}`);
+    let running = answer.status === 304;
+    if (answer.ok) {
+      const folder = (await answer.json()) as Folder;
+      this.version = folder.version;
+      running = folder.done < folder.planned;
+      this.draw(folder);
+    } else if (!running) {
+      const { error } = (await answer.json().catch(() => ({}))) as { error?: string };
+      this.body.replaceChildren(h("p", { className: "problem" }, error ?? answer.statusText));
+    }
+    if (running) this.timer = window.setTimeout(() => void this.refresh(), AGAIN);
+  }
+
+  private draw({ title, done, planned, failed, tables, figures, version }: Folder): void {
+    const told = `${done} of ${planned} runs${failed ? `, ${failed} failed` : ""}`;
+    const progress = h("progress", { max: planned || 1, value: done, "aria-label": told });
+    const drawings = figures.map((figure) =>
+      h("figure", {}, h("img", { src: `${figure.svg}?v=${encodeURIComponent(version)}`, alt: figure.title }), h("figcaption", { className: "soft" }, figure.title)),
+    );
+    this.body.replaceChildren(h("h3", {}, title), h("p", { className: "row" }, progress, told), ...tables.map(tabled), ...drawings);
+  }
+}
+
+function tabled({ title, columns, rows }: Table): HTMLElement {
+  const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
+  const lines = rows.map(([first, ...rest]) =>
+    h("tr", {}, h("th", { scope: "row" }, String(first ?? "")), ...rest.map((value) => h("td", {}, String(value ?? "–")))),
+  );
+  const table = h("table", {}, h("thead", {}, head), h("tbody", {}, ...lines));
+  return h("section", {}, h("h3", {}, title), h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": title }, table));
+}

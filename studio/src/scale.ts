@@ -1,0 +1,25 @@
+// Numbers for people: axes that grow by round steps, values with their units.
+
+const STEPS = [1, 2, 2.5, 5, 10];
+
+/** The least of 1, 2, 2.5, 5 times a power of ten that is not below `value`. */
+export function roundUp(value: number): number {
+  if (!(value > 0) || !Number.isFinite(value)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * STEPS.find((step) => step * power >= value * (1 - 1e-9))!;
+}
+
+/** A number of about three digits, without needless zeros. */
+export function short(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 1000) return Math.round(value).toLocaleString("en");
+  if (size >= 100) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  if (size >= 1) return value.toFixed(2);
+  if (size === 0) return "0";
+  return size >= 0.001 ? value.toFixed(3) : value.toExponential(1);
+}
+
+/** Simulated time: "12.3 s". */
+export const seconds = (time: number): string => `${time < 100 ? time.toFixed(1) : time.toFixed(0)} s`;

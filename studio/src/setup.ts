@@ -1,0 +1,102 @@
+// The column on the left: scenario, schemes, what can be changed.
+
+import { h } from "./dom";
+import { Editor } from "./editor";
+import { attempt, field } from "./form";
+import { Live, BLAST } from "./live";
+import type { Model } from "./model";
+import type { Catalogue, Layout, Opening } from "./protocol";
+import { Schemes } from "./schemes";
+import { check, get, layout } from "./session";
+
+export class Setup {
+  private choice = h("select", {});
+  private seed = h("input", { type: "number", min: 0, step: 1 });
+  private use = h("button", { type: "button", className: "first", disabled: true }, "Use this scenario");
+  private editor: Editor;
+  private schemes: Schemes;
+  private live: Live;
+
+  constructor(host: HTMLElement, private model: Model, private catalogue: Catalogue) {
+    const studies = new Map<string, HTMLElement>();
+    this.choice.append(h("option", { value: "" }, "My own text"));
+    for (const { name, study } of catalogue.scenarios) {
+      if (!studies.has(study)) studies.set(study, h("optgroup", { label: study }));
+      studies.get(study)!.append(h("option", { value: name }, name.slice(study.length + 1) || name));
+    }
+    this.choice.append(...studies.values());
+    this.choice.addEventListener("change", () => void attempt(this.choice, () => this.openNamed(this.choice.value)));
+    this.seed.addEventListener("change", () => void attempt(this.seed, () => this.reopen({ seed: Number(this.seed.value) })));
+    this.editor = new Editor(
+      (text) => check(text, this.model.opening.aqms),
+      (problems) => (this.use.disabled = problems.length > 0),
+      () => (this.use.disabled = true),
+    );
+    this.use.onclick = () => void this.openText();
+    this.editor.element.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.openText();
+    });
+    this.schemes = new Schemes(model, catalogue, (aqms) => this.reopen({ aqms }));
+    this.live = new Live(model);
+    const text = h("details", {}, h("summary", {}, "Text of the scenario"), this.editor.element, this.use);
+    host.append(
+      part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."), text),
+      part("Schemes", true, this.schemes.element),
+      part("Change while it runs", true, this.live.element),
+    );
+    model.on(["changed"], () => {
+      this.live.list();
+      this.schemes.show(this.link());
+    });
+  }
+
+  /** The link whose schemes, curves and measures are shown. */
+  link: () => string = () => this.model.run?.links[0]?.name ?? "";
+
+  show(): void {
+    const { opening, run } = this.model;
+    this.choice.value = opening.scenario ?? "";
+    this.seed.value = String(run!.seed);
+    this.editor.text = run!.text;
+    this.schemes.show(this.link());
+    this.live.show();
+  }
+
+  showSchemes(): void {
+    this.schemes.show(this.link());
+  }
+
+  /** Open a built-in scenario under the present schemes. */
+  async openNamed(name: string): Promise<void> {
+    if (!name) return;
+    const { text } = await get<{ text: string }>(`/api/scenario/${name}`);
+    const blast = slowest(await layout(text));
+    const { aqms, seed } = this.model.opening;
+    await this.model.open({ scenario: name, aqms, blast, ...(seed === undefined ? {} : { seed }) });
+  }
+
+  /** Open with something else than now; what was changed by hand is forgotten. */
+  async reopen(other: Partial<Opening>): Promise<void> {
+    await this.model.open({ ...this.model.opening, ...other });
+  }
+
+  private async openText(): Promise<void> {
+    const { aqms, seed } = this.model.opening;
+    const { text } = this.editor;
+    const named = this.catalogue.scenarios.some(({ name }) => name === this.model.run?.name);
+    await attempt(this.use, async () => {
+      const blast = slowest(await layout(text));
+      await this.model.open({ text, name: named ? "mine" : (this.model.run?.name ?? "mine"), aqms, blast, ...(seed === undefined ? {} : { seed }) });
+    });
+  }
+}
+
+/** The link at which a blast is felt; none where the scenario has a group of that name. */
+function slowest(found: Layout | undefined): string | null {
+  if (!found || found.groups.some(({ name }) => name === BLAST)) return null;
+  return found.links.reduce((least, link) => (link.rate < least.rate ? link : least)).name;
+}
+
+function part(title: string, open: boolean, ...content: HTMLElement[]): HTMLElement {
+  return h("details", { open }, h("summary", {}, title), ...content);
+}

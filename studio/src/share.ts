@@ -1,0 +1,59 @@
+// The whole state in the fragment of the address: what is open, what was changed by hand, what is in sight.
+
+import type { Model } from "./model";
+import type { Change, Opening } from "./protocol";
+
+/** What is in sight, without the run. */
+export interface Sight {
+  quantities: string[];
+  link: string;
+  together: boolean;
+  window: number | null;
+}
+
+export interface Shared extends Sight {
+  opening: Opening;
+  changes: (Change & { lane: number | null })[];
+  now: number;
+}
+
+const KEY = "#s=";
+
+/** The address at which a colleague sees the same. */
+export async function address(model: Model, sight: Sight): Promise<string> {
+  const shared: Shared = { ...sight, opening: model.opening, changes: model.changes(), now: model.now };
+  const bytes = new Uint8Array(await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(shared))));
+  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  const packed = text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return `${location.origin}/${KEY}${packed}`;
+}
+
+/** What an address holds; null if it holds nothing of this kind. */
+export async function shared(fragment: string): Promise<Shared | null> {
+  if (!fragment.startsWith(KEY)) return null;
+  try {
+    const text = atob(fragment.slice(KEY.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const found = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes))) as Shared;
+    return Array.isArray(found.opening?.aqms) && Array.isArray(found.changes) ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Do again what was done by hand, as fast as it goes, and stop where it was. */
+export async function repeat(model: Model, { opening, changes, now }: Shared): Promise<void> {
+  const { speed } = model;
+  await model.open(opening);
+  await model.setSpeed(null);
+  for (const { at, path, value, lane } of changes) {
+    if (!(await model.until(at))) return;
+    await model.set(path, value, lane);
+  }
+  await model.until(now);
+  await model.setSpeed(speed);
+}
+
+async function through(stream: CompressionStream | DecompressionStream, bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  return new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer();
+}

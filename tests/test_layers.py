@@ -20,7 +20,6 @@ ARROWS = {
     "tune": {"analysis", "runs", "top"},
     "analysis": {"runs", "top"},
     "gym": {"top"},
-    "studio": {"runs", "top"},
     "runs": {"top"},
     "tc": {"top"},
     "top": set[str](),

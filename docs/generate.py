@@ -13,7 +13,7 @@ from shlex import quote
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
 from aqmlab.present.labels import MARKS, label, standing
-from aqmlab.studio.lessons import Lesson, Step, Try, lessons
+from aqmlab.studio.lessons import Expected, Lesson, Step, Try, lessons
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
@@ -217,17 +217,37 @@ def told(each: Try) -> str:
 
 
 def commands(lesson: Lesson, each: Try) -> Iterator[str]:
-    """The lines that measure a try: one for all schemes with the same changes."""
-    start = max(seen.start for seen in each.expected)
+    """The lines that measure the last thing that is told of a try: one for all schemes with the same changes."""
+    start, end = max((told.start, told.end) for told in each.expected)
+    names = measures([told for told in each.expected if (told.start, told.end) == (start, end)])
     lanes: dict[tuple[Step, ...], list[str]] = {}
     for lane, aqm in enumerate(each.aqms):
         lanes.setdefault(tuple(step for step in each.steps if step.lane in (None, lane)), []).append(aqm)
     for steps, aqms in lanes.items():
         changes = ", ".join(f'{{ at = "{s.at:g} s", path = "{s.path}", value = {json.dumps(s.value)} }}' for s in steps)
         line = ["aqmlab", "compare", f"{lesson.id}.toml", "--aqms", ",".join(aqms), "--seeds", "3"]
-        line += ["--set", f"duration={each.until:g}s", "--set", f"warmup={start:g}s"]
+        line += ["--set", f"duration={end:g}s", "--set", f"warmup={start:g}s"]
         line += ["--set", f"changes=[{changes}]"] if steps else []
+        line += [word for name in names for word in ("--measure", name)]
         yield " ".join(map(quote, line))
+
+
+def measures(expected: Iterable[Expected]) -> list[str]:
+    """The measures of a run that curves stand for; the state of a scheme is none."""
+    called = {
+        ("queue", "mean"): "queue_mean",
+        ("queue", "sd"): "queue_std",
+        ("delay", "mean"): "queue_delay_mean",
+        ("utilisation", "mean"): "utilisation",
+        ("packet_delay", "mean"): "packet_delay_mean",
+        ("goodput", "mean"): "goodput",
+    }
+    found = []
+    for told in expected:
+        place, _, column = told.curve.rpartition(".")
+        if (column, told.of) in called:
+            found.append(f"{place}.{called[column, told.of]}")
+    return list(dict.fromkeys(found))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ from aqmlab.studio.lessons.play import play, seen
 TRIES = [pytest.param(each, try_, id=f"{each.id}: {try_.title}") for each in lessons() for try_ in each.tries]
 
 
-@pytest.mark.parametrize("seed", [1, 6])  # the texts were written with seeds 1 to 5
+@pytest.mark.parametrize("seed", [6])  # the texts were written with seeds 1 to 5
 @pytest.mark.parametrize(("lesson", "each"), TRIES)
 def test_a_try_shows_what_the_text_tells(lesson: Lesson, each: Try, seed: int) -> None:
     runs = {lane: play(lesson, each, lane, seed) for lane in {told.lane for told in each.expected}}

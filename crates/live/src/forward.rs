@@ -321,3 +321,6 @@ pub fn hurry() -> bool {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

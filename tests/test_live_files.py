@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab.runs import live
 from conftest import Aqmlab
 from live_runs import LINE, SEND, SINK, document, python
 
 pytestmark = pytest.mark.usefixtures("live_machine")
+
+
+def sent(seconds: float, folder: Path, aqm: str, seed: int) -> live.LiveRun:
+    """A run that sends over TCP for a while, loses packets, and writes all of them down."""
+    line = live.Line("10 Mbit/s", "10 Mbit/s", "20 ms", "100 ms", {"links.up.loss": "1%"})
+    sysctls = [("net.ipv4.tcp_ecn", "1")]
+    return live.live(line.scenario(), python(SEND, seconds), aqm, seed, serve=[SINK], sysctls=sysctls, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -24,19 +32,16 @@ pytestmark = pytest.mark.usefixtures("live_machine")
         ),
     ],
 )
-def test_a_replay_decides_the_same(aqm: str, aqmlab: Aqmlab) -> None:
-    arguments = ("--serve", SINK, "--aqm", aqm, "--ecn", "--seed", 7, "--out", "out")
-    lossy = ("--set", "links.up.loss=1%")
-    assert aqmlab("live", *LINE, *arguments, *lossy, "--", *python(SEND, 1)).returncode == 0
-    replayed = aqmlab("live", "--replay", "out", "--json")
-    for direction in document(replayed).values():
-        assert direction["same"] == direction["decisions"] > 100
-        assert direction["first_difference"] is None
+def test_a_replay_decides_the_same(aqm: str, tmp_path: Path) -> None:
+    sent(1, tmp_path, aqm, seed=7)
+    for direction in live.replay(tmp_path).values():
+        assert direction.same == direction.decisions > 100
+        assert direction.is_identical
 
 
 def test_another_seed_decides_otherwise(aqmlab: Aqmlab, tmp_path: Path) -> None:
-    arguments = ("--serve", SINK, "--aqm", "pie", "--out", "out", "--set", "links.up.loss=2%")
-    assert aqmlab("live", *LINE, *arguments, "--", *python(SEND, 1)).returncode == 0
+    sent(1, tmp_path / "out", "pie", seed=1)
+    assert document(aqmlab("live", "--replay", "out", "--json"))["up"]["first_difference"] is None
     setup = json.loads((tmp_path / "out" / "live.json").read_text())
     (tmp_path / "out" / "live.json").write_text(json.dumps({**setup, "seed": 2}))
     replayed = aqmlab("live", "--replay", "out")
@@ -44,11 +49,10 @@ def test_another_seed_decides_otherwise(aqmlab: Aqmlab, tmp_path: Path) -> None:
     assert "first difference" in replayed.stdout
 
 
-def test_a_capture_has_every_packet_that_was_written(aqmlab: Aqmlab, tmp_path: Path) -> None:
-    assert aqmlab("live", *LINE, "--serve", SINK, "--out", "out", "--", *python(SEND, 0.5)).returncode == 0
-    found = json.loads((tmp_path / "out" / "result.json").read_text())
+def test_a_capture_has_every_packet_that_was_written(tmp_path: Path) -> None:
+    found = sent(0.5, tmp_path, "droptail", seed=1).document
     for direction in ("up", "down"):
-        capture, place, sizes = (tmp_path / "out" / f"{direction}.pcapng").read_bytes(), 0, []
+        capture, place, sizes = (tmp_path / f"{direction}.pcapng").read_bytes(), 0, []
         while place < len(capture):
             kind, length = struct.unpack_from("=II", capture, place)
             assert capture[place + length - 4 :][:4] == struct.pack("=I", length)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab.runs import live
 from conftest import Aqmlab
 from live_runs import FLOOD, HOLE, LINE, SEND, SINK, document, python
 
@@ -38,11 +39,11 @@ def test_a_line_follows_its_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("aqm", ["droptail", "codel", "fq-codel"])
 def test_the_rate_is_that_of_the_line(aqm: str, aqmlab: Aqmlab) -> None:
-    arguments = ("--serve", HOLE, "--aqm", aqm, "--json", "--set", "warmup='0.7 s'")
-    found = document(aqmlab("live", *LINE, *arguments, "--", *python(FLOOD, 1.7)))
+    line = ("--rate", "10Mbit/s", "--buffer", "2s", "--set", "warmup='0.7 s'")  # so long that it never runs empty
+    arguments = ("--serve", HOLE, "--aqm", aqm, "--json")
+    found = document(aqmlab("live", *line, *arguments, "--", *python(FLOOD, 1.7)))
     link, devices = found["links"]["up"], found["live"]["up"]
     assert link["utilisation"] == pytest.approx(1, abs=0.005)
-    assert link["drop_ratio"] > 0.5
     assert found["flows"]["up"]["goodput"] == pytest.approx(10e6 * 972 / 1000, rel=0.005)
     assert devices["read"] == devices["kernel_sent"]
     assert devices["written"] == devices["kernel_received"]
@@ -63,20 +64,21 @@ DROPPED = 2
 """In a log, a packet that was lost or dropped."""
 
 
-def test_losses_are_those_of_the_seed(aqmlab: Aqmlab, tmp_path: Path) -> None:
+def test_losses_are_those_of_the_seed(tmp_path: Path) -> None:
+    line = live.Line("100 Mbit/s", None, values={"links.up.loss": "5%"}).scenario()
+
     def lost(seed: int) -> list[int]:
-        arguments = ("--up", "100Mbit/s", "--serve", HOLE, "--seed", seed, "--json", "--set", "links.up.loss=5%")
-        run = aqmlab("live", *arguments, "--out", f"out-{seed}", "--", *python(FLOOD, 0.5))
-        link = document(run)["links"]["up"]
+        run = live.live(line, python(FLOOD, 0.5), seed=seed, serve=[HOLE], folder=tmp_path)
+        link = run.document["links"]["up"]
         # 99.9 % of a binomial count are within 3.29 standard deviations.
         expected = 0.05 * link["departed"]
         assert abs(link["lost"] - expected) < 3.29 * (0.95 * expected) ** 0.5
-        log = (tmp_path / f"out-{seed}" / "up.log").read_bytes()
-        return [number for _, number, *_, kind in struct.iter_unpack("<QI19xB", log) if kind == DROPPED]
+        log = (tmp_path / "up.log").read_bytes()
+        return [number for _, number, kind in struct.iter_unpack("<QI15xB4x", log) if kind == DROPPED]
 
     first, again, other = lost(1), lost(1), lost(2)
     common = min(len(first), len(again))
-    assert common > 50
+    assert common > 20
     assert first[:common] == again[:common]
     assert first[:20] != other[:20]
 

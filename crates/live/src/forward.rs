@@ -52,6 +52,10 @@ const LONGEST_WAIT: Span = Span::from_millis(20);
 const GRAIN: Span = Span::from_micros(30);
 /// Shorter waits are not worth a sleep.
 const SHORTEST_WAIT: Span = Span::from_micros(4);
+/// After a long sleep it wakes so much before a packet is due and stays awake until then: a timer is late by tens of us.
+const EARLY: Span = Span::from_micros(60);
+/// A sleep is long if staying awake takes a tenth of it at most.
+const LONG: Span = Span::from_micros(600);
 /// Packets read before the line is looked at again.
 const BATCH: usize = 64;
 
@@ -159,7 +163,7 @@ impl Forwarder {
     pub fn run(&mut self, is_stopped: &AtomicBool, view: &Mutex<View>) {
         prctl::set_timerslack(1).ok();
         let mut scratch = vec![0; VIRTIO + (64 << 10)];
-        let (mut written_at, mut shown_at) = (Time::ZERO, Time::ZERO);
+        let (mut written_at, mut shown_at, mut has_slept) = (Time::ZERO, Time::ZERO, false);
         while !is_stopped.load(Ordering::Relaxed) {
             let has_read = self.read(&mut scratch);
             let now = self.clock.now();
@@ -175,7 +179,7 @@ impl Forwarder {
                     return;
                 }
             }
-            self.wait(now, written_at + GRAIN, has_read);
+            has_slept = self.wait(now, written_at + GRAIN, has_read, has_slept);
         }
         self.direction.advance(self.clock.now());
         self.clear_decisions();
@@ -280,16 +284,19 @@ impl Forwarder {
     }
 
     /// Sleeps until a packet is due, but not before `earliest`, or until one comes; where some have just come, others may
-    /// gather for a grain.
-    fn wait(&self, now: Time, earliest: Time, has_read: bool) {
+    /// gather for a grain. Says whether it has slept long, or was told so and stays awake.
+    fn wait(&self, now: Time, earliest: Time, has_read: bool, has_slept: bool) -> bool {
         let longest = if has_read { GRAIN } else { LONGEST_WAIT };
         let due = self.direction.next_due().map_or(longest, |due| due.max(earliest).since(now)).min(longest);
-        if due < SHORTEST_WAIT {
-            return;
+        if due < if has_slept { EARLY } else { SHORTEST_WAIT } {
+            return has_slept;
         }
-        let timeout = TimeSpec::from(Duration::from_nanos(due.0 / 1000));
+        let is_long = due >= LONG;
+        let sleep = if is_long { due.0 - EARLY.0 } else { due.0 };
+        let timeout = TimeSpec::from(Duration::from_nanos(sleep / 1000));
         let mut files = [PollFd::new(self.from.as_fd(), PollFlags::POLLIN)];
         ppoll(&mut files[usize::from(has_read)..], Some(timeout), None).ok();
+        is_long
     }
 
     fn show(&self, view: &Mutex<View>) {
@@ -321,3 +328,6 @@ pub fn hurry() -> bool {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

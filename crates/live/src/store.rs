@@ -292,13 +292,13 @@ fn write_checksum(header: &mut [u8], transport: usize, payload: usize, place: us
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::packet::tests::{v4, v6};
     use proptest::prelude::*;
 
     /// A large segment as the kernel hands it over: TCP with options, FIN, PSH and CWR, the sum of the pseudo-header.
-    fn large(version: u8, payload: &[u8], mss: u16) -> ([u8; VIRTIO], Vec<u8>) {
+    pub fn large(version: u8, payload: &[u8], mss: u16) -> ([u8; VIRTIO], Vec<u8>) {
         let mut tcp =
             vec![0x12, 0x34, 0x14, 0x51, 0xff, 0xff, 0xff, 0x00, 0, 0, 0, 1, 0x80, 0x10 | FIN | PSH | CWR, 1, 0];
         tcp.extend([0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);

@@ -6,7 +6,7 @@ TEMPLATE := examples/own-scheme/Cargo.toml
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site demo test test-rust nightly lint lint-rust bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -23,6 +23,11 @@ build: .venv/.built  ## Build the Rust half in release mode; leaves the command 
 .venv/.built: .venv/.installed $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked
 	touch $@
+
+wheel: .venv/.installed  ## Build the wheel and the source archive that others can install; leaves them in dist/
+	$(PYTHON) packaging/third_party.py --check
+	rm -rf dist
+	$(BIN)/maturin build --release --locked --strip --sdist --out dist
 
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
@@ -96,4 +101,4 @@ gym: build  ## Measure the shipped policy and the environments' speed; writes do
 	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built
-	rm -rf target .venv demo train tuned
+	rm -rf target .venv demo dist site train tuned

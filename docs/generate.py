@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from declarations: schemes, congestion-control laws, and TCP's constants.
+"""Write the pages of docs/ that come from declarations: schemes, congestion-control laws, TCP's constants, the API.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
@@ -7,12 +7,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import api
+
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
 from aqmlab.present.labels import MARKS, label, standing
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
+NOTE_OF_PYTHON = "<!-- Written by `make docs` from the docstrings in python/; do not edit. -->"
 
 
 def pages() -> dict[Path, str]:
@@ -21,6 +24,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "schemes" / "README.md": index(schemes),
         DOCS / "tcp.md": tcp(),
+        DOCS / "api.md": api.page(NOTE_OF_PYTHON),
         **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
     }

@@ -27,7 +27,16 @@ build: .venv/.built  ## Build the Rust half in release mode; leaves the command 
 wheel: .venv/.installed  ## Build the wheel and the source archive that others can install; leaves them in dist/
 	$(PYTHON) packaging/third_party.py --check
 	rm -rf dist
-	$(BIN)/maturin build --release --locked --strip --sdist --out dist
+	$(BIN)/maturin build --release --locked --strip --out dist  # not from the archive, which has no commit
+	$(BIN)/maturin sdist --out dist
+
+site: .venv-docs/.installed  ## Build the documentation as a site in site/, offline; a dead link is an error
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict  # --quiet would count no warnings
+
+.venv-docs/.installed: requirements-docs.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.txt
+	touch $@
 
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
@@ -38,7 +47,7 @@ test: build test-rust  ## Run all tests, Rust and Python
 test-rust:
 	cargo test --locked --quiet
 
-nightly: build  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2
+nightly: build site  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check
@@ -101,4 +110,4 @@ gym: build  ## Measure the shipped policy and the environments' speed; writes do
 	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built
-	rm -rf target .venv demo dist site train tuned
+	rm -rf target .venv .venv-docs demo dist site train tuned

@@ -7,7 +7,7 @@ TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build demo test test-rust nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site demo test test-rust nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -25,6 +25,20 @@ build: .venv/.built  ## Build the Rust half in release mode; leaves the command 
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked
 	touch $@
 
+wheel: .venv/.installed  ## Build the wheel and the source archive that others can install; leaves them in dist/
+	$(PYTHON) packaging/third_party.py --check
+	rm -rf dist
+	$(BIN)/maturin build --release --locked --strip --out dist  # not from the archive, which has no commit
+	$(BIN)/maturin sdist --out dist
+
+site: .venv-docs/.installed  ## Build the documentation as a site in site/, offline; a dead link is an error
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict  # --quiet would count no warnings
+
+.venv-docs/.installed: requirements-docs.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.txt
+	touch $@
+
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
@@ -34,7 +48,7 @@ test: build test-rust $(TOOLS)  ## Run all tests, Rust and Python
 test-rust:
 	cargo test --locked --quiet
 
-nightly: build  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2
+nightly: build site  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	$(BIN)/python validation/frozen.py
 	$(BIN)/python docs/suites.py --check
@@ -108,4 +122,4 @@ gym: build  ## Measure the shipped policy and the environments' speed; writes do
 	$(BIN)/python docs/gym_page.py
 
 clean:  ## Remove everything that was built
-	rm -rf target .venv demo train tuned studio/node_modules
+	rm -rf target .venv .venv-docs demo dist site train tuned studio/node_modules

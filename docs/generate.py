@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from elsewhere: schemes, congestion-control laws, TCP's constants, lessons.
+"""Write the pages of docs/ that come from elsewhere: schemes, laws, TCP's constants, lessons, the API.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from shlex import quote
 
+import api
+
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
 from aqmlab.present.labels import MARKS, label, standing
@@ -18,6 +20,7 @@ from aqmlab.studio.lessons import Expected, Lesson, Step, Try, lessons
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
 LESSON = "<!-- Written by `make docs` from python/aqmlab/studio/lessons/; do not edit. -->"
+NOTE_OF_PYTHON = "<!-- Written by `make docs` from the docstrings in python/; do not edit. -->"
 
 
 def pages() -> dict[Path, str]:
@@ -26,6 +29,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "schemes" / "README.md": index(schemes),
         DOCS / "tcp.md": tcp(),
+        DOCS / "api.md": api.page(NOTE_OF_PYTHON),
         **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
         DOCS / "lessons" / "README.md": course(),

@@ -28,12 +28,12 @@ class Browser:
         self.session = ""
         self.session = f"/session/{self._ask('/session', {'capabilities': {'alwaysMatch': OPTIONS}})['sessionId']}"
 
-    def open(self, path: Path, width: int, *, dark: bool = False, height: int = 900) -> None:
-        """Show a page in a window of this width; below 600 px it is that of a phone."""
+    def open(self, page: Path | str, width: int, *, dark: bool = False, height: int = 900) -> None:
+        """Show a file or an address in a window of this width; below 600 px it is that of a phone."""
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.devtools("Emulation.setDeviceMetricsOverride", **screen)
         self.emulate("screen", dark=dark)
-        self._ask(f"{self.session}/url", {"url": path.as_uri()})
+        self._ask(f"{self.session}/url", {"url": page if isinstance(page, str) else page.as_uri()})
 
     def emulate(self, media: str, *, dark: bool = False) -> None:
         """Show the page as on a screen or in print."""
@@ -43,6 +43,10 @@ class Browser:
     def run(self, script: str) -> Any:
         """Return what a script returns on the page."""
         return self._ask(f"{self.session}/execute/sync", {"script": script, "args": []})
+
+    def wait(self, script: str) -> Any:
+        """Return what a script hands to its last argument, a function, when it is done."""
+        return self._ask(f"{self.session}/execute/async", {"script": script, "args": []})
 
     def console(self) -> list[str]:
         """Return what the page has written to the console since the last call."""

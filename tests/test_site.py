@@ -1,0 +1,117 @@
+"""The documentation as a site: no dead link, nothing from elsewhere, and every page as it should be in a browser."""
+
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from browser import Browser, chromium
+
+ROOT = Path(__file__).parent.parent
+MKDOCS = ROOT / ".venv-docs" / "bin" / "mkdocs"
+SCRIPT = "axe_core_python/axe.min.js"
+FAULTS = """
+const callback = arguments[arguments.length - 1];
+axe.run({resultTypes: ["violations"]}).then(found => callback(found.violations
+  .filter(each => ["serious", "critical"].includes(each.impact))
+  .map(each => each.id + ": " + each.nodes.map(node => node.html.slice(0, 120)).slice(0, 3).join(" | "))));
+"""
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not MKDOCS.exists(), reason="make site installs mkdocs"),
+]
+
+
+def build(folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Build the site of the pages in `folder`, which has them as the repository has."""
+    command = [MKDOCS, "build", "--strict", "--site-dir", folder / "site", "-f", folder / "mkdocs.yml"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+def copy(folder: Path) -> Path:
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = copy(tmp_path_factory.mktemp("site"))
+    done = build(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "site"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("chromium and chromedriver are not installed")
+    with chromium() as opened:
+        yield opened
+
+
+def test_dead_links_are_errors(tmp_path: Path) -> None:
+    folder = copy(tmp_path)
+    links = ("no-such-page.md", "metrics.md#no-such-part", "../no-such-file.txt")
+    with (folder / "docs" / "install.md").open("a") as page:
+        page.writelines(f"\n[dead]({link})\n" for link in links)
+    done = build(folder)
+    assert done.returncode != 0
+    for link in links:
+        assert f"'{link}'" in done.stdout + done.stderr
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r'<(?:script|img|iframe|source)[^>]*\bsrc="([^"]+)"', text)
+        loaded += re.findall(r'<link[^>]*rel="(?:stylesheet|preconnect|icon)"[^>]*href="([^"]+)"', text)
+        assert loaded
+        assert not [each for each in loaded if re.match(r"(?:https?:)?//", each)], page
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_every_page_is_as_it_should_be(width: int, site: Path, address: str, browser: Browser) -> None:
+    [axe] = (MKDOCS.parent.parent / "lib").glob(f"python*/site-packages/{SCRIPT}")
+    check = axe.read_text(encoding="utf-8")
+    faults = []
+    for page in sorted(site.rglob("*.html")):
+        name = page.relative_to(site).as_posix()
+        browser.open(f"{address}/{name}", width)
+        browser.run(check)
+        faults += [f"{name}: {line}" for line in [*browser.wait(FAULTS), *browser.console()]]
+        if browser.run("return document.documentElement.scrollWidth > window.innerWidth + 1"):
+            faults.append(f"{name}: is wider than the window")
+    assert not faults, "\n".join(faults)
+
+
+def test_search_finds_a_scheme(address: str, browser: Browser) -> None:
+    browser.open(f"{address}/index.html?q=dualpi2", 1400)
+    browser.run("document.querySelector('[data-md-component=search-query]').focus()")
+    for _ in range(50):
+        if found := browser.run("return [...document.querySelectorAll('.md-search-result__link')].map(e => e.href)"):
+            break
+        browser.wait("setTimeout(arguments[0], 100)")
+    assert any("dualpi2" in link for link in found)

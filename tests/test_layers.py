@@ -12,7 +12,8 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "cli": {"bundle", "present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "bundle": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "advise": {"runs", "tc", "top"},

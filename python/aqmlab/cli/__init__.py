@@ -10,6 +10,8 @@ from aqmlab._core import InputError, SchemeError
 from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
+from aqmlab.cli.bundle import bundle
+from aqmlab.cli.cite import cite
 from aqmlab.cli.compare import compare
 from aqmlab.cli.doctor import doctor
 from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
@@ -27,6 +29,8 @@ from aqmlab.cli.tc import EPILOG as TC_EPILOG
 from aqmlab.cli.tc import tc_
 from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
 from aqmlab.cli.tune import tune
+from aqmlab.cli.verify import verify
+from aqmlab.names import plain
 from aqmlab.runs.task import RunError
 
 app = typer.Typer(
@@ -47,10 +51,10 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(plain(f"Error: {error}"), file=sys.stderr)
         sys.exit(2)
     except (OSError, RunError, SchemeError) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(plain(f"Error: {error}"), file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -85,4 +89,7 @@ app.command(epilog=TUNE_EPILOG)(tune)
 app.command("tc", epilog=TC_EPILOG)(tc_)
 app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)
 app.command(epilog=LIVE_EPILOG)(live)
+app.command(epilog="Example: aqmlab bundle li2014 --table 1 --out li2014.zip")(bundle)
+app.command(epilog="Example: aqmlab verify li2014.zip")(verify)
+app.command(epilog="Example: aqmlab cite pie li2014")(cite)
 app.command(epilog="Example: aqmlab doctor")(doctor)

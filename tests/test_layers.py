@@ -12,8 +12,9 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"studio", "present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "cli": {"studio", "bundle", "present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
     "studio": {"present", "study", "runs", "top"},
+    "bundle": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "advise": {"runs", "tc", "top"},

@@ -24,6 +24,11 @@ def check_file(option: str, path: Path) -> None:
     _check_writable(option, path, path.parent)
 
 
+def is_within(folder: Path, path: Path) -> bool:
+    """Say whether a path, links and dots followed, stays within a folder."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
 def _check_writable(option: str, path: Path, parent: Path) -> None:
     while not parent.exists():
         parent = parent.parent

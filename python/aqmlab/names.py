@@ -1,4 +1,4 @@
-"""Unknown names: one wording, always with the nearest valid one."""
+"""Names from anywhere: unknown ones, in one wording with the nearest valid one, and as a terminal may show them."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -12,3 +12,8 @@ def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputErro
     near = get_close_matches(name, choices, n=1, cutoff=0.5)
     hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(choices)}"
     return InputError(f'{field}: {what} "{name}"; {hint}')
+
+
+def plain(text: str) -> str:
+    """Return a text without what a terminal would obey: control characters are written out, lines and tabs stay."""
+    return "".join(each if each.isprintable() or each in "\n\t" else ascii(each)[1:-1] for each in text)

@@ -11,6 +11,8 @@ from aqmlab._core import InputError, SchemeError
 from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
+from aqmlab.cli.bundle import bundle
+from aqmlab.cli.cite import cite
 from aqmlab.cli.compare import compare
 from aqmlab.cli.doctor import doctor
 from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
@@ -30,6 +32,8 @@ from aqmlab.cli.tc import EPILOG as TC_EPILOG
 from aqmlab.cli.tc import tc_
 from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
 from aqmlab.cli.tune import tune
+from aqmlab.cli.verify import verify
+from aqmlab.names import plain
 
 app = typer.Typer(
     name="aqmlab",
@@ -49,13 +53,13 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(plain(f"Error: {error}"), file=sys.stderr)
         sys.exit(2)
     except ModuleNotFoundError as error:
         _tell_the_extra(error)
         sys.exit(1)
     except (OSError, aqmlab.RunError, SchemeError) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(plain(f"Error: {error}"), file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -103,4 +107,7 @@ app.command("tc", epilog=TC_EPILOG)(tc_)
 app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)
 app.command(epilog=LIVE_EPILOG)(live)
 app.command(epilog=STUDIO_EPILOG)(studio)
+app.command(epilog="Example: aqmlab bundle li2014 --table 1 --out li2014.zip")(bundle)
+app.command(epilog="Example: aqmlab verify li2014.zip")(verify)
+app.command(epilog="Example: aqmlab cite pie li2014")(cite)
 app.command(epilog="Example: aqmlab doctor")(doctor)

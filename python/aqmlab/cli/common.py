@@ -14,6 +14,7 @@ import typer
 
 from aqmlab import files
 from aqmlab._core import InputError
+from aqmlab.names import plain
 
 if TYPE_CHECKING:
     from aqmlab.runs.executor import Progress
@@ -95,7 +96,7 @@ def check_report(path: Path, subject: str) -> None:
 def exit_if_failed(failures: "Sequence[Failure | str]") -> None:
     """End with 1 if a run failed, and say which."""
     for failure in failures:
-        print(f"Error: {failure}", file=sys.stderr)
+        print(plain(f"Error: {failure}"), file=sys.stderr)
     if failures:
         raise typer.Exit(1)
 

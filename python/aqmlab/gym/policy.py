@@ -6,6 +6,8 @@ Needs neither Gymnasium nor torch: it reads the entry that `aqmlab.gym.sb3.save`
 import json
 import re
 import zipfile
+import zlib
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ ENTRY = "aqmlab.json"
 SAMPLES = 256
 """Observations against whose answers an export is held."""
 TOLERANCE = 1e-5
+LARGEST = 64 * 2**20
+"""Bytes of the entry, unpacked."""
 
 OBSERVED = {
     "queue": "scaled(queue.packets, queue.target)",
@@ -104,21 +108,39 @@ def read(path: Path) -> dict[str, Any]:
     """Return the entry of a model's file; InputError if it has none."""
     try:
         with zipfile.ZipFile(path) as file:
-            document: dict[str, Any] = json.loads(file.read(ENTRY))
+            size = file.getinfo(ENTRY).file_size
+            document = json.loads(file.read(ENTRY)) if size <= LARGEST else None
     except FileNotFoundError:
         raise InputError(f"model: {path}: no such file") from None
-    except (zipfile.BadZipFile, IsADirectoryError):
-        raise InputError(f"model: {path}: is not a model that Stable-Baselines3 saved") from None
     except KeyError:
         raise InputError(
             f"model: {path}: does not say what it was trained for; save it with aqmlab.gym.sb3.save(model, env, path)"
         ) from None
+    except (OSError, ValueError, RuntimeError, EOFError, ArithmeticError, zipfile.BadZipFile, zlib.error):
+        raise InputError(f"model: {path}: is not a model that Stable-Baselines3 saved") from None
+    if not isinstance(document, dict):
+        raise InputError(f"model: {path}: its {ENTRY} is no table, or larger than {LARGEST:,} bytes")
     return document
 
 
 def export(model: Path, name: str) -> str:
-    """Return the text of a scheme called `name` that does what a model does, within 1e-5; InputError if it cannot."""
+    """Return the text of a scheme called `name` that does what a model does, within 1e-5; InputError if it cannot.
+
+    A model may come from a stranger: into the text go its numbers, names of ours that it chooses, and one line of its
+    own in a docstring.
+    """
     document = read(model)
+    try:
+        return _export(document, name)
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InputError(
+            f"model: {model}: its {ENTRY} is not as aqmlab.gym.sb3.save writes it ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _export(document: dict[str, Any], name: str) -> str:
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
         raise InputError(f'name: "{name}" is not the name of a class; write e.g. MyAqm')
     if document["act"]["scheme"] != "fixed-p":
@@ -160,7 +182,8 @@ def _text(document: dict[str, Any], name: str) -> str:
 
 def _plain(text: str) -> str:
     """One line that ends no docstring."""
-    return " ".join(text.replace("\\", "/").replace('"', "'").split())
+    line = " ".join(text.replace("\\", "/").replace('"', "'").split())
+    return "".join(each for each in line if each.isprintable())
 
 
 def _move(scale: str, step: float | None) -> str:
@@ -181,7 +204,11 @@ def _move(scale: str, step: float | None) -> str:
 
 
 def _row(values: list[float]) -> str:
-    return "[" + ", ".join(f"{value:.9g}" for value in values) + "]"
+    """Numbers as Python has them; ValueError for anything else, as for those that are not finite."""
+    numbers = [float(value) for value in values]
+    if not all(map(isfinite, numbers)):
+        raise ValueError("a weight that is not finite")
+    return "[" + ", ".join(f"{number:.9g}" for number in numbers) + "]"
 
 
 def _rows(rows: list[list[float]]) -> str:

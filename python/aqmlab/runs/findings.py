@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core, catalogue, scenario
+from aqmlab import _core, catalogue, files, scenario
 from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.runs.measures import expand, of_first_link
@@ -121,10 +121,18 @@ class Findings:
         return self.measured.ranking(self.schemes, measures, more_is_better=more_is_better(measure) is True)
 
     def scenario(self, case: Case) -> _core.Scenario | None:
-        """Return the scenario of a case with its overrides, None if this version cannot read it."""
+        """Return the scenario of a case with its overrides, None if this version cannot read it.
+
+        Results may be a stranger's: nothing outside of their folder is read but scenarios that are built in.
+        """
         stored = self.folder / "scenarios" / f"{case.scenario}.toml"
         with suppress(InputError, OSError):
-            text = stored.read_text(encoding="utf-8") if stored.exists() else scenario.read(case.scenario)[1]
+            if stored.exists() and files.is_within(self.folder, stored):
+                text = scenario.read_file(stored)
+            elif case.scenario in scenario.scenarios():
+                text = scenario.read(case.scenario)[1]
+            else:
+                return None
             return _core.Scenario.parse(text, case.scenario, list(case.overrides))
         return None
 

@@ -254,6 +254,8 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
     names = ["key", "link", *RECORDED[kind]]
     keys = [labels["key"] for labels in store.planned()]
     paths = [path for key in keys if (path := store.folder / kind / f"{key}.parquet").exists()]
+    if any(not files.is_within(store.folder, path) for path in paths):  # a key may be a stranger's
+        raise StoreError(f"{store.folder / PLAN}: names files outside of the folder")
     tables = [decode(path, names, "--resume --series") for path in paths]
     if link is not None and tables:
         known = {name for each in tables for name in each["link"].unique().to_pylist()}

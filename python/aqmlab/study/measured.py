@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, pstdev
 
+from aqmlab._core import Scenario
 from aqmlab.runs import metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
@@ -59,12 +60,22 @@ class Measured:
         return found
 
 
-def measure(needed: Needed, read: Collection[str], seeds: int, jobs: int | None, progress: Progress | None) -> Measured:
-    """Run what is needed, a scenario that has two names once; with series of every seed where they are `read`."""
+def measure(
+    needed: Needed,
+    read: Collection[str],
+    seeds: int,
+    jobs: int | None,
+    progress: Progress | None,
+    find: Callable[[str], Scenario] = load,
+) -> Measured:
+    """Run what is needed, a scenario that has two names once; with series of every seed where they are `read`.
+
+    `find` returns the scenario of a name, by default the built-in one.
+    """
     schemes: dict[str, dict[str, None]] = {}
     for name, specs in needed.items():
         schemes.setdefault(original(name), {}).update(dict.fromkeys(specs))
-    grid = [(load(name), list(specs)) for name, specs in schemes.items()]
+    grid = [(find(name), list(specs)) for name, specs in schemes.items()]
     found = compare_many(grid, seeds, every_series={original(name) for name in read}, jobs=jobs, progress=progress)
     compared = dict(zip(schemes, found, strict=True))
     return Measured({name: compared[original(name)] for name in needed})

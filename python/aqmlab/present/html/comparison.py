@@ -136,13 +136,13 @@ def version() -> str:
     return f"aqmlab {_core.version()}, " + (f"commit {commit}" if commit != "unknown" else f"source {_core.source()}")
 
 
-def provenance(comparisons: Iterable[Comparison], seeds: int, command: str) -> dict[str, str]:
-    """Return what one needs to repeat the work, and what it cost."""
+def provenance(comparisons: Iterable[Comparison], seeds: int, command: str, *, timed: bool = True) -> dict[str, str]:
+    """Return what one needs to repeat the work, and if `timed` what it cost."""
     batches = list({id(comparison): comparison for comparison in comparisons}.values())
     runs = [run for comparison in batches for run in comparison.runs.values()]
     failures = [failure for comparison in batches for failure in comparison.failures]
     facts = {"Command": command, "Version": version(), "Seeds": text.seeds(seeds)}
-    if runs:
+    if runs and timed:
         busy = sum(run.engine.wall for run in runs)
         departed = sum(link.departed for run in runs for link in run.links.values())
         wall = sum({batch.wall for batch in batches})  # all scenarios of a study share theirs

@@ -28,11 +28,14 @@ FIGURE_CAPTIONS = CAPTIONS | {
 """By the kind of figure."""
 
 
-def files(reproduction: Reproduction, command: str, told: Progress | None = None) -> Files:
-    """Return what a reproduction leaves: report.html, results.json and the figures."""
+def files(reproduction: Reproduction, command: str, told: Progress | None = None, *, timed: bool = True) -> Files:
+    """Return what a reproduction leaves: report.html, results.json and the figures.
+
+    Without the times that the work took (`timed`) the same numbers give the same bytes.
+    """
     drawings: Drawings = {}
     part = _part(reproduction, "", drawings)
-    facts = provenance(reproduction.comparisons.values(), reproduction.seeds, command)
+    facts = provenance(reproduction.comparisons.values(), reproduction.seeds, command, timed=timed)
     return {
         "results.json": reproduction.json() + "\n",
         **page.report(part.name, part.title, [part], drawings, facts, told),

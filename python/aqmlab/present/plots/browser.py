@@ -43,7 +43,7 @@ def scatter(drawn: Scatter) -> str:
     figure = _figure(drawn.x, drawn.y, len(panel.clouds))
     for name, cloud in panel.clouds.items():
         look = looks(drawn.names)[name]
-        entry: Any = {"name": name, "legendgroup": name}
+        entry: Any = {"name": _shown(name), "legendgroup": name}
         _runs(figure, look, cloud.points[:, 0], cloud.points[:, 1], cloud.seeds, **entry)
         if cloud.centre is not None:
             _mark(figure, look, cloud.centre[:1], cloud.centre[1:], drawn.centre, **entry)
@@ -58,11 +58,11 @@ def dots(drawn: Dots) -> str:
     figure = _figure("", drawn.label)
     for i, (name, values) in enumerate(drawn.values.items()):
         look = looks(drawn.names)[name]
-        _runs(figure, look, [i - 0.12] * len(values), list(values.values()), values, name=name)
+        _runs(figure, look, [i - 0.12] * len(values), list(values.values()), values, name=_shown(name))
         mean, width = drawn.summaries[name].mean, drawn.summaries[name].half_width
         bar = {"type": "data", "array": [width], "visible": width is not None, "thickness": 1.3}
-        _mark(figure, look, [i + 0.12], [mean], "mean", name=name, showlegend=False, error_y=bar)
-    names = list(drawn.values)
+        _mark(figure, look, [i + 0.12], [mean], "mean", name=_shown(name), showlegend=False, error_y=bar)
+    names = [_shown(name) for name in drawn.values]
     ticks = {"tickvals": list(range(len(names))), "ticktext": names, "tickangle": -45, "automargin": True}
     figure.update_xaxes(**ticks, range=[-0.5, len(names) - 0.5], showgrid=False)
     return _json(figure)
@@ -73,7 +73,7 @@ def distributions(drawn: Distributions) -> str:
     [panel] = drawn.panels
     figure = _figure(drawn.x, drawn.y, len(drawn.names))
     for name, (values, shares) in panel.curves.items():
-        _line(figure, looks(drawn.names)[name], values, shares, 1.6, name=name)
+        _line(figure, looks(drawn.names)[name], values, shares, 1.6, name=_shown(name))
     figure.update_xaxes(range=panel.x_range)
     return _json(figure)
 
@@ -85,7 +85,7 @@ def over_time(drawn: OverTime) -> str:
     [frame] = drawn.frames
     rows = -(-len(drawn.panels) // drawn.columns)
     height = 90 + 150 * rows
-    titles = [f"<b>{panel.title}</b>  {panel.remark}" for panel in drawn.panels]
+    titles = [f"<b>{_shown(panel.title)}</b>  {_shown(panel.remark)}" for panel in drawn.panels]
     gaps = {"horizontal_spacing": 0.06, "vertical_spacing": 45 / height}
     figure = make_subplots(rows, drawn.columns, shared_xaxes="all", shared_yaxes="all", subplot_titles=titles, **gaps)
     for i, panel in enumerate(drawn.panels):
@@ -93,7 +93,7 @@ def over_time(drawn: OverTime) -> str:
         for stroke in panel.strokes(BINS):
             x, y = map(np.float32, (stroke.time, stroke.values))
             line = {"color": PALE if stroke.pale else LINE, "width": 1}
-            figure.add_scatter(x=x, y=y, name=stroke.name, mode="lines", line=line, **at)
+            figure.add_scatter(x=x, y=y, name=_shown(stroke.name), mode="lines", line=line, **at)
         if panel.target is not None:
             ends = {"x": [0, drawn.end], "y": [panel.target] * 2}
             line = {"color": TARGET, "width": 1.3, "dash": "dash"}
@@ -154,3 +154,8 @@ def _style(figure: "go.Figure", height: int) -> None:
 def _json(figure: "go.Figure") -> str:
     """The figure as JSON that may stand in a page: without the sign that begins a tag."""
     return str(figure.to_json()).replace("<", "\\u003c")
+
+
+def _shown(text: str) -> str:
+    """A text as Plotly shows it letter by letter: it takes some tags for its own and leaves out all others."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")

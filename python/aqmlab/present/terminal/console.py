@@ -1,17 +1,19 @@
 """The console, and the one way in which tables, notes and titles are printed. Colour obeys NO_COLOR and pipes."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
+from aqmlab.names import plain
 from aqmlab.present.labels import footnote
 
 PIPE_WIDTH = 160
@@ -34,9 +36,18 @@ FIXED = ("Name", "Scheme")
 """Columns that are never wrapped, because people type what is in them."""
 
 
+class Plain(Console):
+    """A console that shows what a text from a file would have the terminal do, such as erase a line, and does not."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the parts of what is shown, their control characters written out; colours are no part of a text."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else plain(text), style, control)
+
+
 def console() -> Console:
     """Return the console on stdout; brackets in texts are printed, not taken as markup."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False)
+    return Plain(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False)
 
 
 def title(text: str) -> Text:

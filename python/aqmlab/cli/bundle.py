@@ -1,0 +1,44 @@
+"""The command `bundle`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab import files
+from aqmlab._core import InputError
+from aqmlab.cli.common import Jobs, leave_file, progress
+from aqmlab.names import plain
+
+
+def bundle(
+    source: Annotated[
+        str, typer.Argument(metavar="DIR|STUDY|SWEEP", help="What sweep or reproduce left, a study, or an experiment.")
+    ],
+    table: Annotated[
+        list[str] | None, typer.Option(metavar="N", help="Only this table of a study; repeatable.")
+    ] = None,
+    figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="N", min=1, help="Seeds of a study; default: 1.")] = None,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the name of the source and .zip.")] = None,
+) -> None:
+    """Pack results with everything that it takes to do them again.
+
+    One zip file: scenarios, schemes, runs, figures, versions, hashes, a README, and reproduce.sh. Whoever gets it says
+    aqmlab verify. The same results give the same bytes.
+    """
+    from aqmlab.bundle import build
+    from aqmlab.bundle.verify import read
+
+    path = out or Path(f"{Path(source).resolve().stem or 'bundle'}.zip")
+    files.check_file("out", path)
+    if path.exists():
+        try:
+            read(path)
+        except InputError:
+            raise InputError(f"out: {path}: is there and is no bundle; choose another name, or delete it") from None
+    with progress(f"Bundling {source}") as told:
+        made = build.bundle(source, tables=table, figures=figure, seeds=seeds, jobs=jobs, progress=told)
+    leave_file(path, made.data)
+    print(plain(f"{made.title}: {made.runs:,} runs, {made.files:,} files, {len(made.data):,} bytes"))

@@ -1,0 +1,17 @@
+"""The command `cite`."""
+
+from typing import Annotated
+
+import typer
+
+
+def cite(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCHEME|LAW|STUDY]...", help="Also what these rest on.", show_default=False),
+    ] = None,
+) -> None:
+    """Print BibTeX: the tool, and the papers and RFCs that schemes, congestion-control laws and studies rest on."""
+    from aqmlab.bundle.cite import references
+
+    print("\n".join(references(names or ())), end="")

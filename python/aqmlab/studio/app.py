@@ -162,13 +162,13 @@ def _checked(message: dict[str, Any]) -> dict[str, Any]:
     """Return what is wrong with a text and the schemes that are to run in it, or what is to be drawn of it."""
     text = field.text(message, "text", opening.LONGEST_SCENARIO)
     name = opening.stem(field.text(message, "name") if "name" in message else "mine")
+    aqms = message.get("aqms") or []
+    if not isinstance(aqms, list) or len(aqms) > lanes.MOST:
+        raise InputError(f"aqms: expected a list of at most {lanes.MOST} schemes")
     try:
         scenario = check.parse(text, name)
     except InputError as error:
         return {"problems": check.problems(text, str(error))}
-    aqms = message.get("aqms") or []
-    if not isinstance(aqms, list) or len(aqms) > lanes.MOST:
-        raise InputError(f"aqms: expected a list of at most {lanes.MOST} schemes")
     found = [problem for i, aqm in enumerate(aqms) for problem in _of_scheme(scenario, aqm, i)]
     return {"problems": found, "opened": layout(scenario)}
 

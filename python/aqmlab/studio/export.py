@@ -1,5 +1,6 @@
 """What a session can leave: the scenario with what was done by hand, commands that repeat it, tables, a report."""
 
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,9 +52,19 @@ class Done:
         """Return what the files of a lane are called."""
         return self.name if self.is_one else f"{self.name}-{lane + 1}"
 
+    def result(self, lane: int) -> str | None:
+        """Return what a lane measured, as a run of its file says it; None before the end."""
+        text = self.results[lane]
+        return text and text.replace(_named(self.name), _named(self.stem(lane)), 1)
+
     def scenario(self, lane: int) -> Scenario:
         """Return the scenario of a lane, to run it again."""
         return Scenario.parse(self.tomls[lane], self.stem(lane))
+
+
+def _named(name: str) -> str:
+    """How a result begins, after its schema."""
+    return f'"scenario":{json.dumps(name, ensure_ascii=False)}'
 
 
 def toml(done: Done, lane: int, _: Progress) -> File:
@@ -75,7 +86,7 @@ def command(done: Done, _lane: int, _: Progress) -> File:
 
 def result(done: Done, lane: int, told: Progress) -> File:
     """Return what a lane measured, as `aqmlab run --json` prints it; at the end, or for the whole scenario."""
-    found = done.results[lane]
+    found = done.result(lane)
     text = found or simulate.run(done.scenario(lane), done.aqms[lane], done.seed, progress=told).json()
     return File(f"{done.stem(lane)}.json", "application/json", text + "\n")
 

@@ -3,6 +3,7 @@
 import struct
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +53,14 @@ class Frames:
         self._now = self._speed = 0.0
         self._epoch = 0
         self._is_new = False
+        self._before: list[_Waiting] = []
         self.width = 1e-6
         """Seconds of a pixel."""
 
-    def restart(self, epoch: int) -> None:
-        """Forget what waits: another run, another branch or other columns begin."""
+    def restart(self, epoch: int, *, goes_on: bool) -> None:
+        """Begin another epoch. What waits is forgotten, unless the same run `goes_on` with other columns."""
         with self._lock:
+            self._before = [*self._before, self._waiting()] if goes_on and self._rows else []
             self._epoch, self._rows, self._count, self._is_new = epoch, [], 0, False
 
     def add(self, rows: Rows, now: float, speed: float) -> None:
@@ -79,15 +82,39 @@ class Frames:
         with self._lock:
             self._content, self._is_new = content, True
 
+    @property
+    def has_before(self) -> bool:
+        """Whether samples of an earlier epoch wait, which must be sent before the client hears of the present one."""
+        return bool(self._before)
+
     def take(self, sequence: int) -> bytes | None:
-        """Return what is new as a frame; None if nothing is."""
+        """Return what is new as a frame, earlier epochs first; None if nothing is."""
         with self._lock:
-            if not self._is_new:
+            if self._before:
+                waiting = self._before.pop(0)
+            elif self._is_new:
+                waiting = self._waiting()
+                self._rows, self._count, self._is_new = [], 0, False
+            else:
                 return None
-            waiting, content = self._rows, self._content
-            now, speed, epoch = self._now, self._speed, self._epoch
-            self._rows, self._count, self._is_new = [], 0, False
-        rows = thinned(np.concatenate(waiting), self.width) if waiting else np.empty((0, 0), np.float32)
-        head = HEAD.pack(MAGIC, epoch, sequence, *rows.shape, len(content), now, speed)
+        return waiting.packed(sequence, self.width)
+
+    def _waiting(self) -> "_Waiting":
+        return _Waiting(self._rows, self._content, self._now, self._speed, self._epoch)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What a frame is made of."""
+
+    rows: Sequence[Rows]
+    content: Sequence[int]
+    now: float
+    speed: float
+    epoch: int
+
+    def packed(self, sequence: int, width: float) -> bytes:
+        rows = thinned(np.concatenate(self.rows), width) if self.rows else np.empty((0, 0), np.float32)
+        head = HEAD.pack(MAGIC, self.epoch, sequence, *rows.shape, len(self.content), self.now, self.speed)
         columns = np.ascontiguousarray(rows.T, "<f4")
-        return head + columns.tobytes() + np.asarray(content, "<f4").tobytes()
+        return head + columns.tobytes() + np.asarray(self.content, "<f4").tobytes()

@@ -4,6 +4,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -127,19 +128,22 @@ class Gate:
         return True
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, *, gives_cookie: bool) -> None:
-        size, started = 0, False
+        size, started, too_large = 0, False, False
 
         async def receive_less() -> Message:
-            nonlocal size
+            nonlocal size, too_large
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > LARGEST_BODY:
+                    too_large = True
                     raise TooLargeError
             return message
 
         async def send_more(message: Message) -> None:
             nonlocal started
+            if too_large and not started:
+                return  # what the app makes of the error
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [*message.get("headers", []), *_headers()]
@@ -148,11 +152,10 @@ class Gate:
                     message["headers"].append((b"set-cookie", cookie.encode()))
             await send(message)
 
-        try:
+        with suppress(TooLargeError):
             await self.app(scope, receive_less, send_more)
-        except TooLargeError:
-            if not started:
-                await _refuse(RefusedError(413, f"larger than {LARGEST_BODY} bytes"), send, is_socket=False)
+        if too_large and not started:
+            await _refuse(RefusedError(413, f"larger than {LARGEST_BODY} bytes"), send, is_socket=False)
 
 
 def _only(scope: Scope, name: bytes) -> str | None:

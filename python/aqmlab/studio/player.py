@@ -83,7 +83,7 @@ class Player(threading.Thread):
         """Take these lanes, paused."""
         self.lanes, self._playing, self._answer = lanes, False, None
         self._slice = 1e-3
-        self._renew()
+        self._renew(goes_on=False)
 
     def play(self, until: float | None = None, answer: object = None) -> None:
         """Play on, up to `until`; the state at its end answers the message with the id `answer`."""
@@ -107,7 +107,7 @@ class Player(threading.Thread):
     def changed(self) -> None:
         """The lanes were changed by hand: columns may be others, samples go on."""
         if self._columns != len(self._open().columns()):
-            self._renew()
+            self._renew(goes_on=True)
         else:
             self._show()
 
@@ -127,11 +127,11 @@ class Player(threading.Thread):
             raise InputError("open: nothing is open; send open first")
         return self.lanes
 
-    def _renew(self) -> None:
-        """Begin another epoch."""
+    def _renew(self, *, goes_on: bool) -> None:
+        """Begin another epoch: of another run, or of the same one with other columns."""
         self.epoch += 1
         self._columns = len(self._open().columns())
-        self.frames.restart(self.epoch)
+        self.frames.restart(self.epoch, goes_on=goes_on)
         self._show()
 
     def _pause(self) -> float | None:
@@ -192,7 +192,8 @@ class Player(threading.Thread):
         self._tell(self.state() | ({} if self._answer is None else {"id": self._answer}))
         self._answer = None
         if lanes.now >= lanes.end:
-            self._tell({"type": "done", "now": lanes.now, "results": lanes.finish()})
+            lanes.finish()
+            self._tell({"type": "done", "now": lanes.now})
 
     def _look(self, lanes: Lanes) -> None:
         """Show what waits and what was measured, as often as is worthwhile."""

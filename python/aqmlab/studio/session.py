@@ -23,6 +23,8 @@ FRAME_EVERY = 1 / 30
 """Seconds between frames, at least."""
 UNDER_WAY = 3
 """Frames that a client may have left unanswered."""
+AFTER_FRAMES = ("state", "changed", "done")
+"""Messages before which the client has the samples up to then, unless it is behind."""
 MARKS = 16
 MOST_MEMORY = 2e9
 """Bytes that the lanes and marks of a session may take, as estimated."""
@@ -289,12 +291,11 @@ class Session:
         match message:
             case {"type": "table", "results": results}:
                 return {"type": "table", "now": message["now"], "lanes": [dict(_values(each)) for each in results]}
-            case {"type": "done", "results": results}:
+            case {"type": "done"}:
+                done = export.Done.of(self._lanes())
                 labels = [lane["label"] for lane in self._lanes().document()]
-                lanes = [
-                    {"label": label, "result": json.loads(each.json())}
-                    for label, each in zip(labels, results, strict=True)
-                ]
+                results = [json.loads(done.result(i) or "null") for i in range(len(labels))]
+                lanes = [{"label": label, "result": found} for label, found in zip(labels, results, strict=True)]
                 return {"type": "done", "now": message["now"], "lanes": lanes}
             case {"type": "problem", "error": error}:
                 return {"type": "problem", "problems": self._problems(error)}
@@ -303,19 +304,25 @@ class Session:
     async def _send(self, message: Message) -> None:
         text = json.dumps(message, ensure_ascii=False, allow_nan=False)
         async with self._sending:
+            if message["type"] in AFTER_FRAMES:
+                await self._send_frame()
             await self._socket.send_text(text)
 
     async def _send_frames(self) -> None:
-        """Send what is new, at most 30 times a second, and nothing while the client is behind."""
+        """Send what is new, at most 30 times a second."""
         while True:
             await asyncio.sleep(FRAME_EVERY)
-            if self._sent - self._seen >= UNDER_WAY:
-                continue
+            async with self._sending:
+                await self._send_frame()
+
+    async def _send_frame(self) -> None:
+        """Send what is new, unless the client is behind."""
+        while self._sent - self._seen < UNDER_WAY or self._player.frames.has_before:
             frame = self._player.frames.take(self._sent + 1)
-            if frame is not None:
-                self._sent += 1
-                async with self._sending:
-                    await self._socket.send_bytes(frame)
+            if frame is None:
+                return
+            self._sent += 1
+            await self._socket.send_bytes(frame)
 
 
 def _values(result: RunResult | None) -> Iterable[tuple[str, float | None]]:

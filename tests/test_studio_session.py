@@ -1,0 +1,370 @@
+"""A tab of the studio: what it shows is what `aqmlab run` gives; changes, marks, slow clients, the end of a tab."""
+
+import itertools
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import aqmlab
+from conftest import SMALL, Aqmlab
+from studio_client import Server, Tab, serving, tab
+
+TEXT = SMALL.read_text()
+LONG = TEXT.replace('duration = "2 s"', 'duration = "100000 s"')
+
+OWN = """
+import aqmlab
+
+class Coin(aqmlab.Aqm):
+    '''Signals now and then.'''
+    share = aqmlab.Param(0.02, (0, 1), doc="How often.")
+
+    def reset(self, queue):
+        self.p = self.share
+"""
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    own = tmp_path_factory.mktemp("own") / "coin.py"
+    own.write_text(OWN)
+    with serving("--aqm", str(own)) as server:
+        server.enter()
+        yield server
+
+
+@pytest.fixture
+def page(studio: Server) -> Iterator[Tab]:
+    with tab(studio) as opened:
+        yield opened
+
+
+def without_engine(text: str) -> str:
+    """A result but for what the engine says of itself, as JSON."""
+    document = json.loads(text) if isinstance(text, str) else text
+    return json.dumps({key: value for key, value in document.items() if key != "engine"})
+
+
+def finished(page: Tab) -> list[str]:
+    """Play to the end; return the results of the lanes, as JSON."""
+    page.say("play")
+    return [without_engine(lane["result"]) for lane in page.wait_for("done")["lanes"]]
+
+
+def by_hand(page: Tab) -> None:
+    """Do some things at certain times."""
+    page.play_to(0.5)
+    assert page.ask("set", path="links.bottleneck.rate", value="6 Mbit/s")["type"] == "changed"
+    page.play_to(0.75)
+    assert page.ask("set", path="flows.blast.count", value="8")["type"] == "changed"
+    page.play_to(1)
+    assert page.ask("set", path="links.bottleneck.aqm.w", value="340 Hz", lane=0)["type"] == "changed"
+    assert page.ask("halve", group="ftp")["type"] == "changed"
+    page.play_to(1.5)
+    assert page.ask("set", path="flows.ftp.rtt", value="40 ms")["type"] == "changed"
+    assert page.ask("set", path="links.bottleneck.aqm", value="codel", lane=1)["type"] == "changed"
+
+
+def test_the_export_repeats_the_run_to_the_byte(page: Tab, aqmlab: Aqmlab, tmp_path: Path) -> None:
+    page.open(TEXT, ["pi", "red", "coin"], name="mine", blast="bottleneck", seed=3)
+    by_hand(page)
+    found = finished(page)
+    for lane, result in enumerate(found):
+        file = page.ask("export", what="toml", lane=lane)
+        (tmp_path / file["name"]).write_text(file["text"])
+        assert without_engine(page.ask("export", what="json", lane=lane)["text"]) == result
+    commands = page.ask("export", what="command")["text"].splitlines()
+    assert len(commands) == 3
+    for command, result in list(zip(commands, found, strict=True))[:2]:  # the third needs the user's file
+        program, *options = command.split()
+        assert program == "aqmlab"
+        answer = aqmlab(*options)
+        assert answer.returncode == 0, answer.stderr
+        assert without_engine(answer.stdout) == result
+
+
+def test_lanes_left_alone_give_the_scenario_itself(page: Tab) -> None:
+    page.open(TEXT, ["droptail", "fq-codel"], name="small")
+    found = finished(page)
+    plain = [without_engine(aqmlab.run(str(SMALL), aqm).json()) for aqm in ("droptail", "fq-codel")]
+    assert found == plain
+
+
+def test_a_blast_that_never_comes_changes_nothing(page: Tab) -> None:
+    page.open(TEXT, ["pie"], name="small", blast="bottleneck")
+    [found] = finished(page)
+    plain, with_blast = json.loads(aqmlab.run(str(SMALL), "pie").json()), json.loads(found)
+    assert with_blast["flows"].pop("blast")["received"] == 0
+    del plain["engine"]
+    assert with_blast == plain
+
+
+def test_a_blast_overloads_the_link(page: Tab) -> None:
+    page.open(TEXT, ["droptail"], blast="bottleneck", sample=0.05)
+    page.play_to(1)
+    page.ask("set", path="flows.blast.count", value="12")
+    finished(page)
+    of = columns(page)
+    rate = of[0, "blast", "goodput"]
+    time_, queue = of[None, "", "time"], of[0, "bottleneck", "queue"]
+    assert rate[time_ <= 1].max() == 0
+    # 12 x 10 % of 10 Mbit/s are offered, of which a full link lets at most 10 Mbit/s x 1000/1028 through.
+    late = rate[time_ > 1.2]
+    assert 0.6 * 10e6 < late.mean() < 10e6
+    assert queue[time_ > 1.5].mean() > 90  # of 100
+
+
+def columns(page: Tab) -> dict[tuple[int | None, str, str], Any]:
+    """All frames of a tab side by side, by lane, place and name."""
+    while not page.frames or page.frames[-1].now < page.told[-1]["now"]:
+        page.receive()
+    named = next(m for m in reversed(page.told) if m["type"] in ("opened", "changed"))["columns"]
+    rows = np.concatenate([frame.rows for frame in page.frames if len(frame.rows)])
+    return {(c["lane"], c["place"], c["name"]): rows[:, i] for i, c in enumerate(named)}
+
+
+def test_frames_show_what_probes_see(page: Tab) -> None:
+    page.say("view", span=1, pixels=100_000)
+    page.open(TEXT, ["pi", "codel"], sample=0.1)
+    finished(page)
+    assert [frame.sequence for frame in page.frames] == list(range(1, len(page.frames) + 1))
+    of = columns(page)
+    assert of[None, "", "time"] == pytest.approx([0.1 * i for i in range(1, 21)])
+    for lane, aqm in enumerate(("pi", "codel")):
+        simulation = aqmlab.Simulation(str(SMALL), aqm)
+        for i in range(20):
+            simulation.step_until(0.1 * (i + 1))
+            probe = simulation.probe()
+            link, group = probe.links["bottleneck"], probe.flows["ftp"]
+            seen = {name: float(of[lane, "bottleneck", name][i]) for name in ("queue", "delay", "utilisation", "drops")}
+            assert seen["queue"] == link["queue"]
+            assert seen["delay"] == pytest.approx(link["queue_delay_mean"] or math.nan, rel=1e-6, nan_ok=True)
+            assert seen["utilisation"] == pytest.approx(link["utilisation"], rel=1e-6)
+            assert seen["drops"] == pytest.approx(link["dropped"] / probe.span, rel=1e-6)
+            assert of[lane, "ftp", "goodput"][i] == pytest.approx(group["goodput"], rel=1e-6)
+            assert of[lane, "ftp", "cwnd"][i] == pytest.approx(simulation.flow("ftp")["cwnd"], rel=1e-6)
+    assert page.frames[-1].content.tolist() == [
+        aqmlab_content(aqm)[group] for aqm in ("pi", "codel") for group in ("ftp",)
+    ]
+
+
+def aqmlab_content(aqm: str) -> dict[str, int]:
+    """What waits at the end."""
+    simulation = aqmlab.Simulation(str(SMALL), aqm)
+    simulation.step_until(simulation.end)
+    return simulation.content("bottleneck")
+
+
+def test_a_rewind_and_the_way_not_taken(page: Tab) -> None:
+    opened = page.open(TEXT, ["pi", "codel"])
+    page.play_to(0.7)
+    assert page.ask("mark", name="before")["marks"] == [{"mark": 1, "name": "before", "at": 0.7}]
+    straight = finished(page)
+    rewound = page.ask("rewind", mark=1)
+    assert (rewound["type"], rewound["now"]) == ("opened", 0.7)
+    assert rewound["epoch"] > opened["epoch"]
+    page.ask("set", path="flows.ftp.count", value="40")
+    assert finished(page) != straight
+    page.ask("rewind", mark=1)
+    assert finished(page) == straight
+    assert page.ask("unmark", mark=1)["marks"] == []
+    assert page.ask("rewind", mark=1)["type"] == "problem"
+
+
+def test_a_change_that_one_lane_refuses_is_made_in_none(page: Tab) -> None:
+    page.open(TEXT, ["pi", "codel"])
+    page.play_to(0.5)
+    answer = page.ask("set", path="links.bottleneck.aqm.w", value="340 Hz")
+    assert answer["problems"][0]["lane"] == 1
+    assert "w" in answer["problems"][0]["message"]
+    assert "[[changes]]" not in page.ask("export", what="toml")["text"]
+
+
+def test_another_scheme_brings_other_columns(page: Tab) -> None:
+    opened = page.open(TEXT, ["pi", "codel"])
+    page.play_to(0.5)
+    changed = page.ask("set", path="links.bottleneck.aqm", value="red:max_p=0.2", lane=0)
+    assert changed["epoch"] > opened["epoch"]
+    shown = [c["name"] for c in changed["columns"] if c["lane"] == 0 and c["place"] == "bottleneck"]
+    assert shown[-2:] == ["p", "avg"]
+    assert changed["lanes"][0]["links"]["bottleneck"]["aqm"] == "red:max_p=0.2"
+    assert changed["lanes"][0]["links"]["bottleneck"]["parameters"]["max_p"] == "0.2"
+    page.play_to(1)
+    assert {frame.rows.shape[1] for frame in page.frames if frame.epoch == changed["epoch"] and len(frame.rows)} == {
+        len(changed["columns"])
+    }
+
+
+def test_eight_lanes_and_a_scenario_with_schemes_of_its_own(page: Tab) -> None:
+    schemes = ["droptail", "red", "pi", "codel", "pie", "fq-codel", "coin:share=0.1", None]
+    opened = page.open(TEXT, schemes)
+    assert [lane["aqm"] for lane in opened["lanes"]] == schemes
+    assert opened["lanes"][7]["links"]["bottleneck"]["aqm"] == "droptail"
+    found = [json.loads(result) for result in finished(page)]
+    assert found[7]["links"] == found[0]["links"]
+    assert found[6]["links"]["bottleneck"]["drops"]["early"] > 0
+
+
+def test_step_and_pause_stop_where_they_should(page: Tab) -> None:
+    page.open(TEXT, ["pi"])
+    assert page.ask("step")["now"] == pytest.approx(0.01)
+    assert page.ask("step", span=0.25)["now"] == pytest.approx(0.26)
+    page.open(LONG, ["pi"])
+    assert page.ask("play")["playing"]
+    paused = page.ask("pause")
+    assert not paused["playing"]
+    time.sleep(0.2)
+    assert page.ask("pause")["now"] == paused["now"]
+
+
+def test_real_time_is_kept_to(page: Tab) -> None:
+    page.open(LONG, ["pi"])
+    page.ask("speed", speed=5)
+    page.say("play", until=2)
+    began = time.monotonic()
+    page.wait(lambda m: m["type"] == "state" and m["now"] >= 2 and not m["playing"])
+    assert time.monotonic() - began > 2 / 5 - 0.02  # never faster; how much slower depends on the machine
+
+
+def tables(page: Tab) -> dict[float, list[dict[str, float]]]:
+    """The tables of measures that came so far, by their time."""
+    return {m["now"]: m["lanes"] for m in page.told if m["type"] == "table"}
+
+
+def test_measures_run_along(page: Tab) -> None:
+    page.open(TEXT.replace('duration = "2 s"', 'duration = "2 s"\nwarmup = "1 s"'), ["pi"])
+    page.play_to(0.5)
+    assert tables(page)[0.5] == [{}]
+    page.play_to(1.5)
+    [table] = tables(page)[1.5]
+    cut = aqmlab.run(str(SMALL), "pi", set={"duration": "1.5 s", "warmup": "1 s"})
+    assert table == dict(cut.values)
+
+
+def test_a_slow_client_gets_fewer_frames_and_no_queue_of_them(page: Tab) -> None:
+    page.answers_frames = False
+    page.say("view", span=100_000, pixels=500)
+    page.open(LONG, ["pi", "codel"])
+    page.ask("play")
+    page.wait(lambda m: m["type"] == "table" and m["now"] > 50)
+    assert len(page.frames) == 3  # and no more, until one is answered
+    paused = page.ask("pause")
+    page.say("seen", sequence=3)
+    while len(page.frames) < 4:
+        page.receive()
+    merged = page.frames[3].rows
+    assert merged[-1, 0] == pytest.approx(paused["now"], abs=0.02)
+    # 200 s are a pixel: what waited came to a few rows, not to 100 a second.
+    assert 2 <= len(merged) < 1000
+    before = page.frames[2].rows
+    assert merged[0, 0] == pytest.approx((before[-1, 0] if len(before) else 0) + 0.01, abs=0.02)
+
+
+def test_a_closed_tab_stops_its_run(studio: Server) -> None:
+    stat = Path(f"/proc/{studio.process.pid}/stat")
+
+    def spent() -> float:
+        """Processor time of the server, in ticks."""
+        return sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13]))
+
+    with tab(studio) as page:
+        page.open(LONG, ["pi", "codel"])
+        page.ask("play")
+        began = spent()
+        page.wait_for("table")
+        page.wait_for("table")
+        assert spent() > began
+    for _ in range(50):  # until the step under way has ended
+        before = spent()
+        time.sleep(0.2)
+        if spent() - before <= 2:
+            return
+    pytest.fail("the run goes on")
+
+
+def test_memory_stays_flat(studio: Server) -> None:
+    status = Path(f"/proc/{studio.process.pid}/status")
+
+    def resident() -> int:
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+
+    with tab(studio) as page:
+        page.answers_frames = False  # the worst: nothing is taken
+        page.say("view", span=100_000, pixels=500)
+        page.open(LONG, ["pi", "codel"])
+        page.play_to(200)
+        before = resident()
+        page.play_to(1400)
+        # 0.8 bytes a simulated second and link for the settling time, and no more than noise.
+        assert resident() - before < 8_000  # kB; samples alone would be 120,000 x 30 columns x 4 B = 14 MB
+
+
+@pytest.mark.nightly
+def test_memory_stays_flat_over_hours(studio: Server) -> None:
+    status = Path(f"/proc/{studio.process.pid}/status")
+
+    def resident() -> int:
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+
+    with tab(studio) as page:
+        page.open(LONG, ["droptail", "red", "pi", "codel", "pie", "fq-codel", "pi2", "blue"])
+        page.play_to(600)
+        seen = [resident()]
+        for hour in itertools.takewhile(lambda hour: hour <= 4, itertools.count(1)):
+            page.frames.clear()
+            page.told.clear()
+            page.play_to(3600 * hour)
+            seen.append(resident())
+        assert seen[-1] - seen[1] < 10_000, seen  # kB
+
+
+def test_exports_while_it_runs(page: Tab) -> None:
+    page.open(TEXT, ["pi", "codel"], name="mine")
+    page.play_to(1)
+    csv = page.ask("export", what="csv", lane=1)
+    rows = csv["text"].splitlines()
+    assert csv["name"] == "mine.csv"
+    assert rows[0].startswith("time,bottleneck.queue,bottleneck.utilisation,")
+    assert float(rows[-1].split(",")[0]) == pytest.approx(1)
+    report = page.ask("export", what="report")
+    assert report["text"].lstrip().startswith("<!doctype html>")
+    assert "CoDel" in report["text"]
+    page.ask("set", path="links.bottleneck.aqm.w", value="340 Hz", lane=0)
+    assert "different ways" in page.ask("export", what="report")["problems"][0]["message"]
+
+
+def test_a_lane_that_breaks_down_is_told(tmp_path: Path) -> None:
+    own = tmp_path / "broken.py"
+    own.write_text(
+        "import aqmlab\nclass Broken(aqmlab.Aqm):\n    'Breaks.'\n    tick = '1 s'\n"
+        "    def on_tick(self, queue):\n        if self.now > 0.5: raise RuntimeError('no more')\n"
+    )
+    with serving("--aqm", str(own)) as server:
+        server.enter()
+        with tab(server) as page:
+            page.open(TEXT, ["pi", "broken"])
+            page.say("play")
+            assert "no more" in page.wait_for("problem")["problems"][0]["message"]
+            assert page.open(TEXT, ["pi"])["now"] == 0
+
+
+def test_two_tabs_do_not_know_each_other(studio: Server) -> None:
+    with tab(studio) as one, tab(studio) as other:
+        one.open(TEXT, ["pi"])
+        other.open(TEXT, ["codel"])
+        one.ask("set", path="flows.ftp.count", value="40")
+        [found] = finished(other)
+        assert found == without_engine(aqmlab.run(str(SMALL), "codel").json()).replace('"small"', '"mine"')
+
+
+def test_numbers_that_are_not_there_are_not_zero(page: Tab) -> None:
+    page.open(TEXT.replace('access_rate = "100 Mbit/s"', 'start = "1 s"'), ["pi"], sample=0.1)
+    page.play_to(0.5)
+    delay = columns(page)[0, "bottleneck", "delay"]
+    assert all(math.isnan(value) for value in delay)

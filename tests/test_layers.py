@@ -12,14 +12,14 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "cli": {"studio", "present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "studio": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},
     "study": {"analysis", "runs", "top"},
     "advise": {"runs", "tc", "top"},
     "tune": {"analysis", "runs", "top"},
     "analysis": {"runs", "top"},
     "gym": {"top"},
-    "studio": {"runs", "top"},
     "runs": {"top"},
     "tc": {"top"},
     "top": set[str](),

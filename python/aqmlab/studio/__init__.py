@@ -1,1 +1,1 @@
-"""The studio: queues in a browser, live."""
+"""The studio: queues live in a browser, served by a small local server. docs/studio.md describes it."""

@@ -81,9 +81,10 @@ def beside() -> str:
 
 def again() -> str:
     """The cells of `beside` on the page that do not agree, for a longer time."""
-    _, text = _sections()[TITLES["beside"]].split("\n| --- ", 1)
-    cells = [[word.strip() for word in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
-    return _agreeing([_cell(cell[0], cell[1], int(cell[2]), 120) for cell in cells if cell[-1] != "yes"])
+    lines = _sections()[TITLES["beside"]].splitlines()
+    cells = [[word.strip() for word in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
+    others = [cell[:3] for cell in cells if cell[0] in SCHEMES and cell[-1] != "yes"]
+    return _agreeing([_cell(aqm, law, int(flows), 120) for aqm, law, flows in others])
 
 
 def _agreeing(rows: Sequence[Sequence[str]]) -> str:

@@ -23,7 +23,7 @@ import array, socket, struct, sys, time
 path, apart, bursts, burst, size = sys.argv[1], *map(float, sys.argv[2:])
 peer, rest, sent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), bytes(int(size) - 28 - 8), array.array("Q")
 peer.connect(("server", 5000))
-now = lambda: time.clock_gettime_ns(time.CLOCK_REALTIME)
+now = time.monotonic_ns
 begin = now() + 500_000_000
 for i in range(int(bursts)):
     time.sleep(max(0, begin + i * apart * 1e9 - now()) / 1e9)
@@ -36,7 +36,7 @@ time.sleep(0.5)
 """
 
 RECEIVER = """
-import socket, struct, sys
+import socket, struct, sys, time
 SO_TIMESTAMPNS = 35
 hole = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 hole.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -46,7 +46,8 @@ with open(sys.argv[1], "wb", buffering=0) as file:
     while True:
         data, [(_, _, stamp)], *_ = hole.recvmsg(2000, 64)
         seconds, nanoseconds = struct.unpack("=qq", stamp)
-        file.write(data[:8] + struct.pack("=Q", seconds * 10**9 + nanoseconds))
+        ago = time.time_ns() - (seconds * 10**9 + nanoseconds)  # the kernel's stamps follow the calendar, which jumps
+        file.write(data[:8] + struct.pack("=Q", time.monotonic_ns() - ago))
 """
 
 

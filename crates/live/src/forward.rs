@@ -319,12 +319,15 @@ impl Together {
     }
 }
 
-/// Asks that the present thread goes before all ordinary ones; says whether the machine allows it.
+/// Asks that the present thread goes before all ordinary ones, and before those of a real-time priority that it has inherited,
+/// as the command has; says whether the machine allows it.
 pub fn hurry() -> bool {
-    let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the kernel reads one structure, which outlives the call.
+    let mut priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel writes and reads one structure, which outlives the calls.
     #[allow(unsafe_code)]
     unsafe {
+        libc::sched_getparam(0, &raw mut priority);
+        priority.sched_priority += 1;
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0
     }
 }

@@ -1,0 +1,111 @@
+"""The wheel in an empty environment without a compiler: the README's tour works there, and the base without extras."""
+
+import os
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from test_docs import blocks, show
+
+ROOT = Path(__file__).parent.parent
+WHEELS = sorted((ROOT / "dist").glob("aqmlab-*.whl"))
+MOST_BYTES = 15_000_000
+README = ROOT / "README.md"
+EXPERIMENT = """
+schema = 1
+title = "Few"
+scenarios = ["li2014/table-1"]
+aqms = ["pi", "red"]
+seeds = 2
+[set]
+duration = "5 s"
+"""
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not WHEELS, reason="make wheel makes it"),
+]
+
+
+class Place:
+    """A virtual environment with the wheel."""
+
+    def __init__(self, folder: Path, extras: str) -> None:
+        self.bin = folder / "venv" / "bin"
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+        pip = [
+            self.bin / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--only-binary",
+            ":all:",
+            f"{WHEELS[-1]}{extras}",
+        ]
+        subprocess.run(pip, check=True, env=self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a machine that has nothing but this; addresses of package indexes stay."""
+        kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "proxy" in name.lower()}
+        return {**kept, "PATH": str(self.bin), "HOME": str(self.bin.parent)}
+
+    def run(self, program: str, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+        """Run a program of the environment."""
+        command = [self.bin / program, *arguments]
+        return subprocess.run(command, cwd=cwd, env=self.environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("base"), "")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("whole"), "[reports]")
+
+
+def test_the_wheel_is_small_and_says_what_is_in_it() -> None:
+    assert WHEELS[-1].stat().st_size < MOST_BYTES
+    names = zipfile.ZipFile(WHEELS[-1]).namelist()
+    for wanted in ("py.typed", "table-1.toml", "THIRD-PARTY.txt", "LICENSE-MIT", ".cyclonedx.json", "base.html"):
+        assert any(name.endswith(wanted) for name in names), wanted
+    assert [name for name in names if name.endswith(".so")] == ["aqmlab/_core.abi3.so"]
+    assert "-cp310-abi3-" in WHEELS[-1].name
+
+
+def test_the_base_has_what_run_compare_and_plot_need(base: Place, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    for line in (
+        "aqmlab --version",
+        "aqmlab run li2014/table-1 --aqm pi --out ran",
+        "aqmlab compare li2014/table-1 --aqms pi,red --seeds 2",
+        "aqmlab sweep e.toml --out swept",
+        "aqmlab plot swept boxes --out boxes.pdf",
+    ):
+        done = base.run(*shlex.split(line), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "boxes.pdf").stat().st_size > 1000
+
+
+def test_the_base_says_what_a_report_needs(base: Place, tmp_path: Path) -> None:
+    done = base.run("aqmlab", "compare", "li2014/table-1", "--aqms", "pi", "--out", "report", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "pip install 'aqmlab[reports]'" in done.stderr
+
+
+def test_the_tour_of_the_readme_works(whole: Place, tmp_path: Path) -> None:
+    show(tmp_path)
+    for line in (line for block in blocks(README, "console") for line in block.splitlines()):
+        done = whole.run(*shlex.split(line.removeprefix("$ ")), cwd=tmp_path)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert (tmp_path / "report" / "report.html").exists()
+    for block in blocks(README, "python"):
+        done = whole.run("python", "-c", block, cwd=tmp_path)
+        assert done.returncode == 0, f"{block}\n{done.stderr}"

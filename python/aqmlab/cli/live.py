@@ -68,7 +68,7 @@ def live(
     from aqmlab.runs import live as runs
 
     if replay:
-        return _replay(replay, as_json)
+        return _replay(replay, aqm, as_json)
     name, command = _split(words or [])
     line = _line(name, runs.Line(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate)
     scenario = line.scenario() if isinstance(line, runs.Line) else line
@@ -125,11 +125,11 @@ def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
     return Dial(sys.stderr, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
 
 
-def _replay(folder: Path, as_json: bool) -> None:
+def _replay(folder: Path, aqm: str | None, as_json: bool) -> None:
     """Print how the decisions of a live run compare with those in simulated time; exit with 1 if they differ."""
     from aqmlab.runs.live import replay
 
-    found = replay(folder)
+    found = replay(folder, aqm)
     if as_json:
         print_json({name: asdict(direction) for name, direction in found.items()})
     else:

@@ -157,19 +157,22 @@ class Replay:
         return self.first_difference is None
 
 
-def replay(folder: Path) -> dict[str, Replay]:
+def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
     """Put the arrivals that a live run has logged in `folder` through the simulated links, by direction.
 
-    Scheme and seed are those of the live run. Raises InputError for what is no folder of a live run.
+    Scheme and seed are those of the live run. A Python file among the schemes is code, and the folder may be a
+    stranger's: `aqm` must then say the same. Raises InputError if it does not, and for what is no folder of a live run.
     """
     try:
         setup = json.loads((folder / SETUP).read_text(encoding="utf-8"))
         overrides = [(path, value) for path, value in setup["overrides"]]
         scenario = Scenario.parse(setup["text"], setup["name"], overrides)
-        aqm, seed = setup["aqm"], setup["seed"]
+        stored, seed = setup["aqm"], setup["seed"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"replay: {folder}: is not what aqmlab live --out leaves: {error}") from None
-    scheme = None if aqm is None else own.spec(aqm)
+    if (aqm is not None and aqm != stored) or (aqm is None and ".py" in str(stored)):
+        raise InputError(f"aqm: the live run had {stored}; to run it on this machine say --aqm {stored}")
+    scheme = None if stored is None else own.spec(stored)
     return {
         name: Replay(*_core.replay(scenario, scheme, seed, name, str(folder / f"{name}.log")))
         for name in ("up", "down")

@@ -28,12 +28,12 @@ class Browser:
         self.session = ""
         self.session = f"/session/{self._ask('/session', {'capabilities': {'alwaysMatch': OPTIONS}})['sessionId']}"
 
-    def open(self, path: Path, width: int, *, dark: bool = False, height: int = 900) -> None:
+    def open(self, page: Path | str, width: int, *, dark: bool = False, height: int = 900) -> None:
         """Show a page in a window of this width; below 600 px it is that of a phone."""
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.devtools("Emulation.setDeviceMetricsOverride", **screen)
         self.emulate("screen", dark=dark)
-        self._ask(f"{self.session}/url", {"url": path.as_uri()})
+        self._ask(f"{self.session}/url", {"url": page if isinstance(page, str) else page.as_uri()})
 
     def emulate(self, media: str, *, dark: bool = False) -> None:
         """Show the page as on a screen or in print."""

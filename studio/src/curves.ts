@@ -212,7 +212,7 @@ export class Curves {
     for (const each of this.drawn) {
       const extent = this.extent(each);
       const low = extent.low < 0 ? -roundUp(-extent.low) : 0;
-      const high = roundUp(1.05 * Math.max(extent.high, ...each.panel.levels.map(({ value }) => value)));
+      const high = roundUp(Math.max(extent.high, ...each.panel.levels.map(({ value }) => 1.1 * value)));
       if (each.axes.y[0] <= low && each.axes.y[1] >= high && !(extent.scanned === 0)) continue;
       moved ||= each.axes.y[0] !== low || each.axes.y[1] !== high;
       [each.axes.y[0], each.axes.y[1]] = [Math.min(low, each.axes.y[0]), high];
@@ -281,7 +281,7 @@ export class Curves {
 
   /** The curve as a table of twenty rows, made when it is opened. */
   private table(quantity: Quantity): HTMLElement {
-    const body = h("div", { className: "scroll" });
+    const body = h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${quantity.title} as a table` });
     const details = h("details", { className: "data" }, h("summary", {}, "Data"), body);
     details.addEventListener("toggle", () => details.open && body.replaceChildren(this.rowsOf(quantity)));
     return details;

@@ -54,6 +54,7 @@ export class Lessons {
       this.current = lesson;
       this.prepare(lesson);
       await this.start(lesson.open);
+      await this.model.setSpeed(lesson.speed);
       this.show(lesson);
       await this.model.play();
     });
@@ -71,7 +72,6 @@ export class Lessons {
 
   private async start({ type: _, ...opening }: Opening & { type: "open" }): Promise<void> {
     await this.model.open(opening);
-    await this.model.setSpeed(this.current!.speed);
   }
 
   private show(lesson: Lesson): void {

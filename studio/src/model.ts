@@ -179,7 +179,8 @@ export class Model {
     if (!this.run || frame.epoch !== this.run.epoch) return;
     if (frame.rows) this.rows.append(frame);
     this.content = frame.content;
-    [this.now, this.measured] = [frame.now, frame.speed];
+    if (this.playing || frame.rows) this.now = frame.now;
+    this.measured = frame.speed;
     this.say("frame");
   }
 

@@ -20,15 +20,16 @@ export class Setup {
   constructor(host: HTMLElement, private model: Model, private catalogue: Catalogue) {
     const studies = new Map<string, HTMLElement>();
     this.choice.append(h("option", { value: "" }, "My own text"));
-    for (const { name, study } of catalogue.scenarios) {
+    for (const { name, study: of } of catalogue.scenarios) {
+      const study = of ?? "Named at the start";
       if (!studies.has(study)) studies.set(study, h("optgroup", { label: study }));
-      studies.get(study)!.append(h("option", { value: name }, name.slice(study.length + 1) || name));
+      studies.get(study)!.append(h("option", { value: name }, of ? name.slice(of.length + 1) : name));
     }
     this.choice.append(...studies.values());
     this.choice.addEventListener("change", () => void attempt(this.choice, () => this.openNamed(this.choice.value)));
     this.seed.addEventListener("change", () => void attempt(this.seed, () => this.reopen({ seed: Number(this.seed.value) })));
     this.editor = new Editor(
-      (text) => check(text, this.model.opening.aqms),
+      (text) => check(text, this.model.opening.aqms.filter((aqm) => aqm !== null)),
       (problems) => (this.use.disabled = problems.length > 0),
       () => (this.use.disabled = true),
     );

@@ -101,9 +101,9 @@ def _tables(found: Findings) -> list[dict[str, Any]]:
     return [
         {
             "title": case.name,
-            "head": ["Scheme", *map(heading, measures)],
+            "columns": ["Scheme", *map(heading, measures)],
             "rows": [
-                [label(scheme), *({"text": entry.text, "best": entry.best, "note": entry.some} for entry in row)]
+                [label(scheme), *(entry.text for entry in row)]
                 for scheme, row in tables.entries(found, case, measures).items()
             ],
             "notes": tables.notes(found, case),

@@ -19,7 +19,7 @@ import { Setup } from "./setup";
 import { Sight } from "./sight";
 import { Transport } from "./transport";
 
-const FIRST = { scenario: "home/rrul", aqms: ["droptail", "fq-codel"], speed: 5 };
+const FIRST = { scenario: "home/call", aqms: ["droptail", "codel", "fq-codel"], speed: 2 };
 const VIEWS = ["live", "lessons", "results"];
 /** ms between two sentences for those who listen. */
 const SPOKEN = 10_000;
@@ -58,7 +58,10 @@ class Studio {
     this.measures.published = (lane, measure) => this.published.value(model.run!, lane, measure);
     this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
     model.on(["opened"], () => this.opened());
-    model.on(["changed"], () => this.sight.show());
+    model.on(["changed"], () => {
+      this.sight.show();
+      this.drawing.show();
+    });
     model.on(["frame"], () => this.grow());
     model.on(["state"], () => this.speak(true));
     model.on(["measured"], () => this.measures.refresh());

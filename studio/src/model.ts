@@ -52,9 +52,15 @@ export class Model {
   }
 
   async open(opening: Opening): Promise<void> {
-    const opened = await this.session.ask({ type: "open", ...opening });
+    const before = this.opening;
     this.opening = opening;
-    if (opened.type === "opened") await this.session.ask({ type: "speed", speed: this.speed });
+    try {
+      await this.session.ask({ type: "open", ...opening });
+    } catch (error) {
+      this.opening = before;
+      throw error;
+    }
+    await this.session.ask({ type: "speed", speed: this.speed });
   }
 
   async play(until?: number): Promise<void> {
@@ -120,6 +126,12 @@ export class Model {
       .filter((change) => change.lane === 0 || !shared(change))
       .map((change) => (shared(change) ? { ...change, lane: null } : change))
       .sort((a, b) => a.at - b.at);
+  }
+
+  /** Flows of a group now: as the scenario has them, or as changed by hand in all lanes. */
+  count(group: string): number {
+    const changed = this.changes().findLast(({ path, lane }) => path === `flows.${group}.count` && lane === null);
+    return changed ? Number(changed.value) : (this.run?.groups.find(({ name }) => name === group)?.count ?? 0);
   }
 
   private take(message: Message): void {

@@ -4,8 +4,8 @@ import { byId, h } from "./dom";
 
 interface Table {
   title: string;
-  head: string[];
-  rows: [string, ...{ text: string; best: boolean; note: string }[]][];
+  columns: string[];
+  rows: string[][];
   notes: string[];
 }
 
@@ -82,9 +82,9 @@ export class Results {
   }
 }
 
-function tabled({ title, head, rows, notes }: Table): HTMLElement {
-  const names = h("tr", {}, ...head.map((column) => h("th", { scope: "col" }, column)));
-  const lines = rows.map(([first, ...cells]) => h("tr", {}, h("th", { scope: "row" }, first), ...cells.map(({ text, best, note }) => h("td", { title: note }, best ? h("b", {}, text) : text))));
+function tabled({ title, columns, rows, notes }: Table): HTMLElement {
+  const names = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
+  const lines = rows.map(([first, ...cells]) => h("tr", {}, h("th", { scope: "row" }, first ?? ""), ...cells.map((cell) => h("td", {}, cell))));
   const table = h("table", {}, h("thead", {}, names), h("tbody", {}, ...lines));
   const below = notes.map((note) => h("p", { className: "soft" }, note));
   return h("section", {}, h("h3", {}, title), h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": title }, table), ...below);

@@ -56,8 +56,13 @@ export class Sight {
     const before = this.wished || this.link.value;
     this.wished = "";
     this.link.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
-    this.link.value = names.includes(before) ? before : (names[0] ?? "");
+    this.link.value = names.includes(before) ? before : this.slowest();
     this.link.hidden = names.length < 2;
+  }
+
+  /** The link at which queues are to be expected. */
+  private slowest(): string {
+    return this.model.run!.links.reduce((least, link) => (link.rate < least.rate ? link : least)).name;
   }
 
   /** Offer what the run has, and draw what is chosen. */

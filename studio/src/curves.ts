@@ -114,9 +114,10 @@ export class Curves {
     const parts = lane === null ? run.lanes.flatMap((_, i) => quantity.parts(i)) : quantity.parts(lane);
     const plot = h("div", { className: "plot" });
     const value = h("span");
-    const title = lane === null ? "All schemes" : run.lanes[lane]!.label;
+    const title = lane === null ? "" : run.lanes[lane]!.label;
     const none = parts.length ? "" : " none";
-    const panel = h("div", { className: `panel${none}` }, h("p", {}, h("span", { title }, title), value), plot);
+    const head = lane === null ? null : h("p", {}, h("span", { title }, title), value);
+    const panel = h("div", { className: `panel${none}` }, head, plot);
     host.append(panel);
     if (!parts.length) return plot.append(`no ${quantity.title.replace("State: ", "")} here`);
     if (parts.length > 1) panel.append(legend(this.lines(quantity, parts, lane)));
@@ -212,7 +213,7 @@ export class Curves {
     for (const each of this.drawn) {
       const extent = this.extent(each);
       const low = extent.low < 0 ? -roundUp(-extent.low) : 0;
-      const high = roundUp(1.05 * Math.max(extent.high, ...each.panel.levels.map(({ value }) => value)));
+      const high = roundUp(Math.max(extent.high, ...each.panel.levels.map(({ value }) => 1.1 * value)));
       if (each.axes.y[0] <= low && each.axes.y[1] >= high && !(extent.scanned === 0)) continue;
       moved ||= each.axes.y[0] !== low || each.axes.y[1] !== high;
       [each.axes.y[0], each.axes.y[1]] = [Math.min(low, each.axes.y[0]), high];
@@ -255,7 +256,7 @@ export class Curves {
     if (row < 0) return;
     const at = this.pointed === null ? "" : ` at ${seconds(rows.time[row]!)}`;
     for (const each of this.drawn) {
-      if (!each.visible || (each.lane === null && each.parts.length > 4)) continue;
+      if (!each.visible || each.lane === null) continue;
       const values = each.parts.map((part) => short(rows.column(part.column)[row]! * each.quantity.scale));
       setText(each.value, `${values.join(" · ")}${at}`);
     }
@@ -281,7 +282,7 @@ export class Curves {
 
   /** The curve as a table of twenty rows, made when it is opened. */
   private table(quantity: Quantity): HTMLElement {
-    const body = h("div", { className: "scroll" });
+    const body = h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${quantity.title} as a table` });
     const details = h("details", { className: "data" }, h("summary", {}, "Data"), body);
     details.addEventListener("toggle", () => details.open && body.replaceChildren(this.rowsOf(quantity)));
     return details;

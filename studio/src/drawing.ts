@@ -26,6 +26,8 @@ export class Drawing {
   private title = h("h2", { className: "title" });
   private legend = h("ul", { className: "legend" });
   private tanks: Tank[] = [];
+  /** Those with flows now, with their place among all. */
+  private groups: { group: Group; i: number }[] = [];
   private width = 0;
   private asked = false;
   private still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -39,7 +41,10 @@ export class Drawing {
   show(): void {
     const run = this.model.run!;
     setText(this.title, run.title);
-    const items = run.groups.flatMap((group, i) => (group.count ? [item(groupColour(i), `${group.name}: ${describe(group)}`)] : []));
+    this.groups = run.groups
+      .map((group, i) => ({ group: { ...group, count: this.model.count(group.name) }, i }))
+      .filter(({ group }) => group.count > 0);
+    const items = this.groups.map(({ group, i }) => item(groupColour(i), `${group.name}: ${describe(group)}`));
     this.legend.replaceChildren(...items);
     this.canvas.setAttribute("aria-label", words(run));
     this.resize(true);
@@ -75,7 +80,7 @@ export class Drawing {
   }
 
   private heightOf(run: Opened): number {
-    return TOP + Math.max(run.lanes.length * this.laneHeight(), run.groups.length * 26 + 20);
+    return TOP + Math.max(run.lanes.length * this.laneHeight(), this.groups.length * 26 + 20);
   }
 
   /** Narrow pages have no room for the senders beside the lanes. */
@@ -95,8 +100,8 @@ export class Drawing {
   private senders(context: CanvasRenderingContext2D, run: Opened): void {
     const height = this.heightOf(run) - TOP;
     const trunk = LEFT - 22;
-    for (const [i, group] of run.groups.entries()) {
-      const y = TOP + ((i + 0.5) * height) / run.groups.length;
+    for (const [turn, { group, i }] of this.groups.entries()) {
+      const y = TOP + ((turn + 0.5) * height) / this.groups.length;
       const colour = groupColour(i);
       context.fillStyle = colour;
       context.beginPath();
@@ -252,7 +257,7 @@ function item(colour: string, text: string): HTMLElement {
 }
 
 function describe(group: Group): string {
-  const what = group.law ? `${group.count} flows, ${group.law}` : `${group.count} × ${group.kind}`;
+  const what = group.law ? `${group.count} ${group.count === 1 ? "flow" : "flows"}, ${group.law}` : `${group.count} × ${group.kind}`;
   return group.rtt_text ? `${what}, RTT ${group.rtt_text}` : what;
 }
 

@@ -10,6 +10,8 @@ interface Step {
   at: number;
   path: string;
   value: string;
+  /** null or missing: all schemes. */
+  lane?: number | null;
 }
 
 interface Try {
@@ -54,6 +56,7 @@ export class Lessons {
       this.current = lesson;
       this.prepare(lesson);
       await this.start(lesson.open);
+      await this.model.setSpeed(lesson.speed);
       this.show(lesson);
       await this.model.play();
     });
@@ -71,7 +74,6 @@ export class Lessons {
 
   private async start({ type: _, ...opening }: Opening & { type: "open" }): Promise<void> {
     await this.model.open(opening);
-    await this.model.setSpeed(this.current!.speed);
   }
 
   private show(lesson: Lesson): void {
@@ -84,7 +86,7 @@ export class Lessons {
     this.panel.replaceChildren(
       h("div", { className: "head" }, h("span", { className: "soft" }, `Lesson ${at + 1} of ${this.catalogue.lessons.length}`), leave),
       h("h2", { tabIndex: -1 }, lesson.title),
-      markup(lesson.html),
+      h("details", { open: true, className: "about" }, h("summary", {}, "What it is about"), markup(lesson.html)),
       h("h3", {}, "Three things to try"),
       h("ol", { className: "tries" }, ...lesson.tries.map((each, i) => this.try(each, i))),
       h("h3", {}, "Question"),
@@ -99,7 +101,9 @@ export class Lessons {
   private try(each: Try, i: number): HTMLElement {
     const go = h("button", { type: "button", className: "go", "aria-label": `Show try ${i + 1}: ${each.title}` }, "Show");
     const told = h("p", { className: "soft", "aria-live": "polite" });
-    const byHand = each.steps.map(({ at, path, value }) => h("li", {}, `at ${at} s set `, h("code", {}, path), " to ", h("code", {}, value)));
+    const byHand = each.steps.map((step) =>
+      h("li", {}, `at ${step.at} s set `, h("code", {}, step.path), " to ", h("code", {}, step.value), this.under(step)),
+    );
     const steps = byHand.length ? h("details", {}, h("summary", {}, "By hand"), h("ul", {}, ...byHand)) : null;
     const item = h("li", {}, go, h("div", {}, h("b", {}, each.title), markup(each.html), steps, told));
     go.onclick = () => void announce(() => this.guide(each, go, told, item));
@@ -110,19 +114,27 @@ export class Lessons {
   private async guide(each: Try, go: HTMLButtonElement, told: HTMLElement, item: HTMLElement): Promise<void> {
     const turn = ++this.turn;
     const { model } = this;
+    this.panel.querySelector<HTMLDetailsElement>(".about")!.open = false;
     const late = each.steps[0] === undefined || model.now > each.steps[0].at;
     const others = each.open.aqms.join() !== model.opening.aqms.join() || model.changes().length > 0;
     if (late || others) await this.start(each.open);
-    for (const { at, path, value } of each.steps) {
-      setText(told, `Running until ${at} s, then ${path} becomes ${value}.`);
+    for (const step of each.steps) {
+      const { at, path, value, lane } = step;
+      setText(told, `Running until ${at} s, then ${path} becomes ${value}${this.under(step)}.`);
       if (!(await model.until(at)) || turn !== this.turn) return this.broken(told, turn);
-      await model.set(path, value);
+      await model.set(path, value, lane ?? null);
     }
     setText(told, `Running until ${each.until} s.`);
     if (!(await model.until(each.until)) || turn !== this.turn) return this.broken(told, turn);
     setText(told, "Done. Compare the curves with what is written above.");
     item.classList.add("done");
     setText(go, "Again");
+  }
+
+  /** Under which scheme a step is done, where it is not all of them. */
+  private under({ lane }: Step): string {
+    const name = typeof lane === "number" ? this.model.run?.lanes[lane]?.label : undefined;
+    return name ? ` under ${name}` : "";
   }
 
   private broken(told: HTMLElement, turn: number): void {

@@ -19,7 +19,7 @@ import { Setup } from "./setup";
 import { Sight } from "./sight";
 import { Transport } from "./transport";
 
-const FIRST = { scenario: "home/rrul", aqms: ["droptail", "fq-codel"] };
+const FIRST = { scenario: "home/call", aqms: ["droptail", "codel", "fq-codel"], speed: 2 };
 const VIEWS = ["live", "lessons", "results"];
 /** ms between two sentences for those who listen. */
 const SPOKEN = 10_000;
@@ -43,7 +43,7 @@ class Studio {
     const panels = h("div", { className: "quantities" });
     byId("curves").append(panels);
     this.curves = new Curves(panels, model);
-    this.sight = new Sight(byId("curves"), model, this.curves, () => this.look());
+    this.sight = new Sight(byId("curves"), model, this.curves, catalogue.schemes, () => this.look());
     this.measures = new Measures(byId("measures"), model, catalogue);
     this.transport = new Transport(byId("transport"), model);
     this.setup = new Setup(byId("setup"), model, catalogue);
@@ -55,10 +55,13 @@ class Studio {
         .filter(({ curve }) => curveOf(curve).quantity === quantity.id && curveOf(curve).place === place())
         .map(({ value, label }) => ({ value: value * quantity.scale, label })),
     ];
-    this.measures.published = (lane, measure) => this.published.value(model.run!.lanes[lane]!.aqm, measure);
+    this.measures.published = (lane, measure) => this.published.value(model.run!, lane, measure);
     this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
     model.on(["opened"], () => this.opened());
-    model.on(["changed"], () => this.sight.show());
+    model.on(["changed"], () => {
+      this.sight.show();
+      this.drawing.show();
+    });
     model.on(["frame"], () => this.grow());
     model.on(["state"], () => this.speak(true));
     model.on(["measured"], () => this.measures.refresh());
@@ -79,10 +82,11 @@ class Studio {
       return;
     }
     if (location.hash.startsWith("#lesson=")) return this.route();
-    this.model.opening = { ...this.model.opening, aqms: FIRST.aqms };
-    await this.model.setSpeed(5);
+    const named = scenario ?? this.catalogue.scenario;
+    this.model.opening = { aqms: named === null ? FIRST.aqms : [null] };
+    this.model.speed = FIRST.speed;
     await announce(async () => {
-      await this.setup.openNamed(scenario ?? this.catalogue.scenario ?? FIRST.scenario);
+      await this.setup.openNamed(named ?? FIRST.scenario);
       if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();
     });
     await this.route();

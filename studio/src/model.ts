@@ -52,9 +52,15 @@ export class Model {
   }
 
   async open(opening: Opening): Promise<void> {
-    const opened = await this.session.ask({ type: "open", ...opening });
+    const before = this.opening;
     this.opening = opening;
-    if (opened.type === "opened") await this.session.ask({ type: "speed", speed: this.speed });
+    try {
+      await this.session.ask({ type: "open", ...opening });
+    } catch (error) {
+      this.opening = before;
+      throw error;
+    }
+    await this.session.ask({ type: "speed", speed: this.speed });
   }
 
   async play(until?: number): Promise<void> {
@@ -122,6 +128,12 @@ export class Model {
       .sort((a, b) => a.at - b.at);
   }
 
+  /** Flows of a group now: as the scenario has them, or as changed by hand in all lanes. */
+  count(group: string): number {
+    const changed = this.changes().findLast(({ path, lane }) => path === `flows.${group}.count` && lane === null);
+    return changed ? Number(changed.value) : (this.run?.groups.find(({ name }) => name === group)?.count ?? 0);
+  }
+
   private take(message: Message): void {
     if (message.type === "opened") this.opened(message);
     else if (message.type === "changed") this.changed(message);
@@ -179,7 +191,8 @@ export class Model {
     if (!this.run || frame.epoch !== this.run.epoch) return;
     if (frame.rows) this.rows.append(frame);
     this.content = frame.content;
-    [this.now, this.measured] = [frame.now, frame.speed];
+    if (this.playing || frame.rows) this.now = frame.now;
+    this.measured = frame.speed;
     this.say("frame");
   }
 

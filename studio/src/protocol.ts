@@ -34,7 +34,7 @@ export interface Catalogue {
   version: string;
   schemes: Scheme[];
   families: string[];
-  scenarios: { name: string; title: string; study: string }[];
+  scenarios: { name: string; title: string; study: string | null }[];
   tcps: { name: string; title: string; summary: string; parameters: Parameter[] }[];
   measures: Measure[];
   lessons: { id: string; title: string; summary: string }[];
@@ -47,6 +47,7 @@ export interface Catalogue {
 export interface Link {
   name: string;
   rate: number;
+  /** "varies" where it does. */
   rate_text: string;
   /** What the queue has room for, and what schemes aim at, in packets; as the scenario writes it. */
   packets: number;
@@ -77,7 +78,8 @@ export interface Change {
 
 export interface Lane {
   label: string;
-  aqm: string;
+  /** null: the schemes that the scenario has. */
+  aqm: string | null;
   links: Record<string, { aqm: string; parameters: Record<string, string> }>;
   changes: Change[];
 }
@@ -88,7 +90,6 @@ export interface Column {
   place: string;
   index: number | null;
   name: string;
-  title: string;
   unit: string;
 }
 
@@ -174,7 +175,8 @@ export interface Opening {
   scenario?: string;
   text?: string;
   name?: string;
-  aqms: string[];
+  /** null: the schemes that the scenario has. */
+  aqms: (string | null)[];
   seed?: number;
   sample?: number;
   flows?: [string, number][];

@@ -3,13 +3,14 @@
 import type { Level } from "./panel";
 import type { Catalogue, Opened } from "./protocol";
 import type { Quantity } from "./quantities";
-import { readSpec } from "./protocol";
 import { get } from "./session";
 
 interface Cell {
   aqm: string | null;
   ours: string | null;
   published: number;
+  /** Where it is not the table's. */
+  scenario: string | null;
 }
 
 interface Paper {
@@ -35,21 +36,23 @@ export class Published {
     if (!study || !this.catalogue.studies.some(({ name }) => name === study)) return;
     if (!this.papers.has(study)) this.papers.set(study, get<Paper>(`/api/published/${study}`));
     void this.papers.get(study)!.then(({ title, tables }) => {
-      this.cells = tables.filter(({ scenarios }) => scenarios.includes(run.name)).flatMap(({ cells }) => cells);
+      this.cells = tables.flatMap(({ scenarios, cells }) =>
+        cells.filter(({ scenario }) => (scenario === null ? scenarios.includes(run.name) : scenario === run.name)),
+      );
       this.title = this.cells.length ? title : "";
       this.came();
     });
   }
 
-  /** A value of the paper under a scheme; schemes with parameters of their own are not in it. */
-  value(aqm: string, measure: string): number | null {
-    return this.cells.find((cell) => cell.aqm === aqm && cell.ours === measure)?.published ?? null;
+  /** A value of the paper under a scheme of the run. */
+  value(run: Opened, lane: number, measure: string): number | null {
+    const aqm = run.lanes[lane]!.aqm;
+    return this.cells.find((cell) => aqm !== null && cell.aqm === aqm && cell.ours === measure)?.published ?? null;
   }
 
   levels(run: Opened, lane: number | null, quantity: Quantity, link: string): Level[] {
-    const aqm = lane === null ? "" : run.lanes[lane]!.aqm;
     const mean = MEANS[quantity.id];
-    const value = mean ? this.value(readSpec(aqm).name === aqm ? aqm : "", `links.${link}.${mean}`) : null;
+    const value = mean && lane !== null ? this.value(run, lane, `links.${link}.${mean}`) : null;
     return value === null ? [] : [{ value: value * quantity.scale, label: "published mean" }];
   }
 }

@@ -1,7 +1,7 @@
 // What can be drawn against time, and which columns it is made of.
 
 import { groupColour, theme } from "./palette";
-import { keyOf, type Column, type Opened } from "./protocol";
+import { keyOf, type Column, type Opened, type Scheme } from "./protocol";
 
 /** A line of a quantity under one scheme. */
 export interface Part {
@@ -29,7 +29,7 @@ const observable = ({ of, name }: Column): boolean => of === "scheme" || (of ===
 const nothing = (): null => null;
 
 /** Every quantity of a run; those of a link are of `link`. */
-export function quantities(run: Opened, link: string): Quantity[] {
+export function quantities(run: Opened, link: string, schemes: Scheme[]): Quantity[] {
   const columns = run.columns.map((column, index) => ({ ...column, at: index }));
   type Placed = (typeof columns)[number];
   const of = (lane: number, wanted: (column: Placed) => boolean) => columns.filter((each) => each.lane === lane && wanted(each));
@@ -37,7 +37,7 @@ export function quantities(run: Opened, link: string): Quantity[] {
     name, colour, column: column.at, key: keyOf(column),
   });
   const inLink = (name: string, colour = () => theme.line) => (lane: number) =>
-    of(lane, (each) => (each.of === "link" || (each.of === "scheme" && name === "p")) && each.place === link && each.name === name).map((each) => part(each, each.title, colour));
+    of(lane, (each) => (each.of === "link" || (each.of === "scheme" && name === "p")) && each.place === link && each.name === name).map((each) => part(each, name, colour));
   const both = (lane: number) => [
     ...inLink("drops")(lane).map((each) => ({ ...each, name: "dropped" })),
     ...inLink("marks", () => theme.target)(lane).map((each) => ({ ...each, name: "marked" })),
@@ -61,12 +61,13 @@ export function quantities(run: Opened, link: string): Quantity[] {
     quantity("packet_delay", "Packet delay", "ms", 1000, "Source to destination, by group of flows.", groups("packet_delay"), nothing),
     quantity("utilisation", "Utilisation", "%", 100, "Share of the time in which the transmitter was busy.", inLink("utilisation"), nothing),
   ];
+  const docs = new Map(schemes.flatMap(({ observables }) => observables.map(({ name, doc }) => [name, doc])));
   const own = columns.filter((each) => observable(each) && each.place === link && each.name !== "p");
   for (const [name, each] of new Map(own.map((column) => [column.name, column]))) {
     const time = each.unit === "s";
-    const parts = (lane: number) => of(lane, (column) => observable(column) && column.place === link && column.name === name).map((column) => part(column, column.title, () => theme.line));
+    const parts = (lane: number) => of(lane, (column) => observable(column) && column.place === link && column.name === name).map((column) => part(column, name, () => theme.line));
     const id = LINK.includes(name) ? `scheme ${name}` : name;
-    found.push(quantity(id, `State: ${name.replaceAll("_", " ")}`, time ? "ms" : plain(each.unit), time ? 1000 : 1, each.title, parts, nothing));
+    found.push(quantity(id, `State: ${name.replaceAll("_", " ")}`, time ? "ms" : plain(each.unit), time ? 1000 : 1, docs.get(name) ?? "", parts, nothing));
   }
   return found;
 }

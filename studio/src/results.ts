@@ -5,7 +5,8 @@ import { byId, h } from "./dom";
 interface Table {
   title: string;
   columns: string[];
-  rows: (string | number | null)[][];
+  rows: string[][];
+  notes: string[];
 }
 
 interface Folder {
@@ -13,10 +14,10 @@ interface Folder {
   name: string;
   title: string;
   done: number;
-  planned: number;
+  planned: number | null;
   failed: number;
   tables: Table[];
-  figures: { name: string; title: string; svg: string }[];
+  figures: { name: string; title: string }[];
   version: string;
 }
 
@@ -62,8 +63,8 @@ export class Results {
     if (answer.ok) {
       const folder = (await answer.json()) as Folder;
       this.version = folder.version;
-      running = folder.done < folder.planned;
-      this.draw(folder);
+      running = folder.planned === null || folder.done + folder.failed < folder.planned;
+      this.draw(folder, this.choice.value);
     } else if (!running) {
       const { error } = (await answer.json().catch(() => ({}))) as { error?: string };
       this.body.replaceChildren(h("p", { className: "problem" }, error ?? answer.statusText));
@@ -71,21 +72,20 @@ export class Results {
     if (running) this.timer = window.setTimeout(() => void this.refresh(), AGAIN);
   }
 
-  private draw({ title, done, planned, failed, tables, figures, version }: Folder): void {
-    const told = `${done} of ${planned} runs${failed ? `, ${failed} failed` : ""}`;
+  private draw({ title, done, planned, failed, tables, figures, version }: Folder, id: string): void {
+    const told = `${done} of ${planned ?? "?"} runs${failed ? `, ${failed} failed` : ""}`;
     const progress = h("progress", { max: planned || 1, value: done, "aria-label": told });
     const drawings = figures.map((figure) =>
-      h("figure", {}, h("img", { src: `${figure.svg}?v=${encodeURIComponent(version)}`, alt: figure.title }), h("figcaption", { className: "soft" }, figure.title)),
+      h("figure", {}, h("img", { src: `/api/results/${id}/figure/${figure.name}.svg?v=${encodeURIComponent(version)}`, alt: figure.title }), h("figcaption", { className: "soft" }, figure.title)),
     );
     this.body.replaceChildren(h("h3", {}, title), h("p", { className: "row" }, progress, told), ...tables.map(tabled), ...drawings);
   }
 }
 
-function tabled({ title, columns, rows }: Table): HTMLElement {
-  const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
-  const lines = rows.map(([first, ...rest]) =>
-    h("tr", {}, h("th", { scope: "row" }, String(first ?? "")), ...rest.map((value) => h("td", {}, String(value ?? "–")))),
-  );
-  const table = h("table", {}, h("thead", {}, head), h("tbody", {}, ...lines));
-  return h("section", {}, h("h3", {}, title), h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": title }, table));
+function tabled({ title, columns, rows, notes }: Table): HTMLElement {
+  const names = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
+  const lines = rows.map(([first, ...cells]) => h("tr", {}, h("th", { scope: "row" }, first ?? ""), ...cells.map((cell) => h("td", {}, cell))));
+  const table = h("table", {}, h("thead", {}, names), h("tbody", {}, ...lines));
+  const below = notes.map((note) => h("p", { className: "soft" }, note));
+  return h("section", {}, h("h3", {}, title), h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": title }, table), ...below);
 }

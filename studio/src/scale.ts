@@ -1,12 +1,12 @@
 // Numbers for people: axes that grow by round steps, values with their units.
 
-const STEPS = [1, 2, 2.5, 5, 10];
+const STEPS = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 
-/** The least of 1, 2, 2.5, 5 times a power of ten that is not below `value`. */
+/** The least round number that is not below `value`. */
 export function roundUp(value: number): number {
   if (!(value > 0) || !Number.isFinite(value)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return power * STEPS.find((step) => step * power >= value * (1 - 1e-9))!;
+  return power * STEPS.find((step) => step * power >= value * (1 - 1e-4))!;
 }
 
 /** A number of about three digits, without needless zeros. */

@@ -13,7 +13,7 @@ export class Schemes {
   /** Lanes whose parameters are unfolded. */
   private unfolded = new Set<number>();
 
-  constructor(private model: Model, private catalogue: Catalogue, private open: (aqms: string[]) => Promise<void>) {
+  constructor(private model: Model, private catalogue: Catalogue, private open: (aqms: (string | null)[]) => Promise<void>) {
     const families = new Map(catalogue.schemes.map((scheme) => [scheme.own ? "Own" : scheme.family, [] as Scheme[]]));
     for (const scheme of catalogue.schemes) families.get(scheme.own ? "Own" : scheme.family)!.push(scheme);
     this.add.append(h("option", { value: "" }, "Add a scheme…"));
@@ -69,7 +69,7 @@ export class Schemes {
   private change(lane: number, link: string, name: string, text: string): Promise<unknown> {
     if (this.model.now > 0) return this.model.set(`links.${link}.aqm.${name}`, text, lane);
     const aqms = [...this.model.opening.aqms];
-    const spec = readSpec(aqms[lane]!);
+    const spec = readSpec(aqms[lane] ?? this.model.run!.lanes[lane]!.links[link]!.aqm);
     aqms[lane] = writeSpec(spec.name, { ...spec.set, [name]: text });
     return this.open(aqms);
   }

@@ -20,15 +20,16 @@ export class Setup {
   constructor(host: HTMLElement, private model: Model, private catalogue: Catalogue) {
     const studies = new Map<string, HTMLElement>();
     this.choice.append(h("option", { value: "" }, "My own text"));
-    for (const { name, study } of catalogue.scenarios) {
+    for (const { name, study: of } of catalogue.scenarios) {
+      const study = of ?? "Named at the start";
       if (!studies.has(study)) studies.set(study, h("optgroup", { label: study }));
-      studies.get(study)!.append(h("option", { value: name }, name.slice(study.length + 1) || name));
+      studies.get(study)!.append(h("option", { value: name }, name));
     }
     this.choice.append(...studies.values());
     this.choice.addEventListener("change", () => void attempt(this.choice, () => this.openNamed(this.choice.value)));
     this.seed.addEventListener("change", () => void attempt(this.seed, () => this.reopen({ seed: Number(this.seed.value) })));
     this.editor = new Editor(
-      (text) => check(text, this.model.opening.aqms),
+      (text) => check(text, this.model.opening.aqms.filter((aqm) => aqm !== null)),
       (problems) => (this.use.disabled = problems.length > 0),
       () => (this.use.disabled = true),
     );
@@ -56,6 +57,7 @@ export class Setup {
   show(): void {
     const { opening, run } = this.model;
     this.choice.value = opening.scenario ?? "";
+    if (this.choice.selectedIndex < 0) this.choice.value = "";
     this.seed.value = String(run!.seed);
     this.editor.text = run!.text;
     this.schemes.show(this.link());
@@ -70,8 +72,10 @@ export class Setup {
   async openNamed(name: string): Promise<void> {
     if (!name) return;
     const { text } = await get<{ text: string }>(`/api/scenario/${name}`);
-    const blast = slowest(await layout(text));
-    const { aqms, seed } = this.model.opening;
+    const found = await layout(text);
+    const blast = slowest(found);
+    const { seed } = this.model.opening;
+    const aqms = this.model.opening.aqms.map((aqm) => aqm ?? only(found));
     await this.model.open({ scenario: name, aqms, blast, ...(seed === undefined ? {} : { seed }) });
   }
 
@@ -95,6 +99,12 @@ export class Setup {
 function slowest(found: Layout | undefined): string | null {
   if (!found || found.groups.some(({ name }) => name === BLAST)) return null;
   return found.links.reduce((least, link) => (link.rate < least.rate ? link : least)).name;
+}
+
+/** The scheme of all links, if they have the same. */
+function only(found: Layout | undefined): string | null {
+  const schemes = new Set(found?.links.map(({ aqm }) => aqm));
+  return schemes.size === 1 ? [...schemes][0]! : null;
 }
 
 function part(title: string, open: boolean, ...content: HTMLElement[]): HTMLElement {

@@ -3,6 +3,7 @@
 import type { Curves } from "./curves";
 import { h } from "./dom";
 import type { Model } from "./model";
+import type { Scheme } from "./protocol";
 import { quantities, type Quantity } from "./quantities";
 import type { Sight as State } from "./share";
 
@@ -17,7 +18,7 @@ export class Sight {
   private chosen = new Set(FIRST);
   private offered: Quantity[] = [];
 
-  constructor(host: HTMLElement, private model: Model, private curves: Curves, private moved: () => void) {
+  constructor(host: HTMLElement, private model: Model, private curves: Curves, private schemes: Scheme[], private moved: () => void) {
     for (const [value, text] of [["", "Whole run"], ["2", "Last 2 s"], ["10", "Last 10 s"], ["30", "Last 30 s"]] as const) {
       this.window.append(h("option", { value }, text));
     }
@@ -55,14 +56,19 @@ export class Sight {
     const before = this.wished || this.link.value;
     this.wished = "";
     this.link.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
-    this.link.value = names.includes(before) ? before : (names[0] ?? "");
+    this.link.value = names.includes(before) ? before : this.slowest();
     this.link.hidden = names.length < 2;
+  }
+
+  /** The link at which queues are to be expected. */
+  private slowest(): string {
+    return this.model.run!.links.reduce((least, link) => (link.rate < least.rate ? link : least)).name;
   }
 
   /** Offer what the run has, and draw what is chosen. */
   show(): void {
     const run = this.model.run!;
-    this.offered = quantities(run, this.place()).filter((quantity) => run.lanes.some((_, lane) => quantity.parts(lane).length));
+    this.offered = quantities(run, this.place(), this.schemes).filter((quantity) => run.lanes.some((_, lane) => quantity.parts(lane).length));
     this.chips.replaceChildren(h("legend", { className: "unseen" }, "Curves shown"), ...this.offered.map((quantity) => this.chip(quantity)));
     const { window, together } = this.state;
     this.curves.window = window;

@@ -44,7 +44,7 @@ export class Transport {
   }
 
   setMark(): Promise<unknown> {
-    return announce(() => this.model.mark(seconds(this.model.now)));
+    return announce(() => this.model.mark(`${this.model.now.toFixed(2)} s`));
   }
 
   /** Rewind to a mark, by default to the latest. */
@@ -71,7 +71,7 @@ export class Transport {
     const { now, run, playing, measured } = this.model;
     if (!run) return;
     const how = playing && measured > 0 ? `, ${short(measured)}×` : "";
-    setText(this.time, seconds(now));
+    setText(this.time, `${now.toFixed(run.sample < 0.1 ? 2 : 1)} s`);
     setText(this.rest, ` of ${seconds(run.end)}${how}`);
     this.progress.value = now / run.end;
   }

@@ -124,7 +124,7 @@ impl Simulation {
         PyArray1::from_vec(py, rows).reshape([height, width])
     }
 
-    /// The columns of a sample: whose ("time", "link", "group", "flow"), name of the link or group, number of the flow,
+    /// The columns of a sample: whose ("time", "link", "scheme", "group", "flow"), name of the link or group, number of the flow,
     /// name of the column, unit.
     #[pyo3(signature = (flows=Vec::new()))]
     fn sample_columns(&self, py: Python<'_>, flows: Vec<(String, usize)>) -> PyResult<Vec<ColumnOf>> {
@@ -213,6 +213,7 @@ fn column_of(engine: &aqmlab_sim::Simulation, column: SampleColumn) -> ColumnOf 
     let (of, name, i) = match column.place {
         Place::Time => ("time", String::new(), None),
         Place::Link(link) => ("link", scenario.links[link].name.clone(), None),
+        Place::Scheme(link) => ("scheme", scenario.links[link].name.clone(), None),
         Place::Group(group) => ("group", scenario.flows[group].name.clone(), None),
         Place::Flow(group, i) => ("flow", scenario.flows[group].name.clone(), Some(i)),
     };

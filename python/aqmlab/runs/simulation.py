@@ -20,7 +20,8 @@ Flow = tuple[str, int]
 class SampleColumn(NamedTuple):
     """A column of `Simulation.sample_until`.
 
-    `of` is "time", "link", "group" or "flow", `place` the name of the link or group, `number` that of the flow.
+    `of` is "time", "link", "scheme" (for what the scheme of a link shows), "group" or "flow", `place` the name of the
+    link or group, `number` that of the flow.
     """
 
     of: str
@@ -91,7 +92,7 @@ class Simulation:
     def so_far(self) -> RunResult | None:
         """Return what was measured until now, as if the scenario ended here; None before the warm-up is over.
 
-        Raises SchemeError if a user's scheme cannot be copied.
+        A packet that has left its last queue counts as received. SchemeError if a user's scheme cannot be copied.
         """
         run = self._engine.so_far()
         return None if run is None else RunResult.of(run)

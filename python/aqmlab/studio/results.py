@@ -101,9 +101,9 @@ def _tables(found: Findings) -> list[dict[str, Any]]:
     return [
         {
             "title": case.name,
-            "head": ["Scheme", *map(heading, measures)],
+            "columns": ["Scheme", *map(heading, measures)],
             "rows": [
-                [label(scheme), *({"text": entry.text, "best": entry.best, "note": entry.some} for entry in row)]
+                [label(scheme), *(entry.text for entry in row)]
                 for scheme, row in tables.entries(found, case, measures).items()
             ],
             "notes": tables.notes(found, case),
@@ -114,9 +114,9 @@ def _tables(found: Findings) -> list[dict[str, Any]]:
 
 def _figures(found: Findings) -> list[tuple[str, str]]:
     """Return the figures that can be drawn, by name and title."""
-    shown = []
-    if len(found.cases) > 1 and len(found.schemes) > 1:
-        shown.append(("0-ranking", "Ranking of the schemes"))
+    from aqmlab.present.figures.sweep import DELAY
+
+    shown = [("0-ranking", "Ranking of the schemes by delay")] if found.ranking(DELAY) else []
     for i, case in enumerate(list(found.cases)[:MOST_CASES]):
         shown += [(f"{i}-delay-throughput", f"Delay and goodput, {case}"), (f"{i}-measure", f"Delay, {case}")]
     return shown

@@ -25,6 +25,8 @@ pub enum Place {
     Time,
     /// Those of the link with this index.
     Link(usize),
+    /// What the scheme of the link with this index shows.
+    Scheme(usize),
     /// Those of the group of flows with this index.
     Group(usize),
     /// Those of a TCP flow: its group and its place in the group.
@@ -48,8 +50,8 @@ impl Simulation {
     pub fn sample_columns(&self, flows: &[(usize, usize)]) -> Vec<SampleColumn> {
         let column = |place, (name, unit)| SampleColumn { place, name, unit };
         let of_link = |link: usize| {
-            let shown = self.shown[link].iter().map(|shown| (shown.name, shown.unit));
-            OF_LINK.into_iter().chain(shown).map(move |name| column(Place::Link(link), name))
+            let shown = self.shown[link].iter().map(move |shown| column(Place::Scheme(link), (shown.name, shown.unit)));
+            OF_LINK.map(|name| column(Place::Link(link), name)).into_iter().chain(shown)
         };
         let links = (0..self.links.len()).flat_map(of_link);
         let groups = (0..self.groups.len()).flat_map(|group| OF_GROUP.map(|name| column(Place::Group(group), name)));
@@ -107,7 +109,8 @@ impl Simulation {
         }
     }
 
-    /// What was measured so far, as of a scenario that ends now; `None` before the warm-up is over.
+    /// What was measured so far, as of a scenario that ends now, but that a packet that has left its last queue counts as
+    /// received; `None` before the warm-up is over.
     ///
     /// # Errors
     /// If a scheme breaks down or cannot be copied; it says why.
@@ -123,5 +126,107 @@ impl Simulation {
     /// Flows, sources or clients of a group that have not been stopped.
     pub fn count(&self, group: usize) -> usize {
         self.members[group].iter().filter(|member| member.stop > self.now).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::simulation::{Options, run};
+    use crate::scenario;
+
+    const TEN: &str = r#"
+schema = 1
+duration = "2 s"
+warmup = "500 ms"
+
+[[links]]
+name = "only"
+rate = "5 Mbit/s"
+delay = "3 ms"
+buffer = "200 ms"
+aqm = "pie"
+
+[[flows]]
+name = "long"
+count = 10
+rtt = "40 ms"
+"#;
+
+    const NOBODY: &str = r#"
+[[flows]]
+name = "nobody"
+kind = "udp-cbr"
+count = 0
+rtt = "500 ms"
+packet = "64 B"
+rate = "1 Mbit/s"
+"#;
+
+    fn simulation(text: &str) -> Simulation {
+        let scenario = scenario::parse(text, "ten", &[]).expect("the scenario is legal");
+        Simulation::new(scenario, Options { seed: 1, causal: true, ..Options::default() }).expect("the scheme fits")
+    }
+
+    fn text(result: &impl std::fmt::Debug) -> String {
+        format!("{result:?}")
+    }
+
+    #[test]
+    fn a_row_is_a_probe() {
+        let (mut sampled, mut probed) = (simulation(TEN), simulation(TEN));
+        let (every, mut rows) = (Span::from_millis(100), Vec::new());
+        for until in [250, 250, 700, 5000] {
+            let until = Time::ZERO + Span::from_millis(until);
+            sampled.sample_until(until, every, &[(0, 3)], &mut rows).expect("it runs");
+        }
+        let columns = sampled.sample_columns(&[(0, 3)]);
+        let at = |name: &str| columns.iter().position(|column| column.name == name).expect("there is such a column");
+        assert_eq!(rows.len(), 20 * columns.len());
+        for (i, row) in rows.chunks(columns.len()).enumerate() {
+            probed.step_until(Time::ZERO + Span::from_millis(100 * (i as u64 + 1))).expect("it runs");
+            let probe = probed.probe();
+            assert_eq!(row[0], probe.now as f32);
+            assert_eq!(row[at("queue")], probe.links[0].queue as f32);
+            assert_eq!(row[at("drops")], (probe.links[0].dropped as f64 / probe.span) as f32);
+            assert_eq!(row[at("p")], probe.links[0].observables[0].1 as f32);
+            assert_eq!(row[at("goodput")], probe.flows[0].goodput as f32);
+            assert_eq!(row[at("cwnd")], probed.flow_state(0, 3).expect("it is TCP").cwnd as f32);
+        }
+    }
+
+    #[test]
+    fn so_far_at_the_end_is_the_result() {
+        let mut simulation = simulation(TEN);
+        simulation.step_until(Time::ZERO + Span::from_millis(400)).expect("it runs");
+        assert!(simulation.so_far().expect("it can be copied").is_none());
+        simulation.step_until(Time::ZERO + Span::from_millis(1500)).expect("it runs");
+        assert!(simulation.so_far().expect("it can be copied").is_some());
+        simulation.step_until(simulation.end()).expect("it runs");
+        let so_far = simulation.so_far().expect("it can be copied").expect("the warm-up is over");
+        assert_eq!(text(&so_far.result), text(&simulation.finish().expect("it ends").result));
+    }
+
+    #[test]
+    fn an_empty_group_changes_nothing() {
+        let of = |text: &str| {
+            let scenario = scenario::parse(text, "ten", &[]).expect("the scenario is legal");
+            run(scenario, Options { seed: 1, ..Options::default() }).expect("it runs").result
+        };
+        let (alone, beside) = (of(TEN), of(&format!("{TEN}{NOBODY}")));
+        assert_eq!(text(&alone.links), text(&beside.links));
+        assert_eq!(text(&alone.total), text(&beside.total));
+        assert_eq!((beside.flows[1].1.count, beside.flows[1].1.goodput), (0, 0.0));
+    }
+
+    #[test]
+    fn an_empty_group_can_be_filled() {
+        let mut simulation = simulation(&format!("{TEN}{NOBODY}"));
+        simulation.step_until(Time::ZERO + Span::from_millis(1000)).expect("it runs");
+        simulation.set("flows.nobody.count", "2").expect("it is legal");
+        assert_eq!((simulation.count(0), simulation.count(1)), (10, 2));
+        simulation.probe();
+        simulation.step_until(Time::ZERO + Span::from_millis(1900)).expect("it runs");
+        assert!(simulation.probe().flows[1].received > 0);
     }
 }

@@ -1,0 +1,289 @@
+"""The studio in a browser, as people use it: with mouse, with keys, on a phone, along a lesson."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from browser import Browser, chromium
+
+pytest.importorskip("uvicorn", reason="the studio's packages are not installed (pip install 'aqmlab[studio]')")
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")),
+    reason="chromium and chromedriver are not installed (Debian: apt install chromium chromium-driver)",
+)
+
+AXE = Path(__file__).parents[1] / "studio" / "node_modules" / "axe-core" / "axe.min.js"
+WIDE, PHONE = 1280, 360
+CLOCK = "parseFloat(document.querySelector('.clock').textContent)"
+PLAYING = "document.querySelector('#transport .first').textContent === 'Pause'"
+MADE = "[...document.querySelectorAll('.made li')].map((item) => item.textContent)"
+SCHEMES = "[...document.querySelectorAll('.scheme .name')].map((name) => name.textContent)"
+ARIA = "document.querySelector('[aria-label=\"{}\"]')"
+DIALOG = "document.querySelector('dialog[open][aria-label=\"{}\"]')"
+
+Studio = tuple[Browser, str]
+"""A browser that has been let in, and the address of the studio."""
+
+
+@pytest.fixture(scope="module")
+def entered() -> Iterator[Studio]:
+    command = [sys.executable, "-m", "aqmlab", "studio", "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as server, chromium() as browser:
+        try:
+            assert server.stderr
+            entrance = server.stderr.readline().split()[-1]
+            browser.open(entrance, WIDE)
+            yield browser, entrance.partition("?")[0]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def studio(entered: Studio) -> Iterator[Studio]:
+    """Check that no test leaves an error, and that nothing came from elsewhere."""
+    yield entered
+    browser, address = entered
+    assert browser.console() == []
+    loaded = browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert [name for name in loaded if not name.startswith((address, address.replace("http", "ws")))] == []
+
+
+def test_a_curve_runs_at_once_and_follows_a_change_of_the_rate(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    _until(browser, f"{CLOCK} > 3")
+    assert "token" not in browser.run("return location.href")
+    before = _latest(browser, "Goodput")
+    _type(browser, "Rate", "9 Mbit/s")
+    _until(browser, f"{MADE}.length === 1 && {CLOCK} > 8")
+    _press(browser, " ")
+    _until(browser, f"!({PLAYING})")
+    assert "links.bottleneck.rate = 9 Mbit/s" in browser.run(f"return {MADE}[0]")
+    assert before > 30
+    assert _latest(browser, "Goodput") < 9.1  # what the link lets through, of which headers are a part
+
+
+def test_eight_schemes_run_side_by_side_and_no_more(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    for count, name in enumerate(["red", "ared", "pi", "rem", "codel", "pie", "blue"], 2):
+        browser.run(
+            f"const list = document.querySelector('#add-scheme'); list.value = '{name}'; list.dispatchEvent(new Event('change'))"
+        )
+        _until(browser, f"{SCHEMES}.length === {count}")
+    assert browser.run("return document.querySelector('#add-scheme').disabled")
+    _press(browser, " ")
+    _until(browser, f"{CLOCK} > 2")
+    panels = "document.querySelector('.quantity').querySelectorAll('.panel canvas').length"
+    assert browser.run(f"return {panels}") == 8
+    head, *rows = _data(browser, "Queue")
+    assert (head[0], len(head)) == ("Time", 9)
+    first = [float(cell.replace(",", "")) for cell in rows[0][1:]]
+    assert len(set(first)) < len(first)  # before a scheme signals, all queues are the same
+    assert browser.run("return document.querySelectorAll('#measures tbody tr').length") == 8
+
+
+def test_from_a_mark_another_way_is_taken(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    _until(browser, f"{CLOCK} > 2")
+    _press(browser, " ")
+    _until(browser, f"!({PLAYING})")
+    marked = browser.run(f"return {CLOCK}")
+    _press(browser, "m")
+    _until(browser, "document.querySelector('[aria-label^=Rewind]').length === 2")
+    _press(browser, " ")
+    _until(browser, f"{CLOCK} > {marked + 3}")
+    _press(browser, "r")
+    _until(browser, f"!({PLAYING}) && {CLOCK} === {marked}")
+    assert float(_data(browser, "Queue")[-1][0].split()[0]) <= marked + 0.1
+    _click(browser, "Kill half")
+    _until(browser, f"{MADE}.length === 1")
+    assert "flows.ftp.count = 250" in browser.run(f"return {MADE}[0]")
+
+
+def test_a_link_holds_the_whole_state(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    _until(browser, f"{CLOCK} > 2")
+    _type(browser, "Target", "100 packets")
+    _until(browser, f"{MADE}.length === 1")
+    _press(browser, " ")
+    _until(browser, f"!({PLAYING})")
+    state = f"[document.querySelector('.clock').firstChild.textContent, ...{MADE}, ...{SCHEMES}]"
+    before, queue = browser.run(f"return {state}"), _data(browser, "Queue")[-1]
+    _press(browser, "l")
+    _until(browser, f"{DIALOG.format('Link')}")
+    link = browser.run("return document.querySelector('dialog input').value")
+    assert link.startswith(studio[1] + "#")
+    browser.open("about:blank", WIDE)
+    browser.open(link, WIDE)
+    _until(browser, f"document.querySelector('.clock')?.firstChild.textContent === '{before[0]}' && !({PLAYING})")
+    assert browser.run(f"return {state}") == before
+    assert _data(browser, "Queue")[-1] == queue
+
+
+def test_errors_of_a_scenario_stand_at_their_line(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    browser.run("document.querySelector('#scenario-text').closest('details').open = true")
+    _edit(browser, "text.replace('45 Mbit/s', '45 Mbit')")
+    _until(browser, "document.querySelector('.gutter b')")
+    line = (
+        1
+        + browser.run("return document.querySelector('#scenario-text').value.split('45 Mbit')[0].split('\\n').length")
+        - 1
+    )
+    assert browser.run("return document.querySelector('.gutter b').textContent") == str(line)
+    assert f"Line {line}" in browser.run("return document.querySelector('.problems').textContent")
+    _edit(browser, "text.replace('45 Mbit', '20 Mbit/s')")
+    _until(browser, "!document.querySelector('.problems li')")
+    _click(browser, "Use this scenario")
+    _until(browser, f"{ARIA.format('Rate')}.closest('.knob').querySelector('.value').value.startsWith('20')")
+
+
+def test_everything_can_be_done_with_keys(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    _until(browser, f"{CLOCK} > 1")
+    seen = "const at = document.activeElement; return at.matches('.chip input') || at.tagName === 'BODY' || getComputedStyle(at).outlineStyle !== 'none' || getComputedStyle(at.closest('.editor') ?? at).outlineStyle !== 'none'"
+    reached = set()
+    for _ in range(45):
+        _press(browser, "Tab")
+        assert browser.run(seen), browser.run("return document.activeElement.outerHTML")
+        reached.add(
+            browser.run("const at = document.activeElement; return at.getAttribute('aria-label') ?? at.textContent")
+        )
+    assert {"Skip to the curves", "Lessons", "Save", "Add a scheme", "Kill half"} <= reached
+    browser.run("document.activeElement.blur()")
+    _press(browser, " ")
+    _until(browser, f"!({PLAYING})")
+    now = browser.run(f"return {CLOCK}")
+    _press(browser, "s")
+    _until(browser, f"{CLOCK} > {now}")
+    browser.run("document.querySelector('.quantity').focus()")
+    _press(browser, "ArrowLeft")
+    _until(browser, "document.querySelector('#spoken').textContent.startsWith('Queue')")
+    _press(browser, "?")
+    _until(browser, f"{DIALOG.format('Keys')}")
+    _press(browser, "Escape")
+    _until(browser, "!document.querySelector('dialog')")
+
+
+@pytest.mark.parametrize("view", ["live", "lessons", "results"])
+def test_a_phone_shows_everything_in_its_width(studio: Studio, view: str) -> None:
+    browser, address = studio
+    browser.open("about:blank", PHONE)
+    browser.open(f"{address}#{view}", PHONE, height=740)
+    _until(browser, f"!document.querySelector('#view-{view}')?.hidden && {CLOCK} > 0.5")
+    assert browser.run("return [document.scrollingElement.scrollWidth, innerWidth]") == [PHONE, PHONE]
+
+
+def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio) -> None:
+    browser, address = studio
+    browser.open("about:blank", WIDE)
+    browser.open(f"{address}#lessons", WIDE)
+    _until(browser, "document.querySelectorAll('.cards button').length === 8")
+    browser.run("document.querySelector('.cards button').click()")
+    _until(browser, f"document.querySelectorAll('#lesson .go').length === 3 && {PLAYING}")
+    browser.run(f"const speed = {ARIA.format('Speed')}; speed.value = ''; speed.dispatchEvent(new Event('change'))")
+    for i in range(3):
+        browser.run(f"document.querySelectorAll('#lesson .go')[{i}].click()")
+        _until(browser, f"document.querySelectorAll('.tries > li')[{i}].matches('.done')")
+    browser.run("document.querySelector('#lesson > details').open = true")
+    title = browser.run("return document.querySelector('#lesson h2').textContent")
+    browser.run("document.querySelector('#lesson a.button').click()")
+    _until(browser, f"document.querySelector('#lesson h2').textContent !== {json.dumps(title)}")
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make studio; needs npm)")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_no_serious_violation(studio: Studio, dark: bool) -> None:
+    browser = _start(studio, "li2014/table-1", dark=dark)
+    _until(browser, f"{CLOCK} > 1")
+    _press(browser, " ")
+    browser.run("for (const each of document.querySelectorAll('#view-live details')) each.open = true")
+    browser.run("for (const each of document.querySelectorAll('.scheme button[aria-expanded=false]')) each.click()")
+    browser.run(AXE.read_text(encoding="utf-8") + "; window.axe = axe")
+    for place in ("live", "lessons", "lesson=01-bufferbloat", "results"):
+        browser.run(f"location.hash = {json.dumps(place)}")
+        _until(
+            browser,
+            f"!document.querySelector('#view-{place.split('=')[0].replace('lesson', 'live', 1) if '=' in place else place}').hidden",
+        )
+        if "=" in place:
+            _until(browser, "document.querySelector('#lesson .go')")
+        assert _violations(browser) == []
+    browser.run("location.hash = 'live'")
+    _press(browser, "e")
+    _until(browser, f"{DIALOG.format('Save')}")
+    assert _violations(browser) == []
+
+
+def _start(studio: Studio, scenario: str, *, dark: bool = False) -> Browser:
+    """Open a scenario anew; it begins to run."""
+    browser, address = studio
+    browser.open("about:blank", WIDE)
+    browser.open(f"{address}?scenario={scenario}", WIDE, dark=dark)
+    _until(browser, f"document.querySelectorAll('.scheme').length && {PLAYING}")
+    return browser
+
+
+def _until(browser: Browser, condition: str, within: float = 30) -> None:
+    """Wait until a condition holds on the page."""
+    end = time.monotonic() + within
+    while not browser.run(f"return Boolean({condition})"):
+        notice = browser.run("return document.querySelector('#notice')?.textContent")
+        assert time.monotonic() < end, f"still not: {condition}; the page says: {notice}"
+        time.sleep(0.03)
+
+
+def _press(browser: Browser, key: str) -> None:
+    codes = {" ": 32, "Tab": 9, "Escape": 27, "ArrowLeft": 37}
+    more = {"code": "Space" if key == " " else key, "windowsVirtualKeyCode": codes.get(key, 0)}
+    text = {"text": key} if len(key) == 1 else {}
+    browser.devtools("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **more)
+    browser.devtools("Input.dispatchKeyEvent", type="keyUp", key=key, **more)
+
+
+def _click(browser: Browser, text: str) -> None:
+    browser.run(
+        f"[...document.querySelectorAll('button')].find((each) => each.textContent === {json.dumps(text)}).click()"
+    )
+
+
+def _type(browser: Browser, knob: str, text: str) -> None:
+    field = f"{ARIA.format(knob)}.closest('.knob').querySelector('.value')"
+    browser.run(f"const field = {field}; field.value = {json.dumps(text)}; field.dispatchEvent(new Event('change'))")
+
+
+def _edit(browser: Browser, changed: str) -> None:
+    area = "const area = document.querySelector('#scenario-text'); const text = area.value"
+    browser.run(f"{area}; area.value = {changed}; area.dispatchEvent(new Event('input'))")
+
+
+def _data(browser: Browser, quantity: str) -> list[list[str]]:
+    """Return the table behind the curves of a quantity: the head, then the rows."""
+    section = f"[...document.querySelectorAll('.quantity')].find((each) => each.querySelector('h3').textContent.startsWith('{quantity}'))"
+    browser.run(f"const data = {section}.querySelector('.data'); data.open = false; data.open = true")
+    _until(browser, f"{section}.querySelector('tbody tr')")
+    rows: list[list[str]] = browser.run(
+        f"return [...{section}.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    return rows
+
+
+def _latest(browser: Browser, quantity: str) -> float:
+    """Return the last value of the first curve of a quantity."""
+    return float(_data(browser, quantity)[-1][1])
+
+
+def _violations(browser: Browser) -> list[str]:
+    """Return what axe finds serious or critical."""
+    browser.run(
+        "window.found = null; axe.run(document, {resultTypes: ['violations']}).then((found) => (window.found = found.violations))"
+    )
+    _until(browser, "window.found")
+    found = browser.run("return window.found.map((each) => [each.impact, each.id, each.nodes[0].html])")
+    return [f"{rule}: {html}" for impact, rule, html in found if impact in {"serious", "critical"}]

@@ -1,0 +1,120 @@
+"""Where a scenario is wrong: line and column, counted by hand."""
+
+from typing import Any
+
+import pytest
+
+from aqmlab._core import InputError
+from aqmlab.studio import check
+from aqmlab.studio.frames import MOST_ROWS, Frames, thinned
+
+TEXT = """\
+schema = 1
+title = "Ten"  # a comment
+duration = "2 s"
+
+[[links]]
+name = "bottleneck"
+rate = "10 Mbit/s"
+buffer = "100 packets"
+target = "30 packets"
+
+[[flows]]
+name = "ftp"
+count = 10
+rtt = "20 ms"
+tcp = { variant = "reno", profile = "ns2" }
+
+[[flows]]
+count = 3
+name = "second"
+rtt = "20 ms"
+
+[schemes.red]
+max_p = 0.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "spot"),
+    [
+        ('"10 Mbit/s"', '"10 Mbi"', "links.bottleneck.rate", (7, 8, 8)),
+        ('"2 s"', '"2 Mbit/s"', "duration", (3, 12, 10)),
+        ('title = "Ten"', "title = 3   ", "title", (2, 9, 1)),
+        ('target = "30', 'tagret = "30', "links.bottleneck.tagret", (9, 1, 6)),
+        ('rate = "10 Mbit/s"\n', "", "links.bottleneck.rate", (5, 1, 9)),
+        ('variant = "reno"', 'variant = "rena"', "flows.ftp.tcp.variant", (15, 19, 6)),
+        ("count = 3", "count = -3", "flows.second.count", (18, 9, 2)),
+        ("max_p = 0.1", "max_p = 7", "schemes.red.max_p", (23, 9, 1)),
+        ("[schemes.red]\nmax_p = 0.1", "[schemes.rad]\nmax_p = 0.1", "schemes.rad", (22, 1, 13)),
+        ('rtt = "20 ms"\ntcp', 'rtt = 20 ms"\ntcp', "mine", (14, None, None)),
+        ("schema = 1", "", "schema", (None, None, None)),
+    ],
+    ids=str,
+)
+def test_a_problem_has_its_place(
+    old: str, new: str, field: str, spot: tuple[int | None, int | None, int | None]
+) -> None:
+    text = TEXT.replace(old, new, 1)
+    with pytest.raises(check.TextError) as refused:
+        check.parse(text, "mine")
+    found = next(each for each in check.problems(text, str(refused.value)) if each["field"] == field)
+    assert found["message"]
+    line, column, length = spot
+    assert found["line"] == line
+    if column is not None:
+        assert (found["column"], found["length"]) == (column, length)
+
+
+def test_several_problems_come_together() -> None:
+    text = TEXT.replace('"10 Mbit/s"', '"10 Mbi"').replace("count = 10", "count = -1")
+    with pytest.raises(InputError) as refused:
+        check.parse(text, "mine")
+    assert [each["line"] for each in check.problems(text, str(refused.value), lane=2)] == [13, 7]
+    assert {each["lane"] for each in check.problems(text, str(refused.value), lane=2)} == {2}
+
+
+def test_texts_of_several_lines_are_no_code() -> None:
+    text = TEXT + "\n[traces]\n'a.down' = '''\n[[links]]\nrate = 3\n1\n2\n'''\n"
+    text = text.replace('"10 Mbit/s"', "{ trace = 'b.down' }")
+    with pytest.raises(InputError) as refused:
+        check.parse(text, "mine")
+    lines = {each["field"]: each["line"] for each in check.problems(text, str(refused.value))}
+    assert lines["links.bottleneck.rate"] == 7
+
+
+def test_a_message_about_no_field_stands_for_itself() -> None:
+    assert check.problems(TEXT, "Something broke: no more")[0]["message"] == "Something broke: no more"
+    assert check.problems("", "codel: is not\nred: nor")[1]["field"] == "red"
+
+
+def rows(*pairs: tuple[float, ...]) -> Any:
+    import numpy as np
+
+    return np.array(pairs, np.float32)
+
+
+def test_thinning_keeps_extremes_in_their_order() -> None:
+    nan = float("nan")
+    dense = rows((0.1, 5, nan), (0.2, 9, nan), (0.3, 1, nan), (0.4, 3, nan), (1.1, 2, 7), (1.2, 8, nan), (1.3, 4, 6))
+    found = thinned(dense, 1.0)
+    assert found[:, 1].tolist() == [9, 1, 2, 8]  # the greatest came first in the first second
+    assert found[2:, 2].tolist() == [7, 6]
+    assert all(found[:2, 2] != found[:2, 2])  # NaN
+    assert found[:, 0].tolist() == pytest.approx([0.1, 0.4, 1.1, 1.3])
+
+
+def test_what_is_thin_enough_is_left_alone() -> None:
+    thin = rows((0.5, 1), (1.5, 2), (1.6, 3))
+    assert thinned(thin, 1.0) is thin
+
+
+def test_a_client_that_takes_nothing_costs_no_memory() -> None:
+    frames = Frames()
+    for i in range(100):
+        frames.add(rows(*((i + j / 1000, j) for j in range(1000))), i + 1.0, 1.0)
+    frames.width = 1e-3
+    data = frames.take(1)
+    assert data is not None
+    assert len(data) < 8 * (MOST_ROWS + 1000) + 100
+    assert frames.take(2) is None

@@ -29,11 +29,7 @@ class Browser:
         self.session = f"/session/{self._ask('/session', {'capabilities': {'alwaysMatch': OPTIONS}})['sessionId']}"
 
     def open(self, page: Path | str, width: int, *, dark: bool = False, height: int = 900) -> None:
-<<<<<<< HEAD
         """Show a file or an address in a window of this width; below 600 px it is that of a phone."""
-=======
-        """Show a page in a window of this width; below 600 px it is that of a phone."""
->>>>>>> wt-studio
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.devtools("Emulation.setDeviceMetricsOverride", **screen)
         self.emulate("screen", dark=dark)

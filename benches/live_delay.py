@@ -12,7 +12,7 @@ from statistics import quantiles
 from struct import iter_unpack
 from tempfile import TemporaryDirectory
 
-from live_lines import Document, live, table, validity
+from live_lines import Document, punctual, table, validity
 
 SIZE = 1500
 BURST = 4
@@ -81,7 +81,7 @@ def cross(rate: float, seed: int = 1, *options: str) -> Crossing:
         sent, came = Path(folder, "sent"), Path(folder, "came")
         line = ["--up", f"{rate} bit/s", "--rtt", "20ms", "--buffer", "100ms", "--seed", str(seed), *options]
         command = [sys.executable, "-c", SENDER, str(sent), *map(str, (apart, SECONDS / apart, BURST, SIZE))]
-        document = live(line, command, shlex.join(["exec", sys.executable, "-c", RECEIVER, str(came)]))
+        document = punctual(line, command, shlex.join(["exec", sys.executable, "-c", RECEIVER, str(came)]))
         pairs = iter_unpack("=QQ", came.read_bytes())
         return Crossing([time for (time,) in iter_unpack("=Q", sent.read_bytes())], dict(pairs), document)
 

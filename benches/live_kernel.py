@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from live_lines import live, table
+from live_lines import punctual, table
 
 FOLDER = Path(__file__).resolve().parent.parent / "validation" / "linux"
 LINE = "20-40-"
@@ -80,7 +80,7 @@ def _cell(case: dict[str, Any], group: dict[str, Any], row: dict[str, Any]) -> l
         f"warmup='{case['omit'] + 1} s'",
         "--beside",
     ]
-    found = live([*line, *run, "--aqm", scheme, "--tcp", group["law"]], f"-t 90 -P {group['count']}")
+    found = punctual([*line, *run, "--aqm", scheme, "--tcp", group["law"]], f"-t 90 -P {group['count']}")
     rates = [1e6 * rate for rate in row["groups"][0]["mbit"]]
     theirs: Measures = {
         "goodput": sum(rates),

@@ -23,6 +23,19 @@ def live(options: Sequence[str], command: str | Sequence[str], serve: str = IPER
     return found
 
 
+TRIES = 4
+"""A run in which the machine was late is made again, so often at most."""
+
+
+def punctual(options: Sequence[str], command: str | Sequence[str], serve: str = IPERF) -> Document:
+    """Run a command behind a line, again if the machine was late, and return what was measured."""
+    for _ in range(TRIES):
+        found = live(options, command, serve)
+        if found["live"]["valid"]:
+            break
+    return found
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]

@@ -300,19 +300,21 @@ fn start(mut program: Command, foreground: bool) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id() as i32))
 }
 
+/// `struct __user_cap_header_struct`: version 3, of the present process.
+pub static CAPABILITIES_V3: [u32; 2] = [0x2008_0522, 0];
+
 /// What is executed from now on has no capabilities and can get none, even where its user is root and from a file that
 /// would give it some.
 fn drop_privileges() -> io::Result<()> {
     const NO_ROOT: libc::c_ulong = 1 | 2; // SECBIT_NOROOT, and locked
-    let header = [0x2008_0522u32, 0]; // `struct __user_cap_header_struct`
     let none = [0u32; 6]; // twice `struct __user_cap_data_struct`
     prctl::set_no_new_privs()?;
     prctl::set_pdeathsig(None)?;
-    // SAFETY: the first call takes numbers only; of the second the kernel reads the two structures, in their version 3.
+    // SAFETY: the first call takes numbers only; of the second the kernel reads the two structures.
     #[allow(unsafe_code)]
     let failed = unsafe {
         libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0) != 0
-            || libc::syscall(libc::SYS_capset, &raw const header, &raw const none) != 0
+            || libc::syscall(libc::SYS_capset, &raw const CAPABILITIES_V3, &raw const none) != 0
     };
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

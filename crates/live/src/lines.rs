@@ -35,31 +35,32 @@ impl Lines {
     /// # Errors
     /// If the scenario has other links, or changes during the run that cannot be done live.
     pub fn of(scenario: &Scenario) -> Result<Self, Problems> {
-        let refuse = |path: &str, why: &str| Err(Problems::one(path, why));
+        const WANTED: &str = "a live line has two directions; call the links \"up\" (from the command) and \"down\"";
+        let (up, down) = directions(&scenario.links).ok_or_else(|| Problems::one("links", WANTED))?;
         let changes = changes(scenario)?;
-        let named = |name: &str| scenario.links.iter().find(|link| link.name == name);
-        let (up, down) = match (named("up"), named("down"), &scenario.links[..]) {
-            (None, None, [only]) => (Some(only), None),
-            (up, down, links) if links.len() == usize::from(up.is_some()) + usize::from(down.is_some()) => (up, down),
-            _ => {
-                return refuse(
-                    "links",
-                    "a live line has two directions; call the links \"up\" (from the command) and \"down\"",
-                );
-            }
-        };
         let rtt = scenario.flows.iter().map(|flows| flows.rtt.typical_largest()).max().unwrap_or_default();
         let own = |link: Option<&LinkSpec>| link.map_or(Span::ZERO, |link| link.delay);
         let delay = Span(rtt.0 / 2).max(own(up)).min(Span(rtt.0.saturating_sub(own(down).0)).max(own(up)));
         let back = Span(rtt.0.saturating_sub(delay.0)).max(own(down));
-        let line = |link: Option<&LinkSpec>, other: Option<&LinkSpec>, name: &str, delay| {
-            let wide = || wide(name, other.expect("a scenario has a link"));
-            let place = scenario.links.iter().position(|each| link.is_some_and(|link| link.name == each.name));
-            let own = changes.iter().filter(|(link, ..)| Some(*link) == place);
+        let line = |link: Option<&LinkSpec>, name: &str, delay| {
+            let is_own = |at: usize| link.is_some_and(|link| link.name == scenario.links[at].name);
+            let own = changes.iter().filter(|(at, ..)| is_own(*at));
             let changes = own.map(|(_, time, action)| (*time, action.clone())).collect();
-            Line { is_measured: link.is_some(), link: link.cloned().unwrap_or_else(wide), delay, changes }
+            let spec = link.cloned().unwrap_or_else(|| wide(name, &scenario.links[0]));
+            Line { is_measured: link.is_some(), link: spec, delay, changes }
         };
-        Ok(Self { up: line(up, down, "up", delay), down: line(down, up, "down", back) })
+        Ok(Self { up: line(up, "up", delay), down: line(down, "down", back) })
+    }
+}
+
+/// The link of each direction, `None` without one; `None` if some link is of neither.
+fn directions(links: &[LinkSpec]) -> Option<(Option<&LinkSpec>, Option<&LinkSpec>)> {
+    let named = |name: &str| links.iter().find(|link| link.name == name);
+    match (named("up"), named("down"), links) {
+        (None, None, [only]) => Some((Some(only), None)),
+        (up, down, links) => {
+            (links.len() == usize::from(up.is_some()) + usize::from(down.is_some())).then_some((up, down))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A way out of the namespaces: `pasta` (package passt) carries what the far end forwards over sockets of the machine's own
 //! network, without privileges there.
 
+use crate::inside::CAPABILITIES_V3;
 use crate::message::{Asked, Control};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
@@ -84,16 +85,15 @@ fn wait(control: &Control) -> io::Result<std::convert::Infallible> {
 
 /// What is executed has the capabilities of this process, which count in its own namespaces only.
 fn keep_privileges() -> io::Result<()> {
-    let header = [0x2008_0522u32, 0]; // `struct __user_cap_header_struct`
     let mut sets = [0u32; 6]; // twice effective, permitted, inheritable
-    // SAFETY: the kernel reads the header and reads or writes the sets, in their version 3; `prctl` takes numbers only.
+    // SAFETY: the kernel reads the header and reads or writes the sets; `prctl` takes numbers only.
     #[allow(unsafe_code)]
     unsafe {
-        if libc::syscall(libc::SYS_capget, &raw const header, &raw mut sets) != 0 {
+        if libc::syscall(libc::SYS_capget, &raw const CAPABILITIES_V3, &raw mut sets) != 0 {
             return Err(io::Error::last_os_error());
         }
         (sets[2], sets[5]) = (sets[1], sets[4]);
-        if libc::syscall(libc::SYS_capset, &raw const header, &raw const sets) != 0 {
+        if libc::syscall(libc::SYS_capset, &raw const CAPABILITIES_V3, &raw const sets) != 0 {
             return Err(io::Error::last_os_error());
         }
         for capability in 0..64 {

@@ -123,7 +123,8 @@ impl Side<'_> {
             "processor": self.forwarder.processor.seconds(),
             "read": counts.read, "written": counts.written, "refused": counts.refused,
             "unreadable": counts.unreadable, "multicast": counts.multicast,
-            "waiting": self.forwarder.direction.link.queue.len(), "flying": self.forwarder.direction.flying(), "stored": self.forwarder.store.in_use(),
+            "waiting": self.forwarder.direction.link.queue.len(), "flying": self.forwarder.direction.flying(),
+            "stored": self.forwarder.store.in_use(),
             "kernel_sent": self.sender.map(|kernel| kernel.sent), "overrun": self.sender.map(|kernel| kernel.overrun),
             "kernel_received": self.receiver.map(|kernel| kernel.received),
         })

@@ -1,4 +1,4 @@
-"""The examples: what their page lists is there and works. Notebooks and the template in Rust have tests of their own."""
+"""The examples: what their page lists is there and works. Notebooks and the template in Rust have their own tests."""
 
 import re
 import shlex

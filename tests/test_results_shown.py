@@ -1,12 +1,14 @@
 """Results at the prompt and in a notebook: a short line, tables with the numbers, and names that stay text."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import aqmlab
-from aqmlab.notebook import Result, Sheet
+from aqmlab.notebook import Result, Sheet, bar
 from aqmlab.runs import sweep
 
 MOST = 300
@@ -71,3 +73,24 @@ def test_a_simulation_says_where_it_is(small: str) -> None:
     simulation = aqmlab.Simulation(small, "pi")
     simulation.step_until(0.5)
     assert repr(simulation) == f"<Simulation: at 0.5 s of {simulation.end:g} s>"
+
+
+def test_a_bar_goes_to_its_end(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, text: str) -> None:
+            shown.append(text)
+
+    def display(text: str, **_: object) -> Handle:
+        shown.append(text)
+        return Handle()
+
+    module = ModuleType("IPython.display")
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    vars(module).update(HTML=str, display=display)
+    aqmlab.compare(small, "pi,droptail", seeds=2, progress=bar("<Runs>"))
+    assert 'value="0" max="1"' in shown[0]
+    assert 'value="4" max="4"' in shown[-1]
+    assert "&lt;Runs&gt;" in shown[-1]

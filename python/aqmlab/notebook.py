@@ -1,7 +1,7 @@
-"""How results show themselves: a line at the prompt, tables in a notebook."""
+"""How results show themselves: a line at the prompt, tables in a notebook; and a bar for what takes long there."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -43,3 +43,14 @@ class Result:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.headline)}</p>" + "".join(sheet.html() for sheet in self.sheets())
+
+
+def bar(title: str) -> Callable[[float, float], None]:
+    """Return a `progress` for `run`, `compare` and others that shows a bar below the cell of a notebook."""
+    from IPython.display import HTML, display
+
+    def html(done: float, of: float) -> HTML:
+        return HTML(f'<label>{escape(title)} <progress value="{done:g}" max="{of:g}"></progress></label>')
+
+    shown = display(html(0, 1), display_id=True)
+    return lambda done, of: shown.update(html(done, of))

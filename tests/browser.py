@@ -12,6 +12,7 @@ from typing import Any
 
 OPTIONS = {
     "browserName": "chrome",
+    "timeouts": {"script": 300_000},
     "goog:loggingPrefs": {"browser": "ALL"},
     "goog:chromeOptions": {
         "binary": shutil.which("chromium"),
@@ -74,7 +75,7 @@ class Browser:
     def _ask(self, path: str, body: Mapping[str, Any] | None = None, method: str = "POST") -> Any:
         data = None if body is None else json.dumps(body).encode()
         asked = urllib.request.Request(self.driver + path, data, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=300) as answer:
             return json.load(answer)["value"]
 
 

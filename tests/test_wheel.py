@@ -87,11 +87,11 @@ def test_the_base_has_what_run_compare_and_plot_need(base: Place, tmp_path: Path
         "aqmlab run li2014/table-1 --aqm pi --out ran",
         "aqmlab compare li2014/table-1 --aqms pi,red --seeds 2",
         "aqmlab sweep e.toml --out swept",
-        "aqmlab plot swept boxes --out boxes.pdf",
+        "aqmlab plot swept box --out box.pdf",
     ):
         done = base.run(*shlex.split(line), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "boxes.pdf").stat().st_size > 1000
+    assert (tmp_path / "box.pdf").stat().st_size > 1000
 
 
 def test_the_base_says_what_a_report_needs(base: Place, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Which scheme for a line: candidates compared in every condition, and ranked by what matters."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log
@@ -10,6 +10,7 @@ from aqmlab import own
 from aqmlab._core import InputError, Scenario
 from aqmlab.advise.candidates import candidates
 from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
@@ -51,8 +52,8 @@ class Seen:
     score: Score
 
 
-@dataclass(frozen=True)
-class Advice:
+@dataclass(frozen=True, repr=False)
+class Advice(Result):
     """Candidates in the conditions of a line, ranked by some needs.
 
     The score of a scheme is the geometric mean, over the needs, of the geometric mean of the measures that tell of
@@ -64,6 +65,19 @@ class Advice:
     needs: tuple[str, ...]
     seeds: Sequence[int]
     """The seeds that it is drawn from."""
+
+    @property
+    def headline(self) -> str:
+        """Which scheme comes first, and for what."""
+        return f"{self.first}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the ranking: scores as multiples of the first scheme's."""
+        rows = [
+            [scheme, f"{self.score(scheme).ratio:.3f}", *(f"{self.score(scheme, need=n).ratio:.2f}" for n in self.told)]
+            for scheme in self.schemes
+        ]
+        yield Sheet("", ["Scheme", "Score", *(need.capitalize() for need in self.told)], rows)
 
     def among(self, seeds: Sequence[int]) -> "Advice":
         """Return the advice that some of the seeds give."""

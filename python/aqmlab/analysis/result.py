@@ -1,6 +1,7 @@
 """What `aqmlab.analyse` finds, as typed objects and as one JSON document."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from aqmlab.analysis.loop import Loop, Margins, Verdict
 from aqmlab.analysis.maps import Map
 from aqmlab.analysis.network import Network
 from aqmlab.analysis.op import Point
+from aqmlab.notebook import Result, Sheet
 
 if TYPE_CHECKING:
     from aqmlab.analysis.beside import Beside
@@ -48,8 +50,8 @@ class Model:
         }
 
 
-@dataclass(frozen=True)
-class Analysis:
+@dataclass(frozen=True, repr=False)
+class Analysis(Result):
     """A scheme in a network: linear models by name, and what else was asked for."""
 
     scheme: str
@@ -73,6 +75,27 @@ class Analysis:
     def doubts(self) -> list[str]:
         """Why the model does not hold here; nothing if it does."""
         return self.models["exact"].point.doubts()
+
+    @property
+    def headline(self) -> str:
+        """The scheme, its verdict, and why it may not hold."""
+        doubts = f" (the model does not hold: {'; '.join(self.doubts)})" if self.doubts else ""
+        return f"{self.scheme}: {'stable' if self.stable else 'unstable'}{doubts}"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the linear models."""
+        heads = ["Model", "p (%)", "Queue (packets)", "Gain margin", "Phase margin (°)", "Loop"]
+        rows = [
+            [
+                MODELS[name],
+                f"{100 * model.point.p:.3g}",
+                f"{model.point.queue:.4g}",
+                *("–" if each is None else f"{each:.3g}" for each in (model.margins.gain, model.margins.phase)),
+                "stable" if model.verdict.stable else "unstable",
+            ]
+            for name, model in self.models.items()
+        ]
+        yield Sheet("", heads, rows)
 
     def document(self) -> dict[str, Any]:
         """Return everything for JSON."""

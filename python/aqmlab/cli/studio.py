@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import own
 from aqmlab._core import InputError
-from aqmlab.scenario import load
 
 NEEDED = ("starlette", "uvicorn", "websockets")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -49,6 +47,10 @@ def studio(
         raise InputError(f"host: {host}: others can reach it there; give --token TEXT, without which nobody gets in")
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise InputError(f"token: shorter than {SHORTEST_TOKEN} characters can be guessed")
+
+    from aqmlab import own
+    from aqmlab.scenario import load
+
     loaded = None if scenario is None else load(scenario)
     schemes = [own.spec(aqm) for aqm in aqms or []]
 

@@ -1,13 +1,14 @@
 """Schemes side by side: what the runs of a comparison say together."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import settles, title
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
 from aqmlab.runs.results import RunResult, columns
@@ -27,8 +28,8 @@ class View(NamedTuple):
     link: str
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """Schemes side by side in one scenario: the outcome of each scheme under each seed, schemes first."""
 
     scenario: Scenario
@@ -153,16 +154,17 @@ class Comparison:
         heads = pd.MultiIndex.from_product([list(names), ["mean", "ci95"]])
         return pd.DataFrame.from_dict(rows, orient="index", columns=heads, dtype=float).rename_axis("aqm")
 
-    def _repr_html_(self) -> str:
-        """Return the tables for a notebook."""
-        import pandas as pd
+    @property
+    def headline(self) -> str:
+        """The scenario, and how many schemes and seeds."""
+        failed = f", {len(self.failures)} runs failed" if self.failures else ""
+        return f"{self.scenario.name}, {', '.join(self.schemes)}, seeds 1 to {self.seeds}{failed}"
 
-        shown = []
+    def sheets(self) -> Iterator[Sheet]:
+        """Return its views."""
         for view in self.views:
-            rows = {spec: [self.text(spec, name) for name in view.columns.values()] for spec in self.schemes}
-            frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(view.columns)).rename_axis("aqm")
-            shown.append(frame.to_html())
-        return "\n".join(shown)
+            rows = [[title(spec), *(self.text(spec, name) for name in view.columns.values())] for spec in self.schemes]
+            yield Sheet(view.title, ["Scheme", *view.columns], rows)
 
     def _tabled(self, link: str, wanted: Sequence[str] | None) -> dict[str, str]:
         """Return the measures of a data frame by the names of its columns."""

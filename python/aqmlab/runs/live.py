@@ -3,16 +3,18 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from aqmlab import _core, own
 from aqmlab._core import InputError, Scenario
+from aqmlab.notebook import Result, Sheet
 from aqmlab.quantities import option_value
 from aqmlab.runs import simulate
-from aqmlab.runs.results import RunResult
+from aqmlab.runs.metrics import LinkResult
+from aqmlab.runs.results import RunResult, of_links
 from aqmlab.scenario import with_traces
 
 SETUP = "live.json"
@@ -28,8 +30,8 @@ FLOW_COLUMNS = ("direction", "flow", "sent", "resent", "received", "marked", "pa
 """Of `LiveRun.flows`: packets, but payload in bytes; over TCP what was sent again counts once."""
 
 
-@dataclass(frozen=True)
-class LiveRun:
+@dataclass(frozen=True, repr=False)
+class LiveRun(Result):
     """One live run: the document that `aqmlab live --json` prints, the command's exit code and what to know."""
 
     document: dict[str, Any]
@@ -37,6 +39,15 @@ class LiveRun:
     warnings: Sequence[str]
     series: dict[str, dict[str, Any]]
     flows: Sequence[tuple[str | int, ...]]
+
+    @property
+    def headline(self) -> str:
+        """How the command ended, and whether the numbers are to be used."""
+        return f"exit code {self.code}, {'valid' if self.is_valid else 'not valid: the machine was too slow'}"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the links."""
+        yield of_links({name: LinkResult(**link) for name, link in self.document["links"].items()})
 
     @property
     def is_valid(self) -> bool:

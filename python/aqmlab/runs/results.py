@@ -1,12 +1,13 @@
 """What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aqmlab._core import Run, Trace
-from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult
+from aqmlab.notebook import Result, Sheet
+from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,17 @@ def columns(links: Iterable[LinkResult], *, target: bool) -> list[Metric]:
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
 
 
+OF_FLOWS = ("goodput", "jain", "packet_delay_mean", "packet_delay_p99", "retransmits", "timeouts")
+"""What a notebook shows of groups of flows."""
+
+
+def of_links(links: Mapping[str, LinkResult]) -> Sheet:
+    """Return the metrics of links as a table."""
+    shown = columns(links.values(), target=True)
+    rows = [[name, *(metric.show(getattr(link, metric.name)) for metric in shown)] for name, link in links.items()]
+    return Sheet("", ["Link", *(metric.heading for metric in shown)], rows)
+
+
 @dataclass(frozen=True)
 class EngineResult:
     """What the run cost: events handled and seconds of wall time (which alone differs between repeats)."""
@@ -55,8 +67,8 @@ def _numbers(
             yield f"{before}{name}", value
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, repr=False)
+class RunResult(Result):
     """One run of a scenario under a scheme and a seed.
 
     `series`, `delays` (the distribution of the sojourn time by link: "queue_delay" in s, ascending, and "share"),
@@ -72,12 +84,12 @@ class RunResult:
     flows: Mapping[str, FlowResult]
     total: FlowResult
     engine: EngineResult
-    series: "Series" = field(repr=False)
-    delays: "Series" = field(repr=False)
-    flow_table: "Columns" = field(repr=False)
-    transfer_table: "Columns" = field(repr=False)
-    trace: Trace | None = field(repr=False)
-    text: str = field(repr=False)
+    series: "Series"
+    delays: "Series"
+    flow_table: "Columns"
+    transfer_table: "Columns"
+    trace: Trace | None
+    text: str
 
     @classmethod
     def of(cls, run: Run) -> "RunResult":
@@ -98,6 +110,19 @@ class RunResult:
             trace=run.trace(),
             text=run.json(),
         )
+
+    @property
+    def headline(self) -> str:
+        """Scenario, scheme and seed."""
+        return f"{self.scenario}, {self.aqm}, seed {self.seed}"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the links and the groups of flows."""
+        yield of_links(self.links)
+        shown = [find(f"total.{name}") for name in OF_FLOWS]
+        groups = dict(self.flows) if len(self.flows) == 1 else {**self.flows, "all": self.total}
+        rows = [[name, *(metric.show(getattr(of, metric.name)) for metric in shown)] for name, of in groups.items()]
+        yield Sheet("", ["Flows", *(metric.heading for metric in shown)], rows)
 
     @cached_property
     def values(self) -> Mapping[str, float | None]:

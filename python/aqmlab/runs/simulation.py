@@ -60,6 +60,9 @@ class Simulation:
         loaded = load(scenario, set)
         self._engine = _core.Simulation(loaded, scheme, seed, series=series, causal=causal, trace=trace)
 
+    def __repr__(self) -> str:
+        return f"<Simulation: at {self.now:g} s of {self.end:g} s>"
+
     @property
     def now(self) -> float:
         """The present: everything up to and including this time has happened."""

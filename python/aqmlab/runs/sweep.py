@@ -11,9 +11,10 @@ from typing import Any
 
 from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
-from aqmlab.runs.measures import every, expand, of_first_link
+from aqmlab.runs.measures import every, expand, heading, of_first_link
 from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
@@ -58,8 +59,8 @@ def precision(text: str, most: int = 100) -> Precision:
     return Precision(name or "link.queue_mean", float(number[1]) / 100, most)
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(Result):
     """A finished sweep: its rows in order, as `store.load_experiment` returns them, and how many were done now."""
 
     plan: Plan
@@ -134,6 +135,25 @@ class Sweep:
         return self.measured.ranking(
             self.schemes, dict.fromkeys(self.cases, measure), more_is_better=self.ranked[measure]
         )
+
+    @property
+    def headline(self) -> str:
+        """Title and number of runs."""
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"{self.plan.title}, {len(self.rows)} runs{failed}"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the means by case and scheme."""
+        rows = [
+            [str(case), scheme, *(self._text(case, scheme, measure) for measure in self.measures)]
+            for case in self.cases
+            for scheme in self.schemes
+        ]
+        yield Sheet("", ["Scenario", "Scheme", *map(heading, self.measures)], rows, names=2)
+
+    def _text(self, case: Case, scheme: str, measure: str) -> str:
+        summary, metric = self.measured.summary(case, scheme, measure), self.measures[measure]
+        return metric.show(summary.mean, summary.half_width) if summary else metric.show(None)
 
     def document(self) -> dict[str, Any]:
         """Return summaries, paired differences from the first scheme, and rankings, for JSON."""

@@ -1,11 +1,12 @@
 """A study run again: ours beside published, the paper's figures and claims."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.task import Failure
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, repr=False)
+class Reproduction(Result):
     """A study run again: its cells, charts and claims are views of what the runs measured."""
 
     study: Study
@@ -108,6 +109,19 @@ class Reproduction:
 
         return pd.DataFrame([cell.entry() for cell in self.cells])
 
+    @property
+    def headline(self) -> str:
+        """The study, and how many cells have which verdict."""
+        return f"{self.study.title}, " + ", ".join(f"{name} {count}" for name, count in self.coverage.items())
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the tables: ours, the published number, the verdict's mark."""
+        for table in self.tables:
+            heads = self.columns(table.number)
+            found = self.rows(table.number).items()
+            rows = [[name, *(_shown(cells.get(column)) for column in heads)] for name, cells in found]
+            yield Sheet(f"Table {table.number}", ["Scheme", *heads.values()], rows)
+
     def entry(self) -> dict[str, Any]:
         """Return cells, figures, claims and coverage as they stand in JSON."""
         return {
@@ -175,3 +189,12 @@ def reproduce(
     asked = paper.asked(tables, figures)
     measured = measure(asked.needed, asked.read, seeds, jobs, progress)
     return Reproduction(paper, seeds, asked, measured)
+
+
+def _shown(cell: Cell | None) -> str:
+    """A cell: ours, the published number, and the mark of the verdict."""
+    if cell is None:
+        return ""
+    metric = cell.metric.metric
+    ours = metric.show(cell.ours.mean if cell.ours else None)
+    return f"{ours} ({metric.show(cell.published)}) {VERDICTS[cell.verdict].mark}"

@@ -1,6 +1,6 @@
 """What a suite says about schemes: values, which are the best, ranks, and what becomes of the claims of others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -8,6 +8,8 @@ from typing import Any
 
 from aqmlab import own
 from aqmlab._core import Scenario
+from aqmlab.catalogue import title
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.metrics import PERCENT, Shown, at, find, split
@@ -178,8 +180,8 @@ class Places:
         return of[0].shown(claim.value) if of else None
 
 
-@dataclass(frozen=True)
-class SuiteResult:
+@dataclass(frozen=True, repr=False)
+class SuiteResult(Result):
     """Schemes in every experiment of a suite at one link, or at the several that are the suite's own."""
 
     suite: Suite
@@ -203,6 +205,20 @@ class SuiteResult:
     def failures(self) -> list[Failure]:
         """The runs that failed."""
         return [failure for trial in self.trials for failure in trial.comparison.failures]
+
+    @property
+    def headline(self) -> str:
+        """The suite, and how much there is."""
+        return f"{self.suite.title}, {len(self.trials)} experiments, seeds 1 to {self.seeds}"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return in how many experiments each scheme is best or as good as the best."""
+        measures = list(dict.fromkeys(measure for trial in self.trials for measure in trial.best))
+        best = [[title(spec), *(str(self._best_in(spec, measure)) for measure in measures)] for spec in self.schemes]
+        yield Sheet("Experiments in which a scheme is best, or as good", ["Scheme", *measures], best)
+
+    def _best_in(self, spec: str, measure: str) -> int:
+        return sum(spec in trial.best.get(measure, ()) for trial in self.trials)
 
     def wins(self, spec: str, measure: str) -> int:
         """Return in how many experiments a scheme is best or as good as the best."""

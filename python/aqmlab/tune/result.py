@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import _core, files
 from aqmlab._core import InputError
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import workers as places
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.lock import held
@@ -54,8 +55,8 @@ class Rival:
         return summarise(known) if known else None
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass(frozen=True, repr=False)
+class Tuned(Result):
     """A tune that is over; `wall` and `engine` in s, `importance` by objective and parameter."""
 
     plan: Plan
@@ -117,6 +118,23 @@ class Tuned:
         )
         few = f"none of {len(self.trials)} candidates keeps {bounds}"
         return f"subject-to: {few}; nearest came {nearest.spec} with {reached}"
+
+    @property
+    def headline(self) -> str:
+        """What to use, and what it took to find it."""
+        return f"{self.best.spec if self.best else 'no candidate keeps the bounds'}, after {self.used} runs"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return what was found beside the published parameters, under fresh seeds."""
+        goals = self.plan.shown
+        rows = [
+            [place.name, rival.role, rival.spec, *(_text(rival.summary(place, goal)) for goal in goals)]
+            for place in self.plan.shown_in
+            for rival in self.rivals
+        ]
+        yield Sheet(
+            "Under fresh seeds", ["Scenario", "Role", "Scheme", *(goal.heading for goal in goals)], rows, names=3
+        )
 
     def document(self) -> dict[str, Any]:
         """Return everything for JSON; only `engine` differs between repeats."""
@@ -261,3 +279,10 @@ def _importance(study: "Study", search: Search) -> dict[str, dict[str, float]]:
 
             found[str(goal)] = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator(), target=cost)
     return found
+
+
+def _text(summary: Summary | None) -> str:
+    """A mean with its half-width."""
+    if summary is None:
+        return "–"
+    return f"{summary.mean:.4g}" if summary.half_width is None else f"{summary.mean:.4g} ± {summary.half_width:.2g}"

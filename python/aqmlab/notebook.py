@@ -1,0 +1,56 @@
+"""How results show themselves: a line at the prompt, tables in a notebook; and a bar for what takes long there."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of texts; what stands in the first `names` columns says what a row is about."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+
+    def html(self) -> str:
+        """Return it as HTML."""
+        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.heads)
+        rows = "".join(f"<tr>{''.join(self._cell(i, text) for i, text in enumerate(row))}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _cell(self, i: int, text: str) -> str:
+        return f'<th scope="row">{escape(text)}</th>' if i < self.names else f"<td>{escape(text)}</td>"
+
+
+class Result:
+    """A result: `headline` says in a line what it is, `sheets` what it found."""
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """What it is, in a line."""
+
+    @abstractmethod
+    def sheets(self) -> Iterable[Sheet]:
+        """Return what it found, as tables."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.headline)}</p>" + "".join(sheet.html() for sheet in self.sheets())
+
+
+def bar(title: str) -> Callable[[float, float], None]:
+    """Return a `progress` for `run`, `compare` and others that shows a bar below the cell of a notebook."""
+    from IPython.display import HTML, display
+
+    def html(done: float, of: float) -> HTML:
+        return HTML(f'<label>{escape(title)} <progress value="{done:g}" max="{of:g}"></progress></label>')
+
+    shown = display(html(0, 1), display_id=True)
+    return lambda done, of: shown.update(html(done, of))

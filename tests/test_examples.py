@@ -1,0 +1,30 @@
+"""The examples: what their page lists is there and works. Notebooks and the template in Rust have their own tests."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import Aqmlab
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"`aqmlab ([^`]+)`", PAGE)
+
+
+def test_the_page_lists_ten_and_all_notebooks() -> None:
+    assert len(re.findall(r"^\| (?!what|---)", PAGE, re.MULTILINE)) == 10
+    linked = set(re.findall(r"\]\(([^)]+)\)", PAGE))
+    assert all((EXAMPLES / link).exists() for link in linked)
+    assert {f"notebooks/{path.name}" for path in EXAMPLES.glob("notebooks/*")} <= linked
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_work(command: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
+    for name in ("my-link.toml", "rivals.toml", "gym"):
+        source = EXAMPLES / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    done = aqmlab(*shlex.split(command))
+    assert done.returncode == 0, done.stderr

@@ -36,6 +36,9 @@ Labels = Mapping[str, Any]
 """What is known of a run before it is done, by column."""
 
 ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parquet", "timing.parquet"
+SCHEMA = 2
+"""Of the folder. 1 had no numbers beside the texts of what is varied; it is read, and gone on with, as it is."""
+
 WARMUP, SERIES, DELAYS = "warmup.json", "series", "delays"
 RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "share")}
 """The folders of what is recorded on request, and the columns that each file has besides key and link."""
@@ -80,6 +83,7 @@ class Store:
             with self._writing(self.folder / lock.LOCK):
                 self.folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(lock.held(self.folder))
+            self._check_schema()
             if not resume and (self.folder / PLAN).exists():
                 raise InputError(
                     f"out: {self.folder}: holds a sweep already; go on with --resume, or choose another folder"
@@ -145,9 +149,19 @@ class Store:
         return [name for name in (PLAN, RUNS, TIMING, ENVIRONMENT) if not self._sound(name)]
 
     def check(self) -> None:
-        """Raise StoreError if the final table is damaged: then the others may be, too."""
+        """Raise StoreError if the final table is damaged, as the others may be then; InputError for a newer schema."""
+        self._check_schema()
         if not self._sound(RUNS):
             raise StoreError(f"{self.folder / RUNS}: is damaged; go on with --resume, which writes it again")
+
+    def _check_schema(self) -> None:
+        sessions = self._json(ENVIRONMENT)
+        found = [session.get("schema") for session in sessions or () if isinstance(session, dict)]
+        if newer := [schema for schema in found if isinstance(schema, int) and schema > SCHEMA]:
+            raise InputError(
+                f"{self.folder}: was made by a newer version (store schema {max(newer)}); this one reads schemas 1 to "
+                f"{SCHEMA}: update aqmlab"
+            )
 
     def _sound(self, name: str) -> bool:
         with suppress(FileNotFoundError):
@@ -291,6 +305,7 @@ def _part(path: Path) -> list[dict[str, Any]]:
 
 def _session(where: str) -> dict[str, Any]:
     return {
+        "schema": SCHEMA,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "aqmlab": _core.version(),
         "commit": _core.commit(),

@@ -39,7 +39,7 @@ class Studio {
 
   constructor(private model: Model, private catalogue: Catalogue) {
     const place = () => this.sight.place();
-    this.drawing = new Drawing(byId("network"), model);
+    this.drawing = new Drawing(byId("network"), model, place);
     const panels = h("div", { className: "quantities" });
     byId("curves").append(panels);
     this.curves = new Curves(panels, model);
@@ -107,7 +107,6 @@ class Studio {
     document.title = `${this.model.run.title} · AQM studio`;
     this.sight.links();
     this.published.follow(this.model.run);
-    this.drawing.show();
     this.setup.show();
     this.look();
   }
@@ -115,6 +114,7 @@ class Studio {
   /** Another link or other schemes are in sight. */
   private look(): void {
     this.sight.show();
+    this.drawing.show();
     this.measures.show(this.sight.place());
     this.setup.showSchemes();
   }

@@ -10,8 +10,8 @@ from aqmlab.studio import check, field
 from aqmlab.studio.lanes import MOST, Lanes, memory
 
 LONGEST_SCENARIO = 1 << 20
-MOST_SAMPLES = 5000
-"""Samples of a run unless more are asked for: four for each pixel of a wide page."""
+MOST_SAMPLES = 2400
+"""Samples of a run unless more are asked for: two for each pixel of a wide page."""
 MOST_FLOWS = 16
 """Flows whose windows are shown."""
 LARGEST_SEED = 2**64 - 1

@@ -73,7 +73,8 @@ def test_eight_schemes_run_side_by_side_and_no_more(studio: Studio) -> None:
     browser = _start(studio, "li2014/table-1")
     for count, name in enumerate(["red", "ared", "pi", "rem", "codel", "pie", "blue"], 2):
         browser.run(
-            f"const list = document.querySelector('#add-scheme'); list.value = '{name}'; list.dispatchEvent(new Event('change'))"
+            f"const list = document.querySelector('#add-scheme'); list.value = '{name}';"
+            "list.dispatchEvent(new Event('change'))"
         )
         _until(browser, f"{SCHEMES}.length === {count}")
     assert browser.run("return document.querySelector('#add-scheme').disabled")
@@ -147,7 +148,10 @@ def test_errors_of_a_scenario_stand_at_their_line(studio: Studio) -> None:
 def test_everything_can_be_done_with_keys(studio: Studio) -> None:
     browser = _start(studio, "li2014/table-1")
     _until(browser, f"{CLOCK} > 1")
-    seen = "const at = document.activeElement; return at.matches('.chip input') || at.tagName === 'BODY' || getComputedStyle(at).outlineStyle !== 'none' || getComputedStyle(at.closest('.editor') ?? at).outlineStyle !== 'none'"
+    seen = (
+        "const at = document.activeElement; const it = at.closest('.editor') ?? at.closest('.chip')?.lastChild ?? at;"
+        "return at.tagName === 'BODY' || getComputedStyle(it).outlineStyle !== 'none'"
+    )
     reached = set()
     for _ in range(45):
         _press(browser, "Tab")

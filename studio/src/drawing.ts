@@ -31,7 +31,7 @@ export class Drawing {
   private asked = false;
   private still = matchMedia("(prefers-reduced-motion: reduce)");
 
-  constructor(private host: HTMLElement, private model: Model, private place: () => string) {
+  constructor(private host: HTMLElement, private model: Model, private place: () => string, private targetAt: (lane: number, link: string) => number | null) {
     this.host.append(h("div", { className: "head" }, this.title), this.canvas, this.legend);
     new ResizeObserver(() => this.resize()).observe(host);
   }
@@ -143,7 +143,7 @@ export class Drawing {
     context.fill();
     context.stroke();
     const waiting = this.cells(context, run, lane, tank, top);
-    this.target(context, tank, top, width);
+    this.target(context, lane, tank, top, width);
     this.server(context, tank.left + width, y, waiting > 0);
     context.fillStyle = theme.ink;
     context.font = `600 12px ${FONT}`;
@@ -176,9 +176,10 @@ export class Drawing {
     return waiting;
   }
 
-  private target(context: CanvasRenderingContext2D, tank: Tank, top: number, width: number): void {
-    const share = tank.link.target_packets / (tank.block * tank.cells);
-    if (!(share > 0 && share <= 1)) return;
+  private target(context: CanvasRenderingContext2D, lane: number, tank: Tank, top: number, width: number): void {
+    const target = this.targetAt(lane, tank.link.name);
+    const share = (target ?? 0) / (tank.block * tank.cells);
+    if (target === null || share <= 0 || share > 1) return;
     const x = tank.left + width - share * (width - GAP);
     context.strokeStyle = theme.target;
     context.lineWidth = 1.5;

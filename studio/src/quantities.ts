@@ -87,7 +87,7 @@ const groupAt = (run: Opened, name: string, otherwise: number): number => {
 };
 
 /** The link's target now, as the scenario has it or as changed by hand, for schemes that steer to a length. */
-function targetOf(run: Opened, lane: number, link: string, schemes: Scheme[]): number | null {
+export function targetOf(run: Opened, lane: number, link: string, schemes: Scheme[]): number | null {
   const { name } = readSpec(run.lanes[lane]?.links[link]?.aqm ?? "");
   if (schemes.find((scheme) => scheme.name === name)?.target === null) return null;
   const changed = run.lanes[lane]?.changes.findLast((change) => change.path === `links.${link}.target`);

@@ -73,7 +73,8 @@ def test_eight_schemes_run_side_by_side_and_no_more(studio: Studio) -> None:
     browser = _start(studio, "li2014/table-1")
     for count, name in enumerate(["red", "ared", "pi", "rem", "codel", "pie", "blue"], 2):
         browser.run(
-            f"const list = document.querySelector('#add-scheme'); list.value = '{name}'; list.dispatchEvent(new Event('change'))"
+            f"const list = document.querySelector('#add-scheme'); list.value = '{name}';"
+            "list.dispatchEvent(new Event('change'))"
         )
         _until(browser, f"{SCHEMES}.length === {count}")
     assert browser.run("return document.querySelector('#add-scheme').disabled")
@@ -147,7 +148,10 @@ def test_errors_of_a_scenario_stand_at_their_line(studio: Studio) -> None:
 def test_everything_can_be_done_with_keys(studio: Studio) -> None:
     browser = _start(studio, "li2014/table-1")
     _until(browser, f"{CLOCK} > 1")
-    seen = "const at = document.activeElement; return at.matches('.chip input') || at.tagName === 'BODY' || getComputedStyle(at).outlineStyle !== 'none' || getComputedStyle(at.closest('.editor') ?? at).outlineStyle !== 'none'"
+    seen = (
+        "const at = document.activeElement; const it = at.closest('.editor') ?? at.closest('.chip')?.lastChild ?? at;"
+        "return at.tagName === 'BODY' || getComputedStyle(it).outlineStyle !== 'none'"
+    )
     reached = set()
     for _ in range(45):
         _press(browser, "Tab")
@@ -206,12 +210,14 @@ def test_axe_finds_no_serious_violation(studio: Studio, dark: bool) -> None:
     browser.run("for (const each of document.querySelectorAll('#view-live details')) each.open = true")
     browser.run("for (const each of document.querySelectorAll('.scheme button[aria-expanded=false]')) each.click()")
     browser.run(AXE.read_text(encoding="utf-8") + "; window.axe = axe")
-    for place in ("live", "lessons", "lesson=01-bufferbloat", "results"):
+    for place, view in (
+        ("live", "live"),
+        ("lessons", "lessons"),
+        ("lesson=01-bufferbloat", "live"),
+        ("results", "results"),
+    ):
         browser.run(f"location.hash = {json.dumps(place)}")
-        _until(
-            browser,
-            f"!document.querySelector('#view-{place.split('=')[0].replace('lesson', 'live', 1) if '=' in place else place}').hidden",
-        )
+        _until(browser, f"!document.querySelector('#view-{view}').hidden")
         if "=" in place:
             _until(browser, "document.querySelector('#lesson .go')")
         assert _violations(browser) == []
@@ -265,7 +271,8 @@ def _edit(browser: Browser, changed: str) -> None:
 
 def _data(browser: Browser, quantity: str) -> list[list[str]]:
     """Return the table behind the curves of a quantity: the head, then the rows."""
-    section = f"[...document.querySelectorAll('.quantity')].find((each) => each.querySelector('h3').textContent.startsWith('{quantity}'))"
+    has = f"(each) => each.querySelector('h3').textContent.startsWith('{quantity}')"
+    section = f"[...document.querySelectorAll('.quantity')].find({has})"
     browser.run(f"const data = {section}.querySelector('.data'); data.open = false; data.open = true")
     _until(browser, f"{section}.querySelector('tbody tr')")
     rows: list[list[str]] = browser.run(
@@ -282,7 +289,8 @@ def _latest(browser: Browser, quantity: str) -> float:
 def _violations(browser: Browser) -> list[str]:
     """Return what axe finds serious or critical."""
     browser.run(
-        "window.found = null; axe.run(document, {resultTypes: ['violations']}).then((found) => (window.found = found.violations))"
+        "window.found = null;"
+        "axe.run(document, {resultTypes: ['violations']}).then((found) => (window.found = found.violations))"
     )
     _until(browser, "window.found")
     found = browser.run("return window.found.map((each) => [each.impact, each.id, each.nodes[0].html])")

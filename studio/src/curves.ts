@@ -57,7 +57,7 @@ export class Curves {
     const lanes = run.lanes.map((_, lane) => lane);
     const single = together || lanes.length === 1;
     this.host.classList.toggle("single", single);
-    this.host.style.setProperty("--least", lanes.length > 4 ? "13rem" : "16rem");
+    this.host.style.setProperty("--least", lanes.length > 3 ? "13rem" : "16rem");
     const sections = chosen.map((quantity) => {
       const panels = h("div", { className: "panels" });
       const unit = quantity.unit ? ` (${quantity.unit})` : "";
@@ -67,11 +67,11 @@ export class Curves {
       return { quantity, panels, section };
     });
     this.host.replaceChildren(...sections.map(({ section }) => section));
-    for (const { quantity, panels } of sections) {
+    const adding = sections.flatMap(({ quantity, panels }) => {
       const axes: Axes = { x: this.x, y: [0, 1] };
-      for (const lane of together ? [null] : lanes) this.add(quantity, panels, lane, axes);
-    }
-    this.extents.clear();
+      return (together ? [null] : lanes).map((lane) => this.add(quantity, panels, lane, axes));
+    });
+    for (const draw of adding) draw();
     this.refresh();
   }
 
@@ -109,7 +109,8 @@ export class Curves {
     return `${lane === null ? "" : `${this.model.run!.lanes[lane]!.label} · `}${quantity.title}${unit}`;
   }
 
-  private add(quantity: Quantity, host: HTMLElement, lane: number | null, axes: Axes): void {
+  /** Put a panel on the page; what is returned draws it once all have found their place. */
+  private add(quantity: Quantity, host: HTMLElement, lane: number | null, axes: Axes): () => void {
     const run = this.model.run!;
     const parts = lane === null ? run.lanes.flatMap((_, i) => quantity.parts(i)) : quantity.parts(lane);
     const plot = h("div", { className: "plot" });
@@ -119,15 +120,20 @@ export class Curves {
     const head = lane === null ? null : h("p", {}, h("span", { title }, title), value);
     const panel = h("div", { className: `panel${none}` }, head, plot);
     host.append(panel);
-    if (!parts.length) return plot.append(`no ${quantity.title.replace("State: ", "")} here`);
-    if (parts.length > 1) panel.append(legend(this.lines(quantity, parts, lane)));
-    const drawn: Drawn = {
-      quantity, host: plot, value, parts, lane, axes, visible: false, dirty: true,
-      panel: new Panel(plot, this.lines(quantity, parts, lane), axes, (index) => this.point(index)),
-      scratch: quantity.scale === 1 ? [] : parts.map(() => new Float32Array(0)),
+    if (!parts.length) {
+      plot.append(`no ${quantity.title.replace("State: ", "")} here`);
+      return () => {};
+    }
+    const lines = this.lines(quantity, parts, lane);
+    if (parts.length > 1) panel.append(legend(lines));
+    return () => {
+      this.drawn.push({
+        quantity, host: plot, value, parts, lane, axes, visible: false, dirty: true,
+        panel: new Panel(plot, lines, axes, (index) => this.point(index)),
+        scratch: quantity.scale === 1 ? [] : parts.map(() => new Float32Array(0)),
+      });
+      this.seen.observe(plot);
     };
-    this.drawn.push(drawn);
-    this.seen.observe(plot);
   }
 
   private lines(quantity: Quantity, parts: Part[], lane: number | null): Line[] {

@@ -3,7 +3,7 @@
 import { download, h } from "./dom";
 import type { Curves } from "./curves";
 import type { Model } from "./model";
-import { announce } from "./notice";
+import { attempt } from "./form";
 import { png, svg } from "./picture";
 import type { Exported } from "./protocol";
 
@@ -29,7 +29,7 @@ export function saveDialog(model: Model, curves: Curves): void {
     download(name, text, media);
   };
   const entry = (title: string, about: string, act: () => Promise<unknown>) =>
-    h("button", { type: "button", onclick: () => void announce(act) }, h("b", {}, title), " ", h("span", { className: "soft" }, about));
+    saving(h("button", { type: "button" }, h("b", {}, title), " ", h("span", { className: "soft" }, about)), act);
   const title = model.run!.title;
   show(
     "Save",
@@ -50,6 +50,16 @@ export function saveDialog(model: Model, curves: Curves): void {
       }),
     ),
   );
+}
+
+/** A button that is busy until its file is there, and says below itself why it cannot be had. */
+function saving(button: HTMLButtonElement, act: () => Promise<unknown>): HTMLElement {
+  button.onclick = async () => {
+    button.disabled = true;
+    await attempt(button, act);
+    button.disabled = false;
+  };
+  return h("div", { className: "row" }, button);
 }
 
 /** Show the link, already copied where the browser allows it. */

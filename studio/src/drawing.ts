@@ -17,13 +17,12 @@ interface Tank {
   cells: number;
   /** Packets of a block. */
   block: number;
-  /** Links beside each other are drawn below each other. */
-  row: number;
 }
 
 export class Drawing {
   private canvas = h("canvas", { role: "img" });
   private title = h("h2", { className: "title" });
+  private note = h("li", {});
   private legend = h("ul", { className: "legend" });
   private tanks: Tank[] = [];
   /** Those with flows now, with their place among all. */
@@ -32,7 +31,7 @@ export class Drawing {
   private asked = false;
   private still = matchMedia("(prefers-reduced-motion: reduce)");
 
-  constructor(private host: HTMLElement, private model: Model) {
+  constructor(private host: HTMLElement, private model: Model, private place: () => string, private targetAt: (lane: number, link: string) => number | null) {
     this.host.append(h("div", { className: "head" }, this.title), this.canvas, this.legend);
     new ResizeObserver(() => this.resize()).observe(host);
   }
@@ -41,11 +40,12 @@ export class Drawing {
   show(): void {
     const run = this.model.run!;
     setText(this.title, run.title);
+    const shown = inSight(run, this.place()).map(({ name }) => name);
     this.groups = run.groups
       .map((group, i) => ({ group: { ...group, count: this.model.count(group.name) }, i }))
-      .filter(({ group }) => group.count > 0);
+      .filter(({ group }) => group.count > 0 && group.path.some((link) => shown.includes(link)));
     const items = this.groups.map(({ group, i }) => item(groupColour(i), `${group.name}: ${describe(group)}`));
-    this.legend.replaceChildren(...items);
+    this.legend.replaceChildren(...items, this.note);
     this.canvas.setAttribute("aria-label", words(run));
     this.resize(true);
   }
@@ -65,22 +65,18 @@ export class Drawing {
     const width = this.host.clientWidth;
     if (!run || !width || (width === this.width && !always)) return;
     this.width = width;
-    this.tanks = tanks(run, width, this.left());
+    this.tanks = tanks(inSight(run, this.place()), width, this.left());
     const height = this.heightOf(run);
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * devicePixelRatio);
     this.canvas.height = Math.round(height * devicePixelRatio);
-    if (this.tanks[0]) {
-      const { block } = this.tanks[0];
-      const text = block > 1 ? `a block is ${block} packets` : "a block is a packet";
-      if (this.legend.lastElementChild?.className !== "soft") this.legend.append(h("li", { className: "soft" }));
-      this.legend.lastElementChild!.textContent = text;
-    }
+    const blocks = this.tanks.map(({ link, block }) => `${block} at ${link.name}`).join(", ");
+    setText(this.note, `Packets a block: ${blocks}`);
     this.invalidate();
   }
 
   private heightOf(run: Opened): number {
-    return TOP + Math.max(run.lanes.length * this.laneHeight(), this.groups.length * 26 + 20);
+    return TOP + Math.max(run.lanes.length * LANE, this.groups.length * 26 + 20);
   }
 
   /** Narrow pages have no room for the senders beside the lanes. */
@@ -127,21 +123,13 @@ export class Drawing {
     }
   }
 
-  private laneHeight(): number {
-    return LANE * this.rows();
-  }
-
-  private rows(): number {
-    return this.tanks.reduce((most, { row }) => Math.max(most, row + 1), 1);
-  }
-
-  private middle(lane: number, row = 0): number {
-    return TOP + lane * this.laneHeight() + (row + 0.5) * LANE + 7;
+  private middle(lane: number): number {
+    return TOP + (lane + 0.5) * LANE + 7;
   }
 
   private lane(context: CanvasRenderingContext2D, run: Opened, lane: number): void {
-    for (let row = 0; row < this.rows(); row++) arrow(context, this.left(), this.width - 14, this.middle(lane, row));
-    for (const tank of this.tanks) this.tank(context, run, lane, tank, this.middle(lane, tank.row));
+    arrow(context, this.left(), this.width - 14, this.middle(lane));
+    for (const tank of this.tanks) this.tank(context, run, lane, tank, this.middle(lane));
   }
 
   private tank(context: CanvasRenderingContext2D, run: Opened, lane: number, tank: Tank, y: number): void {
@@ -155,7 +143,7 @@ export class Drawing {
     context.fill();
     context.stroke();
     const waiting = this.cells(context, run, lane, tank, top);
-    this.target(context, tank, top, width);
+    this.target(context, lane, tank, top, width);
     this.server(context, tank.left + width, y, waiting > 0);
     context.fillStyle = theme.ink;
     context.font = `600 12px ${FONT}`;
@@ -188,9 +176,10 @@ export class Drawing {
     return waiting;
   }
 
-  private target(context: CanvasRenderingContext2D, tank: Tank, top: number, width: number): void {
-    const share = tank.link.target_packets / (tank.block * tank.cells);
-    if (!(share > 0 && share <= 1)) return;
+  private target(context: CanvasRenderingContext2D, lane: number, tank: Tank, top: number, width: number): void {
+    const target = this.targetAt(lane, tank.link.name);
+    const share = (target ?? 0) / (tank.block * tank.cells);
+    if (target === null || share <= 0 || share > 1) return;
     const x = tank.left + width - share * (width - GAP);
     context.strokeStyle = theme.target;
     context.lineWidth = 1.5;
@@ -236,17 +225,23 @@ function arrow(context: CanvasRenderingContext2D, from: number, to: number, y: n
 /** Multiples of the golden section spread evenly whatever their number. */
 const GOLDEN = 0.618033988749895;
 
-/** Where the queue of each link stands, and what a block of it is. */
-function tanks(run: Opened, width: number, left: number): Tank[] {
+/** The links that packets cross one after the other; where some are beside each other, the one chosen. */
+function inSight(run: Opened, place: string): Link[] {
   const used = run.links.filter((link) => run.groups.some((group) => group.path.includes(link.name)));
+  const chosen = new Map(used.toReversed().map((link) => [link.x, link]));
+  for (const link of used) if (link.name === place) chosen.set(link.x, link);
+  return [...chosen.values()].sort((a, b) => a.x - b.x);
+}
+
+/** Where the queue of each link stands, and what a block of it is. */
+function tanks(used: Link[], width: number, left: number): Tank[] {
   const columns = [...new Set(used.map((link) => link.x))].sort((a, b) => a - b);
   const room = (width - left - 24) / Math.max(1, columns.length);
   const perLink = Math.max(4, Math.min(MOST_CELLS, Math.floor((room - 46) / (CELL + GAP))));
-  return used.map((link, i) => {
-    const row = used.slice(0, i).filter((other) => other.x === link.x).length;
+  return used.map((link) => {
     const cells = Math.max(1, Math.min(perLink, Math.ceil(link.packets)));
     const block = Math.max(1, Math.ceil(link.packets / cells));
-    return { link, left: left + 10 + columns.indexOf(link.x) * room, cells, block, row };
+    return { link, left: left + 10 + columns.indexOf(link.x) * room, cells, block };
   });
 }
 

@@ -58,7 +58,7 @@ export interface Knob {
 
 const STEPS = 200;
 
-export function knob({ label, value, low, high, logarithmic = false, write, commit }: Knob): HTMLElement {
+export function knob({ label, value, low, high, logarithmic = false, write, commit }: Knob): { element: HTMLElement; set: (value: number) => void } {
   const to = (position: number) => {
     const share = position / STEPS;
     return logarithmic ? low * (high / low) ** share : low + (high - low) * share;
@@ -66,19 +66,22 @@ export function knob({ label, value, low, high, logarithmic = false, write, comm
   const from = (number: number) =>
     Math.round(STEPS * (logarithmic ? Math.log(number / low) / Math.log(high / low) : (number - low) / (high - low)));
   const slider = h("input", { type: "range", min: 0, max: STEPS, "aria-label": label });
-  const text = h("input", { type: "text", className: "value", value: write(value), spellcheck: false, autocomplete: "off" });
+  const text = h("input", { type: "text", className: "value", spellcheck: false, autocomplete: "off" });
   const written = () => write(to(Number(slider.value)));
   const speak = () => slider.setAttribute("aria-valuetext", text.value);
-  slider.value = String(from(value));
-  speak();
+  const set = (number: number) => {
+    [slider.value, text.value] = [String(from(number)), write(number)];
+    speak();
+  };
+  set(value);
   slider.addEventListener("input", () => {
     text.value = written();
     speak();
   });
   slider.addEventListener("change", () => void attempt(text, () => commit(written())));
   text.addEventListener("change", () => void attempt(text, () => commit(text.value.trim())));
-  const made = field(label, text);
-  made.classList.add("knob");
-  made.append(slider);
-  return made;
+  const element = field(label, text);
+  element.classList.add("knob");
+  element.append(slider);
+  return { element, set };
 }

@@ -1,7 +1,7 @@
 // What can be changed while it runs: flows, rates, round trips, targets, a blast of UDP, anything by its path.
 
 import { h } from "./dom";
-import { attempt, knob } from "./form";
+import { attempt, knob, type Knob } from "./form";
 import type { Model } from "./model";
 import type { Group, Link } from "./protocol";
 import { seconds } from "./scale";
@@ -11,6 +11,7 @@ export const BLAST = "blast";
 
 export class Live {
   readonly element = h("div", {});
+  private following: { path: string; set: (text: string) => void }[] = [];
   private knobs = h("div", {});
   private made = h("ol", { className: "made soft" });
   private path = h("input", { type: "text", placeholder: "links.bottleneck.loss", "aria-label": "Path", spellcheck: false });
@@ -30,6 +31,7 @@ export class Live {
   /** Make the knobs of a run that was just opened. */
   show(): void {
     const run = this.model.run!;
+    this.following = [];
     const real = run.groups.filter((group) => group.name !== BLAST);
     this.knobs.replaceChildren(
       ...real.flatMap((group) => this.group(group, real.length > 1)),
@@ -45,9 +47,13 @@ export class Live {
     this.list();
   }
 
-  /** List what was changed so far. */
+  /** List what was changed so far, and set the knobs accordingly. */
   list(): void {
     const changes = this.model.changes();
+    for (const { path, set } of this.following) {
+      const last = changes.findLast((change) => change.path === path && change.lane === null);
+      if (last) set(last.value);
+    }
     const lanes = this.model.run?.lanes ?? [];
     const items = changes.map(({ at, path, value, lane }) =>
       h("li", {}, `${seconds(at)}: ${path} = ${value}${lane === null ? "" : ` (${lanes[lane]?.label ?? ""})`}`),
@@ -55,21 +61,31 @@ export class Live {
     this.made.replaceChildren(...(items.length ? items : [h("li", { className: "soft" }, "Nothing so far.")]));
   }
 
+  /** A knob for a path, which follows what is set there for all schemes; `read` is the number of a text. */
+  private follow(path: string, read: (text: string) => number, made: Omit<Knob, "commit">): HTMLElement {
+    const { element, set } = knob({ ...made, commit: (text) => this.model.set(path, this.written(path, text)) });
+    this.following.push({ path, set: (text) => set(read(text)) });
+    return element;
+  }
+
+  /** A blast is read as a share of the link, and set as a number of sources. */
+  private written(path: string, text: string): string {
+    return path === `flows.${BLAST}.count` ? String(Math.round(parseFloat(text) / 10)) : text;
+  }
+
   private group({ name, count, rtt }: Group, several: boolean): HTMLElement[] {
     const of = several ? ` of ${name}` : "";
-    const flows = knob({
+    const flows = this.follow(`flows.${name}.count`, Number, {
       label: `Flows${of}`, value: count, low: 0, high: Math.max(20, 4 * count),
       write: (value) => String(Math.round(value)),
-      commit: (text) => this.model.set(`flows.${name}.count`, text),
     });
     const halve = h("button", { type: "button", className: "small" }, "Kill half");
     halve.onclick = () => void attempt(halve, () => this.model.halve(name));
     flows.querySelector("label")!.after(halve);
     if (!rtt) return [flows];
-    return [flows, knob({
+    return [flows, this.follow(`flows.${name}.rtt`, scaled, {
       label: `Round trip${of}`, value: rtt * 1000, low: 1, high: Math.max(500, 4000 * rtt), logarithmic: true,
-      write: (value) => `${Number(value.toPrecision(2))} ms`,
-      commit: (text) => this.model.set(`flows.${name}.rtt`, text),
+      write: (value) => `${Number(value.toPrecision(3))} ms`,
     })];
   }
 
@@ -77,25 +93,31 @@ export class Live {
     const of = several ? ` of ${name}` : "";
     const mega = rate / 1e6;
     return [
-      knob({
+      this.follow(`links.${name}.rate`, scaled, {
         label: `Rate${of}`, value: mega, low: mega / 10, high: mega * 10, logarithmic: true,
         write: (value) => `${Number(value.toPrecision(3))} Mbit/s`,
-        commit: (text) => this.model.set(`links.${name}.rate`, text),
       }),
-      knob({
+      this.follow(`links.${name}.target`, parseFloat, {
         label: `Target${of}`, value: target, low: 1, high: Math.max(2, packets),
         write: (value) => `${Math.round(value)} packets`,
-        commit: (text) => this.model.set(`links.${name}.target`, text),
       }),
     ];
   }
 
   private blast(group: Group | undefined): HTMLElement[] {
     if (!group) return [];
-    return [knob({
+    return [this.follow(`flows.${BLAST}.count`, (text) => 10 * Number(text), {
       label: "UDP blast, of the link's rate", value: group.count * 10, low: 0, high: 200,
       write: (value) => `${Math.round(value / 10) * 10} %`,
-      commit: (text) => this.model.set(`flows.${BLAST}.count`, String(Math.round(parseFloat(text) / 10))),
     })];
   }
 }
+
+const UNITS: Record<string, number> = { s: 1000, ms: 1, us: 1e-3, kbit: 1e-3, Mbit: 1, Gbit: 1e3, bit: 1e-6 };
+
+/** The number of a text such as "80 ms" or "9 Mbit/s", in ms or Mbit/s. */
+function scaled(text: string): number {
+  const [, number = "", unit = ""] = /^([\d.e+-]+) *([a-zA-Z]*)/.exec(text.trim()) ?? [];
+  return Number(number) * (UNITS[unit] ?? 1);
+}
+

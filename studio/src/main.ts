@@ -11,6 +11,7 @@ import { announce, notice } from "./notice";
 import { followTheme } from "./palette";
 import type { Catalogue } from "./protocol";
 import { Published } from "./published";
+import { targetOf } from "./quantities";
 import { Results } from "./results";
 import { short, seconds } from "./scale";
 import { catalogue as ask, Session } from "./session";
@@ -36,10 +37,12 @@ class Studio {
   private published: Published;
   private lesson: Lesson | null = null;
   private spoken = 0;
+  /** Of the columns in sight. */
+  private epoch = 0;
 
   constructor(private model: Model, private catalogue: Catalogue) {
     const place = () => this.sight.place();
-    this.drawing = new Drawing(byId("network"), model);
+    this.drawing = new Drawing(byId("network"), model, place, (lane, link) => targetOf(model.run!, lane, link, catalogue.schemes));
     const panels = h("div", { className: "quantities" });
     byId("curves").append(panels);
     this.curves = new Curves(panels, model);
@@ -59,7 +62,9 @@ class Studio {
     this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
     model.on(["opened"], () => this.opened());
     model.on(["changed"], () => {
-      this.sight.show();
+      if (model.run!.epoch === this.epoch) this.curves.refresh();
+      else this.sight.show();
+      this.epoch = model.run!.epoch;
       this.drawing.show();
     });
     model.on(["frame"], () => this.grow());
@@ -107,14 +112,15 @@ class Studio {
     document.title = `${this.model.run.title} · AQM studio`;
     this.sight.links();
     this.published.follow(this.model.run);
-    this.drawing.show();
     this.setup.show();
     this.look();
   }
 
   /** Another link or other schemes are in sight. */
   private look(): void {
+    this.epoch = this.model.run!.epoch;
     this.sight.show();
+    this.drawing.show();
     this.measures.show(this.sight.place());
     this.setup.showSchemes();
   }

@@ -21,6 +21,8 @@ export interface Ghost {
 export interface Level {
   value: number;
   label: string;
+  /** Someone else's number, not what a scheme steers to. */
+  published?: boolean;
 }
 
 /** What all panels of a quantity share. */
@@ -30,7 +32,7 @@ export interface Axes {
 }
 
 const FONT = "12px system-ui, 'Segoe UI', sans-serif";
-const MARK = [7, 4];
+const [MARK, DOTS] = [[7, 4], [2, 3]];
 
 export class Panel {
   readonly plot: uPlot;
@@ -102,20 +104,24 @@ export class Panel {
     });
   }
 
-  private across({ value, label }: Level): void {
+  private across({ value, label, published }: Level): void {
     const { ctx, bbox } = this.plot;
     const y = Math.round(this.plot.valToPos(value, "y", true)) + 0.5;
-    ctx.strokeStyle = ctx.fillStyle = theme.target;
+    ctx.strokeStyle = ctx.fillStyle = published ? theme.ink : theme.target;
     ctx.lineWidth = 1.3 * devicePixelRatio;
-    ctx.setLineDash(MARK.map((length) => length * devicePixelRatio));
+    ctx.setLineDash((published ? DOTS : MARK).map((length) => length * devicePixelRatio));
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
     ctx.setLineDash([]);
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    ctx.textAlign = "right";
-    ctx.fillText(label, bbox.left + bbox.width - 4 * devicePixelRatio, y - 4 * devicePixelRatio);
+    ctx.textAlign = published ? "left" : "right";
+    const x = published ? bbox.left + 4 * devicePixelRatio : bbox.left + bbox.width - 4 * devicePixelRatio;
+    ctx.strokeStyle = theme.paper;
+    ctx.lineWidth = 3 * devicePixelRatio;
+    ctx.strokeText(label, x, y - 4 * devicePixelRatio);
+    ctx.fillText(label, x, y - 4 * devicePixelRatio);
   }
 
   private trace({ x, y }: Ghost): void {

@@ -18,6 +18,8 @@ export interface Scheme {
   parameters: Parameter[];
   observables: { name: string; unit: string; doc: string }[];
   own: boolean;
+  /** Parameters with the queue it steers to; null if it steers to no length. */
+  target?: string[] | null;
 }
 
 export interface Measure {

@@ -53,6 +53,6 @@ export class Published {
   levels(run: Opened, lane: number | null, quantity: Quantity, link: string): Level[] {
     const mean = MEANS[quantity.id];
     const value = mean && lane !== null ? this.value(run, lane, `links.${link}.${mean}`) : null;
-    return value === null ? [] : [{ value: value * quantity.scale, label: "published mean" }];
+    return value === null ? [] : [{ value: value * quantity.scale, label: "published mean", published: true }];
   }
 }

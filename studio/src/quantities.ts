@@ -1,7 +1,7 @@
 // What can be drawn against time, and which columns it is made of.
 
 import { groupColour, theme } from "./palette";
-import { keyOf, type Column, type Opened, type Scheme } from "./protocol";
+import { keyOf, readSpec, type Column, type Opened, type Scheme } from "./protocol";
 
 /** A line of a quantity under one scheme. */
 export interface Part {
@@ -52,7 +52,7 @@ export function quantities(run: Opened, link: string, schemes: Scheme[]): Quanti
     );
 
   const found: Quantity[] = [
-    quantity("queue", "Queue", "packets", 1, "Packets that wait, without the one in transmission.", inLink("queue"), (lane) => targetOf(run, lane, link)),
+    quantity("queue", "Queue", "packets", 1, "Packets that wait, without the one in transmission.", inLink("queue"), (lane) => targetOf(run, lane, link, schemes)),
     quantity("delay", "Sojourn time", "ms", 1000, "Mean time in the queue of the packets sent.", inLink("delay"), (lane) => delayTarget(run, lane, link)),
     quantity("p", "Signal probability p", "", 1, "Probability with which the scheme drops or marks.", inLink("p"), nothing),
     quantity("goodput", "Goodput", "Mbit/s", 1e-6, "Payload received, by group of flows.", groups("goodput"), nothing),
@@ -86,8 +86,10 @@ const groupAt = (run: Opened, name: string, otherwise: number): number => {
   return at < 0 ? otherwise : at;
 };
 
-/** The link's target now: as the scenario has it, or as changed by hand. */
-function targetOf(run: Opened, lane: number, link: string): number | null {
+/** The link's target now, as the scenario has it or as changed by hand, for schemes that steer to a length. */
+export function targetOf(run: Opened, lane: number, link: string, schemes: Scheme[]): number | null {
+  const { name } = readSpec(run.lanes[lane]?.links[link]?.aqm ?? "");
+  if (schemes.find((scheme) => scheme.name === name)?.target === null) return null;
   const changed = run.lanes[lane]?.changes.findLast((change) => change.path === `links.${link}.target`);
   const target = changed ? parseFloat(changed.value) : (run.links.find((each) => each.name === link)?.target_packets ?? NaN);
   return Number.isFinite(target) ? target : null;

@@ -76,7 +76,7 @@ def document(own: Sequence[str], more: Sequence[tuple[str, str]] = ()) -> dict[s
 
 def _scheme(scheme: catalogue.Scheme, *, is_own: bool) -> dict[str, Any]:
     entry = asdict(scheme)
-    kept = ("name", "title", "family", "year", "source", "summary", "parameters", "observables")
+    kept = ("name", "title", "family", "year", "source", "summary", "parameters", "observables", "target")
     return {key: entry[key] for key in kept} | {"own": is_own, "standing": scheme.standing.kind}
 
 

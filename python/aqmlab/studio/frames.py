@@ -22,11 +22,11 @@ MOST_ROWS = 20_000
 def thinned(rows: Rows, width: float) -> Rows:
     """Return two rows for each `width` seconds: of each column the minimum and the maximum, as they came.
 
-    Rows that are no more than that already are returned as they are.
+    Rows that are hardly more than that already are returned as they are.
     """
     buckets = np.floor(rows[:, 0].astype(np.float64) / width)
     starts = np.flatnonzero(np.diff(buckets, prepend=-np.inf))
-    if len(rows) <= 2 * len(starts):
+    if len(rows) <= 3 * len(starts):
         return rows
     low, high = np.fmin.reduceat(rows, starts), np.fmax.reduceat(rows, starts)
     bucket = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
@@ -52,16 +52,26 @@ class Frames:
         self._content: Sequence[int] = ()
         self._now = self._speed = 0.0
         self._epoch = 0
-        self._is_new = False
+        self._is_new = self._is_held = False
         self._before: list[_Waiting] = []
         self.width = 1e-6
         """Seconds of a pixel."""
 
-    def restart(self, epoch: int, *, goes_on: bool) -> None:
-        """Begin another epoch. What waits is forgotten, unless the same run `goes_on` with other columns."""
+    def restart(self, epoch: int, now: float, *, goes_on: bool) -> None:
+        """Begin another epoch. What waits is forgotten, unless the same run `goes_on` with other columns.
+
+        Nothing of the epoch is taken until the client has heard of it: `release`.
+        """
         with self._lock:
+            self._is_held = True
             self._before = [*self._before, self._waiting()] if goes_on and self._rows else []
-            self._epoch, self._rows, self._count, self._is_new = epoch, [], 0, False
+            self._epoch, self._now = epoch, now
+            self._rows, self._count, self._is_new = [], 0, False
+
+    def release(self) -> None:
+        """The client has heard of the epoch."""
+        with self._lock:
+            self._is_held = False
 
     def add(self, rows: Rows, now: float, speed: float) -> None:
         """Take in rows, and thin out those that wait where there are too many."""
@@ -92,7 +102,7 @@ class Frames:
         with self._lock:
             if self._before:
                 waiting = self._before.pop(0)
-            elif self._is_new:
+            elif self._is_new and not self._is_held:
                 waiting = self._waiting()
                 self._rows, self._count, self._is_new = [], 0, False
             else:

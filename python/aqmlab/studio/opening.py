@@ -10,6 +10,8 @@ from aqmlab.studio import check, field
 from aqmlab.studio.lanes import MOST, Lanes, memory
 
 LONGEST_SCENARIO = 1 << 20
+MOST_SAMPLES = 2400
+"""Samples of a run unless more are asked for: two for each pixel of a wide page."""
 MOST_FLOWS = 16
 """Flows whose windows are shown."""
 LARGEST_SEED = 2**64 - 1
@@ -50,7 +52,7 @@ class Opening:
         if sample is not None and not 1e-4 <= sample <= scenario.duration:
             raise InputError(f"sample: {sample} s: expected 0.0001 s up to the duration")
         flows = _flows(message, scenario)
-        return cls(name, scenario, _aqms(message), _seed(message), sample or scenario.sample, flows)
+        return cls(name, scenario, _aqms(message), _seed(message), sample or usual_sample(scenario), flows)
 
     @property
     def memory(self) -> float:
@@ -60,6 +62,11 @@ class Opening:
     def lanes(self) -> Lanes:
         """Return the lanes, at the start."""
         return Lanes(self.scenario, self.aqms, self.seed, self.sample, self.flows)
+
+
+def usual_sample(scenario: Scenario) -> float:
+    """Return how far apart samples are unless asked for: as the scenario says, and more where they are many."""
+    return max(scenario.sample, scenario.duration / MOST_SAMPLES)
 
 
 def stem(name: str) -> str:

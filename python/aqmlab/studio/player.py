@@ -14,7 +14,7 @@ from aqmlab.studio.lanes import Lanes
 T = TypeVar("T")
 Message = dict[str, Any]
 
-SLICE = 0.02
+SLICE = 0.03
 """About how many seconds the lanes step before the player listens again."""
 CONTENT_EVERY = 1 / 30
 """Seconds between looks at what waits in the queues."""
@@ -22,7 +22,7 @@ TABLE_EVERY = 0.5
 """Seconds between tables of measures, at least."""
 SPEED_OVER = 0.3
 """Seconds over which the speed is measured."""
-SHARE_OF_TABLES = 0.05
+SHARE_OF_TABLES = 0.02
 """Share of the time that tables may take."""
 
 
@@ -131,7 +131,7 @@ class Player(threading.Thread):
         """Begin another epoch: of another run, or of the same one with other columns."""
         self.epoch += 1
         self._columns = len(self._open().columns())
-        self.frames.restart(self.epoch, goes_on=goes_on)
+        self.frames.restart(self.epoch, self._open().now, goes_on=goes_on)
         self._show()
 
     def _pause(self) -> float | None:

@@ -25,6 +25,10 @@ UNDER_WAY = 3
 """Frames that a client may have left unanswered."""
 AFTER_FRAMES = ("state", "changed", "done")
 """Messages before which the client has the samples up to then, unless it is behind."""
+BEFORE_FRAMES = ("opened", "changed")
+"""Messages that say what the frames after them have."""
+USUAL_PIXELS = 1200
+"""Of a page that has not said how wide it is."""
 MARKS = 16
 MOST_MEMORY = 2e9
 """Bytes that the lanes and marks of a session may take, as estimated."""
@@ -56,6 +60,7 @@ class Session:
         self._sending = asyncio.Lock()
         self._sent = self._seen = 0
         self._name = ""
+        self._is_viewed = False
         self._closed = threading.Event()
         self._exporting: asyncio.Future[None] | None = None
 
@@ -114,6 +119,8 @@ class Session:
 
         def act() -> Message:
             self._player.open(opening.lanes())
+            if not self._is_viewed:
+                self._player.frames.width = self._lanes().end / USUAL_PIXELS
             return self._opened()
 
         opened: Message = await self._do(act)
@@ -158,7 +165,7 @@ class Session:
     async def _view(self, message: Message) -> None:
         span, pixels = field.number(message, "span"), field.number(message, "pixels")
         if span and pixels:
-            self._player.frames.width = max(span / pixels, 1e-6)
+            self._player.frames.width, self._is_viewed = max(span / pixels, 1e-6), True
 
     async def _set(self, message: Message) -> Message:
         path, value = field.text(message, "path"), field.text(message, "value")
@@ -307,6 +314,8 @@ class Session:
             if message["type"] in AFTER_FRAMES:
                 await self._send_frame()
             await self._socket.send_text(text)
+            if message["type"] in BEFORE_FRAMES:
+                self._player.frames.release()
 
     async def _send_frames(self) -> None:
         """Send what is new, at most 30 times a second."""

@@ -117,10 +117,9 @@ impl Probed {
 impl Simulation {
     /// What has happened since the last probe, and what is now. Probing changes no result.
     pub fn probe(&mut self) -> Probe {
-        let span = self.now.since(self.probed.at).seconds();
         let links = (0..self.links.len()).map(|link| self.probe_link(link)).collect();
+        let span = self.span_of_probe();
         let flows = (0..self.groups.len()).map(|group| self.probe_group(group, span)).collect();
-        self.probed.at = self.now;
         Probe { now: self.now.seconds(), span, links, flows }
     }
 
@@ -136,6 +135,14 @@ impl Simulation {
 
     /// One link alone, as [`probe`](Self::probe) shows it.
     pub fn probe_link(&mut self, index: usize) -> LinkProbe {
+        let probe = self.probe_queue(index);
+        let (queue, shown) = (&self.links[index].queue, self.shown[index]);
+        let observables = shown.iter().enumerate().map(|(i, shown)| (shown.name, queue.observe(i))).collect();
+        LinkProbe { observables, ..probe }
+    }
+
+    /// The same without what the scheme shows.
+    pub(super) fn probe_queue(&mut self, index: usize) -> LinkProbe {
         let (link, seen) = (&mut self.links[index], &mut self.probed.links[index]);
         link.catch_up(self.now);
         let since = |seen: &mut i64, now: u64| (now as i64 - std::mem::replace(seen, now as i64)) as u64;
@@ -152,11 +159,16 @@ impl Simulation {
             queue_delay_mean: sojourn.map(|(mean, _)| mean),
             queue_delay_max: sojourn.map(|(_, max)| max),
             utilisation: link.meter.utilisation_since(&mut seen.busy, self.now),
-            observables: self.shown[index].iter().enumerate().map(|(i, o)| (o.name, link.queue.observe(i))).collect(),
+            observables: Vec::new(),
         }
     }
 
-    fn probe_group(&mut self, group: usize, span: f64) -> GroupProbe {
+    /// Time since the probe before, s; the next span begins now.
+    pub(super) fn span_of_probe(&mut self) -> f64 {
+        self.now.since(std::mem::replace(&mut self.probed.at, self.now)).seconds()
+    }
+
+    pub(super) fn probe_group(&mut self, group: usize, span: f64) -> GroupProbe {
         let (meter, spec) = (&mut self.group_meters[group], &self.scenario.flows[group]);
         let received = meter.receipts.as_mut().map(|receipts| receipts.take(self.now)).unwrap_or_default();
         let bits = 8.0 * f64::from(spec.payload) * received.delivered as f64;

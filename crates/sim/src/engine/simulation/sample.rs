@@ -1,6 +1,7 @@
 //! A simulation as rows of numbers, for curves that are drawn while it runs.
 
 use super::{Output, RunError, Simulation};
+use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 
 /// Columns of a link, before what its scheme shows: name and unit.
@@ -82,13 +83,15 @@ impl Simulation {
         Ok(())
     }
 
+    /// A probe, written without taking memory for it.
     fn add_row(&mut self, flows: &[(usize, usize)], rows: &mut Vec<f32>) {
-        let probe = self.probe();
         let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        let per_second = |count: f64| if probe.span > 0.0 { count / probe.span } else { f64::NAN };
+        let span = self.span_of_probe();
+        let per_second = |count: f64| if span > 0.0 { count / span } else { f64::NAN };
         let mut add = |value: f64| rows.push(value as f32);
-        add(probe.now);
-        for link in &probe.links {
+        add(self.now.seconds());
+        for index in 0..self.links.len() {
+            let link = self.probe_queue(index);
             add(f64::from(link.queue));
             add(or_nan(link.queue_delay_mean));
             add(or_nan(link.queue_delay_max));
@@ -96,11 +99,12 @@ impl Simulation {
             add(per_second(8.0 * link.bytes as f64));
             add(per_second(link.dropped as f64));
             add(per_second(link.marked as f64));
-            link.observables.iter().for_each(|(_, value)| add(*value));
+            (0..self.shown[index].len()).for_each(|i| add(self.links[index].queue.observe(i)));
         }
-        for group in &probe.flows {
-            add(group.goodput);
-            add(or_nan(group.packet_delay_mean));
+        for group in 0..self.groups.len() {
+            let probe = self.probe_group(group, span);
+            add(probe.goodput);
+            add(or_nan(probe.packet_delay_mean));
         }
         for (group, i) in flows {
             let state = self.flow_state(*group, *i);

@@ -303,6 +303,9 @@ macro_rules! built_in {
                     Self::Boxed(aqm) => aqm.on_dequeue(packet, queue, cx),
                 }
             }
+            fn draws_packets(&self) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.draws_packets())
+            }
             fn acts_on_dequeue(&self) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.acts_on_dequeue())
             }

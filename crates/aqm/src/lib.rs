@@ -176,8 +176,12 @@ pub trait Aqm {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
-    /// Whether [`Aqm::on_dequeue`] or [`Aqm::draws`] does anything. If not, a departure is known as soon as a packet is
-    /// accepted, and a host may save itself the events.
+    /// Whether [`Aqm::draws`] ever draws. It is asked only then.
+    fn draws_packets(&self) -> bool {
+        false
+    }
+    /// Whether [`Aqm::on_dequeue`] does anything. If not, and if no packet is drawn, a departure is known as soon as a
+    /// packet is accepted, and a host may save itself the events.
     fn acts_on_dequeue(&self) -> bool {
         false
     }

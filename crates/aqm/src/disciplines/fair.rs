@@ -42,17 +42,23 @@ params! {
 
 /// One flow's queue (or that of flows which hash alike).
 #[derive(Clone)]
+#[repr(C)] // what every packet touches is together
 struct Queue<A, P> {
-    fifo: Fifo<A, P>,
     /// Bytes that it may still send in this round.
     credits: i64,
-    set: Set,
     /// The hash of the flow that it belongs to, and the place of that flow's host.
     flow: u32,
     host: u32,
+    /// Where flows are hashed to it.
+    place: u32,
     /// How often it has begun to decay.
     decays: u32,
+    set: Set,
+    fifo: Fifo<A, P>,
 }
+
+/// In place of the number of a queue: there is none yet.
+const NONE: u32 = u32::MAX;
 
 /// Parameters that the queues are laid out by.
 const AT_START: &[(&str, &str)] = &[
@@ -66,10 +72,10 @@ pub struct Fair<A, P> {
     params: FairParams,
     /// The scheme at rest, which each queue starts with.
     scheme: A,
-    /// Queues by the hash of their flows; those not used yet do not exist.
-    queues: Vec<Option<Box<Queue<A, P>>>>,
-    /// Where the flows are hashed to.
+    /// The number of the queue at each place that flows are hashed to; those not used yet do not exist.
+    places: Vec<u32>,
     sets: Sets,
+    queues: Vec<Queue<A, P>>,
     hosts: Hosts,
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
@@ -97,7 +103,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         Self {
             scheme,
-            queues: (0..params.flows).map(|_| None).collect(),
+            places: vec![NONE; params.flows as usize],
+            queues: Vec::new(),
             sets: Sets::new(params.flows, params.ways, salt),
             hosts: Hosts::new(salt),
             params,
@@ -146,75 +153,79 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
     /// was another's, it is this flow's and its host's now.
+    #[inline(always)]
     fn claim(&mut self, flow: u32, host: u32) -> u32 {
-        let queue = |index: u32| self.queues[index as usize].as_deref();
-        let is_own = |index| queue(index).is_some_and(|queue| queue.flow == flow);
-        let is_idle = |index| queue(index).is_none_or(|queue| queue.set == Set::Idle);
-        let index = self.sets.place(flow, is_own, is_idle);
-        if is_idle(index) || !is_own(index) {
+        let queue = |place: u32| self.queues.get(self.places[place as usize] as usize);
+        let is_own = |place| queue(place).is_some_and(|queue| queue.flow == flow);
+        let is_idle = |place| queue(place).is_none_or(|queue| queue.set == Set::Idle);
+        let place = self.sets.place(flow, is_own, is_idle);
+        let index = match self.places[place as usize] {
+            NONE => self.make(place),
+            index => index,
+        };
+        let queue = &self.queues[index as usize];
+        if queue.set == Set::Idle || queue.flow != flow {
             self.give(index, flow, host);
         }
         index
     }
 
     /// A queue belongs to this flow now, and to the flow's host.
+    #[inline(never)]
     fn give(&mut self, index: u32, flow: u32, host: u32) {
         let host = self.hosts.place(host);
-        let queue = self.queue(index);
-        let is_bulk = queue.set == Set::Bulk;
+        let queue = &mut self.queues[index as usize];
         let left = std::mem::replace(&mut queue.host, host);
         queue.flow = flow;
-        if is_bulk {
+        if queue.set == Set::Bulk {
             self.hosts.lose_bulk(left);
             self.hosts.gain_bulk(host);
         }
     }
 
-    /// A queue, which begins to exist if it was not used yet.
-    #[inline]
-    fn queue(&mut self, index: u32) -> &mut Queue<A, P> {
-        if self.queues[index as usize].is_none() {
-            self.make(index);
-        }
-        self.queues[index as usize].as_deref_mut().expect("it has been made")
-    }
-
+    /// A queue begins to exist.
     #[cold]
-    fn make(&mut self, index: u32) {
+    fn make(&mut self, place: u32) -> u32 {
         let view = QueueView::empty(self.view.rate, self.view.target, self.view.limit);
         let mut fifo = Fifo::shared(self.scheme.clone(), view, self.ecn);
         if self.notes.is_some() {
             fifo.keep_notes();
         }
-        self.queues[index as usize] =
-            Some(Box::new(Queue { fifo, credits: 0, set: Set::Idle, flow: 0, host: 0, decays: 0 }));
+        let index = self.queues.len() as u32;
+        self.places[place as usize] = index;
+        self.queues.push(Queue { credits: 0, flow: 0, host: 0, place, decays: 0, set: Set::Idle, fifo });
+        index
     }
 
-    /// Lets a queue act, and keeps the sums.
-    fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Queue<A, P>) -> T) -> T {
-        let all = self.view.bytes;
-        let queue = self.queue(index);
-        let (packets, bytes) = (queue.fifo.view().packets, queue.fifo.view().bytes);
-        queue.fifo.set_others(all - bytes);
-        let done = act(queue);
-        let (packets_now, bytes_now) = (queue.fifo.view().packets, queue.fifo.view().bytes);
-        self.view.packets = self.view.packets + packets_now - packets;
-        self.view.bytes = self.view.bytes + bytes_now - bytes;
-        if let (Some(notes), Some(queue)) = (&mut self.notes, &mut self.queues[index as usize]) {
+    /// A queue that is about to act. Until [`settle`](Self::settle) the sums are without its packets.
+    #[inline(always)]
+    fn acting(&mut self, index: u32) -> &mut Queue<A, P> {
+        let queue = &mut self.queues[index as usize];
+        self.view.packets -= queue.fifo.view().packets;
+        self.view.bytes -= queue.fifo.view().bytes;
+        queue.fifo.set_others(self.view.bytes);
+        queue
+    }
+
+    /// A queue has acted.
+    #[inline(always)]
+    fn settle(&mut self, index: u32) {
+        let queue = &mut self.queues[index as usize];
+        self.view.packets += queue.fifo.view().packets;
+        self.view.bytes += queue.fifo.view().bytes;
+        if let Some(notes) = &mut self.notes {
             queue.fifo.fetch_notes(notes);
         }
-        done
     }
 
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
     pub(super) fn make_room(&mut self, cx: &mut Ctx) {
         let (_, longest) = self.longest();
-        let batch = self.queues[longest as usize]
-            .as_ref()
-            .map_or(0, |queue| queue.fifo.len().div_ceil(2))
-            .min(self.params.drop_batch);
-        for _ in 0..batch {
-            let size = self.with(longest, |queue| queue.fifo.overflow_at_head(cx));
+        let index = self.places[longest as usize];
+        let waiting = self.queues.get(index as usize).map_or(0, |queue| queue.fifo.len());
+        for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
+            let size = self.acting(index).fifo.overflow_at_head(cx);
+            self.settle(index);
             size.into_iter().for_each(|size| self.note_dropped(size));
         }
     }
@@ -226,16 +237,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Bytes of the queue with most of them, and its place. Only listed queues hold packets.
     pub(super) fn longest(&self) -> (u64, u32) {
-        let bytes = |index: u32| self.queues[index as usize].as_ref().map_or(0, |queue| queue.fifo.view().bytes);
-        self.new.iter().chain(&self.old).map(|index| (bytes(*index), *index)).max().unwrap_or_default()
-    }
-
-    fn queues(&self) -> impl Iterator<Item = &Queue<A, P>> {
-        self.queues.iter().flatten().map(|queue| &**queue)
-    }
-
-    fn queues_mut(&mut self) -> impl Iterator<Item = &mut Queue<A, P>> {
-        self.queues.iter_mut().flatten().map(|queue| &mut **queue)
+        let listed = self.new.iter().chain(&self.old).map(|index| &self.queues[*index as usize]);
+        listed.map(|queue| (queue.fifo.view().bytes, queue.place)).max().unwrap_or_default()
     }
 
     /// The parameters of the queues.
@@ -245,7 +248,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// The scheme of each queue, and the one at rest.
     pub(super) fn schemes_mut(&mut self) -> impl Iterator<Item = &mut A> {
-        let of_queues = self.queues.iter_mut().flatten().map(|queue| queue.fifo.scheme_mut());
+        let of_queues = self.queues.iter_mut().map(|queue| queue.fifo.scheme_mut());
         of_queues.chain([&mut self.scheme])
     }
 
@@ -255,9 +258,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// A packet comes to the queue of its flow, which acts on it and gets a turn if it has packets then.
+    #[inline(always)]
     fn join<T>(&mut self, packet: P, act: impl FnOnce(&mut Fifo<A, P>, P) -> T) -> T {
         let index = self.claim(packet.flow_hash(), packet.host());
-        let (done, waits) = self.with(index, |queue| (act(&mut queue.fifo, packet), !queue.fifo.is_empty()));
+        let fifo = &mut self.acting(index).fifo;
+        let done = act(fifo, packet);
+        let waits = !fifo.is_empty();
+        self.settle(index);
         if waits {
             self.begin(index);
         }
@@ -270,16 +277,15 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         loop {
             let (index, is_new) = self.next()?;
             let (layer, bulk) = (self.layer, self.bulk);
-            let head = self.with(index, |queue| {
-                queue.fifo.scheme_mut().set_bulk_flows(bulk);
-                let head = queue.fifo.judge_head(cx);
-                let size = head.as_ref().map_or(0, |head| match head {
-                    Head::Leaves(packet, _) => packet.size(),
-                    Head::Dropped(size) => *size,
-                });
-                queue.credits -= head.as_ref().map_or(0, |_| i64::from(layer.bytes(size)));
-                head
+            let queue = self.acting(index);
+            queue.fifo.scheme_mut().set_bulk_flows(bulk);
+            let head = queue.fifo.judge_head(cx);
+            let size = head.as_ref().map_or(0, |head| match head {
+                Head::Leaves(packet, _) => packet.size(),
+                Head::Dropped(size) => *size,
             });
+            queue.credits -= head.as_ref().map_or(0, |_| i64::from(layer.bytes(size)));
+            self.settle(index);
             match head {
                 Some(Head::Leaves(packet, since)) => return Some((packet, since)),
                 Some(Head::Dropped(size)) => self.note_dropped(size),
@@ -289,17 +295,17 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// The queue whose turn it is gives a packet, by `take`, which says its size; one that gives none loses its turn.
+    #[inline(always)]
     fn leave<T>(&mut self, now: Time, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
         loop {
             let (index, is_new) = self.next()?;
             let layer = self.layer;
-            let sent = self.with(index, |queue| {
-                let sent = take(&mut queue.fifo);
-                queue.credits -= sent.as_ref().map_or(0, |(size, _)| i64::from(layer.bytes(*size)));
-                sent
-            });
-            match sent {
-                Some((_, sent)) => return Some(sent),
+            let queue = self.acting(index);
+            let left = take(&mut queue.fifo);
+            queue.credits -= left.as_ref().map_or(0, |(size, _)| i64::from(layer.bytes(*size)));
+            self.settle(index);
+            match left {
+                Some((_, left)) => return Some(left),
                 None => self.retire(index, is_new, now),
             }
         }
@@ -321,7 +327,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
-        self.decay(cx);
+        if !self.decaying.is_empty() {
+            self.decay(cx);
+        }
         if self.dropped.is_some() {
             return self.leave_paying(cx).map(|(packet, since)| keep(packet, since));
         }
@@ -338,7 +346,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
-        self.queues().for_each(|queue| queue.fifo.for_each(act));
+        self.queues.iter().for_each(|queue| queue.fifo.for_each(act));
     }
 
     fn departures_known(&self) -> bool {
@@ -350,23 +358,23 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.queues_mut().for_each(|queue| queue.fifo.tick(cx));
+        self.queues.iter_mut().for_each(|queue| queue.fifo.tick(cx));
     }
 
     fn set_rate(&mut self, rate: Rate) {
         self.view.rate = rate;
-        self.queues_mut().for_each(|queue| queue.fifo.set_rate(rate));
+        self.queues.iter_mut().for_each(|queue| queue.fifo.set_rate(rate));
     }
 
     fn set_target(&mut self, target: f64) {
         self.view.target = target;
-        self.queues_mut().for_each(|queue| queue.fifo.set_target(target));
+        self.queues.iter_mut().for_each(|queue| queue.fifo.set_target(target));
     }
 
     fn set_limit(&mut self, limit: Limit, packets: f64) {
         self.limit = limit;
         self.view.limit = packets;
-        self.queues_mut().for_each(|queue| queue.fifo.set_limit(Limit::NONE, packets));
+        self.queues.iter_mut().for_each(|queue| queue.fifo.set_limit(Limit::NONE, packets));
     }
 
     fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -389,18 +397,18 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     /// Queues with packets; packets of the longest.
     fn observe(&self, i: usize) -> f64 {
         match i {
-            0 => self.queues().filter(|queue| !queue.fifo.is_empty()).count() as f64,
-            _ => f64::from(self.queues().map(|queue| queue.fifo.len()).max().unwrap_or(0)),
+            0 => self.queues.iter().filter(|queue| !queue.fifo.is_empty()).count() as f64,
+            _ => f64::from(self.queues.iter().map(|queue| queue.fifo.len()).max().unwrap_or(0)),
         }
     }
 
     fn failure(&self) -> Option<&Failure> {
-        self.queues().find_map(|queue| queue.fifo.failure())
+        self.queues.iter().find_map(|queue| queue.fifo.failure())
     }
 
     fn accounts(&self) -> Accounts {
         let mut sum = self.earlier.clone();
-        self.queues().for_each(|queue| sum.add(&queue.fifo.accounts()));
+        self.queues.iter().for_each(|queue| sum.add(&queue.fifo.accounts()));
         sum
     }
 
@@ -410,19 +418,19 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn restart_accounts(&mut self) {
         self.earlier = Accounts::default();
-        self.queues_mut().for_each(|queue| queue.fifo.restart_accounts());
+        self.queues.iter_mut().for_each(|queue| queue.fifo.restart_accounts());
     }
 
     fn accounts_balance(&self) -> bool {
         self.earlier.balance(0)
-            && self.queues().all(|queue| queue.fifo.accounts_balance())
-            && self.view.packets == self.queues().map(|queue| queue.fifo.len()).sum::<u32>()
-            && self.view.bytes == self.queues().map(|queue| queue.fifo.view().bytes).sum::<u64>()
+            && self.queues.iter().all(|queue| queue.fifo.accounts_balance())
+            && self.view.packets == self.queues.iter().map(|queue| queue.fifo.len()).sum::<u32>()
+            && self.view.bytes == self.queues.iter().map(|queue| queue.fifo.view().bytes).sum::<u64>()
     }
 
     fn keep_notes(&mut self) {
         self.notes.get_or_insert_default();
-        self.queues_mut().for_each(|queue| queue.fifo.keep_notes());
+        self.queues.iter_mut().for_each(|queue| queue.fifo.keep_notes());
     }
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {

@@ -1,5 +1,6 @@
 //! One queue, one scheme.
 
+use super::drawn::Flows;
 use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Notes, note, view};
 use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, PacketView, QueueView, Tune, Why};
 use aqmlab_core::{Rate, Span, Time};
@@ -11,64 +12,22 @@ struct Waiting<P> {
     since: Time,
 }
 
-/// The number of waiting packets of flows that hash alike; empty until a scheme draws.
-#[derive(Clone, Default)]
-struct Flows(Vec<u32>);
-
-impl Flows {
-    const SIZE: usize = 4096;
-
-    fn start(&mut self, waiting: impl Iterator<Item = u32>) {
-        self.0 = vec![0; Self::SIZE];
-        waiting.for_each(|flow| self.0[flow as usize % Self::SIZE] += 1);
-    }
-
-    #[inline]
-    fn joins(&mut self, flow: u32) {
-        if let Some(count) = self.0.get_mut(flow as usize % Self::SIZE) {
-            *count += 1;
-        }
-    }
-
-    #[inline]
-    fn leaves(&mut self, flow: u32) {
-        if let Some(count) = self.0.get_mut(flow as usize % Self::SIZE) {
-            *count -= 1;
-        }
-    }
-
-    fn alike(&self, flow: u32) -> u32 {
-        self.0[flow as usize % Self::SIZE]
-    }
-
-    fn are_alike(flow: u32, other: u32) -> bool {
-        flow as usize % Self::SIZE == other as usize % Self::SIZE
-    }
-}
-
-/// How many draws in a row miss all of `alike` packets among `waiting`; the largest number if there are none.
-fn misses(alike: u32, waiting: u32, cx: &mut Ctx) -> u32 {
-    if alike == 0 {
-        return u32::MAX;
-    }
-    let missing = 1.0 - f64::from(alike) / f64::from(waiting);
-    // From the library's logarithm, not the platform's: the same everywhere. 1 - u is never 0; `as` cuts at u32::MAX.
-    (libm::log(1.0 - cx.rng.uniform()) / libm::log(missing)) as u32
-}
-
 /// First in, first out, under one scheme.
 #[derive(Clone)]
+#[repr(C)] // where there are many, what every packet touches is together
 pub struct Fifo<A, P> {
-    scheme: A,
     waiting: VecDeque<Waiting<P>>,
     view: QueueView,
     limit: Limit,
     ecn: bool,
-    /// The scheme acts on more than arrivals; asked once, for most do not.
+    /// The scheme acts on departures; asked once, for most do not.
     acts_on_dequeue: bool,
-    /// Whose packets wait, for a scheme that may draw them.
-    flows: Flows,
+    /// The scheme draws packets; asked once, for few do.
+    draws: bool,
     accounts: Accounts,
+    scheme: A,
+    /// Whose packets wait, for a scheme that draws them.
+    flows: Flows,
     notes: Notes<P>,
 }
 
@@ -93,6 +52,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     fn with_room(scheme: A, view: QueueView, limit: Limit, ecn: bool, room: usize) -> Self {
         Self {
             acts_on_dequeue: scheme.acts_on_dequeue(),
+            draws: scheme.draws_packets(),
             scheme,
             waiting: VecDeque::with_capacity(room),
             view,
@@ -146,42 +106,28 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
 
     fn remove(&mut self, index: usize) -> Option<Waiting<P>> {
         let removed = self.waiting.remove(index)?;
-        self.flows.leaves(removed.packet.flow());
+        self.flows.leaves(index);
         self.view.packets -= 1;
         self.view.bytes -= u64::from(removed.packet.size());
         Some(removed)
     }
 
     /// Draws packets at random beside the arriving one; whether one was of its flow.
-    ///
-    /// Draws that miss every packet alike are not made one by one: how many come in a row is geometric.
     #[inline(never)]
     fn draw(&mut self, shown: &PacketView, mut draws: u32, cx: &mut Ctx) -> bool {
-        if self.flows.0.is_empty() {
+        if !self.flows.are_kept() {
             self.flows.start(self.waiting.iter().map(|waiting| waiting.packet.flow()));
         }
         let mut found = false;
-        loop {
-            let alike = self.flows.alike(shown.flow);
-            let missed = misses(alike, self.view.packets, cx);
-            if missed >= draws {
-                return found;
-            }
-            draws -= missed + 1;
-            let drawn = self.nth_alike(shown.flow, cx.rng.below(alike));
-            if self.waiting[drawn].packet.flow() == shown.flow {
-                let removed = self.remove(drawn).expect("it has just been looked at");
+        while let Some((place, left)) = self.flows.draw(shown.flow, self.view.packets, draws, cx) {
+            draws = left;
+            if self.waiting[place].packet.flow() == shown.flow {
+                let removed = self.remove(place).expect("it has just been looked at");
                 self.drop(&removed, MATCH);
                 found = true;
             }
         }
-    }
-
-    /// Where the n-th packet is whose flow hashes like this one.
-    fn nth_alike(&self, flow: u32, n: u32) -> usize {
-        let mut alike =
-            self.waiting.iter().enumerate().filter(|(_, other)| Flows::are_alike(flow, other.packet.flow()));
-        alike.nth(n as usize).expect("so many are counted").0
+        found
     }
 
     /// The packet at the head leaves or is dropped; the scheme is told if there is none.
@@ -201,7 +147,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         let head = self.waiting.pop_front()?;
         self.view.packets -= 1;
         self.view.bytes -= u64::from(head.packet.size());
-        self.flows.leaves(head.packet.flow());
+        self.flows.leaves(0);
         Some(head)
     }
 
@@ -260,7 +206,8 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
             return self.refuse(OVERFLOW);
         }
         let shown = view(&packet, cx.now, self.ecn);
-        let draws = if self.acts_on_dequeue { self.scheme.draws(&shown, &self.view, cx) } else { 0 };
+        let asked = self.draws || cfg!(debug_assertions);
+        let draws = if asked { self.scheme.draws(&shown, &self.view, cx) } else { 0 };
         if draws > 0 && self.draw(&shown, draws, cx) {
             return self.refuse(MATCH);
         }
@@ -302,7 +249,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     }
 
     fn departures_known(&self) -> bool {
-        !self.scheme.acts_on_dequeue()
+        !self.acts_on_dequeue && !self.draws
     }
 
     fn tick_every(&self) -> Option<Span> {
@@ -390,7 +337,7 @@ mod tests {
         fn draws(&mut self, _: &PacketView, queue: &QueueView, _: &mut Ctx) -> u32 {
             if queue.packets == 10 { 3 } else { 0 }
         }
-        fn acts_on_dequeue(&self) -> bool {
+        fn draws_packets(&self) -> bool {
             true
         }
     }
@@ -414,7 +361,7 @@ mod tests {
     #[test]
     fn draws_find_as_many_as_single_draws_would() {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
-        let alike = 7 + Flows::SIZE as u32;
+        let alike = 7 + Flows::TAGS as u32;
         let mut dropped = [0; 3];
         for _ in 0..100_000 {
             let mut fifo = Fifo::new(DrawsThree, bench::queue(0), Limit::Packets(20), false);

@@ -4,6 +4,7 @@
 //! through [`Carried`], so it hosts packets of a simulation and real ones alike.
 
 mod any;
+mod drawn;
 mod dual;
 mod fair;
 mod fifo;

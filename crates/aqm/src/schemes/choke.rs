@@ -110,8 +110,8 @@ impl Scheme for Choke {
 }
 
 impl Aqm for Choke {
-    fn acts_on_dequeue(&self) -> bool {
-        true // a waiting packet may be drawn
+    fn draws_packets(&self) -> bool {
+        true
     }
 
     fn draws(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {

@@ -114,8 +114,8 @@ impl Aqm for Choker {
         self.factor = self.factor.clamp(LEAST, MOST);
     }
 
-    fn acts_on_dequeue(&self) -> bool {
-        true // a waiting packet may be drawn
+    fn draws_packets(&self) -> bool {
+        true
     }
 
     fn draws(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {

@@ -38,9 +38,15 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         }
     }
 
+    /// A queue gets a quantum.
+    fn credit(&mut self, index: u32) {
+        let quantum = self.quantum(self.queues[index as usize].host);
+        self.queues[index as usize].credits += quantum;
+    }
+
     /// A queue moves to another set, and its host's load follows.
     fn set(&mut self, index: u32, set: Set) {
-        let queue = self.queue(index);
+        let queue = &mut self.queues[index as usize];
         let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host);
         if set == Set::Bulk {
             self.bulk += 1;
@@ -53,36 +59,45 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     }
 
     /// The queue whose turn it is, and whether it is in the list of new ones.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<(u32, bool)> {
         loop {
             let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let index = *list.front()?;
-            let queue = self.queues[index as usize].as_ref().expect("only queues that exist are listed");
-            if queue.credits > 0 {
+            let index = *if is_new { &self.new } else { &self.old }.front()?;
+            if self.queues[index as usize].credits > 0 {
                 return Some((index, is_new));
             }
-            list.pop_front();
-            self.old.push_back(index);
-            if queue.set == Set::Sparse {
-                self.set(index, if queue.fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
-            }
-            let host = self.queue(index).host;
-            self.queue(index).credits += self.quantum(host);
+            self.end_turn(index, is_new);
         }
     }
 
-    /// A queue has packets: one that was in no list is new.
-    pub(super) fn begin(&mut self, index: u32) {
-        match self.queue(index).set {
-            Set::Sparse | Set::Bulk => return,
-            Set::SparseWait => return self.set(index, Set::Bulk),
-            Set::Decaying | Set::Idle => {}
+    /// The queue at the head of a list has sent what it might in its turn.
+    #[inline(never)]
+    fn end_turn(&mut self, index: u32, is_new: bool) {
+        if is_new { &mut self.new } else { &mut self.old }.pop_front();
+        self.old.push_back(index);
+        let queue = &self.queues[index as usize];
+        if queue.set == Set::Sparse {
+            self.set(index, if queue.fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
         }
+        self.credit(index);
+    }
+
+    /// A queue has packets: one that was in no list is new.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, index: u32) {
+        match self.queues[index as usize].set {
+            Set::Sparse | Set::Bulk => {}
+            Set::SparseWait => self.set(index, Set::Bulk),
+            Set::Decaying | Set::Idle => self.begin_anew(index),
+        }
+    }
+
+    #[inline(never)]
+    fn begin_anew(&mut self, index: u32) {
         self.set(index, Set::Sparse);
-        let host = self.queue(index).host;
-        self.queue(index).credits = self.quantum(host);
+        self.queues[index as usize].credits = 0;
+        self.credit(index);
         self.new.push_back(index);
     }
 
@@ -102,11 +117,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// A queue in no list is idle as soon as its scheme is at rest.
     fn release(&mut self, index: u32, now: Time) {
-        if self.queue(index).fifo.scheme().is_at_rest(now) {
+        if self.queues[index as usize].fifo.scheme().is_at_rest(now) {
             return self.set(index, Set::Idle);
         }
         self.set(index, Set::Decaying);
-        let queue = self.queue(index);
+        let queue = &mut self.queues[index as usize];
         queue.decays += 1;
         let decays = queue.decays;
         self.decaying.push_back((index, decays));
@@ -115,7 +130,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Tells the first of the decaying queues that it is empty.
     pub(super) fn decay(&mut self, cx: &mut Ctx) {
         while let Some((index, decays)) = self.decaying.pop_front() {
-            let queue = self.queue(index);
+            let queue = &mut self.queues[index as usize];
             if queue.set == Set::Decaying && queue.decays == decays {
                 queue.fifo.dequeue(cx);
                 return self.release(index, cx.now);

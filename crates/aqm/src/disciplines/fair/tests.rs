@@ -41,6 +41,12 @@ fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
     tin.dequeue(cx).map(|(packet, _)| packet.0)
 }
 
+/// Where the flow's queue is.
+fn place(tin: &mut Fair<Cobalt, Packet>, flow: u32) -> u32 {
+    let index = tin.claim(flow, 1);
+    tin.queues[index as usize].place
+}
+
 #[test]
 fn flows_with_little_to_send_are_no_load_of_their_host() {
     // Flows 1 and 2 of hosts 1 and 2 have sent their quantum when nine flows of host 1 send a packet each.
@@ -83,7 +89,7 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
     for (ms, set) in [(50, Set::Decaying), (100, Set::Decaying), (101, Set::Idle)] {
         join(&mut tin, ms, Packet(2, 1, 1000), 1);
         leave(&mut tin, ms);
-        assert!(tin.queue(one).set == set, "{ms} ms");
+        assert!(tin.queues[one as usize].set == set, "{ms} ms");
     }
 }
 
@@ -93,7 +99,7 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
     let alike = (2..).find(|flow| tin.sets.home(*flow) == tin.sets.home(1)).unwrap();
     let [first, second] = [1, alike].map(|flow| {
         join(&mut tin, 0, Packet(flow, 1, 1000), 1);
-        tin.claim(flow, 1)
+        place(&mut tin, flow)
     });
     assert_eq!([first == tin.sets.home(1), second == first], [true, false]);
     while leave(&mut tin, 0).is_some() {}
@@ -102,21 +108,21 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
         join(&mut tin, ms, Packet(alike + 1, 1, 1000), 1);
         leave(&mut tin, ms);
     }
-    assert!([first, second].iter().all(|index| tin.queue(*index).set == Set::Idle));
-    assert_eq!(tin.claim(alike, 1), second);
+    assert!([first, second].iter().all(|place| tin.queues[tin.places[*place as usize] as usize].set == Set::Idle));
+    assert_eq!(place(&mut tin, alike), second);
 }
 
 #[test]
 fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
     // Eight flows take the queues of a set; each returns to its own, in whatever order.
     let mut tin = tin(8, 8);
-    let mut place = |flow| {
+    let mut joined = |flow| {
         join(&mut tin, 0, Packet(flow, 1, 1000), 1);
-        tin.claim(flow, 1)
+        place(&mut tin, flow)
     };
-    let places: Vec<u32> = (1..9).map(&mut place).collect();
-    assert!((0..8).all(|index| places.contains(&index)), "{places:?}");
-    assert_eq!((1..9).rev().map(&mut place).collect::<Vec<_>>(), places.into_iter().rev().collect::<Vec<_>>());
+    let places: Vec<u32> = (1..9).map(&mut joined).collect();
+    assert!((0..8).all(|place| places.contains(&place)), "{places:?}");
+    assert_eq!((1..9).rev().map(&mut joined).collect::<Vec<_>>(), places.into_iter().rev().collect::<Vec<_>>());
     // A ninth shares the one that it hashes to.
-    assert_eq!([place(9), place(9)], [tin.sets.home(9); 2]);
+    assert_eq!([joined(9), joined(9)], [tin.sets.home(9); 2]);
 }

@@ -1,0 +1,100 @@
+//! Packets drawn at random from a queue beside an arriving one.
+
+use crate::Ctx;
+
+/// Whose packets wait, from the head on, as short tags of their flows; nothing until a scheme draws.
+#[derive(Clone, Default)]
+pub(super) struct Flows {
+    /// Those up to `head` have left.
+    tags: Vec<u16>,
+    head: usize,
+    /// How many wait of each tag.
+    counts: Vec<u32>,
+}
+
+impl Flows {
+    pub(super) const TAGS: usize = 4096;
+    /// So many tags that have left are taken out at once.
+    const LEFT: usize = 1 << 12;
+    /// So many tags are compared at once.
+    const CHUNK: usize = 64;
+
+    fn tag(flow: u32) -> u16 {
+        (flow as usize % Self::TAGS) as u16
+    }
+
+    pub(super) fn are_kept(&self) -> bool {
+        !self.counts.is_empty()
+    }
+
+    #[cold]
+    pub(super) fn start(&mut self, waiting: impl Iterator<Item = u32>) {
+        self.counts = vec![0; Self::TAGS];
+        waiting.for_each(|flow| self.joins(flow));
+    }
+
+    #[inline]
+    pub(super) fn joins(&mut self, flow: u32) {
+        if self.are_kept() {
+            self.counts[usize::from(Self::tag(flow))] += 1;
+            self.tags.push(Self::tag(flow));
+        }
+    }
+
+    /// The packet at this place leaves.
+    #[inline]
+    pub(super) fn leaves(&mut self, place: usize) {
+        if self.are_kept() {
+            self.take(place);
+        }
+    }
+
+    fn take(&mut self, place: usize) {
+        self.counts[usize::from(self.tags[self.head + place])] -= 1;
+        match place {
+            0 => self.head += 1,
+            _ => drop(self.tags.remove(self.head + place)),
+        }
+        if self.head == Self::LEFT {
+            self.tags.drain(..self.head);
+            self.head = 0;
+        }
+    }
+
+    /// Draws one packet after the other, `draws` in all, among so many that wait, until one has the tag of `flow`: its
+    /// place, and how many draws are left.
+    ///
+    /// Draws that miss every packet alike are not made one by one: how many come in a row is geometric.
+    pub(super) fn draw(&self, flow: u32, waiting: u32, draws: u32, cx: &mut Ctx) -> Option<(usize, u32)> {
+        let tag = Self::tag(flow);
+        let alike = self.counts[usize::from(tag)];
+        let left = draws.checked_sub(1 + misses(alike, waiting, cx))?;
+        Some((self.nth(tag, cx.rng.below(alike) as usize), left))
+    }
+
+    /// The place of the n-th packet with this tag.
+    fn nth(&self, tag: u16, mut n: usize) -> usize {
+        let waiting = &self.tags[self.head..];
+        for (i, chunk) in waiting.chunks(Self::CHUNK).enumerate() {
+            let alike = usize::from(chunk.iter().map(|other| u8::from(*other == tag)).sum::<u8>());
+            if n < alike {
+                let mut places = (0..chunk.len()).filter(|place| chunk[*place] == tag);
+                return i * Self::CHUNK + places.nth(n).expect("so many are counted");
+            }
+            n -= alike;
+        }
+        unreachable!("no more are asked for than are counted")
+    }
+}
+
+/// How many draws in a row miss all of `alike` packets among `waiting`; the most if there are none.
+fn misses(alike: u32, waiting: u32, cx: &mut Ctx) -> u32 {
+    const MOST: u32 = u32::MAX - 1;
+    if alike == 0 {
+        return MOST;
+    }
+    let missing = 1.0 - f64::from(alike) / f64::from(waiting);
+    // From the library's logarithm, not the platform's: the same everywhere. 1 - u is never 0.
+    let misses = libm::log(1.0 - cx.rng.uniform()) / libm::log(missing);
+    (misses as u32).min(MOST)
+}

@@ -90,7 +90,7 @@ def accuracy() -> str:
     rows = []
     for rate, number in (("10Mbit/s", 1e7), ("100Mbit/s", 1e8), ("1Gbit/s", 1e9)):
         line = ["--up", rate, "--rtt", "20ms", "--buffer", "100ms", "--duration", "10s", "--set", "warmup='3 s'"]
-        found = live([*line, "--tcp", "reno"], "-t 60 -P 4")
+        found = punctual([*line, "--tcp", "reno"], "-t 60 -P 4")
         # Of 1500 bytes 1448 are payload: IPv4 and TCP with time stamps take 52.
         error = found["flows"]["up"]["goodput"] / (number * 1448 / 1500) - 1
         up = found["live"]["up"]

@@ -54,11 +54,12 @@ lint-rust:
 bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
 	$(BIN)/python benches/run.py
 
-validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; writes docs/validation*.md and two tables of docs/l4s.md
+validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
 	$(BIN)/python validation/response.py
 	$(BIN)/python validation/balance.py
+	$(BIN)/python validation/shares.py
 
 docs: build  ## Rewrite the generated pages of docs/
 	$(BIN)/python docs/generate.py

@@ -19,6 +19,7 @@ import models  # noqa: E402
 import ns2  # noqa: E402
 import ns3  # noqa: E402
 import response  # noqa: E402
+import shares  # noqa: E402
 import traffic  # noqa: E402
 
 
@@ -177,3 +178,15 @@ def test_the_page_about_l4s_tells_how_prague_and_cubic_share() -> None:
     assert [each for each in balance.balance() if not each.agrees] == []
     text = balance.PAGE.read_text(encoding="utf-8")
     assert balance.filled(text) == text
+
+
+@pytest.mark.parametrize("setting", [each for each in shares.settings() if each.flows == 1 and each.buffer in (1, 4)])
+def test_bbr3_shares_with_cubic_as_googles_does(setting: shares.Setting) -> None:
+    assert setting.agrees(setting.shares((1, 2)))
+
+
+@pytest.mark.nightly
+def test_the_page_about_bbr_tells_of_measured_shares() -> None:
+    text = shares.PAGE.read_text(encoding="utf-8")
+    assert shares.filled(text) == text
+    assert text.count("| no |") <= len(shares.settings()) // 8

@@ -1,0 +1,107 @@
+"""Hold the share of BBRv3 beside CUBIC against published measurements of Google's BBRv3.
+
+Run as a program, it measures the table of docs/bbr.md (a minute).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import aqmlab
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "bbr.md"
+TOLERANCE = 0.25
+"""Of the mean share of each law against theirs, where the ranges of the runs do not overlap."""
+SEEDS = (1, 2, 3, 4, 5)
+ACCESS = "100 Gbit/s"
+"""What FABRIC's machines have."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One CUBIC flow and so many of BBRv3 on one link."""
+
+    rate: int
+    """Mbit/s."""
+    rtt: int
+    """Milliseconds."""
+    buffer: int
+    """Bandwidth-delay products."""
+    flows: int
+    published: Sequence[float]
+    """BBRv3's share of the goodput in each trial."""
+
+    def share(self, seed: int) -> float:
+        """What the BBRv3 flows together have here, in the four minutes of a trial."""
+        values = {
+            "links.bottleneck.rate": f"{self.rate} Mbit/s",
+            "links.bottleneck.buffer": f"{self.buffer} bdp",
+            "flows.flow.rtt": f"{self.rtt} ms",
+            "flows.cubic.rtt": f"{self.rtt} ms",
+            "flows.flow.access_rate": ACCESS,
+            "flows.cubic.access_rate": ACCESS,
+            "flows.flow.count": str(self.flows),
+            "flows.flow.tcp": '{ profile = "linux", congestion_control = "bbr3" }',
+            "duration": "240 s",
+            "warmup": "0 s",
+        }
+        run = aqmlab.run("bbr/beside", "droptail", seed=seed, set=values)
+        return run.flows["flow"].goodput / run.total.goodput
+
+    def shares(self, seeds: Sequence[int] = SEEDS) -> list[float]:
+        """Return the share of each seed."""
+        return [self.share(seed) for seed in seeds]
+
+    def agrees(self, shares: Sequence[float]) -> bool:
+        """Whether runs here and there overlap, or the shares of BBRv3 and of CUBIC are near theirs."""
+        if min(shares) <= max(self.published) and min(self.published) <= max(shares):
+            return True
+        ours, theirs = mean(shares), mean(self.published)
+        return abs(ours - theirs) <= TOLERANCE * min(theirs, 1 - theirs)
+
+
+def settings() -> list[Setting]:
+    """Read what was published."""
+    rows = json.loads((HERE / "shares.json").read_text(encoding="utf-8"))["rows"]
+    return [
+        Setting(**row, published=[bbr / (bbr + cubic) for bbr, cubic in trials])
+        for row in rows
+        for trials in [row.pop("trials")]
+    ]
+
+
+def shown(shares: Sequence[float]) -> str:
+    """Return mean, least and greatest in percent."""
+    return f"{100 * mean(shares):.0f} ({100 * min(shares):.0f} to {100 * max(shares):.0f})"
+
+
+def table() -> str:
+    """Return the table of docs/bbr.md."""
+    lines = ["| link | buffer | BBRv3 flows | there | here | agrees |", "| --- | --- | --- | --- | --- | --- |"]
+    for each in settings():
+        ours = each.shares()
+        lines.append(
+            f"| {each.rate} Mbit/s, {each.rtt} ms | {each.buffer} BDP | {each.flows} | {shown(each.published)} "
+            f"| {shown(ours)} | {'yes' if each.agrees(ours) else 'no'} |"
+        )
+    return "\n".join(lines)
+
+
+def filled(text: str) -> str:
+    """Return the page with its table."""
+    before, mark, rest = text.partition("<!-- shares -->")
+    assert mark, "the page has no place for the shares"
+    return f"{before}{mark}\n\n{table()}\n\n{rest[rest.index('<!-- end -->') :]}"
+
+
+def main() -> None:
+    """Write the table."""
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"see docs/{PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,7 @@ UPDATE = 0.015
 """Seconds between updates of p'."""
 WARMUP, DURATION = 60, 300
 RTT_VIRT = 0.025
+SEGMENT = 1448
 
 PUBLISHED = {
     (50, 10): (34.57 / 12.65, 34.09 / 13.04),
@@ -51,6 +52,8 @@ class Shares:
     """p' after each update."""
     classic_rtt: float
     """Seconds, with the queue."""
+    window: float
+    """Of a CUBIC flow, segments: what arrives in a round trip."""
 
     @property
     def predicted(self) -> float:
@@ -66,6 +69,11 @@ class Shares:
     def wander(self) -> float:
         """Root mean square of p' over its mean."""
         return sqrt(mean(p * p for p in self.p)) / mean(self.p)
+
+    @property
+    def friendly_to(self) -> float:
+        """The window at which 1.054 (RTT/p)^0.75 is sqrt(1.5/p): below, CUBIC is Reno-friendly (RFC 9438, 4.3, 5.1)."""
+        return float((1.5 / self.classic_rtt) ** 1.5) / 1.054**2
 
     @property
     def agrees(self) -> bool:
@@ -97,7 +105,9 @@ def shares(flows: int, rtt: float, seed: int = 1) -> Shares:
         p.append(seen.links["bottleneck"]["observables"]["p_root"])
         delays += [delay for delay in [seen.flows["classic"]["packet_delay_mean"]] if delay is not None]
         goodputs = {group: goodput + seen.flows[group]["goodput"] for group, goodput in goodputs.items()}
-    return Shares(flows, rtt, goodputs["l4s"] / goodputs["classic"], p, rtt / 2 + mean(delays))
+    classic_rtt = rtt / 2 + mean(delays)
+    window = goodputs["classic"] / len(p) / flows * classic_rtt / (8 * SEGMENT)
+    return Shares(flows, rtt, goodputs["l4s"] / goodputs["classic"], p, classic_rtt, window)
 
 
 def kernel(rate: int, rtt: int, seeds: Sequence[int] = (1, 2, 3)) -> float:
@@ -124,16 +134,18 @@ def tables() -> dict[str, str]:
     """Return the tables of docs/l4s.md by their marks."""
     rows = [
         f"| {each.flows} + {each.flows} | {1000 * each.rtt:.0f} ms | {each.ratio:.2f} | {each.predicted:.2f} "
-        f"| {each.by_one_p:.2f} | {each.wander:.2f} |"
+        f"| {each.by_one_p:.2f} | {each.wander:.2f} | {each.window:.0f} | {each.friendly_to:.0f} |"
         for each in balance()
     ]
     of_kernel = [
         f"| {rate} Mbit/s | {rtt} ms | {first:.2f}, {second:.2f} | {kernel(rate, rtt):.2f} |"
         for (rate, rtt), (first, second) in PUBLISHED.items()
     ]
-    head = "| flows | RTT | ratio | by p' as it was | by its mean | root mean square over mean of p' |"
+    heads = ["flows", "RTT", "ratio", "by p' as it was", "by its mean", "root mean square over mean of p'"]
+    heads += ["CUBIC's window", "Reno-friendly up to"]
+    head = f"| {' | '.join(heads)} |"
     return {
-        "balance": "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *rows]),
+        "balance": "\n".join([head, f"|{' --- |' * len(heads)}", *rows]),
         "kernel": "\n".join(["| link | RTT | kernel | here |", "| --- | --- | --- | --- |", *of_kernel]),
     }
 

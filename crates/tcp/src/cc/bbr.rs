@@ -1,5 +1,6 @@
 use super::path::{
-    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax,
+    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax, whole,
+    whole_up,
 };
 use super::{CongestionControl, Event, Facts, Info, Law, Needs, RateSample, Recovery, Window};
 use aggregation::ExtraAcked;
@@ -344,7 +345,7 @@ impl Bbr {
 
     /// So many times what the path holds without a queue.
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
-        self.min_rtt.bdp(gain * bw).ceil()
+        whole_up(self.min_rtt.bdp(gain * bw))
     }
 
     /// The data in flight that a gain aims at.
@@ -354,13 +355,13 @@ impl Bbr {
 
     /// With room for what waits in the sending and the receiving host.
     fn budget(&self, inflight: f64) -> f64 {
-        let even = ((inflight + 3.0 * self.control.quantum()) / 2.0).ceil() * 2.0;
+        let even = whole_up((inflight + 3.0 * self.control.quantum()) / 2.0) * 2.0;
         if matches!(self.state, State::ProbeBw(0, _)) { even + 2.0 } else { even }
     }
 
     /// Room for ACKs that come together.
     fn aggregation(&self) -> f64 {
-        let most = (self.bw() * 0.1).floor();
+        let most = whole(self.bw() * 0.1);
         if self.full.reached { self.extra_acked.get().min(most) } else { 0.0 }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Engaged {
     /// When the next segment may be sent, and how many before that time, for segments are paced some at once.
     next_send: Time,
     at_once: u32,
+    /// The pace, segments/s, and the time between two at it.
+    pace: (f64, Span),
     /// When a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
     pub due: Time,
 }
@@ -54,7 +56,8 @@ impl Engaged {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
         let (heard, arrivals) = (Facts::default(), Arrivals::default());
-        Self { law, needs, heard, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, due }
+        let pace = (0.0, Span::ZERO);
+        Self { law, needs, heard, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, pace, due }
     }
 
     pub fn hears_acks(&self) -> bool {
@@ -190,7 +193,10 @@ impl Engaged {
             && let Some(rate) = self.law.pacing_rate()
         {
             assert!(rate > 0.0, "a law paces at {rate} segments/s; it must be more than 0");
-            self.next_send = now.max(self.next_send) + Span::from_seconds(1.0 / rate);
+            if rate != self.pace.0 {
+                self.pace = (rate, Span::from_seconds(1.0 / rate));
+            }
+            self.next_send = now.max(self.next_send) + self.pace.1;
             self.at_once = self.at_once.saturating_sub(1);
         }
     }

@@ -12,6 +12,17 @@ pub const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// Linux: TCP_INIT_CWND.
 const INITIAL_WINDOW: u64 = 10;
 
+/// `floor` of what is neither negative nor 2^63, without a call.
+pub fn whole(value: f64) -> f64 {
+    value as i64 as f64
+}
+
+/// `ceil`, likewise.
+pub fn whole_up(value: f64) -> f64 {
+    let below = whole(value);
+    if below < value { below + 1.0 } else { below }
+}
+
 /// Pace and window.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
@@ -199,7 +210,7 @@ impl AckEpoch {
     /// An ACK tells of `delivered` segments: how many more than expected, in whole segments or not, have come in this epoch?
     pub fn extra(&mut self, delivered: u32, bw: f64, is_whole: bool, now: Time) -> f64 {
         let expected = bw * now.since(self.since).seconds();
-        let mut expected = if is_whole { expected.floor() } else { expected };
+        let mut expected = if is_whole { whole(expected) } else { expected };
         if self.acked <= expected {
             self.begin(now);
             expected = 0.0;
@@ -286,6 +297,13 @@ mod tests {
         // At 13 ms 4.5 of 1500 a second, or 4 whole ones.
         assert_eq!(epoch.clone().extra(1, 1500.0, true, ms(13)), 8.0);
         assert_eq!(epoch.extra(1, 1500.0, false, ms(13)), 7.5);
+    }
+
+    #[test]
+    fn whole_numbers_are_those_of_floor_and_ceil() {
+        for value in [0.0, 0.3, 1.0, 1.5, 2.0f64.next_down(), 1e15 + 0.5, 3e18] {
+            assert_eq!((whole(value), whole_up(value)), (value.floor(), value.ceil()), "{value}");
+        }
     }
 
     #[test]

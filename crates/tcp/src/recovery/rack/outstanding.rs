@@ -119,9 +119,11 @@ impl Outstanding {
     fn sack(&mut self, seq: u32) -> Sent {
         self.delivered.insert(seq);
         self.settled.insert(seq);
-        self.due.remove(seq);
         let sent = &mut self.segments[seq];
         let before = std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
+        if before.is_lost && !before.is_resent {
+            self.due.remove(seq);
+        }
         self.sacked += 1;
         self.forget(&before);
         self.top = self.top.max(seq + 1);

@@ -36,6 +36,9 @@ export interface Lesson {
   answer: string;
 }
 
+/** The curves stand below the lesson, not beside it. */
+const narrow = matchMedia("(max-width: 56rem)");
+
 export class Lessons {
   /** The lesson that is open. */
   current: Lesson | null = null;
@@ -115,6 +118,7 @@ export class Lessons {
     const turn = ++this.turn;
     const { model } = this;
     this.panel.querySelector<HTMLDetailsElement>(".about")!.open = false;
+    if (narrow.matches) byId("network").scrollIntoView();
     const late = each.steps[0] === undefined || model.now > each.steps[0].at;
     const others = each.open.aqms.join() !== model.opening.aqms.join() || model.changes().length > 0;
     if (late || others) await this.start(each.open);

@@ -4,10 +4,8 @@ import { h } from "./dom";
 import { attempt, knob, type Knob } from "./form";
 import type { Model } from "./model";
 import type { Group, Link } from "./protocol";
+import { BLAST } from "./quantities";
 import { seconds } from "./scale";
-
-/** The group that the server adds for a blast of UDP: sources of 10 % of the link's rate each. */
-export const BLAST = "blast";
 
 export class Live {
   readonly element = h("div", {});

@@ -36,6 +36,9 @@ export interface Lesson {
   answer: string;
 }
 
+/** Seconds between the points of a lesson's curves; its scenario may go on for long. */
+const SAMPLE = 0.05;
+
 /** The curves stand below the lesson, not beside it. */
 const narrow = matchMedia("(max-width: 56rem)");
 
@@ -76,7 +79,7 @@ export class Lessons {
   }
 
   private async start({ type: _, ...opening }: Opening & { type: "open" }): Promise<void> {
-    await this.model.open(opening);
+    await this.model.open({ sample: SAMPLE, ...opening });
   }
 
   private show(lesson: Lesson): void {

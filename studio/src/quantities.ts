@@ -69,7 +69,7 @@ export function quantities(run: Opened, link: string, schemes: Scheme[]): Quanti
     const time = each.unit === "s";
     const parts = (lane: number) => of(lane, (column) => observable(column) && column.place === link && column.name === name).map((column) => part(column, name, () => theme.line));
     const id = LINK.includes(name) ? `scheme ${name}` : name;
-    found.push(quantity(id, `State: ${name.replaceAll("_", " ")}`, time ? "ms" : plain(each.unit), time ? 1000 : 1, docs.get(name) ?? "", parts, nothing));
+    found.push(quantity(id, `State: ${name}`, time ? "ms" : plain(each.unit), time ? 1000 : 1, docs.get(name) ?? "", parts, nothing));
   }
   return found;
 }

@@ -84,9 +84,11 @@ export class Setup {
     await this.model.open({ scenario: name, aqms, blast, ...(seed === undefined ? {} : { seed }) });
   }
 
-  /** Open with something else than now; what was changed by hand is forgotten. */
+  /** Open with something else than now, and play on; what was changed by hand is forgotten. */
   async reopen(other: Partial<Opening>): Promise<void> {
+    const { playing } = this.model;
     await this.model.open({ ...this.model.opening, ...other });
+    if (playing) await this.model.play();
   }
 
   /** Draw the windows of other flows: groups with the numbers of their flows, which begin at 1. */

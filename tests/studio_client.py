@@ -152,10 +152,10 @@ class Tab:
         assert answer["type"] == "opened", answer
         return answer
 
-    def play_to(self, until: float | None = None) -> dict[str, Any]:
-        """Play up to a time, or to the end; return what is done there."""
+    def play_to(self, until: float, seconds: float = 120) -> dict[str, Any]:
+        """Play up to a time; return the state there."""
         self.say("play", until=until)
-        return self.wait(lambda m: m["type"] == "state" and not m["playing"] and (until is None or m["now"] >= until))
+        return self.wait(lambda m: m["type"] == "state" and not m["playing"] and m["now"] >= until, seconds)
 
 
 @contextmanager

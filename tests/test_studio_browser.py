@@ -78,7 +78,6 @@ def test_eight_schemes_run_side_by_side_and_no_more(studio: Studio) -> None:
         )
         _until(browser, f"{SCHEMES}.length === {count}")
     assert browser.run("return document.querySelector('#add-scheme').disabled")
-    _press(browser, " ")
     _until(browser, f"{CLOCK} > 2")
     panels = "document.querySelector('.quantity').querySelectorAll('.panel canvas').length"
     assert browser.run(f"return {panels}") == 8
@@ -181,6 +180,8 @@ def test_a_phone_shows_everything_in_its_width(studio: Studio, view: str) -> Non
     browser.open("about:blank", PHONE)
     browser.open(f"{address}#{view}", PHONE, height=740)
     _until(browser, f"!document.querySelector('#view-{view}')?.hidden && {CLOCK} > 0.5")
+    browser.run("for (const each of document.querySelectorAll('.scheme button[aria-expanded=false]')) each.click()")
+    browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
     assert browser.run("return [document.scrollingElement.scrollWidth, innerWidth]") == [PHONE, PHONE]
 
 

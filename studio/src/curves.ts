@@ -30,9 +30,12 @@ export class Curves {
   /** Seconds shown, up to now; null for the whole run. */
   window: number | null = null;
   levels: Levels = () => [];
+  /** Told when the time axis spans something else. */
+  spans: (seconds: number) => void = () => {};
   private drawn: Drawn[] = [];
   private extents = new Map<string, { low: number; high: number; scanned: number }>();
   private x: [number, number] = [0, 1];
+  private span = 0;
   private turn = 0;
   private asked = false;
   private pointed: number | null = null;
@@ -53,6 +56,7 @@ export class Curves {
       panel.plot.destroy();
     }
     this.drawn = [];
+    this.span = 0;
     const run = this.model.run!;
     const lanes = run.lanes.map((_, lane) => lane);
     const single = together || lanes.length === 1;
@@ -68,7 +72,7 @@ export class Curves {
     });
     this.host.replaceChildren(...sections.map(({ section }) => section));
     const adding = sections.flatMap(({ quantity, panels }) => {
-      const axes: Axes = { x: this.x, y: [0, 1] };
+      const axes: Axes = { x: this.x, y: [0, 1], settled: false };
       return (together ? [null] : lanes).map((lane) => this.add(quantity, panels, lane, axes));
     });
     for (const draw of adding) draw();
@@ -216,20 +220,23 @@ export class Curves {
     else this.x[1] = Math.max(now, this.window);
     this.x[0] = this.window === null ? 0 : this.x[1] - this.window;
     let moved = before !== `${this.x}`;
+    if (moved && this.x[1] - this.x[0] !== this.span) this.spans((this.span = this.x[1] - this.x[0]));
     for (const each of this.drawn) {
       const extent = this.extent(each);
       const low = extent.low < 0 ? -roundUp(-extent.low) : 0;
-      const high = roundUp(Math.max(extent.high, ...each.panel.levels.map(({ value }) => 1.1 * value)));
-      if (each.axes.y[0] <= low && each.axes.y[1] >= high && !(extent.scanned === 0)) continue;
-      moved ||= each.axes.y[0] !== low || each.axes.y[1] !== high;
-      [each.axes.y[0], each.axes.y[1]] = [Math.min(low, each.axes.y[0]), high];
+      const most = Math.max(extent.high, ...each.panel.levels.map(({ value }) => 1.1 * value));
+      if (most <= 0 && low === 0) continue;
+      const { y } = each.axes;
+      const high = Math.max(roundUp(most), each.axes.settled ? y[1] : 0);
+      moved ||= y[0] > low || y[1] !== high;
+      [y[0], y[1], each.axes.settled] = [Math.min(low, y[0]), high, true];
     }
     if (moved) for (const each of this.drawn) each.dirty = true;
     return moved;
   }
 
   /** The least and the greatest value of a quantity under all schemes; only new rows are looked at. */
-  private extent({ quantity, parts }: Drawn): { low: number; high: number; scanned: number } {
+  private extent({ quantity, parts }: Drawn): { low: number; high: number } {
     let low = 0;
     let high = 0;
     const { rows } = this.model;
@@ -245,7 +252,7 @@ export class Curves {
       low = Math.min(low, known.low);
       high = Math.max(high, known.high);
     }
-    return { low, high, scanned: rows.length };
+    return { low, high };
   }
 
   private point(index: number | null): void {

@@ -40,7 +40,7 @@ export function parameterField(parameter: Parameter, value: string | undefined, 
   control.value = value ?? (choices ? parameter.default : "");
   control.addEventListener("change", () => void attempt(control, () => commit(control.value.trim() || parameter.default)));
   const range = parameter.range ? ` ${parameter.range[0]} to ${parameter.range[1]}; default ${parameter.default}.` : ` Default ${parameter.default}.`;
-  return field(parameter.name.replaceAll("_", " "), control, parameter.doc + range);
+  return field(parameter.name, control, parameter.doc + range);
 }
 
 /** A slider with the value beside it as text; the value is sent when the slider is let go. */

@@ -36,6 +36,12 @@ export interface Lesson {
   answer: string;
 }
 
+/** Seconds between the points of a lesson's curves; its scenario may go on for long. */
+const SAMPLE = 0.05;
+
+/** The curves stand below the lesson, not beside it. */
+const narrow = matchMedia("(max-width: 56rem)");
+
 export class Lessons {
   /** The lesson that is open. */
   current: Lesson | null = null;
@@ -73,7 +79,7 @@ export class Lessons {
   }
 
   private async start({ type: _, ...opening }: Opening & { type: "open" }): Promise<void> {
-    await this.model.open(opening);
+    await this.model.open({ sample: SAMPLE, ...opening });
   }
 
   private show(lesson: Lesson): void {
@@ -115,6 +121,7 @@ export class Lessons {
     const turn = ++this.turn;
     const { model } = this;
     this.panel.querySelector<HTMLDetailsElement>(".about")!.open = false;
+    if (narrow.matches) byId("network").scrollIntoView();
     const late = each.steps[0] === undefined || model.now > each.steps[0].at;
     const others = each.open.aqms.join() !== model.opening.aqms.join() || model.changes().length > 0;
     if (late || others) await this.start(each.open);

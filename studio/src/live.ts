@@ -4,10 +4,8 @@ import { h } from "./dom";
 import { attempt, knob, type Knob } from "./form";
 import type { Model } from "./model";
 import type { Group, Link } from "./protocol";
+import { BLAST } from "./quantities";
 import { seconds } from "./scale";
-
-/** The group that the server adds for a blast of UDP: sources of 10 % of the link's rate each. */
-export const BLAST = "blast";
 
 export class Live {
   readonly element = h("div", {});
@@ -20,7 +18,7 @@ export class Live {
 
   constructor(private model: Model) {
     this.path.setAttribute("list", "paths");
-    const form = h("form", { className: "row field" }, h("span", { className: "label", title: "A path as in [[changes]] of a scenario" }, "Anything else"), this.path, this.paths, this.value, h("button", { type: "submit" }, "Set"));
+    const form = h("form", { className: "field" }, h("span", { className: "label", title: "A path as in [[changes]] of a scenario" }, "Anything else"), this.path, this.paths, this.value, h("button", { type: "submit" }, "Set"));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       void attempt(this.path, () => model.set(this.path.value.trim(), this.value.value.trim()));

@@ -9,9 +9,9 @@ import { Measures } from "./measures";
 import { Model } from "./model";
 import { announce, notice } from "./notice";
 import { followTheme } from "./palette";
-import type { Catalogue } from "./protocol";
+import type { Catalogue, Opened } from "./protocol";
 import { Published } from "./published";
-import { targetOf } from "./quantities";
+import { blasted, targetOf } from "./quantities";
 import { Results } from "./results";
 import { short, seconds } from "./scale";
 import { catalogue as ask, Session } from "./session";
@@ -37,8 +37,8 @@ class Studio {
   private published: Published;
   private lesson: Lesson | null = null;
   private spoken = 0;
-  /** Of the columns in sight. */
-  private epoch = 0;
+  /** Which columns are in sight. */
+  private columns = "";
 
   constructor(private model: Model, private catalogue: Catalogue) {
     const place = () => this.sight.place();
@@ -62,9 +62,9 @@ class Studio {
     this.lessons = new Lessons(model, catalogue, (lesson) => this.watch(lesson));
     model.on(["opened"], () => this.opened());
     model.on(["changed"], () => {
-      if (model.run!.epoch === this.epoch) this.curves.refresh();
+      if (this.columns === columnsOf(model.run!)) this.curves.refresh();
       else this.sight.show();
-      this.epoch = model.run!.epoch;
+      this.columns = columnsOf(model.run!);
       this.drawing.show();
     });
     model.on(["frame"], () => this.grow());
@@ -118,7 +118,7 @@ class Studio {
 
   /** Another link or other schemes are in sight. */
   private look(): void {
-    this.epoch = this.model.run!.epoch;
+    this.columns = columnsOf(this.model.run!);
     this.sight.show();
     this.drawing.show();
     this.measures.show(this.sight.place());
@@ -202,6 +202,9 @@ class Studio {
     setText(byId("spoken"), `${playing ? "Running" : "Paused"} at ${seconds(this.model.now)}. Queue: ${told.join(", ")}.`);
   }
 }
+
+/** What changes when other lines are to be drawn. */
+const columnsOf = (run: Opened): string => `${run.epoch} ${blasted(run)}`;
 
 /** "links.up.delay": of what, which, and the quantity that shows it. */
 function curveOf(curve: string): { of: string; place: string; quantity: string } {

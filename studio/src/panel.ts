@@ -29,6 +29,8 @@ export interface Level {
 export interface Axes {
   x: [number, number];
   y: [number, number];
+  /** There was something to fit them to; from then on they only grow. */
+  settled: boolean;
 }
 
 const FONT = "12px system-ui, 'Segoe UI', sans-serif";

@@ -24,6 +24,8 @@ export interface Quantity {
   target: (lane: number) => number | null;
 }
 
+/** The group that the server adds for a blast of UDP: sources of 10 % of the link's rate each. */
+export const BLAST = "blast";
 const LINK = ["queue", "delay", "delay_max", "utilisation", "rate", "drops", "marks"];
 const observable = ({ of, name }: Column): boolean => of === "scheme" || (of === "link" && !LINK.includes(name));
 const nothing = (): null => null;
@@ -43,7 +45,7 @@ export function quantities(run: Opened, link: string, schemes: Scheme[]): Quanti
     ...inLink("marks", () => theme.target)(lane).map((each) => ({ ...each, name: "marked" })),
   ];
   const groups = (name: string) => (lane: number) =>
-    of(lane, (each) => each.of === "group" && each.name === name).map((each, i) =>
+    of(lane, (each) => each.of === "group" && each.name === name && !(each.place === BLAST && !blasted(run))).map((each, i) =>
       part(each, each.place, () => groupColour(groupAt(run, each.place, i))),
     );
   const windows = (lane: number) =>
@@ -67,7 +69,7 @@ export function quantities(run: Opened, link: string, schemes: Scheme[]): Quanti
     const time = each.unit === "s";
     const parts = (lane: number) => of(lane, (column) => observable(column) && column.place === link && column.name === name).map((column) => part(column, name, () => theme.line));
     const id = LINK.includes(name) ? `scheme ${name}` : name;
-    found.push(quantity(id, `State: ${name.replaceAll("_", " ")}`, time ? "ms" : plain(each.unit), time ? 1000 : 1, docs.get(name) ?? "", parts, nothing));
+    found.push(quantity(id, `State: ${name}`, time ? "ms" : plain(each.unit), time ? 1000 : 1, docs.get(name) ?? "", parts, nothing));
   }
   return found;
 }
@@ -78,6 +80,9 @@ function quantity(
 ): Quantity {
   return { id, title, unit, scale, doc, parts, target };
 }
+
+/** Whether datagrams were ever sent by hand; until then their group is not worth a line. */
+export const blasted = (run: Opened): boolean => run.lanes.some(({ changes }) => changes.some(({ path }) => path === `flows.${BLAST}.count`));
 
 const plain = (unit: string): string => (["1", "ratio", "switch"].includes(unit) ? "" : unit);
 

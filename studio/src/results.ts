@@ -54,6 +54,7 @@ export class Results {
   private follow(): void {
     clearTimeout(this.timer);
     this.version = "";
+    this.body.replaceChildren(h("p", { className: "soft", role: "status" }, "Reading the folder…"));
     void this.refresh();
   }
 

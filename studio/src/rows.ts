@@ -2,7 +2,7 @@
 
 import type { Frame } from "./protocol";
 
-/** Rows after which four become two, the least and the greatest: memory stays flat however long a run is. */
+/** Rows from which on they are thinned out: memory stays flat however long a run is. */
 const MOST = 16_384;
 
 export class Rows {
@@ -62,7 +62,7 @@ export class Rows {
   }
 
   private makeRoom(more: number): void {
-    while (this.length > MOST / 2 && this.length + more > MOST) this.halve();
+    if (this.length > MOST / 2 && this.length + more > MOST) this.thin();
     while (this.length + more > this.capacity) this.capacity *= 2;
     if (this.capacity === this.columns[0]!.length) return;
     this.columns = this.columns.map((column) => {
@@ -72,27 +72,40 @@ export class Rows {
     });
   }
 
-  private halve(): void {
-    const groups = this.length >> 2;
-    for (const [i, column] of this.columns.entries()) {
-      for (let group = 0; group < groups; group++) {
-        if (i === 0) [column[2 * group], column[2 * group + 1]] = [column[4 * group]!, column[4 * group + 2]!];
-        else extremes(column, 4 * group, 2 * group);
-      }
-      column.copyWithin(2 * groups, 4 * groups, this.length);
+  /** Leave two rows of each stretch of time, the least and the greatest values; older rows, thinned before, stay. */
+  private thin(): void {
+    const starts = this.stretches((this.time[this.length - 1]! - this.time[0]!) / (MOST / 4));
+    for (const column of this.columns) {
+      let to = 0;
+      for (let i = 0; i + 1 < starts.length; i++) to = keep(column, starts[i]!, starts[i + 1]!, to, column === this.time);
     }
-    this.length -= 2 * groups;
+    this.length = starts.slice(1).reduce((sum, end, i) => sum + Math.min(2, end - starts[i]!), 0);
+  }
+
+  /** Where each stretch of so many seconds begins, and the end of the last. */
+  private stretches(width: number): number[] {
+    const starts = [0];
+    for (let row = 1; row < this.length; row++) {
+      if (Math.floor(this.time[row]! / width) !== Math.floor(this.time[row - 1]! / width)) starts.push(row);
+    }
+    return [...starts, this.length];
   }
 }
 
-/** Write the least and the greatest of four numbers from `from` on to `to`, in the order in which they came. */
-function extremes(column: Float32Array, from: number, to: number): void {
-  let [least, most] = [from, from];
-  for (let i = from; i < from + 4; i++) {
-    if (!(column[i]! >= column[least]!)) least = Number.isNaN(column[i]!) ? least : i;
-    if (!(column[i]! <= column[most]!)) most = Number.isNaN(column[i]!) ? most : i;
+/** Move two of the rows `from` to `end` to the place `to`: first and last of the time, else the extremes as they came. */
+function keep(column: Float32Array, from: number, end: number, to: number, isTime: boolean): number {
+  let [first, second] = [from, end - 1];
+  if (!isTime && end - from > 2) {
+    let [least, most] = [from, from];
+    for (let row = from + 1; row < end; row++) {
+      if (column[row]! < column[least]! || Number.isNaN(column[least]!)) least = row;
+      if (column[row]! > column[most]! || Number.isNaN(column[most]!)) most = row;
+    }
+    [first, second] = [Math.min(least, most), Math.max(least, most)];
   }
-  const [first, second] = [column[Math.min(least, most)]!, column[Math.max(least, most)]!];
-  column[to] = first;
-  column[to + 1] = second;
+  const [one, other] = [column[first]!, column[second]!];
+  column[to] = one;
+  if (end - from === 1) return to + 1;
+  column[to + 1] = other;
+  return to + 2;
 }

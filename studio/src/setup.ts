@@ -3,9 +3,10 @@
 import { h } from "./dom";
 import { Editor } from "./editor";
 import { attempt, field } from "./form";
-import { Live, BLAST } from "./live";
+import { Live } from "./live";
 import type { Model } from "./model";
 import type { Catalogue, Layout, Opening } from "./protocol";
+import { BLAST } from "./quantities";
 import { Schemes } from "./schemes";
 import { check, get, layout } from "./session";
 
@@ -13,6 +14,7 @@ export class Setup {
   private choice = h("select", {});
   private seed = h("input", { type: "number", min: 0, step: 1 });
   private use = h("button", { type: "button", className: "first", disabled: true }, "Use this scenario");
+  private windows = h("input", { type: "text", placeholder: "the first of each group", spellcheck: false, autocomplete: "off" });
   private editor: Editor;
   private schemes: Schemes;
   private live: Live;
@@ -28,6 +30,7 @@ export class Setup {
     this.choice.append(...studies.values());
     this.choice.addEventListener("change", () => void attempt(this.choice, () => this.openNamed(this.choice.value)));
     this.seed.addEventListener("change", () => void attempt(this.seed, () => this.reopen({ seed: Number(this.seed.value) })));
+    this.windows.addEventListener("change", () => void attempt(this.windows, () => this.openFlows(this.windows.value)));
     this.editor = new Editor(
       (text) => check(text, this.model.opening.aqms.filter((aqm) => aqm !== null)),
       (problems) => (this.use.disabled = problems.length > 0),
@@ -41,7 +44,8 @@ export class Setup {
     this.live = new Live(model);
     const text = h("details", {}, h("summary", {}, "Text of the scenario"), this.editor.element, this.use);
     host.append(
-      part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."), text),
+      part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."),
+        field("Windows of flows", this.windows, "Whose congestion windows are drawn: ftp 1, ftp 2"), text),
       part("Schemes", true, this.schemes.element),
       part("Change while it runs", true, this.live.element),
     );
@@ -59,6 +63,7 @@ export class Setup {
     this.choice.value = opening.scenario ?? "";
     if (this.choice.selectedIndex < 0) this.choice.value = "";
     this.seed.value = String(run!.seed);
+    this.windows.value = (opening.flows ?? []).map(([group, flow]) => `${group} ${flow + 1}`).join(", ");
     this.editor.text = run!.text;
     this.schemes.show(this.link());
     this.live.show();
@@ -79,9 +84,22 @@ export class Setup {
     await this.model.open({ scenario: name, aqms, blast, ...(seed === undefined ? {} : { seed }) });
   }
 
-  /** Open with something else than now; what was changed by hand is forgotten. */
+  /** Open with something else than now, and play on; what was changed by hand is forgotten. */
   async reopen(other: Partial<Opening>): Promise<void> {
+    const { playing } = this.model;
     await this.model.open({ ...this.model.opening, ...other });
+    if (playing) await this.model.play();
+  }
+
+  /** Draw the windows of other flows: groups with the numbers of their flows, which begin at 1. */
+  private async openFlows(written: string): Promise<void> {
+    const { flows: _, ...rest } = this.model.opening;
+    const flows = written.split(",").map((each) => each.trim()).filter(Boolean).map((each): [string, number] => {
+      const [, group, number] = /^(.+?) +(\d+)$/.exec(each) ?? [];
+      if (!group || !Number(number)) throw new Error(`${each}: expected a group and a number from 1 on, such as ftp 1`);
+      return [group, Number(number) - 1];
+    });
+    await this.model.open(flows.length ? { ...rest, flows } : rest);
   }
 
   private async openText(): Promise<void> {

@@ -7,6 +7,8 @@ import type { Scheme } from "./protocol";
 import { quantities, type Quantity } from "./quantities";
 import type { Sight as State } from "./share";
 
+/** Width of a curve that none is wider than. */
+const PIXELS = 1200;
 const FIRST = ["queue", "delay", "p", "goodput", "signals", "cwnd"];
 
 export class Sight {
@@ -24,6 +26,7 @@ export class Sight {
     }
     const head = h("div", { className: "head" }, h("h2", {}, "Curves"), h("div", { className: "choices" }, this.link, this.together, this.window));
     host.prepend(head, this.chips);
+    curves.spans = (span) => model.session.tell({ type: "view", span, pixels: PIXELS });
     this.link.onchange = () => this.moved();
     this.together.onchange = () => this.show();
     this.window.onchange = () => this.show();
@@ -74,7 +77,6 @@ export class Sight {
     this.curves.window = window;
     this.together.hidden = run.lanes.length < 2;
     this.curves.show(this.offered.filter(({ id }) => this.chosen.has(id)), together && run.lanes.length > 1);
-    this.model.session.tell({ type: "view", span: window ?? run.end, pixels: 1200 });
   }
 
   private chip(quantity: Quantity): HTMLElement {

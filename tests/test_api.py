@@ -1,10 +1,11 @@
 """The public interface, name by name: what `docs/stability.md` promises is what `tests/snapshots/api.txt` lists.
 
-`python tests/test_api.py` writes the list anew. A change of it belongs into CHANGELOG.md.
+`python tests/test_api.py` writes the lists anew. A change of them belongs into CHANGELOG.md.
 """
 
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
@@ -15,6 +16,11 @@ from typing import Any
 import aqmlab
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "api.txt"
+
+ROOT = Path(__file__).parent.parent
+RUST = SNAPSHOT.with_name("rust.txt")
+RUST_SOURCES = ("core/src/*.rs", "aqm/src/lib.rs", "aqm/src/contract.rs", "aqm/src/linear.rs", "tcp/src/cc/mod.rs")
+"""What a scheme or a law outside of the tree is written against."""
 
 PUBLIC = {
     "aqmlab": aqmlab.__all__,
@@ -103,6 +109,25 @@ def test_the_public_interface_is_the_one_that_is_listed() -> None:
     assert listed == found, told
 
 
+def rust_listing() -> str:
+    """Return every `pub` item of the sources, tests left out: the first line, or up to the end of a signature."""
+    lines = []
+    for path in sorted(path for pattern in RUST_SOURCES for path in (ROOT / "crates").glob(pattern)):
+        source = path.read_text(encoding="utf-8").partition("\n#[cfg(test)]\nmod tests")[0]
+        found = re.findall(
+            r"^ *(pub (?:const |unsafe )*(?:fn|struct|enum|trait|type|mod|use|const|static)\b[^{;=]*)", source, re.M
+        )
+        traits = re.findall(r"^pub trait (\w+)[^{]*\{(.*?)^\}", source, re.M | re.S)
+        found += [f"{name}: {each}" for name, body in traits for each in re.findall(r"^    (fn [^{;]*)", body, re.M)]
+        lines += [f"{path.relative_to(ROOT)}: {' '.join(each.split())}" for each in found]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_rust_interface_is_the_one_that_is_listed() -> None:
+    listed, found = RUST.read_text(encoding="utf-8").splitlines(), rust_listing().splitlines()
+    assert (sorted({*listed} - {*found}), sorted({*found} - {*listed})) == ([], [])
+
+
 def test_the_list_has_what_the_package_names() -> None:
     text = SNAPSHOT.read_text(encoding="utf-8")
     assert all(f"aqmlab.{name}" in text for name in aqmlab.__all__)
@@ -113,4 +138,5 @@ def test_the_list_has_what_the_package_names() -> None:
 if __name__ == "__main__":
     SNAPSHOT.parent.mkdir(exist_ok=True)
     SNAPSHOT.write_text(listing(), encoding="utf-8")
+    RUST.write_text(rust_listing(), encoding="utf-8")
     print(f"{len(listing().splitlines())} lines", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import aqmlab
+from aqmlab.bundle import build
 from conftest import live_fault
 
 ROOT = Path(__file__).parent.parent
@@ -61,12 +62,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
+@pytest.fixture(scope="session")
+def bundled(results: Path) -> bytes:
+    """A small bundle, for the examples that verify one."""
+    return build.bundle(str(results)).data
+
+
 @pytest.fixture
-def folder(tmp_path: Path, page: Path, results: Path) -> Path:
-    """A folder with the files that the pages show; results/ is there unless the page makes it."""
+def folder(tmp_path: Path, page: Path, results: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder with the files that the pages show; results/ is there unless the page makes it, and what is verified."""
     examples = "".join([*blocks(page, "console"), *blocks(page, "python")])
     if not re.search(r"\bgains\.toml\b.*\bresults\b", examples):
         shutil.copytree(results, tmp_path / "results")
+    for name in re.findall(r"\$ aqmlab verify (\S+\.zip)", examples):
+        (tmp_path / name).write_bytes(request.getfixturevalue("bundled"))
     return show(tmp_path)
 
 

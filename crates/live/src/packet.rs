@@ -293,8 +293,13 @@ pub mod tests {
         assert_eq!([&[][..], &[0x45; 19], &[0x44; 40], &[0x60; 39], &[0x75; 60]].map(Layout::of), [None; 5]);
     }
 
+    /// Cases: `AQMLAB_FUZZ` (`make nightly`: a million), else 5000.
+    fn cases() -> u32 {
+        std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(5000)
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn any_bytes_give_an_answer(mut bytes in prop::collection::vec(any::<u8>(), 0..200), version in 0u8..16, next in any::<u8>()) {
             if let Some(first) = bytes.first_mut() {

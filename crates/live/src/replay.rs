@@ -6,6 +6,12 @@ use crate::log::{Kind, RECORD, Record};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_sim::{Chosen, Scenario};
 
+/// No live run lasts longer; a later time in a log is a fault, and would take as long to reach.
+const LONGEST: Span = Span::from_secs(7 * 24 * 3600);
+
+/// No packet waits longer.
+const LONGEST_WAIT: Span = Span::from_secs(3600);
+
 /// How a replay compares with what was decided live.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
@@ -39,6 +45,13 @@ pub fn replay(
     let records = records.iter().map(Record::read).collect::<Option<Vec<_>>>().filter(|_| rest.is_empty());
     let records = records.ok_or_else(|| Problems::one("log", "is not a whole log of a live run"))?;
     let (arrivals, live): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.kind == Kind::Arrival);
+    if !arrivals.is_sorted_by_key(|record| record.time) {
+        return Err(Problems::one("log", "has arrivals that are not in order"));
+    }
+    let end = Span(arrivals.last().map_or(0, |record| record.time).saturating_mul(1000));
+    if end > LONGEST || live.last().is_some_and(|record| record.time > end.0 + LONGEST_WAIT.0) {
+        return Err(Problems::one("log", "has a time after more than a week, or an hour after the last arrival"));
+    }
     for arrival in &arrivals {
         let slot = arrival.slot();
         direction.advance(slot.arrived);
@@ -61,5 +74,67 @@ fn compare(arrived: usize, live: &[Record], replayed: &[Decision]) -> Replay {
         decisions: live.len() as u64,
         same: pairs().filter(|(a, b)| a == b).count() as u64,
         first_difference: first.map(|i| (told(live.get(i)), told(replayed.get(i)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_sim::scenario::parse;
+    use proptest::prelude::*;
+
+    const LINE: &str = "schema = 1\nduration = \"2 s\"\nsample = \"1 s\"\n[[links]]\nname = \"up\"\nrate = \"1 Mbit/s\"\n\
+                        buffer = \"9 packets\"\naqm = \"red\"\n[[flows]]\nname = \"f\"\nrtt = \"20 ms\"\n";
+
+    fn read(log: &[u8]) -> Result<Replay, Problems> {
+        replay(&parse(LINE, "log", &[]).unwrap(), None, 1, true, log)
+    }
+
+    fn arrival(ns: u64) -> [u8; RECORD] {
+        let (number, flow, hash, host, traffic_class) = (0, 0, 1, 2, 0);
+        Record { time: ns, number, flow, hash, host, size: 1000, traffic_class, kind: Kind::Arrival }.bytes()
+    }
+
+    #[test]
+    fn a_log_that_no_run_has_written_is_refused() {
+        let why = |log: &[u8]| read(log).unwrap_err().to_string();
+        assert!(why(&[0; RECORD - 1]).contains("not a whole log"));
+        assert!(why(&[3; RECORD]).contains("not a whole log"));
+        assert!(why(&arrival(u64::MAX)).contains("more than a week"));
+        assert!(why(&[arrival(2), arrival(1)].concat()).contains("not in order"));
+        assert_eq!(read(&[arrival(1), arrival(2)].concat()).unwrap().arrived, 2);
+    }
+
+    /// Cases: `AQMLAB_FUZZ` (`make nightly`: a million), else 2000.
+    fn cases() -> u32 {
+        std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2000)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn any_log_gives_an_answer(
+            records in prop::collection::vec((0u64..5_000_000_000, any::<[u8; 19]>(), 0u8..3), 0..8),
+            torn in prop::option::weighted(0.1, any::<u64>()),
+            is_sorted in prop::bool::weighted(0.8),
+        ) {
+            let mut log: Vec<[u8; RECORD]> = records.iter().map(|(time, bytes, kind)| {
+                let mut record = [0; RECORD];
+                record[..8].copy_from_slice(&time.to_le_bytes());
+                record[8..27].copy_from_slice(bytes);
+                record[27] = *kind;
+                record
+            }).collect();
+            if is_sorted {
+                log.sort_by_key(|record| u64::from_le_bytes(*record.first_chunk().unwrap()));
+            }
+            if let (Some(time), Some(record)) = (torn, log.last_mut()) {
+                record[..8].copy_from_slice(&time.to_le_bytes());
+            }
+            match read(&log.concat()) {
+                Ok(found) => prop_assert!(found.same <= found.decisions),
+                Err(problems) => prop_assert!(!problems.to_string().is_empty()),
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from aqmlab._core import InputError
@@ -67,7 +68,11 @@ def unpack(path: Path) -> dict[str, bytes]:
     where = f"bundle: {plain(str(path))}"
     if not path.exists():
         raise InputError(f"{where}: no such file; expected what aqmlab bundle left, or the folder it was unpacked to")
-    found = _of_folder(path, where) if path.is_dir() else _of_zip(path, where)
+    if path.is_dir():
+        found = _of_folder(path, where)
+    else:
+        with path.open("rb") as file:
+            found = _of_zip(file, path.stat().st_size, where)
     listed = found.pop(MANIFEST, None)
     if listed is None:
         raise InputError(f"{where}: has no {MANIFEST}; expected what aqmlab bundle left")
@@ -91,11 +96,11 @@ def _check_manifest(listed: bytes, found: Files, where: str) -> None:
             raise InputError(f"{where}: {name}: was changed; its SHA-256 is not that of {MANIFEST}")
 
 
-def _of_zip(path: Path, where: str) -> dict[str, bytes]:
+def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
     try:
-        with ZipFile(path) as file:
+        with ZipFile(packed) as file:
             entries = file.infolist()
-            _check_entries(entries, where, path.stat().st_size)
+            _check_entries(entries, where, size)
             return {entry.filename: file.read(entry) for entry in entries}
     except InputError:
         raise

@@ -169,11 +169,11 @@ def _text(document: dict[str, Any], name: str) -> str:
         title=name,
         recipe=_plain(document["recipe"] or "an unknown recipe"),
         reward=_plain(reward),
-        every=float(document["every"]),
+        every=_number(document["every"]),
         layers="\n".join(layers),
-        least=float(least),
-        most=float(most),
-        step=None if step is None else float(step),
+        least=_number(least),
+        most=_number(most),
+        step=None if step is None else _number(step),
         squash="np.tanh(x)" if document["squash"] == "tanh" else "np.clip(x, -1, 1)",
         observed="\n".join(f"            {OBSERVED[gauge]}," for gauge in document["observe"]),
         move=_move(scale, step),
@@ -203,15 +203,21 @@ def _move(scale: str, step: float | None) -> str:
     return f"u = {u}\n        self.p = min(max({value}, LEAST), MOST)"
 
 
+def _number(value: Any) -> float:
+    """A number as Python has it; ValueError for anything else, and for one that is not finite."""
+    number = float(value)
+    if not isfinite(number):
+        raise ValueError(f"{number} is not finite")
+    return number
+
+
 def _row(values: list[float]) -> str:
-    """Numbers as Python has them; ValueError for anything else, as for those that are not finite."""
-    numbers = [float(value) for value in values]
-    if not all(map(isfinite, numbers)):
-        raise ValueError("a weight that is not finite")
-    return "[" + ", ".join(f"{number:.9g}" for number in numbers) + "]"
+    return "[" + ", ".join(f"{_number(value):.9g}" for value in values) + "]"
 
 
 def _rows(rows: list[list[float]]) -> str:
+    if not rows:
+        raise ValueError("a layer without weights")
     return "[\n        " + ",\n        ".join(map(_row, rows)) + ",\n    ]"
 
 
@@ -219,9 +225,10 @@ def _hold(text: str, document: dict[str, Any]) -> None:
     """Hold the network in the text against the answers of the trained one."""
     kept = text[: text.index("\nclass ")].replace("import aqmlab\n", "")
     names: dict[str, Any] = {}
-    exec(compile(kept, "policy", "exec"), names)  # our own template; what a file adds are numbers
-    samples: NDArray[np.float32] = np.array(document["samples"], dtype=np.float32)
-    answers = np.array([names["network"](each) for each in samples], dtype=np.float64)
-    worst = float(np.abs(answers - np.array(document["answers"])).max())
+    with np.errstate(all="ignore"):  # a difference that is no number is refused below
+        exec(compile(kept, "policy", "exec"), names)  # our own template; what a file adds are numbers
+        samples: NDArray[np.float32] = np.array(document["samples"], dtype=np.float32)
+        answers = np.array([names["network"](each) for each in samples], dtype=np.float64)
+        worst = float(np.abs(answers - np.array(document["answers"])).max())
     if not worst <= TOLERANCE:
         raise InputError(f"model: the exported network differs from the trained one by {worst:.2g}, over {TOLERANCE:g}")

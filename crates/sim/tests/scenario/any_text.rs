@@ -5,7 +5,9 @@ use aqmlab_sim::scenario::parse;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-fn config(cases: u32) -> ProptestConfig {
+/// Cases a test: `AQMLAB_FUZZ` (`make nightly`: a million), else 2000.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("AQMLAB_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2000);
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -93,7 +95,7 @@ fn read(text: &str, overrides: &[(String, String)]) {
 }
 
 proptest! {
-    #![proptest_config(config(2000))]
+    #![proptest_config(config())]
 
     #[test]
     fn no_text_makes_the_reader_panic(text in ".{0,300}", pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
@@ -136,5 +138,29 @@ proptest! {
         value in prop_oneof![".{0,40}", prop::sample::select(PIECES).prop_map(str::to_string)],
     ) {
         read(VALID, &[(path.join("."), value.clone()), (path.concat(), value)]);
+    }
+
+    /// A trace as mahimahi has it, a time a line, with what is none in between.
+    #[test]
+    fn no_trace_makes_the_reader_panic(
+        lines in prop::collection::vec(
+            prop_oneof![
+                8 => (0u32..100).prop_map(|ms| ms.to_string()),
+                1 => any::<u64>().prop_map(|ms| ms.to_string()),
+                1 => "[-+0-9.e \t]{0,12}",
+                1 => prop::sample::select(PIECES).prop_map(str::to_string),
+            ],
+            0..20,
+        ),
+        is_sorted in prop::bool::weighted(0.7),
+        end in prop_oneof!["\n", "\r\n", "\r", "\n\n"],
+    ) {
+        let mut lines = lines;
+        if is_sorted {
+            lines.sort_by_key(|line| line.parse::<u64>().unwrap_or(0));
+        }
+        let trace = toml::Value::from(lines.join(&end)).to_string();
+        let rate = VALID.replace("\"8 Mbit/s\"", "{ trace = \"cell\" }");
+        read(&format!("{rate}\n[traces]\ncell = {trace}\n"), &[]);
     }
 }

@@ -1,0 +1,208 @@
+"""Whatever a stranger's file says: an answer or an InputError, never another exception.
+
+Cases a test: AQMLAB_FUZZ (`make nightly` says how many), else 300, from a fixed seed. The readers in Rust (scenarios,
+traces, packets, logs) have theirs: `crates/sim/tests/scenario/any_text.rs`, `crates/live/src/packet.rs`, `replay.rs`.
+"""
+
+import io
+import json
+import os
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aqmlab as lab
+from aqmlab import _core, scenario, tc
+from aqmlab.bundle import archive, artefact
+from aqmlab.gym import policy
+from conftest import SMALL
+from test_gym_policy import document
+
+CASES = int(os.environ.get("AQMLAB_FUZZ", "300"))
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    float("nan"),
+    float("inf"),
+    10**30,
+    "",
+    "x",
+    "../x",
+    "x.py",
+    "\x1b[2J",
+    "\0",
+    "<b>",
+]
+ODD += [[], [[]], {}, {"a": 1}, [None] * 3, "1e5", "schemes/a.py", "red:min=x", "é" * 300]
+
+
+def mutated(draw: random.Random, data: bytes) -> bytes:
+    """Bytes with a few changed, left out, doubled or cut off."""
+    changed = bytearray(data)
+    for _ in range(draw.randrange(1, 6)):
+        if not changed:
+            break
+        at = draw.randrange(len(changed))
+        match draw.randrange(6):
+            case 0:
+                changed[at] ^= 1 << draw.randrange(8)
+            case 1:
+                changed[at : at + 4] = draw.choice([b"\xff\xff\xff\xff", b"\0\0\0\0", b"\1\0\0\0", b"PK\1\2"])
+            case 2:
+                del changed[at : at + draw.randrange(1, 40)]
+            case 3:
+                changed[at:at] = changed[max(0, at - 40) : at]
+            case 4:
+                changed[at] = draw.randrange(256)
+            case _:
+                if draw.random() < 0.2:
+                    del changed[at:]
+    return bytes(changed)
+
+
+def odd(draw: random.Random, value: Any) -> Any:
+    """A JSON value with one place somewhere in it made odd, left out or named otherwise."""
+    if isinstance(value, dict) and value and draw.random() < 0.9:
+        name = draw.choice(list(value))
+        if draw.random() < 0.1:
+            return {
+                **{each: value[each] for each in value if each != name},
+                draw.choice(["x", "", "../x"]): value[name],
+            }
+        return {**value, name: odd(draw, value[name])}
+    if isinstance(value, list) and value and draw.random() < 0.9:
+        at = draw.randrange(len(value))
+        return [*value[:at], odd(draw, value[at]), *value[at + 1 :]]
+    return draw.choice(ODD)
+
+
+def hold(read: Callable[[], object]) -> bool:
+    """Say whether something was read; InputError is an answer, too."""
+    try:
+        read()
+    except lab.InputError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    """A small bundle with a scheme of its own, and two runs made up."""
+    result = {
+        "links": {"a": {"queue_mean": 1.5, "drops": {"early": 1}}},
+        "flows": {},
+        "total": {"jain": 1.0},
+        "events": 3,
+    }
+    runs = [artefact.Run("small", (("duration", "1 s"),), aqm, 1, result) for aqm in ("red", "own")]
+    made = {"aqmlab": "0.1.0", "commit": "x", "source": "x", "build": "x", "python": "x", "system": "x"}
+    about = artefact.about(
+        "Made up",
+        made,
+        command="x",
+        scenarios={"small": "scenarios/small.toml"},
+        schemes={"own": "schemes/own.py"},
+        study=None,
+    )
+    return {
+        artefact.ABOUT: about,
+        artefact.RUNS: artefact.lines(runs),
+        artefact.SUMMARY: artefact.summary(runs),
+        "scenarios/small.toml": SMALL.read_bytes(),
+        "schemes/own.py": b"raise SystemExit('was run')\n",
+    }
+
+
+def test_any_bytes_of_a_bundle(files: dict[str, bytes]) -> None:
+    draw, packed = random.Random(1), archive.pack(files)
+    found = archive._of_zip(io.BytesIO(packed), len(packed), "bundle")
+    read = 0
+    for _ in range(CASES):
+        data = mutated(draw, packed)
+        read += hold(lambda data=data: archive._of_zip(io.BytesIO(data), len(data), "bundle"))
+    assert read < CASES
+    assert {*found} == {*files, archive.MANIFEST}
+
+
+def test_anything_that_a_bundle_says(files: dict[str, bytes]) -> None:
+    draw = random.Random(2)
+    about, lines = json.loads(files[artefact.ABOUT]), files[artefact.RUNS].decode().splitlines()
+    for _ in range(CASES):
+        told = odd(draw, about) if draw.random() < 0.5 else about
+        runs = [json.dumps(odd(draw, json.loads(line))) if draw.random() < 0.5 else line for line in lines]
+        text = {artefact.ABOUT: json.dumps(told).encode(), artefact.RUNS: "".join(f"{run}\n" for run in runs).encode()}
+        if draw.random() < 0.2:
+            name = draw.choice(list(text))
+            text[name] = mutated(draw, text[name])
+
+        def read(text: dict[str, bytes] = text) -> None:
+            found = artefact.read({**files, **text})
+            artefact.summary(found.runs)
+            for run in found.runs:
+                assert run.aqm in found.schemes or ".py" not in run.aqm
+                hold(lambda run=run: _core.Scenario.parse(found.scenarios[run.scenario], run.scenario, list(run.set)))
+
+        hold(read)
+
+
+def test_any_policy(tmp_path: Path) -> None:
+    draw, good = random.Random(3), document()
+    small = {**good, "samples": good["samples"][:2], "answers": good["answers"][:2]}
+    path, written = tmp_path / "model.zip", 0
+    for _ in range(max(300, CASES // 20)):  # each is a text to compile
+        text = json.dumps(odd(draw, small)).encode()
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(policy.ENTRY, mutated(draw, text) if draw.random() < 0.3 else text)
+        if draw.random() < 0.1:
+            path.write_bytes(mutated(draw, path.read_bytes()))
+        written += hold(lambda: policy.export(path, "Mine"))
+    assert written > 0
+
+
+def test_any_scenario_with_traces(tmp_path: Path) -> None:
+    """What Python reads of a scenario before Rust does."""
+    (tmp_path / "cell").write_text("1\n2\n")
+    draw, text = random.Random(4), SMALL.read_text().replace('"10 Mbit/s"', '{ trace = "cell" }')
+    assert hold(lambda: scenario.with_traces(text, tmp_path))
+    for _ in range(CASES):
+        changed = mutated(draw, text.encode()).decode("utf-8", "replace")
+
+        def read(changed: str = changed) -> None:
+            _core.Scenario.parse(scenario.with_traces(changed, tmp_path), "any", [])
+
+        hold(read)
+
+
+def test_any_line_of_tc() -> None:
+    draw = random.Random(5)
+    lines = [
+        "tc qdisc add dev eth0 root fq_codel limit 1000 target 5ms",
+        "tc qdisc add dev eth0 root cake bandwidth 10Mbit",
+    ]
+    words = [
+        *" ".join(lines).split(),
+        "-1",
+        "1e9",
+        "99999999999999999999",
+        "red",
+        "pie",
+        "dualpi2",
+        "sfb",
+        "\0",
+        "\n",
+        "%",
+        "ms",
+    ]
+    for _ in range(CASES):
+        said = draw.choice(lines).split()
+        for _ in range(draw.randrange(1, 5)):
+            said[draw.randrange(len(said))] = draw.choice(words)
+        hold(lambda said=said: tc.read(" ".join(said)))

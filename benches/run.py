@@ -17,7 +17,7 @@ from typing import Any
 
 from loops import CASES as ANALYSES
 from loops import analysis_times
-from stored import flows_section, profile_section, table, threshold_section
+from stored import flows_section, overhead_section, profile_section, table, threshold_section
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -32,7 +32,6 @@ CONTESTANTS = {
 }
 ROUND = ["aqmlab", "ns-2, shared", "aqmlab", "ns-2, pairs", "aqmlab", "ns-2, shared"]
 ROUNDS = 3
-
 TABLES = ["1", "2", "3", "4", "5", "6", "7", "8", "13"]
 BATCH = [AQMLAB, "reproduce", "li2014", "--json", *(part for table in TABLES for part in ("--table", table))]
 BATCH_RUNS = 8 * len(TABLES)
@@ -93,6 +92,7 @@ def main() -> None:
         contest_section(contest),
         batch_section(batches),
         sweep_section(sweep),
+        overhead_section(),
         own_section(own),
         analysis_section(analysis),
     ]

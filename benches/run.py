@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,11 +17,11 @@ from typing import Any
 
 from loops import CASES as ANALYSES
 from loops import analysis_times
+from stored import flows_section, overhead_section, profile_section, table, threshold_section
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
-FLOWS = HERE / "flows.json"
 AQMLAB = str(Path(sys.executable).with_name("aqmlab"))
 NS2 = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), "queue=PI"]
 
@@ -32,7 +32,6 @@ CONTESTANTS = {
 }
 ROUND = ["aqmlab", "ns-2, shared", "aqmlab", "ns-2, pairs", "aqmlab", "ns-2, shared"]
 ROUNDS = 3
-
 TABLES = ["1", "2", "3", "4", "5", "6", "7", "8", "13"]
 BATCH = [AQMLAB, "reproduce", "li2014", "--json", *(part for table in TABLES for part in ("--table", table))]
 BATCH_RUNS = 8 * len(TABLES)
@@ -85,12 +84,15 @@ def main() -> None:
         targets(engine, contest, batches, sweep, own, analysis),
         schemes_section(engine["schemes"]),
         sizes_section(engine["sizes"], engine["sizes, round trips that differ"]),
-        flows_section(json.loads(FLOWS.read_text(encoding="utf-8"))),
+        flows_section(),
         threads_section(engine),
+        threshold_section(),
+        profile_section(),
         events_section(engine["event queue"]),
         contest_section(contest),
         batch_section(batches),
         sweep_section(sweep),
+        overhead_section(),
         own_section(own),
         analysis_section(analysis),
     ]
@@ -247,46 +249,6 @@ Table 1. The queue is droptail: the gains of a scheme would suit one size only. 
 Each flow has its own, evenly from 40 to 200 ms, so that few events are pushed in order of time:
 
 {speed_table("flows", differing)}"""
-
-
-def flows_section(stored: Mapping[str, Any]) -> str:
-    """Write the engine with up to a million flows beside an earlier one."""
-    kinds = {"one": "80 ms", "different": "40 to 200 ms"}
-    rows = []
-    for row in stored["rows"]:
-        before, now = row["before"], row["now"]
-        times = f"{before['wall'] / now['wall']:.2f} ×"
-        memory = f"{before['memory']:.0f} → {now['memory']:.0f} MB"
-        rows.append((kinds[row["rtt"]], f"{row['flows']:,}", per_second(before), per_second(now), times, memory))
-    first = stored["million"][0]
-    million = [
-        (run["threads"], per_second(run), f"{first['wall'] / run['wall']:.2f} ×", f"{run['memory']:.0f} MB")
-        for run in stored["million"]
-    ]
-    return f"""## How many flows at once?
-
-One thread under PI, 90 kbit/s a flow; beside it, run in turn, the engine of commit {stored["commit"]}, which
-had no bins in its wheel and fetched nothing ahead. Both give the same results. `python benches/flows.py COMMIT`
-measures that again.
-
-{table(("round trips", "flows", "packets/s before", "now", "", "peak memory"), rows)}
-
-A flow takes 336 bytes, that of CUBIC 80 more. Up to 500 flows everything lies in the caches, and a packet costs its
-instructions: queue, scheme, receiver, sender, meters. Beyond, each packet touches two times five or six cache lines
-that have to come from memory; the flows of the next events are fetched ahead, which hides most of the 80 ns that a
-miss takes.
-
-A million flows of CUBIC with round trips of 40 to 200 ms on 100 Gbit/s under PI, for 10 s:
-
-{table(("threads", "packets/s", "beside one", "peak memory"), million)}
-
-An event on several threads also says how it came about, 32 bytes more. Where the rest of the memory of two threads
-goes has not been measured."""
-
-
-def per_second(run: Mapping[str, Any]) -> str:
-    """Return the packets per second of a run, in millions."""
-    return f"{run['packets'] / run['wall'] / 1e6:.2f} million"
 
 
 def threads_section(engine: Mapping[str, Mapping[str, Speed]]) -> str:
@@ -454,12 +416,6 @@ def ratio(contest: Mapping[str, list[Process]], rival: str, measure: str) -> flo
 def span(seconds: float) -> str:
     """Return a time with three digits."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def printed(command: Sequence[str], typed: str = "") -> str:

@@ -249,7 +249,8 @@ def mortal(step):
     return do
 
 os.fsync, Path.replace, Path.unlink = map(mortal, (os.fsync, Path.replace, Path.unlink))
-Store("out").finish()
+store = Store("out")
+store.finish(store.results())
 """
 
 

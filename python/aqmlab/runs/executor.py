@@ -25,7 +25,7 @@ LOOK_EVERY = 0.2
 
 BATCH = 0.5
 """About how many seconds of simulation are in a batch: little to lose in a crash, much compared with writing a file."""
-LONGEST_BATCH = 100
+LONGEST_BATCH = 500
 
 LOST = "executor: no longer answers; what is stored is intact, go on with --resume"
 
@@ -64,18 +64,22 @@ def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progre
     waiting, done, size = deque(range(len(tasks))), 0, 1
     pending: dict[Future[list[Outcome]], _Batch] = {}
     under_way: dict[int, _Batch] = {}  # noted before it is submitted, for an interrupt may come in between
+    ended: list[tuple[int, Outcome]] = []
     try:
-        while waiting or pending:
+        while waiting or pending or ended:
             while waiting and len(pending) < workers.slots:
                 at = waiting[0]
                 batch = _Batch(at, [tasks[waiting.popleft()] for _ in range(min(size, len(waiting)))], Watch())
                 under_way[at] = batch
                 pending[_submit(workers, batch)] = batch
+            if ended:
+                take(ended)  # once the workers are busy again
+                ended = []
             for future in wait(pending, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED).done:
                 batch = pending.pop(future)
                 del under_way[batch.at]
                 outcomes = _outcomes(future, batch.tasks)
-                take(list(enumerate(outcomes, batch.at)))
+                ended += enumerate(outcomes, batch.at)
                 done += len(outcomes)
                 seconds = sum(_wall(outcome) for outcome in outcomes) / len(outcomes)
                 fair = ceil(len(waiting) / workers.slots)  # the last batches end together

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,10 +61,25 @@ class Row:
             return cls(key, "failed", outcome.reason, None)
         return cls(key, "done", None, outcome.json())
 
+    @cached_property
+    def run(self) -> Any:
+        """The result, read; None if the run failed."""
+        return json.loads(self.result) if self.result else None
+
     @property
     def wall(self) -> float:
         """Seconds that the run took; 0 if it failed."""
-        return float(json.loads(self.result)["engine"]["wall"]) if self.result else 0.0
+        return float(self.run["engine"]["wall"]) if self.run else 0.0
+
+    @cached_property
+    def columns(self) -> Mapping[str, Any]:
+        """What the run yielded, by column; its time is not a result."""
+        found: dict[str, Any] = {"state": self.state, "error": self.error}
+        if self.run:
+            found["events"] = self.run["engine"]["events"]
+            for part in ("links", "flows", "total"):
+                found.update(flat(part, self.run[part]))
+        return found
 
 
 class Store:
@@ -130,14 +146,13 @@ class Store:
             return self._parts()
         return self._parts()  # a sweep that ended meanwhile has made one file of many
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
         """Return the finished runs in the order of the plan, by column."""
-        return self._table(self.results())
+        return [{**labels, **results[labels["key"]].columns} for labels in self.planned() if labels["key"] in results]
 
-    def finish(self) -> list[dict[str, Any]]:
-        """Write the final tables, make one part of many, and return the rows."""
-        results = self.results()
-        rows = self._table(results)
+    def finish(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
+        """Write the final tables of what is stored, make one part of many, and return the rows."""
+        rows = self.table(results)
         times = [{"key": row["key"], "wall": results[row["key"]].wall} for row in rows]
         self._write(TIMING, encode(table(times)))
         self._write(RUNS, encode(table(rows)))
@@ -183,9 +198,6 @@ class Store:
     def planned(self) -> list[dict[str, Any]]:
         """Return the runs asked for, by column."""
         return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
-
-    def _table(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
-        return [{**labels, **_columns(results[labels["key"]])} for labels in self.planned() if labels["key"] in results]
 
     def _parts(self) -> dict[str, Row]:
         found: dict[str, Row] = {}
@@ -238,7 +250,8 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
     as links.NAME.METRIC, flows.NAME.METRIC and total.METRIC. Raises
     InputError for a folder without a sweep, StoreError for a file that is damaged.
     """
-    return table(_existing(folder).table()).to_pandas()  # type: ignore[no-any-return]
+    store = _existing(folder)
+    return table(store.table(store.results())).to_pandas()  # type: ignore[no-any-return]
 
 
 def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
@@ -286,17 +299,6 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
         raise InputError(f"experiment: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
     store.check()
     return store
-
-
-def _columns(row: Row) -> dict[str, Any]:
-    """What a run yielded, by column; its time is not a result."""
-    found = {"state": row.state, "error": row.error}
-    if row.result:
-        run = json.loads(row.result)
-        found["events"] = run["engine"]["events"]
-        for part in ("links", "flows", "total"):
-            found.update(flat(part, run[part]))
-    return found
 
 
 def _part(path: Path) -> list[dict[str, Any]]:

@@ -254,14 +254,15 @@ def sweep(
             take = partial(_store, store, [run.key for run in missing], done, lost)
             do_all(todo, pool, take, _offset(progress, len(runs) - len(missing)))
             tried |= {run.key for run in missing}
-            found = Sweep(asked, store.table(), len(tried), names, lost)
+            results = store.results()
+            found = Sweep(asked, store.table(results), len(tried), names, lost)
             wanted = {
                 each: _wanted(found, each, seeds.get(each, len(asked.seeds)), precise) for each in asked.conditions
             }
             if sum(wanted.values()) == len(runs):
                 break
             seeds = wanted
-    return replace(found, rows=store.finish(), repaired=damaged)
+    return replace(found, rows=store.finish(results), repaired=damaged)
 
 
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Shards a thread, so that all threads are busy until the end of a round.
 const SHARDS_A_THREAD: usize = 4;
 /// Packets a round from which on several threads are faster than one.
-const WORTHWHILE: f64 = 600.0;
+const WORTHWHILE: f64 = 10_000.0;
 /// How often a thread looks before it lets others run.
 const LOOKS: u32 = 4000;
 

@@ -1,0 +1,73 @@
+"""Measure what Python, results and files cost beside the engine in many short runs; store it in benches/overhead.json.
+
+    python benches/overhead.py
+
+`make bench` writes what is stored onto its page.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+
+import pandas  # noqa: F401 - loading it is not measured
+
+import aqmlab
+from aqmlab import _core, own
+from aqmlab.runs import plan, sweep
+
+STORED = Path(__file__).resolve().parent / "overhead.json"
+SCENARIO = """schema = 1
+duration = "10 s"
+[[links]]
+name = "bottleneck"
+rate = "4500 kbit/s"
+delay = "20 ms"
+buffer = "90 packets"
+target = "30 packets"
+aqm = "droptail"
+[[flows]]
+name = "ftp"
+count = 50
+rtt = "80 ms"
+packet = "1000 B"
+"""
+AQMS, SEEDS = ["droptail", "red", "pi", "codel"], 500
+ROUNDS = 3
+"""Each takes the best of so many."""
+
+
+def main() -> None:
+    """Do the same runs by the engine alone, by `compare` and by `sweep`, in turn, on one core."""
+    with tempfile.TemporaryDirectory() as folder:
+        scenario, experiment = Path(folder) / "small.toml", Path(folder) / "experiment.toml"
+        scenario.write_text(SCENARIO, encoding="utf-8")
+        text = f'schema = 1\nscenarios = ["small.toml"]\naqms = {json.dumps(AQMS)}\nseeds = {SEEDS}\n'
+        experiment.write_text(text, encoding="utf-8")
+        tasks = [run.task(series=False) for run in plan.read(experiment).runs()]
+
+        def alone(_: int) -> None:
+            for task in tasks:
+                _core.run(task.scenario, own.spec(task.aqm or ""), task.seed, False, None, None, 1)
+
+        def compared(_: int) -> None:
+            aqmlab.compare(scenario, AQMS, SEEDS, jobs=1)
+
+        def swept(i: int) -> None:
+            sweep.sweep(experiment, Path(folder) / f"results-{i}", jobs=1)
+
+        doors = {"the engine alone": alone, "`compare`": compared, "`sweep`, stored": swept}
+        times = {name: min(spent(do, i) for i in range(ROUNDS)) for name, do in doors.items()}
+    STORED.write_text(json.dumps({"runs": len(tasks), "times": times}, indent=1) + "\n", encoding="utf-8")
+
+
+def spent(do: Callable[[int], None], i: int) -> float:
+    """Return the processor's seconds."""
+    start = process_time()
+    do(i)
+    return process_time() - start
+
+
+if __name__ == "__main__":
+    main()

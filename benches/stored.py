@@ -1,0 +1,170 @@
+"""Sections of the benchmark page on what is measured seldom and stored: many flows, threads, where the time goes."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from aqmlab.present.plots.data import LinePanel, Lines
+from aqmlab.present.plots.files import draw, encode
+from aqmlab.runs.statistics import Summary, summarise
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+KINDS = {"one": "80 ms", "different": "40 to 200 ms"}
+LINKS = {"one": "one bottleneck", "two": "two bottlenecks", "ack": "ACKs queue too (`ack_path`)"}
+
+
+def stored(name: str) -> Any:
+    """Return what benches/NAME.json holds."""
+    return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def per_second(run: Mapping[str, Any]) -> str:
+    """Return the packets per second of a run, in millions."""
+    return f"{run['packets'] / run['wall'] / 1e6:.2f} million"
+
+
+def picture(name: str, alt: str, drawn: Lines) -> str:
+    """Draw a picture of the page, and return the line that shows it."""
+    (DOCS / f"{name}.png").write_bytes(encode(draw(drawn), "png"))
+    return f"![{alt}]({name}.png)"
+
+
+def value(number: float) -> Summary:
+    """Return a single value as lines take it."""
+    return summarise([number])
+
+
+def flows_section() -> str:
+    """Write the engine with up to a million flows beside an earlier one."""
+    found = stored("flows")
+    rows = []
+    for row in found["rows"]:
+        before, now = row["before"], row["now"]
+        times = f"{before['wall'] / now['wall']:.2f} ×"
+        memory = f"{before['memory']:.0f} → {now['memory']:.0f} MB"
+        rows.append((KINDS[row["rtt"]], f"{row['flows']:,}", per_second(before), per_second(now), times, memory))
+    first = found["million"][0]
+    million = [
+        (run["threads"], per_second(run), f"{first['wall'] / run['wall']:.2f} ×", f"{run['memory']:.0f} MB")
+        for run in found["million"]
+    ]
+    shown = picture("benchmarks-flows", "Time of a packet and memory against flows", against_flows(found["rows"]))
+    return f"""## How many flows at once?
+
+One thread under PI, 90 kbit/s a flow; beside it, run in turn, the engine of commit {found["commit"]}, which
+had no bins in its wheel and fetched nothing ahead. Both give the same results. `python benches/flows.py COMMIT`
+measures that again.
+
+{table(("round trips", "flows", "packets/s before", "now", "", "peak memory"), rows)}
+
+{shown}
+
+A flow takes 336 bytes, that of CUBIC 80 more. Up to 500 flows everything lies in the caches, and a packet costs its
+instructions: queue, scheme, receiver, sender, meters. Beyond, each packet touches two times five or six cache lines
+that have to come from memory; the flows of the next events are fetched ahead, which hides most of the 80 ns that a
+miss takes.
+
+A million flows of CUBIC with round trips of 40 to 200 ms on 100 Gbit/s under PI, for 10 s:
+
+{table(("threads", "packets/s", "beside one", "peak memory"), million)}
+
+An event on several threads also says how it came about, 32 bytes more. Where the rest of the memory of two threads
+goes has not been measured."""
+
+
+def against_flows(rows: Sequence[Mapping[str, Any]]) -> Lines:
+    """What a packet costs, and what memory a run takes, against the number of flows."""
+
+    def lines(measure: str) -> dict[str, dict[float, Summary]]:
+        return {
+            f"{KINDS[rtt]}{', before' if engine == 'before' else ''}": {
+                row["flows"]: value(of(row[engine])[measure]) for row in rows if row["rtt"] == rtt
+            }
+            for rtt in KINDS
+            for engine in ("now", "before")
+        }
+
+    def of(run: Mapping[str, Any]) -> dict[str, float]:
+        return {"time": 1e9 * run["wall"] / run["packets"], "memory": run["memory"]}
+
+    panels = [
+        LinePanel("Time of a packet", "Wall time (ns)", lines("time"), logarithmic=True),
+        LinePanel("Memory of a run", "Peak memory (MB)", lines("memory"), logarithmic=True),
+    ]
+    return Lines("Flows", panels, logarithmic=True)
+
+
+def threshold_section() -> str:
+    """Write from which size on two threads are faster than one."""
+    rows = [
+        (LINKS[row["kind"]], f"{row['flows']:,}", f"{row['packets']:,.0f}", f"{row['one'] / row['two']:.2f} ×")
+        for row in stored("threads")
+    ]
+    lines: dict[str, dict[float, Summary]] = {}
+    for row in stored("threads"):
+        name = LINKS[row["kind"]].replace(" (`ack_path`)", "")
+        lines.setdefault(name, {})[row["packets"]] = value(row["one"] / row["two"])
+    panel = LinePanel("", "Speed beside one thread", lines)
+    shown = picture("benchmarks-threads", "Gain of two threads", Lines("Packets a round", [panel], 1, logarithmic=True))
+    return f"""## From which size on do two threads gain?
+
+PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
+set-up included, by an engine that takes two whatever the size (`python benches/threads.py`). A round is half of the
+least round trip, or a quarter where ACKs queue. Two threads do more than twice the work of one: an event also
+says how it came about, and passes from queues to flows and back through memory. They gain where one thread waits
+for memory. By itself a run takes several threads from 10,000 packets a round on. Measured on two cores, of which
+another process took up to a fifth of one; nothing is known of more cores.
+
+{table(("", "flows", "packets a round", "beside one thread"), rows)}
+
+{shown}"""
+
+
+def profile_section() -> str:
+    """Write where the instructions and cache misses of a packet go."""
+    found = stored("parts")
+    parts = list(found[0]["parts"])
+    columns = [f"{row['flows']:,}, {KINDS[row['rtt']]}" for row in found]
+
+    def cell(costs: Mapping[str, float]) -> str:
+        return f"{costs['instructions']:.0f} / {costs['first']:.1f} / {costs['second']:.1f}"
+
+    rows = [(part, *(cell(row["parts"][part]) for row in found)) for part in parts]
+    sums = {
+        measure: [sum(costs[measure] for costs in row["parts"].values()) for row in found]
+        for measure in ("instructions", "first", "second")
+    }
+    rows.append(("all", *(cell({name: sums[name][i] for name in sums}) for i in range(len(found)))))
+    return f"""## Where do a packet's nanoseconds go?
+
+Instructions / misses of the first cache / of the second cache for each packet that leaves the bottleneck, under PI,
+90 kbit/s a flow, without set-up, counted by callgrind with caches of 32 KB and 1 MB (`python benches/parts.py`);
+500 flows for 20 s, 50,000 for 1 s. What is inlined counts where its source is. Callgrind knows of no prefetch: a line
+that the loop fetches ahead is counted though nothing waits for it. Were each miss of the second cache waited for,
+80 ns long, 50,000 flows would cost two to three times what they do (see the picture above).
+
+{table(("part", *columns), rows)}"""
+
+
+def overhead_section() -> str:
+    """Write what short runs cost beside the engine's own time."""
+    found = stored("overhead")
+    alone = next(iter(found["times"].values()))
+    rows = [
+        (name, f"{seconds:.2f} s", f"{found['runs'] / seconds:,.0f}", f"{seconds / alone - 1:.0%}")
+        for name, seconds in found["times"].items()
+    ]
+    return f"""## What do Python and files cost beside the engine?
+
+{found["runs"]:,} runs of 50 flows and 10 s, 1 ms each, on one core (`python benches/overhead.py`): processor time.
+Longer runs cost no more of it, so that its share falls with their length.
+
+{table(("", "processor time", "runs/s", "beside the engine"), rows)}"""

@@ -1,0 +1,100 @@
+"""Measure from which size on two threads are faster than one, and store it in benches/threads.json.
+
+    python benches/threads.py
+
+Takes five minutes, on two cores that are otherwise idle. `make bench` writes what is stored onto its page.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+STORED = HERE / "threads.json"
+
+FLOWS = {
+    "one": (1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000),
+    "two": (1_000, 5_000, 10_000, 20_000, 50_000, 150_000),
+    "ack": (1_000, 5_000, 10_000, 20_000, 50_000, 150_000),
+}
+MANY = 50_000
+"""So many flows run for 3 s, twice; fewer for 5 s, four times, of which the best counts."""
+ROUND = {"one": 0.020, "two": 0.020, "ack": 0.010}
+"""Seconds: half of the least round trip, a quarter where ACKs queue."""
+RATE, SIZE = 90e3, 1500
+"""Of a flow, bit/s; of a packet, bytes."""
+
+LINK = """[[links]]
+name = "{name}"
+rate = "{rate} kbit/s"
+buffer = "{buffer} packets"
+target = "{target} packets"
+aqm = "{aqm}"
+"""
+FTP = """[[flows]]
+name = "ftp"
+count = {flows}
+rtt = {{ uniform = ["40 ms", "200 ms"] }}
+start = {{ uniform = ["0 s", "1 s"] }}
+{path}
+"""
+PATHS = {"one": "", "two": 'path = ["bottleneck", "second"]', "ack": 'path = ["bottleneck"]\nack_path = ["back"]'}
+
+
+def main() -> None:
+    """Build an engine that takes several threads whatever the size, let it run, and store what was measured."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine = built(Path(folder))
+        rows = [measured(engine, kind, flows, Path(folder)) for kind, sizes in FLOWS.items() for flows in sizes]
+    STORED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def built(folder: Path) -> Path:
+    """Return the example of an engine without the threshold."""
+    tree = folder / "tree"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), "HEAD"], cwd=ROOT, check=True)
+    source = tree / "crates" / "sim" / "src" / "engine" / "simulation" / "parallel.rs"
+    text = source.read_text(encoding="utf-8")
+    [threshold] = [line for line in text.splitlines() if line.startswith("const WORTHWHILE")]
+    source.write_text(text.replace(threshold, "const WORTHWHILE: f64 = 0.0;"), encoding="utf-8")
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "aqmlab-sim", "--example", "run"]
+    subprocess.run(command, cwd=tree, env=os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}, check=True)
+    subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
+    return folder / "target" / "release" / "examples" / "run"
+
+
+def scenario(kind: str, flows: int) -> str:
+    """Return a dumbbell, one with a second bottleneck that is hardly wider, or one whose ACKs queue on a link back."""
+    small = {"buffer": max(10, flows // 5), "target": max(5, flows // 10), "aqm": "pi"}
+    links = [LINK.format(name="bottleneck", rate=90 * flows, **small)]
+    if kind == "two":
+        links.append(LINK.format(name="second", rate=95 * flows, **small))
+    if kind == "ack":
+        links.append(LINK.format(name="back", rate=90 * flows, **small | {"buffer": flows, "aqm": "droptail"}))
+    many = {"flows": flows, "path": PATHS[kind]}
+    duration = 3 if flows >= MANY else 5
+    head = f'schema = 1\nduration = "{duration} s"\nwarmup = "1 s"\n'
+    return "".join([head, *links, FTP.format(**many)])
+
+
+def measured(engine: Path, kind: str, flows: int, folder: Path) -> dict[str, float | str]:
+    """Return the best wall time of one and of two threads, s, run in turn."""
+    file = folder / "scenario.toml"
+    file.write_text(scenario(kind, flows), encoding="utf-8")
+    print(f"{kind}, {flows:,} flows ...", file=sys.stderr)
+    best = {1: float("inf"), 2: float("inf")}
+    for _ in range(2 if flows >= MANY else 4):
+        for threads in (1, 2):
+            command = [str(engine), str(file), "bench", "pi", "1", str(threads)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            best[threads] = min(best[threads], json.loads(done.stdout)["engine"]["wall"])
+    packets = RATE * flows / 8 / SIZE * ROUND[kind]
+    return {"kind": kind, "flows": flows, "packets": packets, "one": best[1], "two": best[2]}
+
+
+if __name__ == "__main__":
+    main()

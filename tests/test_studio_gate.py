@@ -173,8 +173,9 @@ def test_a_large_body_is_refused(studio: Server) -> None:
         f"Cookie: {studio.cookie}\r\n"
     )
     assert raw(studio, f"{head}Content-Length: {LARGEST_BODY + 1}\r\n\r\n").split()[1] == b"413"
-    chunk = f"{LARGEST_BODY // 2:x}\r\n{'x' * (LARGEST_BODY // 2)}\r\n"  # its length is not told before
-    told_late = raw(studio, f"{head}Transfer-Encoding: chunked\r\n\r\n{chunk * 3}0\r\n\r\n")
+    half = LARGEST_BODY // 2 + 1
+    chunk = f"{half:x}\r\n{'x' * half}\r\n"
+    told_late = raw(studio, f"{head}Transfer-Encoding: chunked\r\n\r\n{chunk * 2}")
     assert told_late.split()[1] == b"413"
 
 

@@ -13,6 +13,8 @@ interface Folder {
   id: number;
   name: string;
   title: string;
+  /** What has come out, if it is not a number of runs. */
+  told?: string;
   done: number;
   planned: number | null;
   failed: number;
@@ -43,7 +45,7 @@ export class Results {
     this.choice.parentElement!.hidden = folders.length === 0;
     if (folders.length) return this.follow();
     const how = h("code", {}, "aqmlab studio --results FOLDER");
-    this.body.replaceChildren(h("p", {}, "No folder was named. Start with ", how, " to watch a sweep or read its results here."));
+    this.body.replaceChildren(h("p", {}, "No folder was named. Start with ", how, " to watch a sweep here, or to read what a sweep or a paper reproduced has left."));
   }
 
   /** Ask no more. */
@@ -73,8 +75,8 @@ export class Results {
     if (running) this.timer = window.setTimeout(() => void this.refresh(), AGAIN);
   }
 
-  private draw({ title, done, planned, failed, tables, figures, version }: Folder, id: string): void {
-    const told = `${done} of ${planned ?? "?"} runs${failed ? `, ${failed} failed` : ""}`;
+  private draw({ title, done, planned, failed, tables, figures, version, ...more }: Folder, id: string): void {
+    const told = more.told ?? `${done} of ${planned ?? "?"} runs${failed ? `, ${failed} failed` : ""}`;
     const progress = h("progress", { max: planned || 1, value: done, "aria-label": told });
     const drawings = figures.map((figure) =>
       h("figure", {}, h("img", { src: `/api/results/${id}/figure/${figure.name}.svg?v=${encodeURIComponent(version)}`, alt: figure.title }), h("figcaption", { className: "soft" }, figure.title)),

@@ -32,7 +32,7 @@ def studio(
         list[str] | None, typer.Option("--aqm", metavar="FILE", help="A Python file with your own scheme; repeatable.")
     ] = None,
     results: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="What aqmlab sweep --out leaves; repeatable.")
+        list[Path] | None, typer.Option(metavar="DIR", help="What sweep --out or reproduce --out leaves; repeatable.")
     ] = None,
 ) -> None:
     """See queues live in a browser: schemes side by side, changed while they run.

@@ -23,6 +23,7 @@ from aqmlab.studio import catalogue, check, field, lanes, lessons, opening, sess
 from aqmlab.studio.gate import LARGEST_BODY
 from aqmlab.studio.layout import layout
 from aqmlab.studio.published import published
+from aqmlab.studio.reproduced import Reproduced
 from aqmlab.studio.results import Folder
 
 STATIC = Path(str(files("aqmlab.studio") / "static"))
@@ -45,7 +46,7 @@ class Studio:
 
     scenario: Scenario | None = None
     own: Sequence[str] = ()
-    results: Sequence[Folder] = ()
+    results: Sequence[Folder | Reproduced] = ()
 
     def known(self, name: str) -> tuple[str, str]:
         """Return the name and the text of a built-in scenario, or of the one that the command line names."""
@@ -67,7 +68,7 @@ class Studio:
         }
         return json.dumps(found, ensure_ascii=False).encode()
 
-    def folder(self, number: int) -> Folder:
+    def folder(self, number: int) -> Folder | Reproduced:
         """Return a folder of results."""
         if number >= len(self.results):
             raise InputError(f"results: {number}: there are {len(self.results)} folders")

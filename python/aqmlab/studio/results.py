@@ -13,6 +13,8 @@ from aqmlab.runs import findings as stored
 from aqmlab.runs.findings import Findings
 from aqmlab.runs.measures import heading
 from aqmlab.runs.store import PLAN
+from aqmlab.studio import reproduced
+from aqmlab.studio.reproduced import Reproduced
 
 MOST_CASES = 40
 """Cases that are shown."""
@@ -87,11 +89,12 @@ _DRAWING = threading.Lock()
 """Figures are drawn one after the other: matplotlib has one state."""
 
 
-def folder(path: str | os.PathLike[str]) -> Folder:
+def folder(path: str | os.PathLike[str]) -> Folder | Reproduced:
     """Return a folder of results; InputError if there is none."""
     if not Path(path).is_dir():
-        raise InputError(f"results: {path}: no such folder; expected one that aqmlab sweep --out leaves")
-    return Folder(Path(path))
+        raise InputError(f"results: {path}: no such folder; expected one that sweep --out or reproduce --out leaves")
+    is_reproduction = "coverage" in reproduced.read(Path(path))
+    return Reproduced(Path(path)) if is_reproduction else Folder(Path(path))
 
 
 def _tables(found: Findings) -> list[dict[str, Any]]:

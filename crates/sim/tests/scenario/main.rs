@@ -347,7 +347,7 @@ fn values_out_of_range_are_refused() {
         ("\"30 packets\"", "\"0 packets\"", "links.bottleneck.target: \"0 packets\" must be above 0"),
         ("\"30 packets\"", "\"101 packets\"", "\"101 packets\" must be above 0 and not above the buffer (100 packets)"),
         ("\"30 packets\"", "\"1 s\"", "links.bottleneck.target: \"1 s\" must be above 0 and not above the buffer"),
-        ("count = 3\n", "count = 0\n", "flows.ftp.count: \"0\" is out of range: must lie in 1 ..= 1000000"),
+        ("count = 3\n", "count = 1000001\n", "flows.ftp.count: \"1000001\" is out of range: must lie in 0 ..= 1000000"),
         ("count = 3\n", "count = -3\n", "flows.ftp.count: \"-3\" is not a whole number"),
         ("count = 3\n", "count = 2.5\n", "flows.ftp.count: \"2.5\" is not a whole number"),
         ("count = 3\n", "count = 1000001\n", "flows.ftp.count: \"1000001\" is out of range"),

@@ -15,5 +15,9 @@ def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputErro
 
 
 def plain(text: str) -> str:
-    """Return a text without what a terminal would obey: control characters are written out, lines and tabs stay."""
-    return "".join(each if each.isprintable() or each in "\n\t" else ascii(each)[1:-1] for each in text)
+    """Return a text without what a terminal would obey: control characters are written out.
+
+    Lines, tabs and fixed spaces stay.
+    """
+    shown = (each.isprintable() or each in "\n\t\N{NO-BREAK SPACE}" for each in text)
+    return "".join(each if is_shown else ascii(each)[1:-1] for each, is_shown in zip(text, shown, strict=True))

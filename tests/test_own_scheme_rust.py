@@ -46,6 +46,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 def test_the_page_s_commands_run(project: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         ["bash", "-euxc", commands()], cwd=project, env=environment, capture_output=True, text=True, check=False

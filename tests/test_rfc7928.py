@@ -395,6 +395,7 @@ def test_a_failed_run_leaves_a_gap_and_no_other(result: SuiteResult) -> None:
     assert ranking.blocks == 29
 
 
+@pytest.mark.nightly
 def test_compare_with_a_suite_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) -> None:
     link = ("--rate", "1Mbit/s", "--rtt", "60ms", "--flows", 2)
     answer = aqmlab("compare", "--study", "rfc7928", "--aqms", "pie,fq-codel", *link, "--json", "--out", "out")

@@ -306,7 +306,7 @@ def test_memory_stays_flat(studio: Server) -> None:
         before = resident()
         page.play_to(3000)
         # The queue's mean over each 0.1 s for the settling time: 0.4 MB in two lanes.
-        assert resident() - before < 8_000  # kB; samples alone would be 240,000 x 31 columns x 4 B = 30 MB
+        assert resident() - before < 20_000  # kB; samples alone would be 240,000 x 31 columns x 4 B = 30 MB
 
 
 @pytest.mark.nightly

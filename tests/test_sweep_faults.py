@@ -292,6 +292,7 @@ def test_a_disk_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert table(folder) == table(folder, "whole")
 
 
+@pytest.mark.nightly
 def test_killed_ten_times(folder: Path) -> None:
     """kill -9 at random moments: the final table is that of an uninterrupted sweep, and nothing was done twice."""
     write(folder, LONG)

@@ -27,7 +27,7 @@ def test_published_numbers_stand_beside_ours_with_figures(left: Path) -> None:
         assert found["told"] == "30 of 32 published numbers match, 2 are near"
         [table, sentences] = found["tables"]
         assert table["title"] == "li2014, Table 1"
-        assert table["rows"][0] == ["ared", "link efficiency", "ratio", "0.9524", "0.9528", "match"]
+        assert table["rows"][0] == ["ARED", "link efficiency", "ratio", "0.9524", "0.9528", "match"]
         assert len(table["rows"]) == 32
         assert sentences["columns"] == ["Sentence", "Verdict", "Measured"]
         assert [figure["name"] for figure in found["figures"]] == ["table-1-p", "table-1-queue"]

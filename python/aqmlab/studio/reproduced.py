@@ -8,6 +8,7 @@ from typing import Any
 
 from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.present.labels import label
 
 RESULTS = "results.json"
 LARGEST = 1 << 26
@@ -84,7 +85,7 @@ def _tables(study: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _row(cell: Mapping[str, Any]) -> list[str]:
-    words = [str(cell["scheme"]), str(cell["metric"]).replace("_", " "), str(cell["unit"])]
+    words = [label(str(cell["scheme"])), str(cell["metric"]).replace("_", " "), str(cell["unit"])]
     return [*words, _number(cell["published"]), _number(cell["ours"]), str(cell["verdict"])]
 
 

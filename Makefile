@@ -48,7 +48,7 @@ test: build test-rust $(TOOLS)  ## Run all tests, Rust and Python
 test-rust:
 	cargo test --locked --quiet
 
-nightly: build site  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
+nightly: build site wheel  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
 	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-sim --test scenario any_text
 	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-live --lib any_

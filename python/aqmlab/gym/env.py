@@ -3,11 +3,14 @@
 from typing import Any
 
 import numpy as np
-from gymnasium import Env
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from aqmlab.extras import required
 from aqmlab.gym.vector import AqmVectorEnv
+
+with required():
+    from gymnasium import Env
+    from gymnasium.vector import AutoresetMode
 
 
 class AqmEnv(Env[NDArray[np.float32], Any]):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from aqmlab import catalogue
+from aqmlab.extras import required
 from aqmlab.runs import metrics
 from aqmlab.runs.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
 
@@ -135,7 +136,8 @@ class Table(Generic[C]):
 
     def frame(self) -> "pd.DataFrame":
         """Return the table in its long form as a data frame."""
-        import pandas as pd
+        with required():
+            import pandas as pd
 
         return pd.DataFrame.from_records(list(self.rows()), columns=list(Row._fields))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab._core import InputError, SchemeError
-from aqmlab.extras import required
+from aqmlab.extras import MissingExtraError, required
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import RunError
 from aqmlab.studio import check, export, field
@@ -98,7 +98,7 @@ class Session:
     async def _reply(self, answering: Awaitable[Message | None], answer_to: object) -> None:
         try:
             answer = await answering
-        except (InputError, SchemeError, RunError) as error:
+        except (InputError, SchemeError, RunError, MissingExtraError) as error:
             answer = {"type": "problem", "problems": self._problems(error)}
         if answer is not None:
             await self._send(answer if answer_to is None else answer | {"id": answer_to})

@@ -99,6 +99,7 @@ def test_run_compare_and_plot_need_no_extra(line: str, folder: Path, swept: Path
         ("tune pi --scenario SMALL --objective 'min link.queue_mean' --budget '10 runs'", "tune"),
         ("sweep e.toml --out swept --executor dask://localhost:1", "dask"),
         ("studio --no-browser", "studio"),
+        ("bundle SWEPT --out results.zip", "reports"),
     ],
 )
 def test_what_is_missing_is_said_with_the_line_that_installs_it(
@@ -157,6 +158,14 @@ def test_another_missing_module_stays_a_fault() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'no_such'$") as raised, extras.required():
         import no_such  # noqa: F401
     assert type(raised.value) is ModuleNotFoundError
+
+
+def test_the_pages_list_every_extra_and_what_it_brings() -> None:
+    wanted = {extra: packages for extra, packages in EXTRAS.items() if extra not in extras.FOR_DEVELOPERS}
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (ROOT / "docs" / "install.md").read_text("utf-8"), re.MULTILINE)
+    assert {extra: set(brings.split(", ")) for extra, brings in rows} == wanted
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE) == [extra for extra, _ in rows]
 
 
 def test_absent_extras_are_those_that_lack_a_package(monkeypatch: pytest.MonkeyPatch) -> None:

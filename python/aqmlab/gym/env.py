@@ -25,6 +25,10 @@ class AqmEnv(Env[NDArray[np.float32], Any]):
         self.reward_space = self.vector.reward_space
         self.render_mode = self.vector.render_mode
 
+    def __repr__(self) -> str:
+        moved = ", ".join(move.name for move in self.vector.act.moves)
+        return f"<AqmEnv: {moved} at {self.vector.link}, each {self.vector.every:g} s>"
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:

@@ -81,6 +81,10 @@ class Table(Generic[C]):
     runs: Mapping[tuple[C, str], Mapping[int, Values]]
     links: Mapping[C, str]
 
+    def __repr__(self) -> str:
+        schemes = {scheme for _, scheme in self.runs}
+        return f"<Table: {sum(map(len, self.runs.values()))} runs, {len(schemes)} schemes>"
+
     def measured(self, case: C, scheme: str, measure: str) -> dict[int, float | None]:
         """Return a measure by seed, of the runs that know it; None where it never came about."""
         name = metrics.at(measure, self.links[case]) if measure.startswith(metrics.FIRST_LINK) else measure

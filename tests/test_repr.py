@@ -1,7 +1,6 @@
 """What every public object shows of itself: a short line at the prompt; in a notebook, names that stay text."""
 
 import importlib
-import importlib.util
 import inspect
 from typing import Any
 
@@ -12,6 +11,8 @@ from aqmlab import advise, tc
 from aqmlab.bundle.build import bundle
 from aqmlab.bundle.verify import NEITHER, Number, verify
 from aqmlab.catalogue import schemes
+from aqmlab.gym.env import AqmEnv
+from aqmlab.gym.vector import AqmVectorEnv
 from aqmlab.runs import live, sweep
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import tune
@@ -69,13 +70,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         reproduced, reproduced.study, asked, tune(asked, jobs=1), packed, verified, Number("n", NEITHER, 1, 2),
         given, given.score("fq-codel"), advise.Line(rate=20e6), schemes()[0], sweep.precision("2%"),
         live.Line("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
+        AqmEnv(file), AqmVectorEnv(2, file),
         tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
     ]  # fmt: skip
-    if importlib.util.find_spec("gymnasium"):
-        from aqmlab.gym.env import AqmEnv
-        from aqmlab.gym.vector import AqmVectorEnv
-
-        objects += [AqmEnv(file), AqmVectorEnv(2, file)]
     return {name_of(type(each)): each for each in objects}
 
 
@@ -89,7 +86,7 @@ def classes() -> list[str]:
     return sorted({name_of(each) for each in found if inspect.isclass(each) and not issubclass(each, Exception)})
 
 
-OWN, GYM = ("aqmlab.Packet", "aqmlab.Queue"), ("aqmlab.gym.env.AqmEnv", "aqmlab.gym.vector.AqmVectorEnv")
+OWN = ("aqmlab.Packet", "aqmlab.Queue")
 BASE = "aqmlab.own.Aqm"
 CLASSES = [name for name in classes() if name != BASE]
 MORE = [
@@ -106,8 +103,6 @@ NAMED += ("aqmlab.bundle.verify.Verified", "aqmlab.tune.result.Tuned")
 
 @pytest.mark.parametrize("name", [*CLASSES, *MORE])
 def test_it_is_short_at_the_prompt_and_text_in_a_notebook(name: str, shown: dict[str, Any]) -> None:
-    if name in GYM:
-        pytest.importorskip("gymnasium")
     value = shown.get(name)
     text = SEEN[name] if name in OWN else repr(value)
     assert name.rpartition(".")[2] in text

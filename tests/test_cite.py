@@ -47,6 +47,27 @@ def test_every_rfc_and_every_entry_is_used() -> None:
     assert {entry["study"] for entry in cite._entries().values() if "study" in entry} == {*studies(), "rfc7928"}
 
 
+NEEDED = {
+    "article": {"author", "title", "journal", "year"},
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "techreport": {"author", "title", "year"},
+    "misc": {"author", "title", "note"},
+    "software": {"author", "title"},
+}
+
+
+@pytest.mark.parametrize(("key", "entry"), cite._entries().items())
+def test_an_entry_is_complete_and_of_what_the_catalogue_names(key: str, entry: cite.Entry) -> None:
+    kind = entry.get("type", "techreport")
+    assert NEEDED[kind] <= {*entry}
+    assert all(re.fullmatch(r"\d+--\d+", pages) for name, pages in entry.items() if name == "pages")
+    assert all(re.fullmatch(r"10\.\d{4,}/\S+", doi) for name, doi in entry.items() if name == "doi")
+    named = entry.get("is", "")
+    assert set(re.findall(r"\b(?:19|20)\d\d\b", named)) <= {entry.get("year")}
+    if issue := re.search(r"\b(\d+)\((\d+)\)", named):
+        assert issue.groups() == (entry["volume"], entry["number"])
+
+
 def test_an_unknown_name_is_refused(aqmlab: Aqmlab) -> None:
     refused = aqmlab("cite", "pe")
     assert refused.returncode == 2

@@ -1,6 +1,7 @@
 """What `pip install aqmlab` leaves out: nothing that run, compare and plot need, and says how to get the rest."""
 
 import ast
+import importlib.metadata
 import re
 import shlex
 import subprocess
@@ -37,19 +38,24 @@ ELSEWHERE = {"IPython", "stable_baselines3", "torch"}
 
 def without_extras(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line as if no extra were installed."""
+    line = ["aqmlab", *arguments]
+    return python_without_extras(folder, f"import sys; sys.argv = {line!r}; from aqmlab.cli import main; main()")
+
+
+def python_without_extras(folder: Path, program: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python as if no extra were installed."""
     lines = [f"{name}; extra == {extra!r}" for extra, names in EXTRAS.items() for name in names]
-    program = (
+    absent = (
         "import sys, importlib.metadata\n"
         f"importlib.metadata.requires = lambda name: {lines!r}\n"
         "class Absent:\n"
         "    def find_spec(name, path=None, target=None):\n"
         f"        if name in {USERS!r}: raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)\n"
         "sys.meta_path.insert(0, Absent)\n"
-        f"sys.argv = {['aqmlab', *arguments]!r}\n"
-        "from aqmlab.cli import main\n"
-        "main()"
     )
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=folder)
+    return subprocess.run(
+        [sys.executable, "-c", absent + program], capture_output=True, text=True, check=False, cwd=folder
+    )
 
 
 def test_every_package_that_is_imported_is_required_somewhere() -> None:
@@ -92,20 +98,79 @@ def test_run_compare_and_plot_need_no_extra(line: str, folder: Path, swept: Path
         ("analyse pi --rate 45Mbit/s --rtt 80ms --flows 60", "reports"),
         ("tune pi --scenario SMALL --objective 'min link.queue_mean' --budget '10 runs'", "tune"),
         ("sweep e.toml --out swept --executor dask://localhost:1", "dask"),
+        ("studio --no-browser", "studio"),
+        ("bundle SWEPT --out results.zip", "reports"),
     ],
 )
 def test_what_is_missing_is_said_with_the_line_that_installs_it(
     line: str, extra: str, folder: Path, swept: Path, small: str
 ) -> None:
     done = without_extras(folder, *shlex.split(line.replace("SMALL", small).replace("SWEPT", str(swept))))
-    assert done.returncode in (1, 2)
-    assert f"pip install 'aqmlab[{extra}]'" in done.stderr
+    assert done.returncode == 1
+    told = rf"Error: \w+ is not installed: pip install 'aqmlab\[{extra}\]'"
+    assert re.fullmatch(told, done.stderr.splitlines()[-1])
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "extra"),
+    [
+        ("aqmlab.analyse('pi', rate='45 Mbit/s', rtt='80 ms', flows=60)", "reports"),
+        ("aqmlab.compare(SMALL, 'pi').table()", "reports"),
+        ("aqmlab.compare(SMALL, 'pi').measured.frame()", "reports"),
+        ("aqmlab.reproduce('li2014', tables=['1']).table()", "reports"),
+        ("aqmlab.load_experiment(SWEPT)", "reports"),
+        ("aqmlab.load_series(SWEPT)", "reports"),
+        ("aqmlab.load_delays(SWEPT)", "reports"),
+        ("aqmlab.sweep('e.toml', 'swept', executor='dask://localhost:1')", "dask"),
+        (
+            "from aqmlab.tune.plan import plan; import aqmlab.tune.result as found; "
+            "found.tune(plan('pi', [SMALL], ['min link.queue_mean'], budget='10 runs'))",
+            "tune",
+        ),
+        ("from aqmlab.gym.env import AqmEnv", "gym"),
+        ("from aqmlab.gym.vector import AqmVectorEnv", "gym"),
+        ("from aqmlab.studio.app import Studio", "studio"),
+        ("from aqmlab.studio.serve import listen", "studio"),
+    ],
+)
+def test_python_too_is_told_which_extra_is_missing(
+    statement: str, extra: str, folder: Path, swept: Path, small: str
+) -> None:
+    done = python_without_extras(folder, f"SMALL, SWEPT = {small!r}, {str(swept)!r}; import aqmlab; {statement}")
+    told = rf"aqmlab\.extras\.MissingExtraError: \w+ is not installed: pip install 'aqmlab\[{extra}\]'"
+    assert re.fullmatch(told, done.stderr.splitlines()[-1])
+
+
+def test_what_of_a_package_needs_no_extra_works_without(folder: Path) -> None:
+    program = (
+        "from aqmlab import gym, studio, tune\n"
+        "from aqmlab.gym.policy import export\n"
+        "from aqmlab.studio.lessons import lessons\n"
+        "from aqmlab.tune.plan import plan\n"
+        "print(len(lessons()))"
+    )
+    done = python_without_extras(folder, program)
+    assert (done.stdout, done.stderr) == ("8\n", "")
+
+
+def test_another_missing_module_stays_a_fault() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'no_such'$") as raised, extras.required():
+        import no_such  # noqa: F401
+    assert type(raised.value) is ModuleNotFoundError
+
+
+def test_the_pages_list_every_extra_and_what_it_brings() -> None:
+    wanted = {extra: packages for extra, packages in EXTRAS.items() if extra not in extras.FOR_DEVELOPERS}
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (ROOT / "docs" / "install.md").read_text("utf-8"), re.MULTILINE)
+    assert {extra: set(brings.split(", ")) for extra, brings in rows} == wanted
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE) == [extra for extra, _ in rows]
 
 
 def test_absent_extras_are_those_that_lack_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["numpy>=1", "typer; extra == 'here'", 'numpy>=1; extra == "half"', 'no-such; extra == "half"']
-    monkeypatch.setattr(extras, "requires", lambda _: lines)
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: lines)
     assert extras.extras() == {"here": ["typer"], "half": ["numpy", "no-such"]}
     assert extras.absent() == {"half": ["no-such"]}
     assert extras.advice(ModuleNotFoundError(name="no-such.part")) == "pip install 'aqmlab[half]'"

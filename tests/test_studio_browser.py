@@ -29,13 +29,27 @@ SCHEMES = "[...document.querySelectorAll('.scheme .name')].map((name) => name.te
 ARIA = "document.querySelector('[aria-label=\"{}\"]')"
 DIALOG = "document.querySelector('dialog[open][aria-label=\"{}\"]')"
 
+REPRODUCED = {
+    "study": "paper",
+    "coverage": {"match": 1, "near": 1, "cells": 2},
+    "cells": [
+        {"table": "1", "scheme": "pi", "metric": "queue_mean", "unit": "packets", "why": ""}
+        | {"published": published, "ours": ours, "verdict": verdict}
+        for published, ours, verdict in ((299.0, 301.2, "match"), (-3.0, None, "near"))
+    ],
+    "claims": [],
+}
+"""A table with three columns of text beside the schemes."""
+
 Studio = tuple[Browser, str]
 """A browser that has been let in, and the address of the studio."""
 
 
 @pytest.fixture(scope="module")
-def entered() -> Iterator[Studio]:
-    command = [sys.executable, "-m", "aqmlab", "studio", "--no-browser"]
+def entered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    folder = tmp_path_factory.mktemp("reproduced")
+    (folder / "results.json").write_text(json.dumps(REPRODUCED))
+    command = [sys.executable, "-m", "aqmlab", "studio", "--no-browser", "--results", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as server, chromium() as browser:
         try:
             assert server.stderr
@@ -203,6 +217,18 @@ def test_a_lesson_goes_from_its_first_sentence_to_the_next_lesson(studio: Studio
     title = browser.run("return document.querySelector('#lesson h2').textContent")
     browser.run("document.querySelector('#lesson a.button').click()")
     _until(browser, f"document.querySelector('#lesson h2').textContent !== {json.dumps(title)}")
+
+
+def test_a_column_of_text_is_aligned_left_and_numbers_right(studio: Studio) -> None:
+    browser, address = studio
+    browser.open("about:blank", WIDE)
+    browser.open(f"{address}#results", WIDE)
+    _until(browser, "document.querySelector('#view-results tbody td')")
+    for cells in ("thead th", "tbody tr:last-child > *"):
+        shown = (
+            f"[...document.querySelectorAll('#view-results {cells}')].map((cell) => getComputedStyle(cell).textAlign)"
+        )
+        assert browser.run(f"return {shown}") == ["left", "left", "left", "right", "right", "left"]
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make studio; needs npm)")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -341,6 +342,19 @@ def test_exports_while_it_runs(page: Tab) -> None:
     assert "CoDel" in report["text"]
     page.ask("set", path="links.bottleneck.aqm.w", value="340 Hz", lane=0)
     assert "different ways" in page.ask("export", what="report")["problems"][0]["message"]
+
+
+def test_a_report_without_its_extra_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jinja2.py").write_text("raise ModuleNotFoundError(name='jinja2')")  # as if it were not installed
+    (tmp_path / "aqmlab-0.dist-info").mkdir()
+    (tmp_path / "aqmlab-0.dist-info" / "METADATA").write_text("Name: aqmlab\nRequires-Dist: jinja2; extra == 'reports'")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with serving() as server:
+        server.enter()
+        with tab(server) as page:
+            page.open(TEXT, ["pi"])
+            [problem] = page.ask("export", what="report")["problems"]
+            assert problem["message"] == "jinja2 is not installed: pip install 'aqmlab[reports]'"
 
 
 def test_a_lane_that_breaks_down_is_told(tmp_path: Path) -> None:

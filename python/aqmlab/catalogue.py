@@ -119,6 +119,9 @@ class Scheme:
     exceptions: tuple[Exempt, ...]
     tc: Tc | None
 
+    def __repr__(self) -> str:
+        return f"<Scheme {self.name}: {self.title}, {self.family}, {self.year}>"
+
     def facts(self) -> list[tuple[str, str]]:
         """Return what is known of the scheme besides its law, in words: fluid model, linear law, contract, Linux."""
         fluid = SIGNALS[self.signal] if self.signal else f"no place in it: it {self.no_signal}"

@@ -4,7 +4,8 @@ The package's own metadata has the list, so it is written in pyproject.toml only
 """
 
 import re
-from importlib.metadata import requires
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 FOR_DEVELOPERS = ("dev",)
@@ -13,8 +14,26 @@ FOR_DEVELOPERS = ("dev",)
 _REQUIREMENT = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 
 
+class MissingExtraError(ModuleNotFoundError):
+    """An extra is not installed; the message has the line that installs it."""
+
+
+@contextmanager
+def required() -> Iterator[None]:
+    """Say which extra has the package that an import lacks; any other missing module stays a fault."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        line = advice(error)
+        if line is None:
+            raise
+        raise MissingExtraError(f"{error.name} is not installed: {line}", name=error.name) from None
+
+
 def extras() -> dict[str, list[str]]:
     """Return the packages of each extra; they are imported by the names under which they are installed."""
+    from importlib.metadata import requires
+
     found: dict[str, list[str]] = {}
     for line in requires("aqmlab") or ():
         wanted = _REQUIREMENT.match(line)

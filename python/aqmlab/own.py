@@ -53,6 +53,9 @@ class Param:
     ) -> None:
         self.default, self.range, self.choices, self.unit, self.doc = default, range, choices, unit, doc
 
+    def __repr__(self) -> str:
+        return f"<Param: {self.default!r}{f', range {self.range!r}' if self.range else ''}>"
+
     def __get__(self, instance: object, owner: type) -> Any:
         """Return the declaration itself; an instance has the value under the same name."""
         return self
@@ -89,6 +92,9 @@ class Aqm(_core.Scheme):
             raise TypeError("aqmlab.Aqm is not a scheme itself; write a subclass")
         self._given = {name: _text(value) for name, value in parameters.items()}
         self.__dict__.update(self._parameters.read(list(self._given.items())))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
 
     def __str__(self) -> str:
         """Return the scheme as it is written on the command line: "my-aqm:gain=2"."""

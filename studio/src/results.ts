@@ -85,9 +85,15 @@ export class Results {
   }
 }
 
+/** A number, with whatever is behind it, or the sign that there is none. */
+const NUMBER = /^(?:[-−+<>]?\d.*|–|)$/;
+
 function tabled({ title, columns, rows, notes }: Table): HTMLElement {
-  const names = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
-  const lines = rows.map(([first, ...cells]) => h("tr", {}, h("th", { scope: "row" }, first ?? ""), ...cells.map((cell) => h("td", {}, cell))));
+  const kinds = columns.map((_, i) => (rows.every((row) => NUMBER.test(row[i] ?? "")) ? "" : "text"));
+  const names = h("tr", {}, ...columns.map((column, i) => h("th", { scope: "col", className: kinds[i] }, column)));
+  const lines = rows.map(([first, ...cells]) =>
+    h("tr", {}, h("th", { scope: "row" }, first ?? ""), ...cells.map((cell, i) => h("td", { className: kinds[i + 1] }, cell))),
+  );
   const table = h("table", {}, h("thead", {}, names), h("tbody", {}, ...lines));
   const below = notes.map((note) => h("p", { className: "soft" }, note));
   return h("section", {}, h("h3", {}, title), h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": title }, table), ...below);

@@ -1,5 +1,6 @@
 //! A group of flows of a scenario, in numbers.
 
+use crate::counted;
 use aqmlab_sim::scenario::{FlowSpec, Law};
 use pyo3::prelude::*;
 
@@ -9,6 +10,10 @@ pub struct Group(pub FlowSpec);
 
 #[pymethods]
 impl Group {
+    fn __repr__(&self) -> String {
+        format!("<Group {}: {}, {}>", self.name(), counted(self.count().into(), "flow"), self.kind())
+    }
+
     /// Name.
     #[getter]
     fn name(&self) -> &str {

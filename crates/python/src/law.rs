@@ -92,6 +92,10 @@ impl Law {
         Self::of(entry(name).map_err(|why| refused(format!("aqm: {why}")))?, &pairs)
     }
 
+    fn __repr__(&self) -> String {
+        format!("<Law of {}>", self.name())
+    }
+
     /// Name of the scheme.
     #[getter]
     fn name(&self) -> &str {

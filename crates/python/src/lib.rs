@@ -104,6 +104,12 @@ impl Scenario {
         Self::parse(text, name, overrides)
     }
 
+    fn __repr__(&self) -> String {
+        let flows: u64 = self.0.flows.iter().map(|flows| u64::from(flows.count())).sum();
+        let (flows, links) = (counted(flows, "flow"), counted(self.0.links.len() as u64, "link"));
+        format!("<Scenario {}: {flows}, {links}, {} s>", self.0.name, self.duration())
+    }
+
     /// The text that it was read from, without what was set.
     #[getter]
     fn text(&self) -> &str {
@@ -186,6 +192,11 @@ impl Scenario {
     fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         object(py, &self.0.resolved())
     }
+}
+
+/// "1 link", "2 links".
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Whether one of these schemes is written in Python.

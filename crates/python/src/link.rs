@@ -10,6 +10,10 @@ pub struct Link(pub LinkSpec);
 
 #[pymethods]
 impl Link {
+    fn __repr__(&self) -> String {
+        format!("<Link {}: {} Mbit/s>", self.name(), self.rate() / 1e6)
+    }
+
     /// Name.
     #[getter]
     fn name(&self) -> &str {

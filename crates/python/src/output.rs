@@ -94,6 +94,10 @@ pub struct Trace(Arc<aqmlab_sim::Trace>);
 
 #[pymethods]
 impl Trace {
+    fn __repr__(&self) -> String {
+        format!("<Trace of the link {}>", self.0.link)
+    }
+
     /// Columns of equal length as arrays, and the labels of those that hold codes, which count from 0; -1 is none.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let Columns { time, event, flow, group, transfer, kind, size, seq, ecn, reason, sojourn, queue, reasons } =

@@ -1,6 +1,6 @@
 //! A simulation that Python steps, probes, changes and copies.
 
-use crate::{Run, Scenario, Watch, failed, is_own, link, parse_choice, refused};
+use crate::{Run, Scenario, Watch, counted, failed, is_own, link, parse_choice, refused};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Span, Time};
 use aqmlab_sim::{GroupProbe, LinkProbe, Options, Place, SampleColumn};
@@ -248,6 +248,12 @@ pub struct Probe {
 
 #[pymethods]
 impl Probe {
+    fn __repr__(&self) -> String {
+        let links = counted(self.probe.links.len() as u64, "link");
+        let groups = counted(self.probe.flows.len() as u64, "group");
+        format!("<Probe: at {} s, {links}, {groups} of flows>", self.now())
+    }
+
     /// When it was taken, s.
     #[getter]
     fn now(&self) -> f64 {

@@ -24,6 +24,7 @@ import numpy as np
 from aqmlab._core import Law, Linear, Windows
 from aqmlab.analysis.network import Network
 from aqmlab.analysis.op import CLASSIC, Point, solve
+from aqmlab.extras import required
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +149,8 @@ class Loop:
 
     def margins(self) -> Margins:
         """Return the margins, by python-control on the frequency response; see `Margins`."""
-        import control
+        with required():
+            import control
 
         w = self.frequencies[self.frequencies < RESOLVED / min(self.point.rtts)]
         system: Any = control.FrequencyResponseData(self.response(1j * w), w, smooth=True)

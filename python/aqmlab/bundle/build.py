@@ -5,7 +5,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Bundle:
     """A bundle that is made: its bytes, what it is about, and how many runs and files are in it."""
 
-    data: bytes
+    data: bytes = field(repr=False)
     title: str
     runs: int
     files: int

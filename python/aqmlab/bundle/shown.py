@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from aqmlab.bundle.verify import Number, Verified
+from aqmlab.bundle.verify import MOST, Number, Verified
 from aqmlab.present.terminal.console import aside, console, note, table, title
-
-MOST = 20
-"""Numbers that are still read in a terminal."""
 
 
 def verified(found: Verified) -> None:

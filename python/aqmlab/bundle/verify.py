@@ -12,6 +12,7 @@ from aqmlab._core import InputError, Scenario
 from aqmlab.bundle import archive, artefact
 from aqmlab.bundle.artefact import RESULTS, RUNS, SUMMARY, Artefact, Key, Run, is_number
 from aqmlab.bundle.build import machine
+from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.columns import flat
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.results import RunResult
@@ -20,6 +21,9 @@ from aqmlab.runs.task import Failure, Task
 
 SAME, WITHIN, NEITHER = "same", "within", "neither"
 """What a number can be: the same to the bit under every seed; its mean within the stored interval; or neither."""
+
+MOST = 20
+"""Numbers of a state that people still read; a document has all."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class Number:
     again: Any
 
 
-@dataclass(frozen=True)
-class Verified:
+@dataclass(frozen=True, repr=False)
+class Verified(Result):
     """What became of a bundle: how many numbers are how, and those that are not the same to the bit."""
 
     title: str
@@ -53,6 +57,18 @@ class Verified:
     def neither(self) -> list[Number]:
         """The numbers that were not found again."""
         return [number for number in self.others if number.state == NEITHER]
+
+    @property
+    def headline(self) -> str:
+        """The title, and how many numbers are how."""
+        counts = f"{self.same:,} numbers the same to the bit, {len(self.within):,} within the interval"
+        return f"{self.title}: {counts}, {len(self.neither):,} neither"
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Return the numbers that are not the same to the bit, if there are any."""
+        if self.others:
+            rows = [[number.name, number.state, str(number.stored), str(number.again)] for number in self.others[:MOST]]
+            yield Sheet("", ["Number", "State", "Stored", "Again"], rows)
 
     def document(self) -> dict[str, Any]:
         """Return the whole for JSON."""

@@ -33,6 +33,7 @@ from aqmlab.cli.tc import tc_
 from aqmlab.cli.tune import EPILOG as TUNE_EPILOG
 from aqmlab.cli.tune import tune
 from aqmlab.cli.verify import verify
+from aqmlab.extras import MissingExtraError, required
 from aqmlab.names import plain
 
 app = typer.Typer(
@@ -51,28 +52,16 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        app()
+        with required():
+            app()
     except InputError as error:
         print(plain(f"Error: {error}"), file=sys.stderr)
         sys.exit(2)
-    except ModuleNotFoundError as error:
-        _tell_the_extra(error)
-        sys.exit(1)
-    except (OSError, aqmlab.RunError, SchemeError) as error:
+    except (OSError, aqmlab.RunError, SchemeError, MissingExtraError) as error:
         print(plain(f"Error: {error}"), file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def _tell_the_extra(error: ModuleNotFoundError) -> None:
-    """Say which extra brings the package that a command lacks; any other missing module is a fault."""
-    from aqmlab.extras import advice
-
-    line = advice(error)
-    if line is None:
-        raise error
-    print(f"Error: aqmlab {sys.argv[1]} needs {error.name}: {line}", file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:

@@ -1,7 +1,6 @@
 """The command `studio`."""
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,6 @@ import typer
 
 from aqmlab._core import InputError
 
-NEEDED = ("starlette", "uvicorn", "websockets")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 12
 
@@ -41,8 +39,6 @@ def studio(
     prints. With --host and --token everybody in the network who knows the token can use it and run simulations on
     this machine, and the connection is not encrypted.
     """
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise InputError(f"studio: needs {', '.join(missing)}; install them with: pip install 'aqmlab[studio]'")
     if host not in LOOPBACK and token is None:
         raise InputError(f"host: {host}: others can reach it there; give --token TEXT, without which nobody gets in")
     if token is not None and len(token) < SHORTEST_TOKEN:

@@ -3,11 +3,14 @@
 from typing import Any
 
 import numpy as np
-from gymnasium import Env
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from aqmlab.extras import required
 from aqmlab.gym.vector import AqmVectorEnv
+
+with required():
+    from gymnasium import Env
+    from gymnasium.vector import AutoresetMode
 
 
 class AqmEnv(Env[NDArray[np.float32], Any]):
@@ -21,6 +24,10 @@ class AqmEnv(Env[NDArray[np.float32], Any]):
         self.action_space = self.vector.single_action_space
         self.reward_space = self.vector.reward_space
         self.render_mode = self.vector.render_mode
+
+    def __repr__(self) -> str:
+        moved = ", ".join(move.name for move in self.vector.act.moves)
+        return f"<AqmEnv: {moved} at {self.vector.link}, each {self.vector.every:g} s>"
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

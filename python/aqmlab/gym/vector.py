@@ -5,19 +5,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
-from gymnasium.utils import seeding
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from aqmlab import _core
 from aqmlab._core import InputError
+from aqmlab.extras import required
 from aqmlab.gym import render, rewards
 from aqmlab.gym.episodes import Episodes, Range, Source
 from aqmlab.gym.rewards import Weights
 from aqmlab.gym.task import GAUGES, OBSERVE, Ends, actuator, observed, seconds
 from aqmlab.names import unknown
+
+with required():
+    from gymnasium import spaces
+    from gymnasium.utils import seeding
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
 
 Seed = int | Sequence[int | None] | None
 MODES = {mode.value: mode for mode in AutoresetMode}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import settles, title
+from aqmlab.extras import required
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
@@ -147,7 +148,8 @@ class Comparison(Result):
         `wanted` are names, with globs; without it the columns are the metrics of a link, by default the first, and the
         measures that were asked for.
         """
-        import pandas as pd
+        with required():
+            import pandas as pd
 
         names = self._tabled(link or self.scenario.links[0], wanted)
         rows = {spec: self._row(spec, names.values()) for spec in self.schemes}

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from aqmlab.names import unknown
+from aqmlab.notebook import Sheet
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,17 @@ declared = partial(Metric, "")
 """The metric of a field, in its annotation; its name is that of the field."""
 
 
+class Measured:
+    """A place's measures; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        metrics = _metrics(type(self))
+        rows = [[each.title, each.show(getattr(self, each.name)), each.unit_shown, each.definition] for each in metrics]
+        return Sheet("", ("Measure", "Value", "Unit", "What it is"), rows).html()
+
+
 @dataclass(frozen=True)
-class LinkResult:
+class LinkResult(Measured):
     """What is measured of a link after the warm-up; the packet in service is not waiting."""
 
     utilisation: Annotated[
@@ -148,7 +158,7 @@ class LinkResult:
 
 
 @dataclass(frozen=True)
-class CallResult:
+class CallResult(Measured):
     """What became of a group's datagrams after the warm-up, and what a G.711 call over them would be like."""
 
     sent: Annotated[int, declared("Sent", "packets", "datagrams sent", COUNT)]
@@ -172,7 +182,7 @@ class CallResult:
 
 
 @dataclass(frozen=True)
-class VideoResult:
+class VideoResult(Measured):
     """What the viewers of adaptive video saw after the warm-up, together."""
 
     segments: Annotated[
@@ -194,7 +204,7 @@ class VideoResult:
 
 
 @dataclass(frozen=True)
-class FlowResult:
+class FlowResult(Measured):
     """What is measured of a group of flows after the warm-up, or of all; `call` and `video` where that is the kind."""
 
     count: Annotated[int, declared("Flows", "1", "connections, sources, sessions or hosts", COUNT)]

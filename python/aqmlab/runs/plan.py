@@ -130,6 +130,9 @@ class Plan:
     warmup: "Mapping[str, str] | str"
     """Warm-up by scenario, for those that do not keep their own; or "mser", until the pilot runs are done."""
 
+    def __repr__(self) -> str:
+        return f"<Plan: {self.title}, {len(self.conditions)} conditions, {len(self.seeds)} seeds>"
+
     def first_seeds(self, n: int) -> tuple[int, ...]:
         """Return `n` seeds: those of the plan, then the next higher numbers."""
         after = max(self.seeds) + 1

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import _core, files
 from aqmlab._core import InputError
+from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.runs import lock
 from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, table
@@ -251,7 +252,8 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
     InputError for a folder without a sweep, StoreError for a file that is damaged.
     """
     store = _existing(folder)
-    return table(store.table(store.results())).to_pandas()  # type: ignore[no-any-return]
+    with required():
+        return table(store.table(store.results())).to_pandas()  # type: ignore[no-any-return]
 
 
 def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
@@ -290,7 +292,8 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
             raise unknown("link", "no link", link, known)
         tables = [each.filter(pc.equal(each["link"], link)) for each in tables]
     texts = pa.schema([(name, pa.string() if name in ("key", "link") else pa.float64()) for name in names])
-    return joined([texts.empty_table(), *tables]).to_pandas()  # type: ignore[no-any-return]
+    with required():
+        return joined([texts.empty_table(), *tables]).to_pandas()  # type: ignore[no-any-return]
 
 
 def _existing(folder: str | os.PathLike[str]) -> Store:

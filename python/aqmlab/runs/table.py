@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from aqmlab import catalogue
+from aqmlab.extras import required
 from aqmlab.runs import metrics
 from aqmlab.runs.statistics import Branch, Paired, Ranking, Summary, branches, paired, rank, summarise
 
@@ -80,6 +81,10 @@ class Table(Generic[C]):
     runs: Mapping[tuple[C, str], Mapping[int, Values]]
     links: Mapping[C, str]
 
+    def __repr__(self) -> str:
+        schemes = {scheme for _, scheme in self.runs}
+        return f"<Table: {sum(map(len, self.runs.values()))} runs, {len(schemes)} schemes>"
+
     def measured(self, case: C, scheme: str, measure: str) -> dict[int, float | None]:
         """Return a measure by seed, of the runs that know it; None where it never came about."""
         name = metrics.at(measure, self.links[case]) if measure.startswith(metrics.FIRST_LINK) else measure
@@ -135,7 +140,8 @@ class Table(Generic[C]):
 
     def frame(self) -> "pd.DataFrame":
         """Return the table in its long form as a data frame."""
-        import pandas as pd
+        with required():
+            import pandas as pd
 
         return pd.DataFrame.from_records(list(self.rows()), columns=list(Row._fields))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from aqmlab import _core
 from aqmlab._core import InputError, Interrupted, Watch
+from aqmlab.extras import required
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, Task, do
 
@@ -107,10 +108,8 @@ def _stop(pool: ThreadPoolExecutor, running: Running) -> None:
 
 @contextmanager
 def _dask(url: str, jobs: int | None) -> Iterator[Workers]:
-    try:
+    with required():
         from distributed import Client
-    except ImportError as error:
-        raise InputError(f"executor: {url}: needs the extra: pip install 'aqmlab[dask]'") from error
     try:
         client: Any = Client(f"tcp://{url.removeprefix('dask://')}", timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

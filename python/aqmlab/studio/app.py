@@ -9,15 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
-from starlette.websockets import WebSocket
-
 from aqmlab import scenario as scenarios
 from aqmlab._core import InputError, Scenario
+from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.studio import catalogue, check, field, lanes, lessons, opening, session
 from aqmlab.studio.gate import LARGEST_BODY
@@ -25,6 +19,14 @@ from aqmlab.studio.layout import layout
 from aqmlab.studio.published import published
 from aqmlab.studio.reproduced import Reproduced
 from aqmlab.studio.results import Folder
+
+with required():
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+    from starlette.routing import Mount, Route, WebSocketRoute
+    from starlette.staticfiles import StaticFiles
+    from starlette.websockets import WebSocket
 
 STATIC = Path(str(files("aqmlab.studio") / "static"))
 """The page and what it loads."""

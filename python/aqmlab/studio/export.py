@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aqmlab._core import InputError, Scenario
+from aqmlab.extras import required
 from aqmlab.runs import simulate
 from aqmlab.runs.executor import Progress
 from aqmlab.studio.lanes import Lanes
@@ -115,7 +116,8 @@ def report(done: Done, _lane: int, told: Progress) -> File:
         raise InputError(f"report: a comparison begins with seed 1, and this is seed {done.seed}")
     compared = simulate.compare(done.scenario(0), aqms, 1, progress=told)
     line = shlex.join(["aqmlab", "compare", f"{done.name}.toml", "--aqms", ",".join(aqms), "--seeds", "1"])
-    left = page.files([compared], line)["report.html"]
+    with required():
+        left = page.files([compared], line)["report.html"]
     return File(f"{done.name}.html", "text/html", left if isinstance(left, str) else left.decode())
 
 

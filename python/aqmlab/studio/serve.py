@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-import uvicorn
-
 from aqmlab._core import InputError
+from aqmlab.extras import required
 from aqmlab.studio.app import Studio, app
 from aqmlab.studio.gate import LARGEST_BODY, Gate
+
+with required():
+    import uvicorn
+    import websockets  # noqa: F401  # uvicorn loads it when a browser comes
 
 FILES = 4096
 """Open files, sockets included, where the system allows so many."""

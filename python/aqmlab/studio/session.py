@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
-
 from aqmlab._core import InputError, SchemeError
+from aqmlab.extras import MissingExtraError, required
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import RunError
 from aqmlab.studio import check, export, field
@@ -18,6 +17,9 @@ from aqmlab.studio.lanes import LaneError, Lanes
 from aqmlab.studio.layout import layout
 from aqmlab.studio.opening import BLAST, Opening
 from aqmlab.studio.player import Message, Player
+
+with required():
+    from starlette.websockets import WebSocket, WebSocketDisconnect
 
 FRAME_EVERY = 1 / 30
 """Seconds between frames, at least."""
@@ -96,7 +98,7 @@ class Session:
     async def _reply(self, answering: Awaitable[Message | None], answer_to: object) -> None:
         try:
             answer = await answering
-        except (InputError, SchemeError, RunError) as error:
+        except (InputError, SchemeError, RunError, MissingExtraError) as error:
             answer = {"type": "problem", "problems": self._problems(error)}
         if answer is not None:
             await self._send(answer if answer_to is None else answer | {"id": answer_to})

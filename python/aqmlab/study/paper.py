@@ -186,6 +186,9 @@ class Study:
     notes: Sequence[Note]
     published: Sequence[Published]
 
+    def __repr__(self) -> str:
+        return f"<Study {self.name}: {self.title}>"
+
     def spec(self, name: str) -> str:
         """Return our scheme for the paper's name of it; a name that the paper does not have is ours already."""
         return self.schemes.get(name, name)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.extras import required
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
@@ -105,7 +106,8 @@ class Reproduction(Result):
 
     def table(self) -> "pd.DataFrame":
         """Return the cells as a data frame, one row a cell."""
-        import pandas as pd
+        with required():
+            import pandas as pd
 
         return pd.DataFrame([cell.entry() for cell in self.cells])
 

@@ -77,6 +77,9 @@ class Plan:
     held_out: tuple[Place, ...]
     held_out_seeds: int
 
+    def __repr__(self) -> str:
+        return f"<Plan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
+
     @property
     def goals(self) -> tuple[Objective | Constraint, ...]:
         """Objectives, then constraints."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from aqmlab._core import InputError
+from aqmlab.extras import required
 from aqmlab.runs.executor import do_all
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import paired
@@ -328,10 +329,8 @@ def sampler(plan: Plan, batch: int) -> "BaseSampler":
 @contextmanager
 def quiet() -> "Iterator[None]":
     """Keep Optuna's log lines and its warnings of experimental parts to itself."""
-    try:
+    with required():
         import optuna
-    except ImportError as error:
-        raise InputError("tune: needs the extra: pip install 'aqmlab[tune]'") from error
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:

@@ -26,6 +26,10 @@ pub struct Packet(pub(super) PacketView);
 
 #[pymethods]
 impl Packet {
+    fn __repr__(&self) -> String {
+        format!("<Packet: {} B of flow {}, {}>", self.size(), self.flow(), self.ecn())
+    }
+
     /// Size on the wire, bytes.
     #[getter]
     fn size(&self) -> u32 {
@@ -80,6 +84,10 @@ pub struct Queue(pub(super) QueueView);
 
 #[pymethods]
 impl Queue {
+    fn __repr__(&self) -> String {
+        format!("<Queue: {} packets of at most {}>", self.packets(), self.limit())
+    }
+
     /// Packets waiting.
     #[getter]
     fn packets(&self) -> u32 {

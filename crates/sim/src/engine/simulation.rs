@@ -16,6 +16,7 @@ pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{Place, SampleColumn};
 
 use crate::engine::calendar::Calendar;
+use crate::engine::crossing::Crossing;
 use crate::engine::event::{Event, Packet};
 use crate::engine::memory;
 use crate::engine::watch::Watch;
@@ -230,8 +231,8 @@ impl Simulation {
             self.now = time;
             self.events += 1;
             match *event {
-                Event::Arrive(packet) => self.arrive(packet),
-                Event::Sent { link } => self.crossing().sent(link),
+                Event::Arrive(packet) => self.handle(packet),
+                Event::Sent { link } => self.sent(link),
                 Event::Timer { flow } => self.timer(flow),
                 Event::AckDue { flow } => self.delayed_ack(flow),
                 Event::Open { flow } => self.open(flow),

@@ -4,9 +4,8 @@
 
 use super::Simulation;
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
-use crate::engine::crossing::{Crossing, Surroundings, bound_for_sender};
+use crate::engine::crossing::{Crossing, bound_for_sender};
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
-use crate::measure::group::GroupMeter;
 use crate::net::flow::{Access, Connection, Flow, Group, Path};
 use crate::net::link::Link;
 use crate::net::route::Way;
@@ -17,26 +16,12 @@ use aqmlab_tcp::{Sender, TcpParams};
 use std::ops::Range;
 
 impl Simulation {
-    /// The queues now.
+    /// A packet or an ACK arrives.
     #[inline(always)]
-    pub(super) fn crossing(&mut self) -> Crossing<'_, Here<'_>> {
-        let measured = self.warmup..self.end;
-        let around = Here {
-            flows: &mut self.flows,
-            groups: &self.groups,
-            ways: &self.routes.ways,
-            meters: &mut self.group_meters,
-            calendar: &mut self.calendar,
-            measured: measured.clone(),
-        };
-        Crossing { links: &mut self.links, ways: &self.routes.ways, around, now: self.now, measured }
-    }
-
-    #[inline]
-    pub(super) fn arrive(&mut self, packet: Packet) {
+    pub(super) fn handle(&mut self, packet: Packet) {
         match packet.hop {
             AT_SENDER => self.acknowledge(&packet),
-            _ => self.crossing().arrive(packet),
+            _ => self.arrive(packet),
         }
     }
 
@@ -47,7 +32,7 @@ impl Simulation {
         flow.delayed_ack(index, self.now, path);
     }
 
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow as usize];
         if !flow.knows(packet) {
@@ -272,17 +257,7 @@ pub(in crate::engine) fn path<'a, P>(
     Path { group: &groups[group as usize], way: &ways[group as usize], pending }
 }
 
-/// What lies around the queues of a simulation.
-pub(super) struct Here<'a> {
-    flows: &'a mut [Flow],
-    groups: &'a [Group],
-    ways: &'a [Way],
-    meters: &'a mut [GroupMeter],
-    calendar: &'a mut Calendar<Event>,
-    measured: Range<Time>,
-}
-
-impl Pending for Here<'_> {
+impl Pending for Simulation {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         self.calendar.push(lane, time, event);
@@ -293,28 +268,49 @@ impl Pending for Here<'_> {
     }
 }
 
-impl Surroundings for Here<'_> {
+impl Crossing for Simulation {
     #[inline(always)]
-    fn way(&self, flow: u32) -> usize {
-        self.flows[flow as usize].group.into()
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline(always)]
+    fn measured(&self) -> Range<Time> {
+        self.warmup..self.end
+    }
+
+    #[inline(always)]
+    fn link(&mut self, index: usize) -> &mut Link {
+        &mut self.links[index]
+    }
+
+    #[inline(always)]
+    fn group(&self, flow: u32) -> u16 {
+        self.flows[flow as usize].group
+    }
+
+    #[inline(always)]
+    fn way(&self, group: u16) -> &Way {
+        &self.routes.ways[group as usize]
     }
 
     #[inline(always)]
     fn receive(&mut self, packet: &Packet, time: Time) {
+        let measured = self.measured();
         let flow = &mut self.flows[packet.flow as usize];
-        let meter = &mut self.meters[flow.group as usize];
-        let path = path(self.groups, self.ways, flow.group, self.calendar);
-        flow.receive(packet, time, path, meter, self.measured.clone());
+        let meter = &mut self.group_meters[flow.group as usize];
+        let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.calendar);
+        flow.receive(packet, time, path, meter, measured);
     }
 
     fn send_home(&mut self, packet: Packet, time: Time) {
         let flow = &self.flows[packet.flow as usize];
-        let home = self.ways[flow.group as usize].home(&flow.route);
+        let home = self.way(flow.group).home(&flow.route);
         self.calendar.push(home.lane, time + home.delay, bound_for_sender(packet));
     }
 
-    fn push_last(&mut self, link: &Link, time: Time, event: Event) {
-        self.calendar.push_last(link.lane, time, event);
+    fn push_last(&mut self, lane: Lane, time: Time, event: Event) {
+        self.calendar.push_last(lane, time, event);
     }
 
     fn reserve(&mut self) -> Order {

@@ -4,14 +4,16 @@ use super::super::Simulation;
 use super::lineage::{Born, Lineage};
 use super::shard::{Arrival, Passed, Receipt, before};
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
-use crate::engine::crossing::{Crossing, Surroundings};
+use crate::engine::crossing::Crossing;
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::measure::group::ReceiptMeter;
 use crate::net::link::Link;
+use crate::net::route::Way;
 use aqmlab_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 
 /// What is to come at the queues, and what has passed them.
 pub struct Hub {
@@ -133,9 +135,8 @@ impl Hub {
     }
 
     #[inline(always)]
-    fn crossing<'a>(&'a mut self, simulation: &'a mut Simulation) -> Crossing<'a, &'a mut Self> {
-        let measured = simulation.warmup..simulation.end;
-        Crossing { links: &mut simulation.links, ways: &simulation.routes.ways, now: self.now, around: self, measured }
+    fn crossing<'a>(&'a mut self, simulation: &'a mut Simulation) -> AtHub<'a> {
+        AtHub { hub: self, simulation }
     }
 
     /// Takes in what the shards counted in the round before of what passed two rounds before, in the order of the queues.
@@ -158,45 +159,71 @@ impl Hub {
     }
 }
 
-impl Pending for &mut Hub {
+/// The queues of a simulation, around which is the hub.
+struct AtHub<'a> {
+    hub: &'a mut Hub,
+    simulation: &'a mut Simulation,
+}
+
+impl Pending for AtHub<'_> {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
-        self.calendar.push(lane, time, Born { event, lineage: self.lineage });
+        self.hub.calendar.push(lane, time, Born { event, lineage: self.hub.lineage });
     }
 
     fn push_timer(&mut self, time: Time, timer: Timer) {
-        self.calendar.push_timer(time, timer, self.lineage);
+        self.hub.calendar.push_timer(time, timer, self.hub.lineage);
     }
 }
 
-impl Surroundings for &mut Hub {
+impl Crossing for AtHub<'_> {
     #[inline(always)]
-    fn way(&self, flow: u32) -> usize {
-        self.group_of[flow as usize].into()
+    fn now(&self) -> Time {
+        self.hub.now
+    }
+
+    #[inline(always)]
+    fn measured(&self) -> Range<Time> {
+        self.simulation.measured()
+    }
+
+    #[inline(always)]
+    fn link(&mut self, index: usize) -> &mut Link {
+        self.simulation.link(index)
+    }
+
+    #[inline(always)]
+    fn group(&self, flow: u32) -> u16 {
+        self.hub.group_of[flow as usize]
+    }
+
+    #[inline(always)]
+    fn way(&self, group: u16) -> &Way {
+        self.simulation.way(group)
     }
 
     #[inline(always)]
     fn receive(&mut self, packet: &Packet, time: Time) {
-        let shard = self.pass(*packet, time);
-        self.orders[0].push(shard);
+        let shard = self.hub.pass(*packet, time);
+        self.hub.orders[0].push(shard);
     }
 
     fn send_home(&mut self, mut packet: Packet, time: Time) {
         packet.hop = AT_SENDER;
-        self.pass(packet, time);
+        self.hub.pass(packet, time);
     }
 
-    fn push_last(&mut self, link: &Link, time: Time, event: Event) {
-        let born = Born { event, lineage: self.lineage };
-        self.calendar.push_last(link.lane, time, born);
+    fn push_last(&mut self, lane: Lane, time: Time, event: Event) {
+        let born = Born { event, lineage: self.hub.lineage };
+        self.hub.calendar.push_last(lane, time, born);
     }
 
     fn reserve(&mut self) -> Order {
-        self.calendar.reserve()
+        self.hub.calendar.reserve()
     }
 
     fn continue_at(&mut self, order: Order) -> Order {
-        self.calendar.continue_at(order)
+        self.hub.calendar.continue_at(order)
     }
 }
 

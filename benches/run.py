@@ -17,7 +17,7 @@ from typing import Any
 
 from loops import CASES as ANALYSES
 from loops import analysis_times
-from stored import flows_section, overhead_section, profile_section, table, threshold_section
+from stored import flows_section, laws_section, overhead_section, profile_section, table, threshold_section
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -83,6 +83,7 @@ def main() -> None:
         head(load),
         targets(engine, contest, batches, sweep, own, analysis),
         schemes_section(engine["schemes"]),
+        laws_section(),
         sizes_section(engine["sizes"], engine["sizes, round trips that differ"]),
         flows_section(),
         threads_section(engine),

@@ -154,6 +154,31 @@ that the loop fetches ahead is counted though nothing waits for it. Were each mi
 {table(("part", *columns), rows)}"""
 
 
+def laws_section() -> str:
+    """Write what a packet costs under each congestion-control law beside Reno's."""
+    cases: dict[tuple[int, int], dict[str, Any]] = {}
+    for row in stored("laws"):
+        cases.setdefault((row["flows"], row["buffer"]), {})[row["law"]] = row
+    reno = {case: laws["reno"] for case, laws in cases.items()}
+
+    def ratios(case: tuple[int, int], law: str) -> str:
+        row, first = cases[case][law], reno[case]
+        per = [row[packets] / row["seconds"] / first[packets] * first["seconds"] for packets in ("arrived", "departed")]
+        return " / ".join(f"{ratio:.2f}" for ratio in per)
+
+    head = ["law", *(f"{flows} flows, {buffer} BDP" for flows, buffer in cases)]
+    rows = [(law, *(ratios(case, law) for case in cases)) for law in next(iter(cases.values()))]
+    speeds = ", ".join(f"{row['arrived'] / row['seconds'] / 1e6:.1f}" for row in reno.values())
+    return f"""## What does a congestion-control law cost?
+
+Profile `linux` on 100 Mbit/s with 40 ms, droptail: packets that reach the queue / that leave it in a second of processor
+time, beside Reno's in the same run, which handles {speeds} million (`python benches/laws.py`). They differ where
+much is lost. A law with a pace (`prague`, `bbr`, `bbr3`) has an event for each segment that it sends beside the one
+for each ACK, and BBR's keep the delivery rate of every segment.
+
+{table(head, rows)}"""
+
+
 def overhead_section() -> str:
     """Write what short runs cost beside the engine's own time."""
     found = stored("overhead")

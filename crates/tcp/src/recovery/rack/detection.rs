@@ -42,6 +42,8 @@ pub(super) struct News {
     pub rtt: Option<(Span, Span)>,
     /// Segments found lost.
     pub lost: u32,
+    /// One-way delay of the segment that caused it; zero unless the law asks for it.
+    pub delay: Span,
 }
 
 impl Detection {
@@ -61,6 +63,7 @@ impl Detection {
             was_in_flight: board.in_flight(),
             is_original: !ack.is_resent,
             is_duplicate: ack.dsack.is_some(),
+            delay: ack.delay,
             ..News::default()
         };
         let (mut newest, mut resent_rtt, top) = (None::<(u32, Sent)>, None, board.top());

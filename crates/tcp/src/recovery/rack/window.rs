@@ -90,6 +90,7 @@ impl Sender {
             byte_counting,
             flight,
             is_app_limited,
+            delay: news.delay,
             srtt,
             rtt,
             hole,

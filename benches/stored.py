@@ -171,10 +171,10 @@ def laws_section() -> str:
     speeds = ", ".join(f"{row['arrived'] / row['seconds'] / 1e6:.1f}" for row in reno.values())
     return f"""## What does a congestion-control law cost?
 
-Profile `linux` on 100 Mbit/s with 40 ms, droptail: packets that reach the queue / that leave it in a second of processor
-time, beside Reno's in the same run, which handles {speeds} million (`python benches/laws.py`). They differ where
-much is lost. A law with a pace (`prague`, `bbr`, `bbr3`) has an event for each segment that it sends beside the one
-for each ACK, and BBR's keep the delivery rate of every segment.
+Profile `linux` on 100 Mbit/s with 40 ms, droptail: packets that reach the queue / that leave it in a second of
+processor time, beside Reno's in the same run, which handles {speeds} million (`python benches/laws.py`). They
+differ where much is lost. A law with a pace (`prague`, `bbr`, `bbr3`) has an event for each segment that it sends
+beside the one for each ACK, and BBR's keep the delivery rate of every segment.
 
 {table(head, rows)}"""
 

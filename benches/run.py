@@ -17,7 +17,7 @@ from typing import Any
 
 from loops import CASES as ANALYSES
 from loops import analysis_times
-from stored import flows_section, laws_section, overhead_section, profile_section, table, threshold_section
+from stored import flows_section, laws_section, ns3_section, overhead_section, profile_section, table, threshold_section
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -91,6 +91,7 @@ def main() -> None:
         profile_section(),
         events_section(engine["event queue"]),
         contest_section(contest),
+        ns3_section(),
         batch_section(batches),
         sweep_section(sweep),
         overhead_section(),

@@ -179,6 +179,28 @@ beside the one for each ACK, and BBR's keep the delivery rate of every segment.
 {table(head, rows)}"""
 
 
+def ns3_section() -> str:
+    """Write ns-3 beside the engine."""
+    rows = [
+        (
+            row["scheme"],
+            f"{row['packets']:,}",
+            f"{row['ns3']:.1f} s",
+            f"{1000 * row['aqmlab']:.0f} ms",
+            f"{row['ns3'] / row['aqmlab']:.0f} ×",
+        )
+        for row in stored("ns3")
+    ]
+    return f"""## How fast is ns-3 in the same scenario?
+
+ns-3.37 as Debian ships it, with the program and the scenario of `validation/ns3`: twenty TCP flows with SACK on
+20 Mbit/s for 100 s, round trips of 62 to 138 ms. Processor time, set-up included, the best of five runs in turn
+(`python benches/ns3.py`). [Validation](validation.md) has what both measured. ns-3 simulates packets with real headers,
+hosts and routes; that is what it is for, and what its time goes to.
+
+{table(("scheme", "packets", "ns-3", "aqmlab", "ns-3 takes"), rows)}"""
+
+
 def overhead_section() -> str:
     """Write what short runs cost beside the engine's own time."""
     found = stored("overhead")

@@ -195,7 +195,7 @@ def ns3_section() -> str:
 
 ns-3.37 as Debian ships it, with the program and the scenario of `validation/ns3`: twenty TCP flows with SACK on
 20 Mbit/s for 100 s, round trips of 62 to 138 ms. Processor time, set-up included, the best of five runs in turn
-(`python benches/ns3.py`). [Validation](validation.md) has what both measured. ns-3 simulates packets with real headers,
+(`python benches/beside_ns3.py`). [Validation](validation.md) has what both measured. ns-3 simulates packets with real headers,
 hosts and routes; that is what it is for, and what its time goes to.
 
 {table(("scheme", "packets", "ns-3", "aqmlab", "ns-3 takes"), rows)}"""

@@ -1,6 +1,6 @@
 """Measure ns-3 and the engine in the same scenario, in turn, and store both in benches/ns3.json.
 
-    make -C validation/ns3 && python benches/ns3.py
+    make -C validation/ns3 && python benches/beside_ns3.py
 
 Needs Debian's packages ns3 and libns3-dev. `make bench` writes what is stored onto its page.
 """

@@ -92,8 +92,9 @@ pub struct Fair<A, P> {
     view: QueueView,
     limit: Limit,
     ecn: bool,
-    /// The scheme acts on departures, or draws packets. In debug builds all are asked, so that the contract finds one that
-    /// forgot to say so.
+    /// Whether the scheme looks at arrivals, acts on departures, draws packets. In debug builds all are asked, so that the
+    /// contract finds one that forgot to say so.
+    acts_on_enqueue: bool,
     acts_on_dequeue: bool,
     draws: bool,
     /// Whose packets wait in each queue, for a scheme that draws them.
@@ -106,6 +107,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// and hash flows with `salt`.
     pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         Self {
+            acts_on_enqueue: scheme.acts_on_enqueue() || scheme.draws_packets() || cfg!(debug_assertions),
             acts_on_dequeue: scheme.acts_on_dequeue() || cfg!(debug_assertions),
             draws: scheme.draws_packets() || cfg!(debug_assertions),
             scheme,

@@ -15,11 +15,14 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// What becomes of a packet that comes to a queue.
     #[inline(always)]
     pub(super) fn judge_arrival(&mut self, index: u32, packet: &mut P, cx: &mut Ctx) -> Fate {
-        let shown = view(packet, cx.now, self.ecn);
         let queue = &mut self.queues[index as usize];
         self.books.accounts.arrived += 1;
         queue.arrived_packets += 1;
-        queue.arrived_bytes += u64::from(shown.size);
+        queue.arrived_bytes += u64::from(packet.size());
+        if !self.acts_on_enqueue {
+            return Fate::Kept; // its scheme lies in other cache lines
+        }
+        let shown = view(packet, cx.now, self.ecn);
         if self.draws && self.draw(index, &shown, cx) {
             return self.books.refuse(MATCH);
         }

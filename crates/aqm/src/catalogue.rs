@@ -255,6 +255,11 @@ fn leaves(aqm: &mut impl Aqm, packet: &PacketView, queue: &QueueView, cx: &mut C
     aqm.on_dequeue(packet, queue, cx)
 }
 
+#[inline(never)]
+fn ticks(aqm: &mut impl Aqm, queue: &QueueView, cx: &mut Ctx) {
+    aqm.on_tick(queue, cx);
+}
+
 macro_rules! any_aqm {
     ($($variant:ident)*; $self:ident, $aqm:ident => $act:expr) => {
         match $self { $(AnyAqm::$variant($aqm) => $act,)* AnyAqm::Boxed($aqm) => $act }
@@ -306,6 +311,9 @@ macro_rules! built_in {
             fn draws_packets(&self) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.draws_packets())
             }
+            fn acts_on_enqueue(&self) -> bool {
+                any_aqm!($($variant)*; self, aqm => aqm.acts_on_enqueue())
+            }
             fn acts_on_dequeue(&self) -> bool {
                 any_aqm!($($variant)*; self, aqm => aqm.acts_on_dequeue())
             }
@@ -328,7 +336,10 @@ macro_rules! built_in {
                 any_aqm!($($variant)*; self, aqm => aqm.tick_every())
             }
             fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
-                any_aqm!($($variant)*; self, aqm => aqm.on_tick(queue, cx))
+                match self {
+                    $(Self::$variant(aqm) => ticks(aqm, queue, cx),)*
+                    Self::Boxed(aqm) => aqm.on_tick(queue, cx),
+                }
             }
             fn share(&self, p: f64, queue: &QueueView) -> f64 {
                 any_aqm!($($variant)*; self, aqm => aqm.share(p, queue))

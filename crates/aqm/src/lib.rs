@@ -176,6 +176,10 @@ pub trait Aqm {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
+    /// Whether [`Aqm::on_enqueue`] does anything. If not, a host of many queues may leave the scheme alone at arrivals.
+    fn acts_on_enqueue(&self) -> bool {
+        true
+    }
     /// Whether [`Aqm::draws`] ever draws. It is asked only then.
     fn draws_packets(&self) -> bool {
         false

@@ -108,7 +108,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     fn len(&self) -> u32 {
         match self {
             Any::Fifo(queue) => queue.len(),
-            Any::Fair(queue) => len(&**queue),
+            Any::Fair(queue) => queue.len(),
             Any::Dual(queue) => len(&**queue),
             Any::Tins(queue) => len(&**queue),
             Any::Traced(queue) => len(&**queue),

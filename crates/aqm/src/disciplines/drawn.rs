@@ -61,12 +61,32 @@ impl Flows {
         }
     }
 
-    /// Draws one packet after the other, `draws` in all, among so many that wait, until one has the tag of `flow`: its
-    /// place, and how many draws are left.
+    /// Draws packets one after the other, `draws` in all; `take` takes the one at a place out if it is of `flow`, and says
+    /// whether. Whether one was.
+    pub(super) fn draw_all(
+        &mut self,
+        flow: u32,
+        mut draws: u32,
+        cx: &mut Ctx,
+        mut take: impl FnMut(usize) -> bool,
+    ) -> bool {
+        let mut found = false;
+        while let Some((place, left)) = self.draw(flow, draws, cx) {
+            draws = left;
+            if take(place) {
+                self.leaves(place);
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Draws one packet after the other, `draws` in all, until one has the tag of `flow`: its place, and how many draws are
+    /// left.
     ///
     /// Draws that miss every packet alike are not made one by one: how many come in a row is geometric.
-    pub(super) fn draw(&self, flow: u32, waiting: u32, draws: u32, cx: &mut Ctx) -> Option<(usize, u32)> {
-        let tag = Self::tag(flow);
+    fn draw(&self, flow: u32, draws: u32, cx: &mut Ctx) -> Option<(usize, u32)> {
+        let (tag, waiting) = (Self::tag(flow), (self.tags.len() - self.head) as u32);
         let alike = self.counts[usize::from(tag)];
         let left = draws.checked_sub(1 + misses(alike, waiting, cx))?;
         Some((self.nth(tag, cx.rng.below(alike) as usize), left))

@@ -1,6 +1,7 @@
 //! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
 
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Notes, note, view};
+use super::books::Books;
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
 use crate::{Ctx, OVERFLOW, PacketView, QueueView, Tune, Verdict};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
@@ -55,18 +56,17 @@ pub struct Dual<S, P> {
     view: QueueView,
     limit: Limit,
     ecn: bool,
-    accounts: Accounts,
+    books: Books<P>,
     /// Weighted bytes that the classic queue is owed; above zero it is its turn.
     owed: f64,
-    notes: Notes<P>,
 }
 
 impl<S: Coupled, P: Carried> Dual<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, and mark if `ecn`.
     pub fn new(scheme: S, view: QueueView, limit: Limit, ecn: bool) -> Self {
-        let (l4s, classic, accounts) = (Side::new(), Side::new(), Accounts::default());
+        let (l4s, classic, books) = (Side::new(), Side::new(), Books::new());
         let owed = scheme.owed_at_rest().unwrap_or(0.0);
-        Self { scheme, l4s, classic, view, limit, ecn, accounts, owed, notes: None }
+        Self { scheme, l4s, classic, view, limit, ecn, books, owed }
     }
 
     /// The queue that packets like this one join.
@@ -112,10 +112,9 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
 
 impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        self.accounts.arrived += 1;
+        self.books.accounts.arrived += 1;
         if self.limit.is_reached(self.view.packets, self.view.bytes, packet.size()) {
-            self.accounts.drop(OVERFLOW, 1);
-            return Fate::Dropped(OVERFLOW);
+            return self.books.refuse(OVERFLOW);
         }
         self.join(packet, cx.now);
         Fate::Kept
@@ -131,21 +130,9 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
             };
             let fate = Fate::of(verdict, shown.can_mark);
             self.charge(more, !matches!(fate, Fate::Dropped(_)));
-            match fate {
-                Fate::Dropped(why) => {
-                    self.accounts.drop(why, 1);
-                    note(&mut self.notes, fate, &packet, since);
-                    continue;
-                }
-                Fate::Marked(_) => {
-                    self.accounts.marked += 1;
-                    packet.mark();
-                    note(&mut self.notes, fate, &packet, since);
-                }
-                Fate::Kept => {}
+            if self.books.leaves(fate, &mut packet, since) {
+                return Some((packet, since));
             }
-            self.accounts.departed += 1;
-            return Some((packet, since));
         }
         self.owed = self.scheme.owed_at_rest().unwrap_or(self.owed);
         None
@@ -189,7 +176,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
-        self.accounts.taken += u64::from(self.view.packets);
+        self.books.accounts.taken += u64::from(self.view.packets);
         let next = || {
             let (is_l4s, more) = self.turn()?;
             self.charge(more, true);
@@ -199,7 +186,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.accounts.adopted += 1;
+        self.books.accounts.adopted += 1;
         self.join(packet, since);
     }
 
@@ -208,30 +195,30 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn accounts(&self) -> Accounts {
-        self.accounts.clone()
+        self.books.accounts.clone()
     }
 
     fn add_accounts(&mut self, earlier: &Accounts) {
-        self.accounts.add(earlier);
+        self.books.accounts.add(earlier);
     }
 
     fn restart_accounts(&mut self) {
-        self.accounts = Accounts::open(u64::from(self.view.packets));
+        self.books.accounts = Accounts::open(u64::from(self.view.packets));
     }
 
     fn accounts_balance(&self) -> bool {
         let waiting = || self.l4s.waiting.iter().chain(&self.classic.waiting);
-        self.accounts.balance(waiting().count() as u64)
+        self.books.accounts.balance(waiting().count() as u64)
             && self.view.packets as usize == waiting().count()
             && self.view.bytes == waiting().map(|(packet, _)| u64::from(packet.size())).sum::<u64>()
     }
 
     fn keep_notes(&mut self) {
-        self.notes.get_or_insert_default();
+        self.books.keep_notes();
     }
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.notes.iter_mut().for_each(|kept| notes.append(kept));
+        self.books.fetch_notes(notes);
     }
 }
 
@@ -306,7 +293,7 @@ mod tests {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
         dual.dequeue(cx);
         // p' = 1: all are dropped but the last, which leaves less than two MTU behind it.
-        assert_eq!((dual.accounts.dropped, dual.accounts.departed), (23, 1));
+        assert_eq!((dual.books.accounts.dropped, dual.books.accounts.departed), (23, 1));
         assert_eq!(dual.owed, 50.0);
     }
 }

@@ -2,13 +2,19 @@
 //! the queues of one of CAKE's tins.
 
 mod hashed;
+mod packets;
+mod queue;
 mod rounds;
+mod store;
 
 use self::hashed::{Hosts, Sets};
+use self::queue::Queue;
 pub(super) use self::rounds::Rounds;
 use self::rounds::Set;
-use super::fifo::Head;
-use super::{Accounts, Carried, Discipline, Fate, Fifo, Limit, Note, Notes};
+use self::store::Store;
+use super::books::Books;
+use super::drawn::Flows;
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
 use aqmlab_core::{Bytes, ParamSet, Rate, Span, Time, choice, params};
@@ -40,21 +46,13 @@ params! {
     }
 }
 
-/// One flow's queue (or that of flows which hash alike).
-#[derive(Clone)]
-#[repr(C)] // what every packet touches is together
-struct Queue<A, P> {
-    /// Bytes that it may still send in this round.
-    credits: i64,
-    /// The hash of the flow that it belongs to, and the place of that flow's host.
+/// A place that flows are hashed to.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The number of its queue.
+    queue: u32,
+    /// The hash of the flow that it belongs to.
     flow: u32,
-    host: u32,
-    /// Where flows are hashed to it.
-    place: u32,
-    /// How often it has begun to decay.
-    decays: u32,
-    set: Set,
-    fifo: Fifo<A, P>,
 }
 
 /// In place of the number of a queue: there is none yet.
@@ -72,10 +70,12 @@ pub struct Fair<A, P> {
     params: FairParams,
     /// The scheme at rest, which each queue starts with.
     scheme: A,
-    /// The number of the queue at each place that flows are hashed to; those not used yet do not exist.
-    places: Vec<u32>,
+    places: Vec<Place>,
     sets: Sets,
-    queues: Vec<Queue<A, P>>,
+    /// Those of places not used yet do not exist.
+    queues: Vec<Queue<A>>,
+    /// What waits in the queues.
+    store: Store<P>,
     hosts: Hosts,
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
@@ -92,9 +92,14 @@ pub struct Fair<A, P> {
     view: QueueView,
     limit: Limit,
     ecn: bool,
-    /// What has happened at a discipline whose place this one took.
-    earlier: Accounts,
-    notes: Notes<P>,
+    /// Whether the scheme looks at arrivals, acts on departures, draws packets. In debug builds all are asked, so that the
+    /// contract finds one that forgot to say so.
+    acts_on_enqueue: bool,
+    acts_on_dequeue: bool,
+    draws: bool,
+    /// Whose packets wait in each queue, for a scheme that draws them.
+    flows: Vec<Flows>,
+    books: Books<P>,
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
@@ -102,9 +107,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// and hash flows with `salt`.
     pub fn new(params: FairParams, scheme: A, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
         Self {
+            acts_on_enqueue: scheme.acts_on_enqueue() || scheme.draws_packets() || cfg!(debug_assertions),
+            acts_on_dequeue: scheme.acts_on_dequeue() || cfg!(debug_assertions),
+            draws: scheme.draws_packets() || cfg!(debug_assertions),
             scheme,
-            places: vec![NONE; params.flows as usize],
+            places: vec![Place { queue: NONE, flow: 0 }; params.flows as usize],
             queues: Vec::new(),
+            store: Store::new(),
             sets: Sets::new(params.flows, params.ways, salt),
             hosts: Hosts::new(salt),
             params,
@@ -118,8 +127,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             view,
             limit,
             ecn,
-            earlier: Accounts::default(),
-            notes: None,
+            flows: Vec::new(),
+            books: Books::new(),
         }
     }
 
@@ -146,25 +155,21 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.dropped.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    fn note_dropped(&mut self, size: u32) {
-        let bytes = self.layer.bytes(size);
-        self.dropped.iter_mut().for_each(|dropped| dropped.push(bytes));
-    }
-
     /// The queue of a flow: in its set the one that was its last, or else an idle one, or else the one it hashes to. If that
     /// was another's, it is this flow's and its host's now.
     #[inline(always)]
     fn claim(&mut self, flow: u32, host: u32) -> u32 {
-        let queue = |place: u32| self.queues.get(self.places[place as usize] as usize);
-        let is_own = |place| queue(place).is_some_and(|queue| queue.flow == flow);
-        let is_idle = |place| queue(place).is_none_or(|queue| queue.set == Set::Idle);
+        let at = |place: u32| self.places[place as usize];
+        let is_own = |place| at(place).flow == flow && at(place).queue != NONE;
+        let is_idle = |place| self.queues.get(at(place).queue as usize).is_none_or(|queue| queue.set == Set::Idle);
         let place = self.sets.place(flow, is_own, is_idle);
-        let index = match self.places[place as usize] {
-            NONE => self.make(place),
-            index => index,
-        };
-        let queue = &self.queues[index as usize];
-        if queue.set == Set::Idle || queue.flow != flow {
+        let Place { queue: index, flow: owner } = at(place);
+        if index == NONE {
+            let index = self.make(place);
+            self.give(index, flow, host);
+            return index;
+        }
+        if self.queues[index as usize].set == Set::Idle || owner != flow {
             self.give(index, flow, host);
         }
         index
@@ -176,7 +181,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let host = self.hosts.place(host);
         let queue = &mut self.queues[index as usize];
         let left = std::mem::replace(&mut queue.host, host);
-        queue.flow = flow;
+        self.places[queue.place as usize].flow = flow;
         if queue.set == Set::Bulk {
             self.hosts.lose_bulk(left);
             self.hosts.gain_bulk(host);
@@ -186,48 +191,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// A queue begins to exist.
     #[cold]
     fn make(&mut self, place: u32) -> u32 {
-        let view = QueueView::empty(self.view.rate, self.view.target, self.view.limit);
-        let mut fifo = Fifo::shared(self.scheme.clone(), view, self.ecn);
-        if self.notes.is_some() {
-            fifo.keep_notes();
-        }
         let index = self.queues.len() as u32;
-        self.places[place as usize] = index;
-        self.queues.push(Queue { credits: 0, flow: 0, host: 0, place, decays: 0, set: Set::Idle, fifo });
+        self.places[place as usize].queue = index;
+        self.queues.push(Queue::new(place, self.scheme.clone()));
+        self.flows.push(Flows::default());
         index
-    }
-
-    /// A queue that is about to act. Until [`settle`](Self::settle) the sums are without its packets.
-    #[inline(always)]
-    fn acting(&mut self, index: u32) -> &mut Queue<A, P> {
-        let queue = &mut self.queues[index as usize];
-        self.view.packets -= queue.fifo.view().packets;
-        self.view.bytes -= queue.fifo.view().bytes;
-        queue.fifo.set_others(self.view.bytes);
-        queue
-    }
-
-    /// A queue has acted.
-    #[inline(always)]
-    fn settle(&mut self, index: u32) {
-        let queue = &mut self.queues[index as usize];
-        self.view.packets += queue.fifo.view().packets;
-        self.view.bytes += queue.fifo.view().bytes;
-        if let Some(notes) = &mut self.notes {
-            queue.fifo.fetch_notes(notes);
-        }
-    }
-
-    /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
-    pub(super) fn make_room(&mut self, cx: &mut Ctx) {
-        let (_, longest) = self.longest();
-        let index = self.places[longest as usize];
-        let waiting = self.queues.get(index as usize).map_or(0, |queue| queue.fifo.len());
-        for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
-            let size = self.acting(index).fifo.overflow_at_head(cx);
-            self.settle(index);
-            size.into_iter().for_each(|size| self.note_dropped(size));
-        }
     }
 
     /// Bytes waiting.
@@ -238,7 +206,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Bytes of the queue with most of them, and its place. Only listed queues hold packets.
     pub(super) fn longest(&self) -> (u64, u32) {
         let listed = self.new.iter().chain(&self.old).map(|index| &self.queues[*index as usize]);
-        listed.map(|queue| (queue.fifo.view().bytes, queue.place)).max().unwrap_or_default()
+        listed.map(|queue| (queue.bytes, queue.place)).max().unwrap_or_default()
     }
 
     /// The parameters of the queues.
@@ -248,73 +216,32 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// The scheme of each queue, and the one at rest.
     pub(super) fn schemes_mut(&mut self) -> impl Iterator<Item = &mut A> {
-        let of_queues = self.queues.iter_mut().map(|queue| queue.fifo.scheme_mut());
+        let of_queues = self.queues.iter_mut().map(|queue| &mut queue.scheme);
         of_queues.chain([&mut self.scheme])
     }
 
     /// Takes out, unasked, the packet that would leave next.
     pub(super) fn take_next(&mut self, now: Time) -> Option<(P, Time)> {
-        self.leave(now, |fifo| fifo.take_head().map(|(packet, since)| (packet.size(), (packet, since))))
-    }
-
-    /// A packet comes to the queue of its flow, which acts on it and gets a turn if it has packets then.
-    #[inline(always)]
-    fn join<T>(&mut self, packet: P, act: impl FnOnce(&mut Fifo<A, P>, P) -> T) -> T {
-        let index = self.claim(packet.flow_hash(), packet.host());
-        let fifo = &mut self.acting(index).fifo;
-        let done = act(fifo, packet);
-        let waits = !fifo.is_empty();
-        self.settle(index);
-        if waits {
-            self.begin(index);
-        }
-        done
-    }
-
-    /// The same where drops count as sent: a queue that drops a packet pays for it, which may end its turn.
-    #[inline(never)]
-    fn leave_paying(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         loop {
             let (index, is_new) = self.next()?;
-            let (layer, bulk) = (self.layer, self.bulk);
-            let queue = self.acting(index);
-            queue.fifo.scheme_mut().set_bulk_flows(bulk);
-            let head = queue.fifo.judge_head(cx);
-            let size = head.as_ref().map_or(0, |head| match head {
-                Head::Leaves(packet, _) => packet.size(),
-                Head::Dropped(size) => *size,
-            });
-            queue.credits -= head.as_ref().map_or(0, |_| i64::from(layer.bytes(size)));
-            self.settle(index);
-            match head {
-                Some(Head::Leaves(packet, since)) => return Some((packet, since)),
-                Some(Head::Dropped(size)) => self.note_dropped(size),
-                None => self.retire(index, is_new, cx.now),
-            }
-        }
-    }
-
-    /// The queue whose turn it is gives a packet, by `take`, which says its size; one that gives none loses its turn.
-    #[inline(always)]
-    fn leave<T>(&mut self, now: Time, mut take: impl FnMut(&mut Fifo<A, P>) -> Option<(u32, T)>) -> Option<T> {
-        loop {
-            let (index, is_new) = self.next()?;
-            let layer = self.layer;
-            let queue = self.acting(index);
-            let left = take(&mut queue.fifo);
-            queue.credits -= left.as_ref().map_or(0, |(size, _)| i64::from(layer.bytes(*size)));
-            self.settle(index);
-            match left {
-                Some((_, left)) => return Some(left),
-                None => self.retire(index, is_new, now),
-            }
+            let Some(head) = self.unlink(index) else {
+                self.retire(index, is_new, now);
+                continue;
+            };
+            self.queues[index as usize].credits -= i64::from(self.layer.bytes(head.size));
+            self.books.accounts.taken += 1;
+            return Some(self.store.take(head.slot));
         }
     }
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
-    fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        let fate = self.join(packet, |fifo, packet| fifo.enqueue(packet, cx));
+    fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
+        let index = self.claim(packet.flow_hash(), packet.host());
+        let fate = self.judge_arrival(index, &mut packet, cx);
+        if !matches!(fate, Fate::Dropped(_)) {
+            self.join(index, packet, cx.now);
+        }
         if self.limit.is_exceeded(self.view.packets, self.view.bytes) {
             self.make_room(cx);
         }
@@ -330,15 +257,19 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         if !self.decaying.is_empty() {
             self.decay(cx);
         }
-        if self.dropped.is_some() {
-            return self.leave_paying(cx).map(|(packet, since)| keep(packet, since));
+        loop {
+            let (index, is_new) = self.next()?;
+            let Some(head) = self.unlink(index) else {
+                self.queues[index as usize].scheme.on_empty(cx);
+                self.retire(index, is_new, cx.now);
+                continue;
+            };
+            if self.leaves(index, &head, cx) {
+                let (packet, since) = self.store.take(head.slot);
+                return Some(keep(packet, since));
+            }
+            self.throw_away(&head);
         }
-        let mut keep = Some(keep); // one packet leaves
-        self.leave(cx.now, |fifo| {
-            let kept = |packet: P, since| (packet.size(), keep.take().map(|keep| keep(packet, since)));
-            fifo.dequeue_with(cx, kept)
-        })
-        .flatten()
     }
 
     fn len(&self) -> u32 {
@@ -346,7 +277,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
-        self.queues.iter().for_each(|queue| queue.fifo.for_each(act));
+        self.store.packets().for_each(act);
     }
 
     fn departures_known(&self) -> bool {
@@ -358,23 +289,23 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.queues.iter_mut().for_each(|queue| queue.fifo.tick(cx));
+        for queue in &mut self.queues {
+            let seen = queue.view(&self.view);
+            queue.scheme.on_tick(&seen, cx);
+        }
     }
 
     fn set_rate(&mut self, rate: Rate) {
         self.view.rate = rate;
-        self.queues.iter_mut().for_each(|queue| queue.fifo.set_rate(rate));
     }
 
     fn set_target(&mut self, target: f64) {
         self.view.target = target;
-        self.queues.iter_mut().for_each(|queue| queue.fifo.set_target(target));
     }
 
     fn set_limit(&mut self, limit: Limit, packets: f64) {
         self.limit = limit;
         self.view.limit = packets;
-        self.queues.iter_mut().for_each(|queue| queue.fifo.set_limit(Limit::NONE, packets));
     }
 
     fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -391,50 +322,51 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.join(packet, |fifo, packet| fifo.adopt(packet, since));
+        let index = self.claim(packet.flow_hash(), packet.host());
+        self.books.accounts.adopted += 1;
+        self.queues[index as usize].scheme.on_adopt(&view(&packet, since, self.ecn));
+        self.join(index, packet, since);
     }
 
     /// Queues with packets; packets of the longest.
     fn observe(&self, i: usize) -> f64 {
         match i {
-            0 => self.queues.iter().filter(|queue| !queue.fifo.is_empty()).count() as f64,
-            _ => f64::from(self.queues.iter().map(|queue| queue.fifo.len()).max().unwrap_or(0)),
+            0 => self.queues.iter().filter(|queue| !queue.is_empty()).count() as f64,
+            _ => f64::from(self.queues.iter().map(|queue| queue.line.len()).max().unwrap_or(0)),
         }
     }
 
     fn failure(&self) -> Option<&Failure> {
-        self.queues.iter().find_map(|queue| queue.fifo.failure())
+        self.queues.iter().find_map(|queue| queue.scheme.failure())
     }
 
     fn accounts(&self) -> Accounts {
-        let mut sum = self.earlier.clone();
-        self.queues.iter().for_each(|queue| sum.add(&queue.fifo.accounts()));
-        sum
+        self.books.accounts.clone()
     }
 
     fn add_accounts(&mut self, earlier: &Accounts) {
-        self.earlier.add(earlier);
+        self.books.accounts.add(earlier);
     }
 
     fn restart_accounts(&mut self) {
-        self.earlier = Accounts::default();
-        self.queues.iter_mut().for_each(|queue| queue.fifo.restart_accounts());
+        self.books.accounts = Accounts::open(u64::from(self.view.packets));
     }
 
     fn accounts_balance(&self) -> bool {
-        self.earlier.balance(0)
-            && self.queues.iter().all(|queue| queue.fifo.accounts_balance())
-            && self.view.packets == self.queues.iter().map(|queue| queue.fifo.len()).sum::<u32>()
-            && self.view.bytes == self.queues.iter().map(|queue| queue.fifo.view().bytes).sum::<u64>()
+        let bytes_of =
+            |queue: &Queue<A>| self.store.packets_of(&queue.line).map(|packet| u64::from(packet.size())).sum();
+        self.books.accounts.balance(u64::from(self.view.packets))
+            && self.queues.iter().all(|queue| queue.bytes == bytes_of(queue))
+            && self.view.packets == self.queues.iter().map(|queue| queue.line.len()).sum::<u32>()
+            && self.view.bytes == self.queues.iter().map(|queue| queue.bytes).sum::<u64>()
     }
 
     fn keep_notes(&mut self) {
-        self.notes.get_or_insert_default();
-        self.queues.iter_mut().for_each(|queue| queue.fifo.keep_notes());
+        self.books.keep_notes();
     }
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.notes.iter_mut().for_each(|kept| notes.append(kept));
+        self.books.fetch_notes(notes);
     }
 }
 

@@ -1,8 +1,9 @@
 //! One queue, one scheme.
 
+use super::books::Books;
 use super::drawn::Flows;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Notes, note, view};
-use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, PacketView, QueueView, Tune, Why};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
+use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, PacketView, QueueView, Tune};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -14,7 +15,6 @@ struct Waiting<P> {
 
 /// First in, first out, under one scheme.
 #[derive(Clone)]
-#[repr(C)] // where there are many, what every packet touches is together
 pub struct Fifo<A, P> {
     waiting: VecDeque<Waiting<P>>,
     view: QueueView,
@@ -24,19 +24,10 @@ pub struct Fifo<A, P> {
     acts_on_dequeue: bool,
     /// The scheme draws packets; asked once, for few do.
     draws: bool,
-    accounts: Accounts,
+    books: Books<P>,
     scheme: A,
     /// Whose packets wait, for a scheme that draws them.
     flows: Flows,
-    notes: Notes<P>,
-}
-
-/// What becomes of the packet at the head of a queue.
-pub(super) enum Head<P> {
-    /// It leaves, and has waited since then.
-    Leaves(P, Time),
-    /// A packet of this size has been dropped.
-    Dropped(u32),
 }
 
 impl<A: Aqm, P: Carried> Fifo<A, P> {
@@ -46,99 +37,35 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             Limit::Packets(packets) => packets.min(1 << 16) as usize,
             Limit::Bytes(_) => 1 << 10,
         };
-        Self::with_room(scheme, view, limit, ecn, room + 1)
-    }
-
-    fn with_room(scheme: A, view: QueueView, limit: Limit, ecn: bool, room: usize) -> Self {
         Self {
             acts_on_dequeue: scheme.acts_on_dequeue(),
             draws: scheme.draws_packets(),
             scheme,
-            waiting: VecDeque::with_capacity(room),
+            waiting: VecDeque::with_capacity(room + 1),
             view,
             limit,
             ecn,
             flows: Flows::default(),
-            accounts: Accounts::default(),
-            notes: None,
+            books: Books::new(),
         }
-    }
-
-    /// An empty queue among others that share a limit: it holds what it is given.
-    pub(super) fn shared(scheme: A, view: QueueView, ecn: bool) -> Self {
-        Self::with_room(scheme, view, Limit::NONE, ecn, 0)
-    }
-
-    /// The scheme.
-    pub fn scheme(&self) -> &A {
-        &self.scheme
-    }
-
-    /// The queue as its scheme sees it.
-    pub fn view(&self) -> &QueueView {
-        &self.view
-    }
-
-    /// What waits in the other queues of the discipline, bytes.
-    pub(super) fn set_others(&mut self, bytes: u64) {
-        self.view.others = bytes;
-    }
-
-    /// The scheme, to be changed.
-    pub(super) fn scheme_mut(&mut self) -> &mut A {
-        &mut self.scheme
-    }
-
-    /// Takes the packet at the head out, unasked.
-    pub(super) fn take_head(&mut self) -> Option<(P, Time)> {
-        let head = self.remove(0)?;
-        self.accounts.taken += 1;
-        Some((head.packet, head.since))
-    }
-
-    /// Drops the packet at the head for want of room, tells the scheme, and returns its size.
-    pub(super) fn overflow_at_head(&mut self, cx: &mut Ctx) -> Option<u32> {
-        let head = self.remove(0)?;
-        self.scheme.on_head_drop(&view(&head.packet, head.since, self.ecn), &self.view, cx);
-        self.drop(&head, OVERFLOW);
-        Some(head.packet.size())
-    }
-
-    fn remove(&mut self, index: usize) -> Option<Waiting<P>> {
-        let removed = self.waiting.remove(index)?;
-        self.flows.leaves(index);
-        self.view.packets -= 1;
-        self.view.bytes -= u64::from(removed.packet.size());
-        Some(removed)
     }
 
     /// Draws packets at random beside the arriving one; whether one was of its flow.
     #[inline(never)]
-    fn draw(&mut self, shown: &PacketView, mut draws: u32, cx: &mut Ctx) -> bool {
-        if !self.flows.are_kept() {
-            self.flows.start(self.waiting.iter().map(|waiting| waiting.packet.flow()));
+    fn draw(&mut self, shown: &PacketView, draws: u32, cx: &mut Ctx) -> bool {
+        let Self { waiting, flows, view, books, .. } = self;
+        if !flows.are_kept() {
+            flows.start(waiting.iter().map(|waiting| waiting.packet.flow()));
         }
-        let mut found = false;
-        while let Some((place, left)) = self.flows.draw(shown.flow, self.view.packets, draws, cx) {
-            draws = left;
-            if self.waiting[place].packet.flow() == shown.flow {
-                let removed = self.remove(place).expect("it has just been looked at");
-                self.drop(&removed, MATCH);
-                found = true;
+        flows.draw_all(shown.flow, draws, cx, |place| {
+            if waiting[place].packet.flow() != shown.flow {
+                return false;
             }
-        }
-        found
-    }
-
-    /// The packet at the head leaves or is dropped; the scheme is told if there is none.
-    pub(super) fn judge_head(&mut self, cx: &mut Ctx) -> Option<Head<P>> {
-        let Some(mut head) = self.pop() else {
-            self.scheme.on_empty(cx);
-            return None;
-        };
-        Some(match self.leaves(&mut head, cx) {
-            true => Head::Leaves(head.packet, head.since),
-            false => Head::Dropped(head.packet.size()),
+            let removed = waiting.remove(place).expect("it has just been looked at");
+            view.packets -= 1;
+            view.bytes -= u64::from(removed.packet.size());
+            books.drop(MATCH, &removed.packet, removed.since);
+            true
         })
     }
 
@@ -155,42 +82,14 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn leaves(&mut self, head: &mut Waiting<P>, cx: &mut Ctx) -> bool {
         // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
-        if self.acts_on_dequeue || cfg!(debug_assertions) {
-            match self.judge_departure(&head.packet, head.since, cx) {
-                Fate::Dropped(why) => {
-                    self.drop(head, why);
-                    return false;
-                }
-                fate @ Fate::Marked(_) => {
-                    self.mark(&mut head.packet);
-                    note(&mut self.notes, fate, &head.packet, head.since);
-                }
-                Fate::Kept => {}
-            }
-        }
-        self.accounts.departed += 1;
-        true
+        let asked = self.acts_on_dequeue || cfg!(debug_assertions);
+        let fate = if asked { self.judge_departure(&head.packet, head.since, cx) } else { Fate::Kept };
+        self.books.leaves(fate, &mut head.packet, head.since)
     }
 
     fn judge_departure(&mut self, packet: &P, since: Time, cx: &mut Ctx) -> Fate {
         let shown = view(packet, since, self.ecn);
         Fate::of(self.scheme.on_dequeue(&shown, &self.view, cx), shown.can_mark)
-    }
-
-    fn mark(&mut self, packet: &mut P) {
-        self.accounts.marked += 1;
-        packet.mark();
-    }
-
-    /// Drops a packet that had joined.
-    fn drop(&mut self, waiting: &Waiting<P>, why: Why) {
-        self.accounts.drop(why, 1);
-        note(&mut self.notes, Fate::Dropped(why), &waiting.packet, waiting.since);
-    }
-
-    fn refuse(&mut self, why: Why) -> Fate {
-        self.accounts.drop(why, 1);
-        Fate::Dropped(why)
     }
 }
 
@@ -198,24 +97,22 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline(always)] // one copy of its code in the engine
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
-        self.accounts.arrived += 1;
+        self.books.accounts.arrived += 1;
         self.view.arrived_packets += 1;
         self.view.arrived_bytes += u64::from(size);
         if self.limit.is_reached(self.view.packets, self.view.bytes, size) {
             self.scheme.on_overflow(&self.view, cx);
-            return self.refuse(OVERFLOW);
+            return self.books.refuse(OVERFLOW);
         }
         let shown = view(&packet, cx.now, self.ecn);
         let asked = self.draws || cfg!(debug_assertions);
         let draws = if asked { self.scheme.draws(&shown, &self.view, cx) } else { 0 };
         if draws > 0 && self.draw(&shown, draws, cx) {
-            return self.refuse(MATCH);
+            return self.books.refuse(MATCH);
         }
         let fate = Fate::of(self.scheme.on_enqueue(&shown, &self.view, cx), shown.can_mark);
-        match fate {
-            Fate::Dropped(why) => return self.refuse(why),
-            Fate::Marked(_) => self.mark(&mut packet),
-            Fate::Kept => {}
+        if !self.books.joins(fate, &mut packet) {
+            return fate;
         }
         self.view.packets += 1;
         self.view.bytes += u64::from(size);
@@ -278,11 +175,13 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
-        std::iter::from_fn(|| self.take_head()).collect()
+        let taken: Vec<_> = std::iter::from_fn(|| self.pop()).map(|head| (head.packet, head.since)).collect();
+        self.books.accounts.taken += taken.len() as u64;
+        taken
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.accounts.adopted += 1;
+        self.books.accounts.adopted += 1;
         self.scheme.on_adopt(&view(&packet, since, self.ecn));
         self.view.packets += 1;
         self.view.bytes += u64::from(packet.size());
@@ -299,29 +198,29 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     }
 
     fn accounts(&self) -> Accounts {
-        self.accounts.clone()
+        self.books.accounts.clone()
     }
 
     fn add_accounts(&mut self, earlier: &Accounts) {
-        self.accounts.add(earlier);
+        self.books.accounts.add(earlier);
     }
 
     fn restart_accounts(&mut self) {
-        self.accounts = Accounts::open(self.waiting.len() as u64);
+        self.books.accounts = Accounts::open(self.waiting.len() as u64);
     }
 
     fn accounts_balance(&self) -> bool {
-        self.accounts.balance(self.waiting.len() as u64)
+        self.books.accounts.balance(self.waiting.len() as u64)
             && self.view.packets as usize == self.waiting.len()
             && self.view.bytes == self.waiting.iter().map(|w| u64::from(w.packet.size())).sum::<u64>()
     }
 
     fn keep_notes(&mut self) {
-        self.notes.get_or_insert_default();
+        self.books.keep_notes();
     }
 
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.notes.iter_mut().for_each(|kept| notes.append(kept));
+        self.books.fetch_notes(notes);
     }
 }
 

@@ -4,6 +4,7 @@
 //! through [`Carried`], so it hosts packets of a simulation and real ones alike.
 
 mod any;
+mod books;
 mod drawn;
 mod dual;
 mod fair;
@@ -168,17 +169,6 @@ pub struct Note<P> {
     pub packet: P,
     /// When it joined.
     pub since: Time,
-}
-
-/// The notes of a discipline, once its host has asked for them.
-pub(crate) type Notes<P> = Option<Vec<Note<P>>>;
-
-/// Notes what is done to a packet, if the host has asked for notes.
-#[cold]
-pub(crate) fn note<P: Carried>(notes: &mut Notes<P>, fate: Fate, packet: &P, since: Time) {
-    if let Some(notes) = notes {
-        notes.push(Note { fate, packet: packet.clone(), since });
-    }
 }
 
 /// A packet as schemes see it.

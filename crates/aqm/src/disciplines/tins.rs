@@ -36,12 +36,22 @@ struct Tin<A, P> {
     rate: Rate,
     /// When it will have sent no more than that.
     next_at: Time,
+    /// Bytes of the last packet sent, and what they take at its rate: most packets are of one size.
+    last: (u32, Span),
 }
 
 impl<A, P> Tin<A, P> {
+    fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.last = (0, Span::ZERO);
+    }
+
     /// Counts `bytes` sent. A tin that waits catches up on its rate; one that borrows owes one packet at most.
     fn charge(&mut self, bytes: u32, now: Time) {
-        let takes = self.rate.transmission(bytes);
+        if bytes != self.last.0 {
+            self.last = (bytes, self.rate.transmission(bytes));
+        }
+        let takes = self.last.1;
         self.next_at = if self.next_at < now { self.next_at + takes } else { self.next_at.max(now + takes) };
     }
 }
@@ -51,6 +61,8 @@ impl<A, P> Tin<A, P> {
 pub struct Tins<S: TinPolicy, P> {
     tins: Vec<Tin<S::Aqm, P>>,
     policy: S,
+    /// What packets take on the link.
+    layer: LinkLayer,
     /// Of the link: its rate, and all tins' target and limit. The schemes see the rate of their tin.
     view: QueueView,
     limit: Limit,
@@ -63,27 +75,29 @@ pub struct Tins<S: TinPolicy, P> {
 impl<S: TinPolicy, P: Carried> Tins<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, mark if `ecn`, and hash flows with `salt`.
     pub fn new(policy: S, view: QueueView, limit: Limit, ecn: bool, salt: u64) -> Self {
+        let layer = policy.link_layer();
         let tin = |rate: Rate| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
             let mut queues = queues.with_rounds(Rounds::Cake);
-            queues.set_link_layer(policy.link_layer());
+            queues.set_link_layer(layer);
             queues.count_drops(policy.counts_drops());
-            Tin { queues, rate, next_at: Time::ZERO }
+            Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO) }
         };
         let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
-        Self { tins, policy, view, limit, next_at: Time::ZERO, failsafe_at: Time::ZERO }
+        Self { tins, policy, layer, view, limit, next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
     /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
     fn follow_rates(&mut self) {
-        let Self { tins, policy, view, .. } = self;
+        let Self { tins, policy, layer, view, .. } = self;
+        *layer = policy.link_layer();
         for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(view.rate)) {
-            tin.rate = rate;
+            tin.set_rate(rate);
             *tin.queues.params_mut() = policy.fair(rate);
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
             tin.queues.set_rate(rate);
-            tin.queues.set_link_layer(policy.link_layer());
+            tin.queues.set_link_layer(*layer);
             tin.queues.count_drops(policy.counts_drops());
         }
     }
@@ -157,7 +171,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         if cx.now < self.opens_at() {
             return None;
         }
-        let layer = self.policy.link_layer();
+        let layer = self.layer;
         let mut keep = Some(keep); // one packet leaves
         while let Some(index) = self.choose(cx.now) {
             let tin = &mut self.tins[index];
@@ -223,7 +237,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let (mut taken, mut now) = (Vec::new(), now);
         let pace = self.policy.shaper().unwrap_or(self.view.rate);
-        let layer = self.policy.link_layer();
+        let layer = self.layer;
         while let Some(index) = self.choose(now) {
             let tin = &mut self.tins[index];
             let Some((packet, since)) = tin.queues.take_next(now) else { continue };
@@ -273,179 +287,4 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contract::bench;
-    use crate::schemes::cake::Cake;
-    use crate::{Ecn, Scheme};
-    use aqmlab_core::ParamSet;
-
-    const BEST_EFFORT: u8 = 0;
-    const BULK: u8 = 1;
-    const VIDEO: u8 = 4;
-
-    /// A packet of 1000 B of this class and flow.
-    #[derive(Clone)]
-    struct Packet(u8, u32);
-
-    impl Carried for Packet {
-        fn size(&self) -> u32 {
-            1000
-        }
-        fn flow(&self) -> u32 {
-            self.1
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotEct
-        }
-        fn class(&self) -> u8 {
-            self.0
-        }
-        fn mark(&mut self) {}
-    }
-
-    /// Four tins behind a shaper that sends a packet a millisecond.
-    fn tins() -> Tins<Cake, Packet> {
-        with(&[("diffserv", "diffserv4"), ("bandwidth", "8 Mbit/s")], Rate(8e6))
-    }
-
-    fn with(pairs: &[(&str, &str)], link: Rate) -> Tins<Cake, Packet> {
-        let mut params = <Cake as Scheme>::Params::defaults();
-        params.read("x", pairs.iter().copied(), &mut Vec::new());
-        let view = QueueView { rate: link, ..bench::queue(0) };
-        Tins::new(Cake::new(params, &view).unwrap(), view, bench::LIMIT, true, 1)
-    }
-
-    fn at<T>(ms: u64, act: impl FnOnce(&mut Ctx) -> T) -> T {
-        act(&mut Ctx { now: Time(ms * 1_000_000_000), rng: &mut bench::stream() })
-    }
-
-    fn join(tins: &mut Tins<Cake, Packet>, ms: u64, class: u8, count: usize) {
-        for _ in 0..count {
-            at(ms, |cx| tins.enqueue(Packet(class, 0), cx));
-        }
-    }
-
-    /// Classes of the packets that leave in these milliseconds, one in each.
-    fn leave(tins: &mut Tins<Cake, Packet>, times: std::ops::Range<u64>) -> Vec<u8> {
-        times.map(|ms| at(ms, |cx| tins.dequeue(cx).expect("a packet waits").0.0)).collect()
-    }
-
-    #[test]
-    fn bulk_keeps_its_sixteenth_beside_best_effort() {
-        // A packet takes 16 ms at bulk's rate of 0.5 Mbit/s.
-        let mut tins = tins();
-        join(&mut tins, 0, BEST_EFFORT, 40);
-        join(&mut tins, 0, BULK, 10);
-        let classes = leave(&mut tins, 0..33);
-        let bulk: Vec<usize> = (0..33).filter(|ms| classes[*ms] == BULK).collect();
-        assert_eq!(bulk, [0, 16, 32]);
-    }
-
-    #[test]
-    fn what_was_borrowed_is_not_held_against_a_tin() {
-        // Video has had twice its rate of 4 Mbit/s while alone, and gets it from the first moment others wait.
-        let mut tins = tins();
-        join(&mut tins, 0, VIDEO, 30);
-        leave(&mut tins, 0..20);
-        join(&mut tins, 20, BEST_EFFORT, 10);
-        assert_eq!(leave(&mut tins, 20..26), [BEST_EFFORT, VIDEO, BEST_EFFORT, VIDEO, BEST_EFFORT, VIDEO]);
-    }
-
-    #[test]
-    fn the_shaper_counts_what_a_packet_takes_on_its_link() {
-        // 1000 + 40 = 1040 B: 22 cells, 1166 B; at 1.166 Mbit/s they take 8 ms.
-        let framed = [("bandwidth", "1166 kbit/s"), ("overhead", "40 B"), ("framing", "atm")];
-        let mut tins = with(&framed, Rate(100e6));
-        join(&mut tins, 0, BEST_EFFORT, 3);
-        let left: Vec<u64> = (0..20).filter(|ms| at(*ms, |cx| tins.dequeue(cx)).is_some()).collect();
-        assert_eq!(left, [0, 8, 16]);
-    }
-
-    /// When packets leave within 10 ms, in ms; they are asked for every half of one.
-    fn leave_times(tins: &mut Tins<Cake, Packet>, from: u64) -> Vec<f64> {
-        let half = |n: u64| Ctx { now: Time((2 * from + n) * 500_000_000), rng: &mut bench::stream() }.now;
-        let leaves = |n: &u64| tins.dequeue(&mut Ctx { now: half(*n), rng: &mut bench::stream() }).is_some();
-        (0..20).filter(leaves).map(|n| n as f64 / 2.0).collect()
-    }
-
-    #[test]
-    fn a_drop_counts_as_sent_behind_the_bottleneck() {
-        // The 101st packet makes one drop, which has the shaper's first millisecond. The first to leave need not wait for
-        // it, as none has left; the second may leave 1.5 ms later; then what was dropped has been made up for.
-        let ingress = [("bandwidth", "8 Mbit/s"), ("ingress", "true")];
-        let mut tins = with(&ingress, Rate(8e6));
-        join(&mut tins, 0, BEST_EFFORT, 101);
-        assert_eq!(leave_times(&mut tins, 0)[..5], [0.0, 1.5, 3.0, 4.0, 5.0]);
-        let mut egress = with(&ingress[..1], Rate(8e6));
-        join(&mut egress, 0, BEST_EFFORT, 101);
-        assert_eq!(leave_times(&mut egress, 0)[..5], [0.0, 1.0, 2.0, 3.0, 4.0]);
-    }
-
-    #[test]
-    fn two_thirds_of_the_rate_leave_whatever_is_dropped() {
-        // Two packets arrive in each millisecond, in which one could leave; drops take all the shaper has.
-        let mut tins = with(&[("bandwidth", "8 Mbit/s"), ("ingress", "true")], Rate(8e6));
-        let mut left = 0;
-        for ms in 0..3000 {
-            join(&mut tins, ms, BEST_EFFORT, 2);
-            for half in [0, 1] {
-                let now = Time((2 * ms + half) * 500_000_000);
-                left += usize::from(tins.dequeue(&mut Ctx { now, rng: &mut bench::stream() }).is_some());
-            }
-        }
-        assert!((1990..2110).contains(&left), "{left}");
-    }
-
-    #[test]
-    fn rounds_count_what_packets_take_on_the_link() {
-        // A quantum of 1100 B, a 4096th of a second: a packet of 1000 + 256 B ends a turn; without overhead the second does.
-        let order = |pairs: &[(&str, &str)]| {
-            let mut tins = with(pairs, Rate(1100.0 * 8.0 * 4096.0));
-            for flow in [0, 0, 0, 1, 1, 1] {
-                at(0, |cx| tins.enqueue(Packet(BEST_EFFORT, flow), cx));
-            }
-            (0..6).map(|ms| at(ms, |cx| tins.dequeue(cx).expect("a packet waits").0.1)).collect::<Vec<_>>()
-        };
-        assert_eq!(order(&[]), [0, 0, 1, 1, 0, 1]);
-        assert_eq!(order(&[("overhead", "256 B")]), [0, 1, 0, 1, 0, 1]);
-    }
-
-    /// What leaves at each millisecond of ten seconds, and what is dropped, under a load of up to three packets in each.
-    fn course(mut tins: Tins<Cake, Packet>) -> (Vec<Option<u8>>, Accounts) {
-        let mut load = bench::stream();
-        let left = (0..10_000).map(|ms| {
-            for _ in 0..(load.uniform() * 3.0) as u32 {
-                let packet = Packet((load.uniform() * 8.0) as u8, (load.uniform() * 20.0) as u32);
-                at(ms, |cx| tins.enqueue(packet, cx));
-            }
-            at(ms, |cx| tins.dequeue(cx).map(|(packet, _)| packet.0))
-        });
-        (left.collect(), tins.accounts())
-    }
-
-    #[test]
-    fn a_shaper_slower_than_its_link_acts_as_a_link_of_its_rate() {
-        // 500 kbit/s: a packet takes 16 ms; COBALT's four MTU take 97 ms, at the rate of the faster link 1 ms.
-        for diffserv in ["besteffort", "diffserv4"] {
-            let shaped = with(&[("diffserv", diffserv), ("bandwidth", "500 kbit/s")], Rate(50e6));
-            let link = with(&[("diffserv", diffserv), ("bandwidth", "500 kbit/s")], Rate(500e3));
-            let (shaped, link) = (course(shaped), course(link));
-            assert_eq!(shaped, link, "{diffserv}");
-            assert!(link.1.drops.iter().any(|(why, n)| *why == crate::FORCED && *n > 10), "{:?}", link.1);
-        }
-    }
-
-    #[test]
-    fn room_is_made_at_the_longest_queue_of_all_tins() {
-        // Best effort has 72 of 100 packets, but six in each queue; video has one queue of 28.
-        let mut tins = tins();
-        for flow in 0..12 {
-            (0..6).for_each(|_| assert_eq!(at(0, |cx| tins.enqueue(Packet(BEST_EFFORT, flow), cx)), Fate::Kept));
-        }
-        join(&mut tins, 0, VIDEO, 28);
-        at(0, |cx| tins.enqueue(Packet(BEST_EFFORT, 12), cx));
-        let dropped: Vec<u64> = tins.tins.iter().map(|tin| tin.queues.accounts().dropped).collect();
-        assert_eq!(dropped, [0, 0, 1, 0]);
-    }
-}
+mod tests;

@@ -187,6 +187,10 @@ impl Scheme for Cobalt {
 }
 
 impl Aqm for Cobalt {
+    fn acts_on_enqueue(&self) -> bool {
+        false
+    }
+
     fn acts_on_dequeue(&self) -> bool {
         true
     }

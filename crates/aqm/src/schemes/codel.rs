@@ -193,6 +193,10 @@ impl Scheme for Codel {
 }
 
 impl Aqm for Codel {
+    fn acts_on_enqueue(&self) -> bool {
+        false
+    }
+
     fn acts_on_dequeue(&self) -> bool {
         true
     }

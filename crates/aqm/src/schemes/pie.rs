@@ -73,9 +73,10 @@ pub struct Pie {
 
 /// By how much a step is scaled down at probability `p` (RFC 8033, 4.2).
 fn scale(p: f64) -> f64 {
-    const TABLE: [(f64, f64); 6] =
-        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (0.01, 8.0), (0.1, 2.0)];
-    TABLE.iter().find(|(bound, _)| p < *bound).map_or(1.0, |(_, scale)| *scale)
+    const BOUNDS: [f64; 6] = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1];
+    const SCALES: [f64; 7] = [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0];
+    // All bounds are compared: which is the first above p cannot be predicted.
+    SCALES[BOUNDS.iter().filter(|bound| p >= **bound).count()]
 }
 
 /// With `derandomize`: the sum of p below which none is signalled, and that at which one is for sure (RFC 8033, 5.4).
@@ -180,7 +181,10 @@ impl Aqm for Pie {
     }
 
     fn on_tick(&mut self, _: &QueueView, _: &mut Ctx) {
-        self.update_p();
+        let is_at_rest = self.p == 0.0 && self.delay == 0.0 && self.delay_old == 0.0; // p would stay 0
+        if !is_at_rest {
+            self.update_p();
+        }
         self.burst_allowance = Span(self.burst_allowance.0.saturating_sub(self.params.t_update.0));
         self.delay_old = self.delay;
     }

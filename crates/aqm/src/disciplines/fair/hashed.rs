@@ -29,8 +29,8 @@ impl Sets {
             return home;
         }
         let first = home - home % self.ways;
-        let size = self.ways.min(self.places - first);
-        let set = || (0..size).map(|i| first + (home - first + i) % size);
+        let end = self.places.min(first + self.ways);
+        let set = || (home..end).chain(first..home);
         set().find(|place| is_own(*place)).or_else(|| set().find(|place| is_free(*place))).unwrap_or(home)
     }
 }

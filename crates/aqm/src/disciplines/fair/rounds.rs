@@ -1,7 +1,7 @@
 //! Deficit round robin: which queue is served next, and what happens to one that has nothing to send.
 
 use super::{Fair, Isolation};
-use crate::{Aqm, Carried, Ctx, Discipline, Tune};
+use crate::{Aqm, Carried, Ctx, Tune};
 use aqmlab_core::Time;
 
 /// What happens to a queue that has nothing to send.
@@ -78,7 +78,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.old.push_back(index);
         let queue = &self.queues[index as usize];
         if queue.set == Set::Sparse {
-            self.set(index, if queue.fifo.is_empty() { Set::SparseWait } else { Set::Bulk });
+            self.set(index, if queue.is_empty() { Set::SparseWait } else { Set::Bulk });
         }
         self.credit(index);
     }
@@ -117,7 +117,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// A queue in no list is idle as soon as its scheme is at rest.
     fn release(&mut self, index: u32, now: Time) {
-        if self.queues[index as usize].fifo.scheme().is_at_rest(now) {
+        if self.queues[index as usize].scheme.is_at_rest(now) {
             return self.set(index, Set::Idle);
         }
         self.set(index, Set::Decaying);
@@ -132,7 +132,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         while let Some((index, decays)) = self.decaying.pop_front() {
             let queue = &mut self.queues[index as usize];
             if queue.set == Set::Decaying && queue.decays == decays {
-                queue.fifo.dequeue(cx);
+                queue.scheme.on_empty(cx);
                 return self.release(index, cx.now);
             }
         }

@@ -108,7 +108,9 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
         join(&mut tin, ms, Packet(alike + 1, 1, 1000), 1);
         leave(&mut tin, ms);
     }
-    assert!([first, second].iter().all(|place| tin.queues[tin.places[*place as usize] as usize].set == Set::Idle));
+    assert!(
+        [first, second].iter().all(|place| tin.queues[tin.places[*place as usize].queue as usize].set == Set::Idle)
+    );
     assert_eq!(place(&mut tin, alike), second);
 }
 

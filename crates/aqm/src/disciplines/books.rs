@@ -1,0 +1,86 @@
+//! What becomes of packets: done and counted in one place, for all disciplines.
+
+use super::{Accounts, Carried, Fate, Note};
+use crate::Why;
+use aqmlab_core::Time;
+
+/// Accounts, and notes once the host has asked for them.
+#[derive(Clone)]
+pub(super) struct Books<P> {
+    pub accounts: Accounts,
+    notes: Option<Vec<Note<P>>>,
+}
+
+impl<P: Carried> Books<P> {
+    pub fn new() -> Self {
+        Self { accounts: Accounts::default(), notes: None }
+    }
+
+    /// An arriving packet, marked if that is its fate; whether it joins.
+    #[inline(always)]
+    pub fn joins(&mut self, fate: Fate, packet: &mut P) -> bool {
+        match fate {
+            Fate::Kept => true,
+            Fate::Marked(_) => {
+                self.mark(packet);
+                true
+            }
+            Fate::Dropped(why) => {
+                self.accounts.drop(why, 1);
+                false
+            }
+        }
+    }
+
+    /// An arriving packet is dropped.
+    pub fn refuse(&mut self, why: Why) -> Fate {
+        self.accounts.drop(why, 1);
+        Fate::Dropped(why)
+    }
+
+    /// A packet at the head, marked if that is its fate; whether it leaves to be sent.
+    #[inline(always)]
+    pub fn leaves(&mut self, fate: Fate, packet: &mut P, since: Time) -> bool {
+        match fate {
+            Fate::Kept => {}
+            Fate::Marked(_) => {
+                self.mark(packet);
+                self.note(fate, packet, since);
+            }
+            Fate::Dropped(why) => {
+                self.drop(why, packet, since);
+                return false;
+            }
+        }
+        self.accounts.departed += 1;
+        true
+    }
+
+    /// A packet that had joined is dropped.
+    pub fn drop(&mut self, why: Why, packet: &P, since: Time) {
+        self.accounts.drop(why, 1);
+        self.note(Fate::Dropped(why), packet, since);
+    }
+
+    fn mark(&mut self, packet: &mut P) {
+        self.accounts.marked += 1;
+        packet.mark();
+    }
+
+    #[cold]
+    fn note(&mut self, fate: Fate, packet: &P, since: Time) {
+        if let Some(notes) = &mut self.notes {
+            notes.push(Note { fate, packet: packet.clone(), since });
+        }
+    }
+
+    /// See [`Discipline::keep_notes`](super::Discipline::keep_notes).
+    pub fn keep_notes(&mut self) {
+        self.notes.get_or_insert_default();
+    }
+
+    /// See [`Discipline::fetch_notes`](super::Discipline::fetch_notes).
+    pub fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.notes.iter_mut().for_each(|kept| notes.append(kept));
+    }
+}

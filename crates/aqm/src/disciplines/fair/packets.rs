@@ -1,0 +1,127 @@
+//! What becomes of the packets of a queue.
+
+use super::Fair;
+use crate::disciplines::view;
+use crate::{Aqm, Carried, Ctx, Fate, MATCH, OVERFLOW, PacketView, Tune};
+use aqmlab_core::Time;
+
+/// A packet that has left its line.
+pub(super) struct Head {
+    pub(super) slot: u32,
+    pub(super) size: u32,
+}
+
+impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
+    /// What becomes of a packet that comes to a queue.
+    #[inline(always)]
+    pub(super) fn judge_arrival(&mut self, index: u32, packet: &mut P, cx: &mut Ctx) -> Fate {
+        let queue = &mut self.queues[index as usize];
+        self.books.accounts.arrived += 1;
+        queue.arrived_packets += 1;
+        queue.arrived_bytes += u64::from(packet.size());
+        if !self.acts_on_enqueue {
+            return Fate::Kept; // its scheme lies in other cache lines
+        }
+        let shown = view(packet, cx.now, self.ecn);
+        if self.draws && self.draw(index, &shown, cx) {
+            return self.books.refuse(MATCH);
+        }
+        let queue = &mut self.queues[index as usize];
+        let seen = queue.view(&self.view);
+        let fate = Fate::of(queue.scheme.on_enqueue(&shown, &seen, cx), shown.can_mark);
+        self.books.joins(fate, packet);
+        fate
+    }
+
+    /// Draws packets of a queue at random beside an arriving one; whether one was of its flow.
+    #[inline(never)]
+    fn draw(&mut self, index: u32, shown: &PacketView, cx: &mut Ctx) -> bool {
+        let Self { queues, store, flows, view: all, books, .. } = self;
+        let (queue, flows) = (&mut queues[index as usize], &mut flows[index as usize]);
+        let seen = queue.view(all);
+        let draws = queue.scheme.draws(shown, &seen, cx);
+        if draws == 0 {
+            return false;
+        }
+        if !flows.are_kept() {
+            flows.start(store.packets_of(&queue.line).map(P::flow));
+        }
+        flows.draw_all(shown.flow, draws, cx, |place| {
+            let Some((packet, since)) = store.take_at(&mut queue.line, place, |packet| packet.flow() == shown.flow)
+            else {
+                return false;
+            };
+            queue.lose(packet.size(), all);
+            books.drop(MATCH, &packet, since);
+            true
+        })
+    }
+
+    /// A packet joins a queue, which gets a turn.
+    #[inline(always)]
+    pub(super) fn join(&mut self, index: u32, packet: P, since: Time) {
+        let queue = &mut self.queues[index as usize];
+        queue.gain(packet.size(), &mut self.view);
+        if self.draws {
+            self.flows[index as usize].joins(packet.flow());
+        }
+        self.store.push(&mut queue.line, packet, since);
+        self.begin(index);
+    }
+
+    /// The packet at the head of a queue leaves its line; `None` if there is none.
+    #[inline(always)]
+    pub(super) fn unlink(&mut self, index: u32) -> Option<Head> {
+        let queue = &mut self.queues[index as usize];
+        let slot = self.store.unlink(&mut queue.line)?;
+        let size = self.store.at(slot).0.size();
+        queue.lose(size, &mut self.view);
+        if self.draws {
+            self.flows[index as usize].leaves(0);
+        }
+        Some(Head { slot, size })
+    }
+
+    /// Whether a packet that has left its line is sent, perhaps marked, or dropped, and what its queue pays for it.
+    #[inline(always)]
+    pub(super) fn leaves(&mut self, index: u32, head: &Head, cx: &mut Ctx) -> bool {
+        let queue = &mut self.queues[index as usize];
+        let (packet, since) = self.store.at(head.slot);
+        if self.dropped.is_some() {
+            queue.scheme.set_bulk_flows(self.bulk);
+        }
+        let fate = if self.acts_on_dequeue {
+            let (shown, seen) = (view(packet, since, self.ecn), queue.view(&self.view));
+            Fate::of(queue.scheme.on_dequeue(&shown, &seen, cx), shown.can_mark)
+        } else {
+            Fate::Kept
+        };
+        let is_sent = self.books.leaves(fate, packet, since);
+        if is_sent || self.dropped.is_some() {
+            queue.credits -= i64::from(self.layer.bytes(head.size));
+        }
+        is_sent
+    }
+
+    /// A packet that has left its line is gone.
+    pub(super) fn throw_away(&mut self, head: &Head) {
+        self.store.take(head.slot);
+        let bytes = self.layer.bytes(head.size);
+        self.dropped.iter_mut().for_each(|dropped| dropped.push(bytes));
+    }
+
+    /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
+    pub(in crate::disciplines) fn make_room(&mut self, cx: &mut Ctx) {
+        let (_, longest) = self.longest();
+        let index = self.places[longest as usize].queue;
+        let waiting = self.queues.get(index as usize).map_or(0, |queue| queue.line.len());
+        for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
+            let Some(head) = self.unlink(index) else { return };
+            let (queue, (packet, since)) = (&mut self.queues[index as usize], self.store.at(head.slot));
+            let seen = queue.view(&self.view);
+            queue.scheme.on_head_drop(&view(packet, since, self.ecn), &seen, cx);
+            self.books.drop(OVERFLOW, packet, since);
+            self.throw_away(&head);
+        }
+    }
+}

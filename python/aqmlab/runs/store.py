@@ -16,7 +16,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -71,15 +71,19 @@ class Row:
         """Seconds that the run took; 0 if it failed."""
         return float(self.run["engine"]["wall"]) if self.run else 0.0
 
-    @cached_property
+    @property
     def columns(self) -> Mapping[str, Any]:
         """What the run yielded, by column; its time is not a result."""
         found: dict[str, Any] = {"state": self.state, "error": self.error}
         if self.run:
             found["events"] = self.run["engine"]["events"]
             for part in ("links", "flows", "total"):
-                found.update(flat(part, self.run[part]))
+                found |= flat(part, self.run[part])
         return found
+
+
+STORED = list(Row.__dataclass_fields__)
+"""The columns of a part."""
 
 
 class Store:
@@ -119,7 +123,8 @@ class Store:
     def add(self, rows: Sequence[Row]) -> str:
         """Store what a batch of runs yielded, and return the name of its file."""
         name = hashlib.sha256("".join(row.key for row in rows).encode()).hexdigest()[:24]
-        self._write(f"parts/{name}.parquet", encode(table([asdict(row) for row in rows])))
+        part = [{column: getattr(row, column) for column in STORED} for row in rows]
+        self._write(f"parts/{name}.parquet", encode(table(part)))
         return f"{name}.parquet"
 
     def record(self, key: str, run: RunResult) -> None:
@@ -302,7 +307,7 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
 
 
 def _part(path: Path) -> list[dict[str, Any]]:
-    return decode(path, list(Row.__dataclass_fields__)).select(list(Row.__dataclass_fields__)).to_pylist()  # type: ignore[no-any-return]
+    return decode(path, STORED).select(STORED).to_pylist()  # type: ignore[no-any-return]
 
 
 def _session(where: str) -> dict[str, Any]:

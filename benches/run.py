@@ -17,7 +17,16 @@ from typing import Any
 
 from loops import CASES as ANALYSES
 from loops import analysis_times
-from stored import flows_section, laws_section, ns3_section, overhead_section, profile_section, table, threshold_section
+from stored import (
+    cores_section,
+    flows_section,
+    laws_section,
+    ns3_section,
+    overhead_section,
+    profile_section,
+    table,
+    threshold_section,
+)
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -88,6 +97,7 @@ def main() -> None:
         flows_section(),
         threads_section(engine),
         threshold_section(),
+        cores_section(),
         profile_section(),
         events_section(engine["event queue"]),
         contest_section(contest),

@@ -1,7 +1,12 @@
-"""Sections of the benchmark page on what is measured seldom and stored: many flows, threads, where the time goes."""
+"""Sections of the benchmark page on what is measured seldom and stored: many flows, threads, where the time goes.
+
+    python benches/stored.py
+
+writes these sections again; all others stay as `make bench` left them.
+"""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,11 @@ from aqmlab.runs.statistics import Summary, summarise
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
 KINDS = {"one": "80 ms", "different": "40 to 200 ms"}
+PROJECTED = (4, 8, 16)
+"""Numbers of cores for which speed is projected."""
+QUEUES = ("link and meters", "scheme and its queue")
+FLOWS = ("routes, access, ends of flows", "sender and receiver")
+"""The parts of a packet's cost that only one side of a divided run has."""
 LINKS = {"one": "one bottleneck", "two": "two bottlenecks", "ack": "ACKs queue too (`ack_path`)"}
 
 
@@ -128,6 +138,63 @@ another process took up to a fifth of one; nothing is known of more cores.
 {shown}"""
 
 
+def cores_section() -> str:
+    """Write what more cores than were measured would give, by a formula."""
+    [costs] = [row["parts"] for row in stored("parts") if (row["flows"], row["rtt"]) == (50_000, "different")]
+    least, most = queue_shares({part: cost["instructions"] for part, cost in costs.items()})
+    large = [row for row in stored("threads") if row["kind"] == "one"][-1]
+    one, two = stored("flows")["million"]
+    runs = {f"{large['flows']:,} flows": large["one"] / large["two"], "a million flows": one["wall"] / two["wall"]}
+    times = stored("overhead")["times"]
+    alone, swept = times["the engine alone"], times["`sweep`, stored"]
+    python = (swept - alone) / alone  # in runs of 1 ms
+    speeds = {
+        **{f"{name}, q = {q:.2f}": amdahl(q, two=gain) for name, gain in runs.items() for q in (least, most)},
+        "sweep of 1 ms runs": amdahl(python / (1 + python)),
+        "sweep of 100 ms runs": amdahl(python / (100 + python)),
+    }
+    rows = [(name, *(f"{of(n):.1f} ×" for n in PROJECTED)) for name, of in speeds.items()]
+    lines = {name: {float(n): value(of(n)) for n in (2, *PROJECTED)} for name, of in speeds.items()}
+    drawn = Lines("Cores", [LinePanel("", "Projected speed beside one core", lines)], 1)
+    shown = picture("benchmarks-cores", "Projected speed against cores", drawn)
+    return f"""## What would more cores give?
+
+**Projected, not measured**: nothing here has run on more than two cores. By Amdahl's law a share q of the work W is
+done by one core at a time and the rest by all, so that n cores take
+
+    T(n) = W (q + (1 - q) / n)
+
+*One run on n threads.* W follows from the measured time of two threads, T(2) (tables above), and so contains what
+threads do in addition to the work of one. q is the queues' side, which is the work of one thread. Its own parts, *link
+and meters* and *scheme and its queue*, have {least:.0%} of the instructions of 50,000 flows (table below), and
+{most:.0%} if what both sides use (event queue, loop, standard library, random numbers) is divided as the other parts
+are. The formula is too low where queues are served while flows are at work, as they are in a round; it is too high
+where threads wait for each other at the end of a round, or for memory.
+
+*A sweep on n threads.* W is the time on one core. q is what Python, results and files add ({python:.0%} of the engine's
+time at 1 ms a run), for which the interpreter has one lock.
+
+{table(("projected speed beside one core", *(f"{n} cores" for n in PROJECTED)), rows)}
+
+{shown}"""
+
+
+def queue_shares(instructions: Mapping[str, float]) -> tuple[float, float]:
+    """Return the share of the queues' side: with nothing of what both sides use, and with its part of it."""
+    queues, flows = (sum(instructions[part] for part in side) for side in (QUEUES, FLOWS))
+    return queues / sum(instructions.values()), queues / (queues + flows)
+
+
+def amdahl(q: float, two: float | None = None) -> Callable[[float], float]:
+    """Return the speed by cores if a share `q` is serial; scaled to that of two cores if it was measured."""
+
+    def speed(n: float) -> float:
+        return 1 / (q + (1 - q) / n)
+
+    scale = 1.0 if two is None else two / speed(2)
+    return lambda n: scale * speed(n)
+
+
 def profile_section() -> str:
     """Write where the instructions and cache misses of a packet go."""
     found = stored("parts")
@@ -211,7 +278,30 @@ def overhead_section() -> str:
     ]
     return f"""## What do Python and files cost beside the engine?
 
-{found["runs"]:,} runs of 50 flows and 10 s, 1 ms each, on one core (`python benches/overhead.py`): processor time.
+{found["runs"]:,} runs of 50 flows and 10 s, 1 ms each, on one core (`python benches/overhead.py`): processor time,
+the best of seven rounds. A table or summary is made from all measures of all runs, which are read for it.
 Longer runs cost no more of it, so that its share falls with their length.
 
 {table(("", "processor time", "runs/s", "beside the engine"), rows)}"""
+
+
+SECTIONS = (flows_section, threshold_section, cores_section, profile_section, overhead_section)
+
+
+def main() -> None:
+    """Write the sections onto the page, each in the place of that with its title."""
+    page = DOCS / "benchmarks.md"
+    text = page.read_text(encoding="utf-8")
+    for section in SECTIONS:
+        new = section()
+        title = new.partition("\n")[0]
+        before, found, after = text.partition(f"{title}\n")
+        if not found:
+            raise SystemExit(f"{page}: has no section {title!r}; run make bench")
+        _, following, rest = after.partition("\n## ")
+        text = f"{before}{new}\n{following}{rest}"
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

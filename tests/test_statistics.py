@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqmlab.runs import statistics
 from aqmlab.runs.metrics import LINK_METRICS
 from aqmlab.runs.statistics import Branch, branches, holm, more_seeds, mser, paired, parts, rank, summarise
 
@@ -116,6 +117,11 @@ def test_nothing_is_said_below_ten_seeds_nor_of_fewer_than_three_in_a_state() ->
 
 def test_states_that_hardly_differ_are_one() -> None:
     assert branches([100.0] * 10 + [105.0] * 10) is None  # beyond all doubt, but a twentieth
+
+
+@pytest.mark.parametrize("n", [10, 11, 20, 50, 200])
+def test_no_sample_below_the_ratio_of_uniform_values_has_branches(n: int) -> None:
+    assert statistics._uniform_ratio(n) < statistics._critical_ratio(n)
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=30), st.sampled_from([parts, branches]))

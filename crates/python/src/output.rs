@@ -1,12 +1,10 @@
-//! What a run yields: the metrics as text and as objects, series, tables and traces as arrays.
+//! What a run yields: the metrics as text, series, tables and traces as arrays.
 
-use crate::object;
-use aqmlab_sim::{Columns, Output, RunResult};
+use aqmlab_sim::{Columns, Output};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde::Serialize;
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
@@ -30,20 +28,6 @@ impl Run {
     /// The metrics: the one text of this result.
     fn json(&self) -> String {
         self.output.result.json()
-    }
-
-    /// The same in Python's objects; links and groups of flows in the order of the scenario.
-    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let RunResult { schema: _, scenario, aqm, seed, links, flows, total, engine } = &self.output.result;
-        let result = PyDict::new(py);
-        result.set_item("scenario", scenario)?;
-        result.set_item("aqm", aqm)?;
-        result.set_item("seed", seed)?;
-        result.set_item("links", named(py, links)?)?;
-        result.set_item("flows", named(py, flows)?)?;
-        result.set_item("total", plain(py, total)?)?;
-        result.set_item("engine", plain(py, engine)?)?;
-        Ok(result)
     }
 
     /// Columns of every link's time series; empty unless they were asked for.
@@ -145,16 +129,4 @@ pub fn arrays<'py, 'a>(
         arrays.set_item(name, array)?;
     }
     Ok(arrays)
-}
-
-/// Plain data as Python's objects.
-fn plain<'py>(py: Python<'py>, data: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    object(py, &serde_json::to_value(data).expect("plain numbers and text always serialise"))
-}
-
-/// Plain data by name, in order.
-fn named<'py>(py: Python<'py>, items: &[(String, impl Serialize)]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    items.iter().try_for_each(|(name, item)| dict.set_item(name, plain(py, item)?))?;
-    Ok(dict)
 }

@@ -46,7 +46,7 @@ class Run:
         """Every value by its full name, such as "links.bottleneck.queue_mean"; the error where there is none."""
         if self.result is None:
             return {"error": self.error}
-        return {name: value for part, inner in self.result.items() for name, value in flat(part, inner)}
+        return {name: value for part, inner in self.result.items() for name, value in flat(part, inner).items()}
 
     def line(self) -> str:
         """Return the run as a line of the file of runs."""

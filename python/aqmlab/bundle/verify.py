@@ -241,11 +241,11 @@ def _documents(found: Artefact, again: Mapping[str, Any], *, runs_are_same: bool
     """Yield the published numbers beside ours; all of results.json where the runs behind it are the same."""
     try:
         stored = json.loads(found.files[RESULTS])
-        leaves = dict(flat("", _by_index(stored)))
+        leaves = flat("", _by_index(stored))
         intervals = [cell["interval"] for cell in stored["cells"]]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"bundle: {RESULTS}: is not as aqmlab bundle writes it") from error
-    new = dict(flat("", _by_index(again)))
+    new = flat("", _by_index(again))
     for path in dict.fromkeys([*leaves, *new]):
         here, there = leaves.get(path), new.get(path)
         is_cell = path.startswith(".cells.") and path.endswith(".ours")

@@ -1,7 +1,8 @@
 """Rows and columns of a sweep's files: to Parquet and back."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +18,30 @@ class StoreError(OSError):
     """Results that cannot be written or read; those stored before are intact."""
 
 
-def flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the plain values in nested dictionaries, each with its path."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from flat(f"{path}.{name}", inner)
-    else:
-        yield path, value
+def flat(path: str, value: Any) -> dict[str, Any]:
+    """Return the plain values in nested dictionaries by their paths, in order."""
+    if not isinstance(value, dict):
+        return {path: value}
+    found: dict[str, Any] = {}
+    for place, inner in zip(_paths(path, tuple(value)), value.values(), strict=True):
+        if isinstance(inner, dict):
+            found |= flat(place, inner)
+        else:
+            found[place] = inner
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _paths(path: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The runs of a sweep have the same names; each is put together once."""
+    return tuple(f"{path}.{name}" for name in names)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> "pa.Table":
     """Return a table with every column that a row has, in the order of their first appearance."""
     import pyarrow as pa
 
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = dict.fromkeys(name for alike in dict.fromkeys(map(tuple, rows)) for name in alike)
     columns = {name: pa.array([row.get(name) for row in rows]) for name in names}
     blank = {"error": pa.string(), "result": pa.string()}  # a column without any value needs a type too
     return pa.table(

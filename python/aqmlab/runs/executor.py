@@ -3,8 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
+from time import monotonic
 
 from aqmlab._core import InputError, Watch
 from aqmlab.runs import workers as places
@@ -52,6 +53,7 @@ class _Batch:
     at: int
     tasks: Sequence[Task]
     watch: Watch
+    started: float = field(default_factory=monotonic)
 
     @property
     def part(self) -> float:
@@ -81,9 +83,9 @@ def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progre
                 outcomes = _outcomes(future, batch.tasks)
                 ended += enumerate(outcomes, batch.at)
                 done += len(outcomes)
-                seconds = sum(_wall(outcome) for outcome in outcomes) / len(outcomes)
+                seconds = (monotonic() - batch.started) / len(outcomes)
                 fair = ceil(len(waiting) / workers.slots)  # the last batches end together
-                size = max(1, min(LONGEST_BATCH, fair, round(BATCH / seconds) if seconds else 2 * size))
+                size = max(1, min(LONGEST_BATCH, fair, round(BATCH / seconds)))
             if progress:
                 progress(done + sum(batch.part for batch in pending.values()), len(tasks))
     except BaseException:
@@ -114,7 +116,3 @@ def _outcomes(future: "Future[list[Outcome]]", batch: Sequence[Task]) -> list[Ou
     if not isinstance(error, Exception):
         raise error
     return [Failure.of(task, error) for task in batch]
-
-
-def _wall(outcome: Outcome) -> float:
-    return outcome.engine.wall if isinstance(outcome, RunResult) else 0.0

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -86,6 +86,22 @@ class Condition:
         """What people call it."""
         return f"{self.case.name}, {self.arm.aqm}"
 
+    @cached_property
+    def hashed(self) -> "hashlib._Hash":
+        """What the key of each seed begins with."""
+        return hashlib.sha256(self.content.encode())
+
+    @cached_property
+    def labels(self) -> Mapping[str, Any]:
+        """What the columns of a table say about it."""
+        return {
+            "scenario": self.case.scenario,
+            "link": self.case.link,
+            **_with_numbers({f"set.{path}": value for path, value in self.case.overrides}),
+            "aqm": self.arm.aqm,
+            **_with_numbers(self.arm.parameters()),
+        }
+
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -94,10 +110,12 @@ class PlannedRun:
     condition: Condition
     seed: int
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Hash of all that decides the result: scenario, scheme, parameters, seed, and the code that runs them."""
-        return hashlib.sha256(f"{self.condition.content}\n{self.seed}".encode()).hexdigest()[:32]
+        found = self.condition.hashed.copy()
+        found.update(f"\n{self.seed}".encode())
+        return found.hexdigest()[:32]
 
     def task(self, *, series: bool = False) -> Task:
         """Return the run as workers take it."""
@@ -105,16 +123,7 @@ class PlannedRun:
 
     def labels(self) -> dict[str, Any]:
         """Return what the columns of a table say about the run before it is done."""
-        case, arm = self.condition.case, self.condition.arm
-        return {
-            "key": self.key,
-            "scenario": case.scenario,
-            "link": case.link,
-            **_with_numbers({f"set.{path}": value for path, value in case.overrides}),
-            "aqm": arm.aqm,
-            **_with_numbers(arm.parameters()),
-            "seed": self.seed,
-        }
+        return {"key": self.key, **self.condition.labels, "seed": self.seed}
 
 
 @dataclass(frozen=True)

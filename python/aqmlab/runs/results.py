@@ -1,13 +1,15 @@
 """What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
 from aqmlab.notebook import Result, Sheet
-from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
+from aqmlab.runs.columns import flat
+from aqmlab.runs.metrics import LINK_METRICS, FlowResult, LinkResult, Metric, find
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,61 +56,33 @@ class EngineResult:
     wall: float
 
 
-def _numbers(
-    of: LinkResult | FlowResult | CallResult | VideoResult, before: str = ""
-) -> Iterator[tuple[str, float | None]]:
-    """Yield the measures of a place by name, those within it after its name: "drops.overflow", "video.stalls"."""
-    for name, value in vars(of).items():
-        if isinstance(value, CallResult | VideoResult):
-            yield from _numbers(value, f"{name}.")
-        elif isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", float(count)) for inner, count in value.items())
-        elif name not in ("call", "video") and (value is None or isinstance(value, int | float)):
-            yield f"{before}{name}", value
-
-
 @dataclass(frozen=True, repr=False)
 class RunResult(Result):
     """One run of a scenario under a scheme and a seed.
 
-    `series`, `delays` (the distribution of the sojourn time by link: "queue_delay" in s, ascending, and "share"),
-    `flow_table` (a row for each flow: "group", an index, "rtt" in s, "goodput" in bit/s) and
-    `transfer_table` ("group", "start" and "completion_time" in s, "size" in packets) are empty unless series were
-    asked for. `trace` is there if a link was to be traced (see `aqmlab.traces`).
+    `text` is its JSON, which is read when a measure is asked for. `series`, `delays` (the distribution of the sojourn
+    time by link: "queue_delay" in s, ascending, and "share"), `flow_table` (a row for each flow: "group", an index,
+    "rtt" in s, "goodput" in bit/s) and `transfer_table` ("group", "start" and "completion_time" in s, "size" in
+    packets) are empty unless series were asked for. `trace` is there if a link was to be traced (see `aqmlab.traces`).
     """
 
-    scenario: str
-    aqm: str
-    seed: int
-    links: Mapping[str, LinkResult]
-    flows: Mapping[str, FlowResult]
-    total: FlowResult
-    engine: EngineResult
+    text: str
     series: "Series"
     delays: "Series"
     flow_table: "Columns"
     transfer_table: "Columns"
     trace: Trace | None
-    text: str
 
     @classmethod
     def of(cls, run: Run) -> "RunResult":
-        """Return the typed view of what Rust measured."""
-        found = run.result()
+        """Return what Rust measured."""
         return cls(
-            scenario=found["scenario"],
-            aqm=found["aqm"],
-            seed=found["seed"],
-            links={name: LinkResult(**link) for name, link in found["links"].items()},
-            flows={name: FlowResult.of(group) for name, group in found["flows"].items()},
-            total=FlowResult.of(found["total"]),
-            engine=EngineResult(**found["engine"]),
+            text=run.json(),
             series=run.series(),
             delays=run.delays(),
             flow_table=run.flow_table(),
             transfer_table=run.transfer_table(),
             trace=run.trace(),
-            text=run.json(),
         )
 
     @property
@@ -125,14 +99,51 @@ class RunResult(Result):
         yield Sheet("", ["Flows", *(metric.heading for metric in shown)], rows)
 
     @cached_property
+    def measured(self) -> Mapping[str, Any]:
+        """The content of its JSON."""
+        return json.loads(self.text)  # type: ignore[no-any-return]
+
+    @property
+    def scenario(self) -> str:
+        """Name of the scenario."""
+        return self.measured["scenario"]  # type: ignore[no-any-return]
+
+    @property
+    def aqm(self) -> str:
+        """The scheme with its parameters."""
+        return self.measured["aqm"]  # type: ignore[no-any-return]
+
+    @property
+    def seed(self) -> int:
+        """Of the random numbers."""
+        return self.measured["seed"]  # type: ignore[no-any-return]
+
+    @cached_property
+    def engine(self) -> EngineResult:
+        """What the run cost."""
+        return EngineResult(**self.measured["engine"])
+
+    @cached_property
+    def links(self) -> Mapping[str, LinkResult]:
+        """What was measured of each link."""
+        return {name: LinkResult(**link) for name, link in self.measured["links"].items()}
+
+    @cached_property
+    def flows(self) -> Mapping[str, FlowResult]:
+        """What was measured of each group of flows."""
+        return {name: FlowResult.of(group) for name, group in self.measured["flows"].items()}
+
+    @cached_property
+    def total(self) -> FlowResult:
+        """What was measured of all flows together."""
+        return FlowResult.of(self.measured["total"])
+
+    @cached_property
     def values(self) -> Mapping[str, float | None]:
         """Every measure by its full name, such as "links.bottleneck.queue_mean"."""
-        places: dict[str, LinkResult | FlowResult] = {
-            **{f"links.{name}": link for name, link in self.links.items()},
-            **{f"flows.{name}": group for name, group in self.flows.items()},
-            "total": self.total,
-        }
-        return {f"{place}.{name}": value for place, of in places.items() for name, value in _numbers(of)}
+        found = flat("links", self.measured["links"]) | flat("flows", self.measured["flows"])
+        found |= flat("total", self.measured["total"])
+        return {name: value for name, value in found.items() if not isinstance(value, list)}
 
     def json(self) -> str:
         """Return the result as JSON, the same text that `aqmlab run --json` prints."""

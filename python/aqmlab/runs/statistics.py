@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from math import ceil, sqrt
+from math import ceil, log, sqrt
 from statistics import stdev
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,7 @@ def branches(values: Sequence[float]) -> tuple[Branch, Branch] | None:
 
     order = np.argsort(values, kind="stable")
     ratio, cut = _likelihood_ratios(np.asarray(values, dtype=float)[order][None])
-    if ratio[0] <= _critical_ratio(n):
+    if ratio[0] <= _uniform_ratio(n) or ratio[0] <= _critical_ratio(n):
         return None
     low, high = _branch(values, order[: cut[0]].tolist()), _branch(values, order[cut[0] :].tolist())
     return (low, high) if high.mean - low.mean >= abs(sum(values) / n) / 5 else None
@@ -106,6 +106,14 @@ def _likelihood_ratios(samples: "NDArray[np.float64]") -> "tuple[NDArray[np.floa
     within = np.maximum(total - sums**2 * (n / (sizes * (n - sizes))), ROUNDING * total)
     best = within.argmin(axis=1)
     return n * np.log(total[:, 0] / within.min(axis=1)), sizes[best]
+
+
+def _uniform_ratio(n: int) -> float:
+    """Return the likelihood ratio of many uniform values: cut in the middle, their variance falls to a quarter.
+
+    The critical ratio is above it, so that a sample below it, as most are, needs no other samples.
+    """
+    return n * log(4)
 
 
 @cache

@@ -16,9 +16,8 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,25 +61,20 @@ class Row:
             return cls(key, "failed", outcome.reason, None)
         return cls(key, "done", None, outcome.json())
 
-    @cached_property
-    def run(self) -> Any:
-        """The result, read; None if the run failed."""
-        return json.loads(self.result) if self.result else None
-
-    @property
-    def wall(self) -> float:
-        """Seconds that the run took; 0 if it failed."""
-        return float(self.run["engine"]["wall"]) if self.run else 0.0
-
-    @cached_property
-    def columns(self) -> Mapping[str, Any]:
-        """What the run yielded, by column; its time is not a result."""
+    def read(self) -> tuple[dict[str, Any], float]:
+        """Return what the run yielded, by column, and the seconds it took, which are no result; 0 if it failed."""
         found: dict[str, Any] = {"state": self.state, "error": self.error}
-        if self.run:
-            found["events"] = self.run["engine"]["events"]
-            for part in ("links", "flows", "total"):
-                found.update(flat(part, self.run[part]))
-        return found
+        if not self.result:
+            return found, 0.0
+        run = json.loads(self.result)
+        found["events"] = run["engine"]["events"]
+        for part in ("links", "flows", "total"):
+            found |= flat(part, run[part])
+        return found, float(run["engine"]["wall"])
+
+
+STORED = list(Row.__dataclass_fields__)
+"""The columns of a part."""
 
 
 class Store:
@@ -120,7 +114,8 @@ class Store:
     def add(self, rows: Sequence[Row]) -> str:
         """Store what a batch of runs yielded, and return the name of its file."""
         name = hashlib.sha256("".join(row.key for row in rows).encode()).hexdigest()[:24]
-        self._write(f"parts/{name}.parquet", encode(table([asdict(row) for row in rows])))
+        part = [{column: getattr(row, column) for column in STORED} for row in rows]
+        self._write(f"parts/{name}.parquet", encode(table(part)))
         return f"{name}.parquet"
 
     def record(self, key: str, run: RunResult) -> None:
@@ -149,12 +144,14 @@ class Store:
 
     def table(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
         """Return the finished runs in the order of the plan, by column."""
-        return [{**labels, **results[labels["key"]].columns} for labels in self.planned() if labels["key"] in results]
+        return [row for row, _ in self._rows(results)]
 
     def finish(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
         """Write the final tables of what is stored, make one part of many, and return the rows."""
-        rows = self.table(results)
-        times = [{"key": row["key"], "wall": results[row["key"]].wall} for row in rows]
+        rows, times = [], []
+        for row, wall in self._rows(results):
+            rows.append(row)
+            times.append({"key": row["key"], "wall": wall})
         self._write(TIMING, encode(table(times)))
         self._write(RUNS, encode(table(rows)))
         self._pack(results)
@@ -199,6 +196,13 @@ class Store:
     def planned(self) -> list[dict[str, Any]]:
         """Return the runs asked for, by column."""
         return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
+
+    def _rows(self, results: Mapping[str, Row]) -> Iterator[tuple[dict[str, Any], float]]:
+        """Yield the finished runs in the order of the plan, by column, each with the seconds it took."""
+        for labels in self.planned():
+            if found := results.get(labels["key"]):
+                columns, wall = found.read()
+                yield {**labels, **columns}, wall
 
     def _parts(self) -> dict[str, Row]:
         found: dict[str, Row] = {}
@@ -305,7 +309,7 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
 
 
 def _part(path: Path) -> list[dict[str, Any]]:
-    return decode(path, list(Row.__dataclass_fields__)).select(list(Row.__dataclass_fields__)).to_pylist()  # type: ignore[no-any-return]
+    return decode(path, STORED).select(STORED).to_pylist()  # type: ignore[no-any-return]
 
 
 def _session(where: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -241,20 +241,22 @@ def sweep(
         damaged = store.damaged()
         asked = warmup.settle(asked, store, pool, _offset(progress, 0))
         store.begin(asked.files(), pool.where)
+        results = store.results()
         while True:
             runs = asked.runs(seeds)
             store.plan([run.labels() for run in runs])
-            done = _done(store) | tried
+            done = _done(results) | tried
             recorded = {run.key for run in _recorded(runs, series)}
             without = recorded - store.recorded() - tried
             missing = [run for run in runs if run.key not in done or run.key in without]
             if any(run.key not in done for run in missing):
                 store.unfinish()
             todo = [run.task(series=run.key in recorded) for run in missing]
-            take = partial(_store, store, [run.key for run in missing], done, lost)
+            take = partial(_store, store, results, [run.key for run in missing], done, lost)
             do_all(todo, pool, take, _offset(progress, len(runs) - len(missing)))
             tried |= {run.key for run in missing}
-            results = store.results()
+            if not precise:
+                break
             found = Sweep(asked, store.table(results), len(tried), names, lost)
             wanted = {
                 each: _wanted(found, each, seeds.get(each, len(asked.seeds)), precise) for each in asked.conditions
@@ -262,7 +264,7 @@ def sweep(
             if sum(wanted.values()) == len(runs):
                 break
             seeds = wanted
-    return replace(found, rows=store.finish(results), repaired=damaged)
+        return Sweep(asked, store.finish(results), len(tried), names, lost, damaged)
 
 
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -274,9 +276,9 @@ def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(expand(patterns, list(known)))
 
 
-def _done(store: Store) -> set[str]:
+def _done(results: Mapping[str, Row]) -> set[str]:
     """The keys of the runs that need not be done. One that failed in an earlier session is tried again."""
-    return {key for key, row in store.results().items() if row.state == "done"}
+    return {key for key, row in results.items() if row.state == "done"}
 
 
 def _recorded(runs: Sequence[PlannedRun], series: str | None) -> list[PlannedRun]:
@@ -287,11 +289,16 @@ def _recorded(runs: Sequence[PlannedRun], series: str | None) -> list[PlannedRun
 
 
 def _store(
-    store: Store, keys: Sequence[str], done_before: set[str], lost: dict[str, str], batch: Sequence[tuple[int, Outcome]]
+    store: Store,
+    results: dict[str, Row],
+    keys: Sequence[str],
+    done_before: set[str],
+    lost: dict[str, str],
+    batch: Sequence[tuple[int, Outcome]],
 ) -> None:
     """Store what a batch yielded: the series first, so that a row is there only with them, then the rows that are new.
 
-    Note in `lost` why the series of a run done before are still missing.
+    Add these to `results`. Note in `lost` why the series of a run done before are still missing.
     """
     rows = []
     for i, outcome in batch:
@@ -304,12 +311,11 @@ def _store(
             rows.append(row)
     if rows:
         store.add(rows)
+        results.update((row.key, row) for row in rows)
 
 
-def _wanted(found: Sweep, condition: Condition, n: int, precise: Precision | None) -> int:
+def _wanted(found: Sweep, condition: Condition, n: int, precise: Precision) -> int:
     """How many seeds a condition with `n` needs: `n` where a run has failed or has no value."""
-    if not precise:
-        return n
     values = list(found.measured.values(condition.case, condition.arm.aqm, precise.measure).values())
     return more_seeds(values, precise.share, max(precise.most, n)) if len(values) == n else n
 
@@ -324,5 +330,5 @@ def done_before(asked: Plan, out: Path | None) -> int:
     if out is None:
         return 0
     store = Store(out)
-    done = _done(store)
+    done = _done(store.results())
     return sum(run.key in done for run in warmup.settled(asked, store).runs())

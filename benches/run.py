@@ -246,7 +246,12 @@ def schemes_section(speeds: Mapping[str, Speed]) -> str:
 `li2014/table-1`: 500 Reno flows on 45 Mbit/s for 100 s, seed 1, on one core, set-up and metrics included
 (`cargo bench -p aqmlab-sim`).
 
-{speed_table("scheme", speeds)}"""
+{speed_table("scheme", speeds)}
+
+Departures under CoDel, PIE and what builds on them cannot be foreseen, so each is an event: 3.4 to 3.7 events a packet
+instead of 2.4. Flow queueing adds about 470 instructions a packet (hash, lists, up to three turns of a queue for one
+packet); FQ-PIE updates every queue each 15 ms, five updates for each packet that leaves; CAKE searches sets of eight
+and accounts for tins. With 50 flows instead of 500 a packet costs nearly the same: memory is not the limit."""
 
 
 def sizes_section(alike: Mapping[str, Speed], differing: Mapping[str, Speed]) -> str:

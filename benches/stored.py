@@ -262,8 +262,8 @@ def ns3_section() -> str:
 
 ns-3.37 as Debian ships it, with the program and the scenario of `validation/ns3`: twenty TCP flows with SACK on
 20 Mbit/s for 100 s, round trips of 62 to 138 ms. Processor time, set-up included, the best of five runs in turn
-(`python benches/beside_ns3.py`). [Validation](validation.md) has what both measured. ns-3 simulates packets with real headers,
-hosts and routes; that is what it is for, and what its time goes to.
+(`python benches/beside_ns3.py`). [Validation](validation.md) has what both measured.
+ns-3 simulates packets with real headers, hosts and routes; that is what it is for, and what its time goes to.
 
 {table(("scheme", "packets", "ns-3", "aqmlab", "ns-3 takes"), rows)}"""
 
@@ -285,7 +285,15 @@ Longer runs cost no more of it, so that its share falls with their length.
 {table(("", "processor time", "runs/s", "beside the engine"), rows)}"""
 
 
-SECTIONS = (flows_section, threshold_section, cores_section, profile_section, overhead_section)
+SECTIONS = (
+    laws_section,
+    flows_section,
+    threshold_section,
+    cores_section,
+    profile_section,
+    ns3_section,
+    overhead_section,
+)
 
 
 def main() -> None:

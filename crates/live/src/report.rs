@@ -81,10 +81,19 @@ impl Report {
                 "up": up.devices(), "down": down.devices(),
             },
         });
-        let series = measured().map(|(_, side)| side.series(options)).collect();
+        let series = at_common_times(measured().map(|(_, side)| side.series(options)).collect());
         let flows = sides.iter().flat_map(|(name, side)| side.flows().map(|flow| (*name, flow.clone()))).collect();
         Self { code, json, series, flows, warnings }
     }
+}
+
+/// The two directions do not end at one instant: a sample that only one of them has taken is left out.
+fn at_common_times(mut series: Vec<Series>) -> Vec<Series> {
+    let samples = series.iter().flat_map(|of_link| &of_link.columns).map(|(_, values)| values.len()).min();
+    for (_, values) in series.iter_mut().flat_map(|of_link| &mut of_link.columns) {
+        values.truncate(samples.unwrap_or(0));
+    }
+    series
 }
 
 impl Side<'_> {
@@ -165,4 +174,22 @@ fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) 
         "packet_delay_variation_p99": p99.and_then(|p99| Some(p99 - transit.quantile(0.0)?)),
         "timeouts": null, "ecn_reductions": null,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_of_two_directions_have_the_same_times() {
+        let series = |link: &str, times: &[f64]| Series {
+            link: link.into(),
+            columns: vec![("time".into(), times.to_vec()), ("queue".into(), vec![1.0; times.len()])],
+        };
+        let found = at_common_times(vec![series("up", &[0.0, 0.1, 0.2]), series("down", &[0.0, 0.1])]);
+        for of_link in found {
+            assert_eq!(of_link.columns, [("time".into(), vec![0.0, 0.1]), ("queue".into(), vec![1.0, 1.0])]);
+        }
+        assert_eq!(at_common_times(Vec::new()).len(), 0);
+    }
 }

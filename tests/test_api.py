@@ -1,6 +1,6 @@
 """The public interface, name by name: what `docs/stability.md` promises is what `tests/snapshots/api.txt` lists.
 
-`python tests/test_api.py` writes the lists anew. A change of them belongs into CHANGELOG.md.
+`python tests/test_api.py` writes the lists again. A change of them belongs in CHANGELOG.md.
 """
 
 import importlib

@@ -258,7 +258,7 @@ def test_axe_finds_no_serious_violation(studio: Studio, dark: bool) -> None:
 
 
 def _start(studio: Studio, scenario: str, *, dark: bool = False) -> Browser:
-    """Open a scenario anew; it begins to run."""
+    """Open a scenario on a fresh page; it begins to run."""
     browser, address = studio
     browser.open("about:blank", WIDE)
     browser.open(f"{address}?scenario={scenario}", WIDE, dark=dark)

@@ -145,7 +145,7 @@ export class Lessons {
   }
 
   private broken(told: HTMLElement, turn: number): void {
-    setText(told, turn === this.turn ? "Interrupted. Show begins anew." : "");
+    setText(told, turn === this.turn ? "Interrupted. Show starts again." : "");
     notice("");
   }
 }

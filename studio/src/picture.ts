@@ -31,7 +31,7 @@ export async function png(curves: Curves, title: string): Promise<Blob> {
   return new Promise((resolve) => whole.toBlob((blob) => resolve(blob!), "image/png"));
 }
 
-/** The panels drawn anew from their numbers. */
+/** The panels drawn again from their numbers. */
 export function svg(curves: Curves, model: Model, title: string): string {
   const panels = curves.panels();
   const columns = Math.min(2, panels.length);

@@ -84,7 +84,7 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// The longest header that is written anew for a part: IPv6 with extensions, and TCP with options.
+/// The longest header that is written again for a part: IPv6 with extensions, and TCP with options.
 const LONGEST_HEADER: usize = 256;
 
 /// What has been read at once: one packet, or a large segment.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from math import ceil
-from time import monotonic
+from time import perf_counter
 
 from aqmlab._core import InputError, Watch
 from aqmlab.runs import workers as places
@@ -53,7 +53,7 @@ class _Batch:
     at: int
     tasks: Sequence[Task]
     watch: Watch
-    started: float = field(default_factory=monotonic)
+    started: float = field(default_factory=perf_counter)
 
     @property
     def part(self) -> float:
@@ -83,7 +83,7 @@ def do_all(tasks: Sequence[Task], workers: Workers, take: Take, progress: Progre
                 outcomes = _outcomes(future, batch.tasks)
                 ended += enumerate(outcomes, batch.at)
                 done += len(outcomes)
-                seconds = (monotonic() - batch.started) / len(outcomes)
+                seconds = (perf_counter() - batch.started) / len(outcomes)
                 fair = ceil(len(waiting) / workers.slots)  # the last batches end together
                 size = max(1, min(LONGEST_BATCH, fair, round(BATCH / seconds)))
             if progress:

@@ -158,7 +158,7 @@ class Store:
         return rows
 
     def damaged(self) -> list[str]:
-        """Return which of the files that a sweep writes anew are there and cannot be read."""
+        """Return which of the files that a sweep writes again are there and cannot be read."""
         return [name for name in (PLAN, RUNS, TIMING, ENVIRONMENT) if not self._sound(name)]
 
     def check(self) -> None:

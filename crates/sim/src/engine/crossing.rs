@@ -58,11 +58,13 @@ pub trait Crossing: Pending {
     /// A packet waits whose departure was not foreseen.
     #[inline]
     fn join(&mut self, index: usize) {
-        if self.link(index).departures == Departures::AtService {
+        let link = self.link(index);
+        let (departures, is_free) = (link.departures, link.is_free());
+        if departures == Departures::AtService {
             let order = self.reserve();
             self.link(index).orders.push_back(order);
         }
-        if self.link(index).is_free() {
+        if is_free {
             self.start_service(index as u32);
         }
     }

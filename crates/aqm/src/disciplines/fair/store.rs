@@ -51,7 +51,7 @@ impl<P> Store<P> {
     pub(super) fn push(&mut self, line: &mut Line, packet: P, since: Time) {
         let slot = self.free;
         if slot == NONE {
-            return self.push_anew(line, packet, since);
+            return self.push_slot(line, packet, since);
         }
         let of = &mut self.slots[slot as usize];
         self.free = of.next;
@@ -59,8 +59,9 @@ impl<P> Store<P> {
         self.link(line, slot);
     }
 
+    /// The same, where no slot is free.
     #[cold]
-    fn push_anew(&mut self, line: &mut Line, packet: P, since: Time) {
+    fn push_slot(&mut self, line: &mut Line, packet: P, since: Time) {
         self.slots.push(Slot { packet: Some(packet), since, next: NONE });
         self.link(line, self.slots.len() as u32 - 1);
     }

@@ -157,8 +157,11 @@ impl Receiver {
 
     #[inline(always)]
     fn ack(&self, dsack: Option<u32>) -> Ack {
-        let has_hole = self.end > self.next && self.variant.has_sack();
-        let sack = if has_hole { self.blocks(dsack) } else { Sack::default() };
+        let mut sack = Sack::default();
+        if self.end > self.next && self.variant.has_sack() {
+            let Sack { starts, lens } = self.blocks(dsack);
+            (sack.starts, sack.lens) = (starts, lens); // apart, so that an ACK without a block need not lie in memory
+        }
         let delay = Span::ZERO;
         Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
     }

@@ -212,11 +212,10 @@ impl Packet {
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
     #[inline(always)] // for each packet
     pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
-        let mut packet = Self::new(label, size, hop, Kind::Ack, ack.next, [0, u64::from(ack.ece) << ECE]);
-        if !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some() {
-            packet.set_blocks(*ack);
-        }
-        packet
+        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some();
+        let body = [0, u64::from(ack.ece) << ECE];
+        let body = if has_more { Self::with_blocks(body, *ack) } else { body };
+        Self::new(label, size, hop, Kind::Ack, ack.next, body)
     }
 
     #[inline]
@@ -227,18 +226,20 @@ impl Packet {
         Self { flow, size, hop, kind, number, tuple, body }
     }
 
-    /// What few ACKs tell of. By value: other ACKs need not lie in memory.
+    /// A body with what few ACKs tell of. By value: others need not lie in memory.
     #[inline(never)]
-    fn set_blocks(&mut self, ack: Ack) {
-        self.body[1] |= 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
+    fn with_blocks([first, second]: [u64; 2], ack: Ack) -> [u64; 2] {
+        let second = second | 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
+        let mut body = u128::from(first) | u128::from(second) << 64;
         let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
         let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1)).map(|seq| seq..seq);
         let blocks = twice.into_iter().chain(ack.sack.blocks().take_while(near));
         for (i, block) in (0..3).zip(blocks) {
             let offset = block.start.wrapping_sub(ack.next) & OFFSETS;
             let bits = u128::from(offset) | (block.len() as u128) << OFFSET_BITS;
-            self.set_bits(self.bits() | bits << (i * BLOCK_BITS));
+            body |= bits << (i * BLOCK_BITS);
         }
+        [body as u64, (body >> 64) as u64]
     }
 
     fn bits(&self) -> u128 {

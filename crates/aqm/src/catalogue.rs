@@ -246,13 +246,13 @@ impl Clone for Box<dyn BoxedAqm> {
 
 /// A call of its own for each scheme: all of them inlined in one function give it a frame that every packet pays for.
 #[inline(never)]
-fn arrives(aqm: &mut impl Aqm, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-    aqm.on_enqueue(packet, queue, cx)
+fn arrives(aqm: &mut impl Aqm, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+    aqm.on_enqueue(&packet(), queue, cx)
 }
 
 #[inline(never)]
-fn leaves(aqm: &mut impl Aqm, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-    aqm.on_dequeue(packet, queue, cx)
+fn leaves(aqm: &mut impl Aqm, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+    aqm.on_dequeue(&packet(), queue, cx)
 }
 
 #[inline(never)]
@@ -294,18 +294,24 @@ macro_rules! built_in {
             fn draws(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> u32 {
                 any_aqm!($($variant)*; self, aqm => aqm.draws(packet, queue, cx))
             }
-            #[inline]
             fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-                match self {
-                    $(Self::$variant(aqm) => arrives(aqm, packet, queue, cx),)*
-                    Self::Boxed(aqm) => aqm.on_enqueue(packet, queue, cx),
-                }
+                self.judge_arrival(|| *packet, queue, cx)
             }
             #[inline]
+            fn judge_arrival(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+                match self {
+                    $(Self::$variant(aqm) => arrives(aqm, packet, queue, cx),)*
+                    Self::Boxed(aqm) => aqm.on_enqueue(&packet(), queue, cx),
+                }
+            }
             fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+                self.judge_departure(|| *packet, queue, cx)
+            }
+            #[inline]
+            fn judge_departure(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
                 match self {
                     $(Self::$variant(aqm) => leaves(aqm, packet, queue, cx),)*
-                    Self::Boxed(aqm) => aqm.on_dequeue(packet, queue, cx),
+                    Self::Boxed(aqm) => aqm.on_dequeue(&packet(), queue, cx),
                 }
             }
             fn draws_packets(&self) -> bool {

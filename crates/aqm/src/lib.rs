@@ -176,6 +176,14 @@ pub trait Aqm {
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
     }
+    /// The same, of a packet that is looked at only where the scheme does.
+    #[inline(always)]
+    fn judge_arrival(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict
+    where
+        Self: Sized,
+    {
+        self.on_enqueue(&packet(), queue, cx)
+    }
     /// Whether [`Aqm::on_enqueue`] does anything. If not, a host of many queues may leave the scheme alone at arrivals.
     fn acts_on_enqueue(&self) -> bool {
         true
@@ -194,6 +202,14 @@ pub trait Aqm {
     #[inline]
     fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         Verdict::Pass
+    }
+    /// The same, of a packet that is looked at only where the scheme does.
+    #[inline(always)]
+    fn judge_departure(&mut self, packet: impl FnOnce() -> PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict
+    where
+        Self: Sized,
+    {
+        self.on_dequeue(&packet(), queue, cx)
     }
     /// A packet joins that another scheme has accepted, whose place this one takes while it waits; it is not judged.
     #[inline]

@@ -61,19 +61,21 @@ macro_rules! any {
 }
 
 /// Calls of their own: the code of the other disciplines stays out of the way of the single queue's.
-#[inline(never)]
-fn enqueue<P>(queue: &mut impl Discipline<P>, packet: P, cx: &mut Ctx) -> Fate {
-    queue.enqueue(packet, cx)
-}
+impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P> {
+    #[inline(never)]
+    fn enqueue_in_others(&mut self, packet: P, cx: &mut Ctx) -> Fate {
+        any!(self, queue => queue.enqueue(packet, cx))
+    }
 
-#[inline(never)]
-fn dequeue<P, R>(queue: &mut impl Discipline<P>, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
-    queue.dequeue_with(cx, keep)
-}
+    #[inline(never)]
+    fn dequeue_from_others<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
+        any!(self, queue => queue.dequeue_with(cx, keep))
+    }
 
-#[inline(never)]
-fn len<P>(queue: &impl Discipline<P>) -> u32 {
-    queue.len()
+    #[inline(never)]
+    fn len_of_others(&self) -> u32 {
+        any!(self, queue => queue.len())
+    }
 }
 
 impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> for Any<A, C, T, P> {
@@ -81,10 +83,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         match self {
             Any::Fifo(queue) => queue.enqueue(packet, cx),
-            Any::Fair(queue) => enqueue(&mut **queue, packet, cx),
-            Any::Dual(queue) => enqueue(&mut **queue, packet, cx),
-            Any::Tins(queue) => enqueue(&mut **queue, packet, cx),
-            Any::Traced(queue) => enqueue(&mut **queue, packet, cx),
+            others => others.enqueue_in_others(packet, cx),
         }
     }
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
@@ -94,10 +93,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         match self {
             Any::Fifo(queue) => queue.dequeue_with(cx, keep),
-            Any::Fair(queue) => dequeue(&mut **queue, cx, keep),
-            Any::Dual(queue) => dequeue(&mut **queue, cx, keep),
-            Any::Tins(queue) => dequeue(&mut **queue, cx, keep),
-            Any::Traced(queue) => dequeue(&mut **queue, cx, keep),
+            others => others.dequeue_from_others(cx, keep),
         }
     }
     #[inline]
@@ -108,10 +104,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     fn len(&self) -> u32 {
         match self {
             Any::Fifo(queue) => queue.len(),
-            Any::Fair(queue) => queue.len(),
-            Any::Dual(queue) => len(&**queue),
-            Any::Tins(queue) => len(&**queue),
-            Any::Traced(queue) => len(&**queue),
+            others => others.len_of_others(),
         }
     }
     fn for_each(&self, act: &mut dyn FnMut(&P)) {

@@ -3,7 +3,7 @@
 use super::books::Books;
 use super::drawn::Flows;
 use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
-use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, PacketView, QueueView, Tune};
+use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -50,9 +50,14 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         }
     }
 
-    /// Draws packets at random beside the arriving one; whether one was of its flow.
+    /// Draws packets at random beside the arriving one, if its scheme wants any; whether one was of its flow.
     #[inline(never)]
-    fn draw(&mut self, shown: &PacketView, draws: u32, cx: &mut Ctx) -> bool {
+    fn draw(&mut self, packet: &P, cx: &mut Ctx) -> bool {
+        let shown = view(packet, cx.now, self.ecn);
+        let draws = self.scheme.draws(&shown, &self.view, cx);
+        if draws == 0 {
+            return false;
+        }
         let Self { waiting, flows, view, books, .. } = self;
         if !flows.are_kept() {
             flows.start(waiting.iter().map(|waiting| waiting.packet.flow()));
@@ -80,16 +85,15 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
 
     /// Whether a packet that is no longer in the queue leaves, perhaps marked, or is dropped.
     #[inline(always)]
-    fn leaves(&mut self, head: &mut Waiting<P>, cx: &mut Ctx) -> bool {
-        // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
-        let asked = self.acts_on_dequeue || cfg!(debug_assertions);
-        let fate = if asked { self.judge_departure(&head.packet, head.since, cx) } else { Fate::Kept };
-        self.books.leaves(fate, &mut head.packet, head.since)
+    fn leaves(&mut self, Waiting { packet, since }: &mut Waiting<P>, cx: &mut Ctx) -> bool {
+        let verdict = self.scheme.judge_departure(|| view(packet, *since, self.ecn), &self.view, cx);
+        self.books.leaves(Fate::of(verdict, self.can_mark(packet)), packet, *since)
     }
 
-    fn judge_departure(&mut self, packet: &P, since: Time, cx: &mut Ctx) -> Fate {
-        let shown = view(packet, since, self.ecn);
-        Fate::of(self.scheme.on_dequeue(&shown, &self.view, cx), shown.can_mark)
+    /// A signal marks the packet: it is ECN-capable, and the queue marks.
+    #[inline]
+    fn can_mark(&self, packet: &P) -> bool {
+        self.ecn && packet.ecn().is_capable()
     }
 }
 
@@ -104,20 +108,19 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
             self.scheme.on_overflow(&self.view, cx);
             return self.books.refuse(OVERFLOW);
         }
-        let shown = view(&packet, cx.now, self.ecn);
-        let asked = self.draws || cfg!(debug_assertions);
-        let draws = if asked { self.scheme.draws(&shown, &self.view, cx) } else { 0 };
-        if draws > 0 && self.draw(&shown, draws, cx) {
+        if (self.draws || cfg!(debug_assertions)) && self.draw(&packet, cx) {
             return self.books.refuse(MATCH);
         }
-        let fate = Fate::of(self.scheme.on_enqueue(&shown, &self.view, cx), shown.can_mark);
+        let now = cx.now;
+        let verdict = self.scheme.judge_arrival(|| view(&packet, now, self.ecn), &self.view, cx);
+        let fate = Fate::of(verdict, self.can_mark(&packet));
         if !self.books.joins(fate, &mut packet) {
             return fate;
         }
         self.view.packets += 1;
         self.view.bytes += u64::from(size);
-        self.flows.joins(shown.flow);
-        self.waiting.push_back(Waiting { packet, since: cx.now });
+        self.flows.joins(packet.flow());
+        self.waiting.push_back(Waiting { packet, since: now });
         fate
     }
 
@@ -127,6 +130,13 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
+        // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
+        if !self.acts_on_dequeue && !cfg!(debug_assertions) {
+            if let Some(head) = self.pop() {
+                self.books.accounts.departed += 1;
+                return Some(keep(head.packet, head.since));
+            }
+        }
         while let Some(mut head) = self.pop() {
             if self.leaves(&mut head, cx) {
                 return Some(keep(head.packet, head.since));
@@ -227,7 +237,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
+    use crate::{Ecn, PacketView};
     use crate::contract::bench;
 
     struct DrawsThree;

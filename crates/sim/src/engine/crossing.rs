@@ -5,7 +5,7 @@
 use super::calendar::{Lane, Order, Pending};
 use super::event::{AT_RECEIVER, AT_SENDER, Event, Packet};
 use crate::net::link::{Departures, Link, Offered};
-use crate::net::route::{Hop, Way};
+use crate::net::route::{Hop, Next, Way};
 use aqmlab_core::Time;
 use std::ops::Range;
 
@@ -45,13 +45,13 @@ pub trait Crossing: Pending {
     #[inline(always)]
     fn arrive(&mut self, mut packet: Packet) {
         let (now, group) = (self.now(), self.group(packet.flow));
-        let Some(hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
-        let index = hop.link;
-        let link = self.link(index);
-        match link.offer(&mut packet, now) {
-            Offered::Dropped => {}
-            Offered::SentAt(time) => self.forward(&packet, group, time),
-            Offered::Joined => self.join(index),
+        let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
+        let link = self.link(hop.link);
+        match (link.offer(&mut packet, now), link.is_impaired()) {
+            (Offered::Dropped, _) => {}
+            (Offered::SentAt(time), false) => self.forward(&packet, hop, time),
+            (Offered::SentAt(time), true) => self.forward_over_wire(packet, time),
+            (Offered::Joined, _) => self.join(hop.link),
         }
     }
 
@@ -97,50 +97,51 @@ pub trait Crossing: Pending {
     /// A link has sent what was in service.
     #[inline]
     fn sent(&mut self, index: u32) {
-        if let Some(packet) = self.link(index as usize).finish_service() {
-            self.forward(&packet, self.group(packet.flow), self.now());
+        let (now, link) = (self.now(), self.link(index as usize));
+        match (link.finish_service(), link.is_impaired()) {
+            (None, _) => {}
+            (Some(packet), false) => self.forward(&packet, self.hop(&packet), now),
+            (Some(packet), true) => self.forward_over_wire(packet, now),
         }
         self.start_service(index);
+    }
+
+    /// The link that a packet is at, and what follows it.
+    #[inline]
+    fn hop(&self, packet: &Packet) -> Hop {
+        self.way(self.group(packet.flow)).hops[packet.hop as usize]
     }
 
     /// From a link that has sent the packet, or will have at `sent`: on to the next link, to the receiver, or to the
     /// sender.
     #[inline(always)]
-    fn forward(&mut self, packet: &Packet, group: u16, sent: Time) {
-        let way = self.way(group);
-        let (Hop { link, onward }, there, end) = (way.hops[packet.hop as usize], way.there, way.hops.len());
-        if self.link(link).impairment.is_some() {
-            return self.forward_over_wire(*packet, sent);
+    fn forward(&mut self, packet: &Packet, Hop { onward, next, .. }: Hop, sent: Time) {
+        match next {
+            Next::Receiver => self.receive(packet, sent + onward.delay),
+            Next::Sender => self.send_home(*packet, sent),
+            Next::Link => {
+                let mut packet = *packet;
+                packet.hop += 1;
+                self.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
+            }
         }
-        let next = packet.hop as usize + 1;
-        if next == there {
-            return self.receive(packet, sent + onward.delay);
-        }
-        let mut packet = *packet;
-        if next == end {
-            return self.send_home(packet, sent);
-        }
-        packet.hop = next as u8;
-        self.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
     }
 
     /// The same, out of line, over any wire. Where packets may pass others, the receiver acts when they arrive.
     #[inline(never)]
     fn forward_over_wire(&mut self, mut packet: Packet, sent: Time) {
         let measured = self.measured();
-        let way = self.way(self.group(packet.flow));
-        let (Hop { link, onward }, there, end) = (way.hops[packet.hop as usize], way.there, way.hops.len());
+        let Hop { link, onward, next } = self.hop(&packet);
         let (left, reorders) = match &mut self.link(link).impairment {
             None => (Some(sent), false),
             Some(wire) => (wire.cross(&mut packet, sent, measured), wire.reorders()),
         };
         let Some(left) = left else { return };
-        let next = packet.hop as usize + 1;
         packet.hop = match next {
-            _ if next == there && !reorders => return self.receive_late(&packet, left + onward.delay),
-            _ if next == there => AT_RECEIVER,
-            _ if next == end => return self.send_home(packet, left),
-            _ => next as u8,
+            Next::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
+            Next::Receiver => AT_RECEIVER,
+            Next::Sender => return self.send_home(packet, left),
+            Next::Link => packet.hop + 1,
         };
         self.push(onward.lane, left + onward.delay, Event::Arrive(packet));
     }

@@ -199,6 +199,12 @@ impl<P: Wired> Link<P> {
         self.in_service.is_none()
     }
 
+    /// Something happens to packets on the wire.
+    #[inline]
+    pub fn is_impaired(&self) -> bool {
+        self.impairment.is_some()
+    }
+
     /// Takes the next packet into service; returns when its transmission ends, or when to ask again if none may go yet.
     #[inline]
     pub fn start_service(&mut self, now: Time) -> Option<Time> {

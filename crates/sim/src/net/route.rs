@@ -30,8 +30,6 @@ pub struct Way {
     /// There and then back, and the way from each to the next. The last one there leads to the receiver's access link;
     /// what follows the last one back is [`Way::home`].
     pub hops: Vec<Hop>,
-    /// How many of them are on the way there.
-    pub there: usize,
     /// The hop at which an ACK begins.
     pub first_back: u8,
     /// Propagation of the links, there and back, as the scenario begins: a link that becomes longer makes the round trip
@@ -55,6 +53,18 @@ pub struct Leg {
 pub struct Hop {
     pub link: usize,
     pub onward: Leg,
+    pub next: Next,
+}
+
+/// Where a link leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The next link.
+    Link,
+    /// The receiver's access link.
+    Receiver,
+    /// The sender, by [`Way::home`].
+    Sender,
 }
 
 /// What a route knows of a link.
@@ -77,11 +87,16 @@ impl Lanes {
 
 impl Way {
     fn new(scenario: &Scenario, wires: &[Wire], spec: &FlowSpec) -> Self {
-        let hop = |link: &usize| Hop { link: *link, onward: Leg { delay: Span::ZERO, lane: Lane::ANY } };
+        let links = || spec.path.iter().chain(&spec.ack_path);
+        let (there, end) = (spec.path.len(), links().count());
+        let hop = |(i, link): (usize, &usize)| {
+            let onward = Leg { delay: Span::ZERO, lane: Lane::ANY };
+            let next = if i + 1 == there { Next::Receiver } else if i + 1 == end { Next::Sender } else { Next::Link };
+            Hop { link: *link, onward, next }
+        };
         let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
         let mut way = Self {
-            hops: spec.path.iter().chain(&spec.ack_path).map(hop).collect(),
-            there: spec.path.len(),
+            hops: links().enumerate().map(hop).collect(),
             first_back,
             own: spec.own_delay(|link| scenario.links[link].delay),
             back: Span::ZERO,
@@ -204,14 +219,11 @@ impl Routes {
             let (group, rtt) = alike[0];
             let mut lanes = Lanes { entry: calendar.lane(), back: calendar.lane(), home: Lane::ANY };
             let way = &mut self.ways[group];
-            let receiving = way.there - 1; // leads to the receiver, which makes no event
-            let last = way.hops.len() - 1;
-            for (_, hop) in way.hops[..last].iter_mut().enumerate().filter(|(i, _)| *i != receiving) {
+            for hop in way.hops.iter_mut().filter(|hop| hop.next == Next::Link) {
                 hop.onward.lane = shared(hop.link, hop.onward.delay, calendar);
             }
-            if last != receiving {
-                let home = way.home(&Route { rtt, lanes }).delay;
-                lanes.home = shared(way.hops[last].link, home, calendar);
+            if let Some(last) = way.hops.last().filter(|hop| hop.next == Next::Sender) {
+                lanes.home = shared(last.link, way.home(&Route { rtt, lanes }).delay, calendar);
             }
             self.lanes.insert((group, rtt), lanes);
         }

@@ -16,9 +16,9 @@ mod shard;
 
 use super::{RunError, Simulation};
 use crate::engine::calendar::Calendar;
-use crate::engine::event::Event;
+use crate::engine::event::{AT_SENDER, Event};
 use crate::net::flow::{Flow, Group};
-use crate::net::route::Way;
+use crate::net::route::{Next, Way};
 use crate::scenario::RateChanges;
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
@@ -87,13 +87,13 @@ impl Plan {
 fn round_of(simulation: &Simulation, flow: &Flow, to_queues: Span) -> Span {
     let way = &simulation.routes.ways[flow.group as usize];
     let (back, home) = (way.back(&flow.route), way.home(&flow.route));
-    let last = &way.hops[way.there - 1];
+    let last = way.hops.iter().find(|hop| hop.next == Next::Receiver).expect("a way leads to the receiver");
     let reorders = simulation.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders());
     let onward = if reorders { Span::ZERO } else { last.onward.delay };
     let is_delayed = simulation.groups[flow.group as usize].tcp.delayed_ack;
     let from_queue = if is_delayed { back.delay } else { onward + way.egress(&flow.route) + back.delay };
     let half = |span: Span| Span(span.0 / 2);
-    if way.there == way.hops.len() {
+    if way.first_back == AT_SENDER {
         half(to_queues + from_queue)
     } else {
         half(to_queues + home.delay).min(half(from_queue))

@@ -236,7 +236,8 @@ impl Sender {
 
     /// Window in segments, with what left the network during recovery, within the receiver's.
     pub(crate) fn window(&self, params: &TcpParams) -> f64 {
-        (self.cc.window.cwnd + f64::from(self.inflation)).min(params.window.0)
+        let window = self.cc.window.cwnd + f64::from(self.inflation);
+        if window < params.window.0 { window } else { params.window.0 } // neither is NaN, which `min` asks for
     }
 
     /// Segments sent and not acknowledged.
@@ -302,6 +303,7 @@ impl Sender {
     }
 
     /// Notes what is acknowledged; samples the round-trip time.
+    #[inline(always)]
     pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
         self.hole = ack.next;
         self.next_seq = self.next_seq.max(ack.next);

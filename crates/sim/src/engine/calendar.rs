@@ -8,6 +8,7 @@
 use super::event::{Event, Timer};
 use super::wheel::Wheel;
 use aqmlab_core::Time;
+use std::hint::select_unpredictable;
 
 /// Time in the upper half; order of insertion, then the heap's slot or a timer, in the lower.
 pub(super) type Key = u128;
@@ -22,6 +23,8 @@ const RESERVED: u64 = 4;
 const AHEAD: usize = 8;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
+/// Room for them: a power of two, so that no index needs a check.
+const ROOM: usize = MAX_LANES.next_power_of_two();
 
 /// A place in the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +79,11 @@ pub struct Calendar<E, D = ()> {
     /// The timer that has come last.
     timer: E,
     /// The first stands for wheels and heap and stays empty.
-    lanes: Vec<Ring<E>>,
+    lanes: [Ring<E>; ROOM],
+    /// How many of them are in use, the first one included.
+    used: usize,
     /// Key of the first event of wheels and heap together, and of each lane.
-    heads: [Key; MAX_LANES],
+    heads: [Key; ROOM],
     pushed: u64,
 }
 
@@ -92,8 +97,9 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Default for Calendar<E, 
             wheel: Wheel::new(),
             timers: Wheel::new(),
             timer: E::default(),
-            lanes: vec![Ring::new()],
-            heads: [NO_EVENT; MAX_LANES],
+            lanes: std::array::from_fn(|_| Ring::new()),
+            used: 1,
+            heads: [NO_EVENT; ROOM],
             pushed: 0,
         }
     }
@@ -102,29 +108,27 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Default for Calendar<E, 
 impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
-        let mut calendar = Self::default();
-        calendar.lanes.resize_with(lanes + 1, Ring::new);
-        calendar
+        Self { used: lanes + 1, ..Self::default() }
     }
 
     /// How many lanes there are beside [`Lane::ANY`].
     pub fn lanes(&self) -> usize {
-        self.lanes.len() - 1
+        self.used - 1
     }
 
     /// When the first event comes; [`Time::NEVER`] without one.
     #[inline]
     pub fn first_time(&self) -> Time {
-        self.heads[..self.lanes.len()].iter().min().map_or(Time::NEVER, |key| Time((key >> 64) as u64))
+        self.heads[..self.used].iter().min().map_or(Time::NEVER, |key| Time((key >> 64) as u64))
     }
 
     /// A lane for events that are mostly pushed in order of time; any order when there are too many lanes.
     pub fn lane(&mut self) -> Lane {
-        if self.lanes.len() == MAX_LANES {
+        if self.used == MAX_LANES {
             return Lane::ANY;
         }
-        self.lanes.push(Ring::new());
-        Lane(self.lanes.len() as u8 - 1)
+        self.used += 1;
+        Lane(self.used as u8 - 1)
     }
 
     /// Inlined, so that an event is written where it stays and not copied there through the stack.
@@ -174,43 +178,58 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
     /// Where an event with this key is to be written.
     #[inline(always)]
     fn place(&mut self, lane: Lane, key: Key) -> &mut E {
-        let index = usize::from(lane.0);
+        let index = usize::from(lane.0) % ROOM;
         if lane == Lane::ANY || !self.lanes[index].is_next(key) {
             return self.place_in_any_order(key);
         }
         let ring = &mut self.lanes[index];
         if ring.len == 0 {
-            self.heads[index % MAX_LANES] = key;
+            self.heads[index] = key;
         }
         ring.place(key)
     }
 
     /// The earliest event up to and including `until`, but none of the last of that instant ([`Calendar::push_last`]).
-    /// It stays readable until the next push. Shows `coming` events that follow in a little while, so that what they will
-    /// touch can be fetched from memory; each is shown once at most, and few are not.
+    /// It stays readable until the next push.
     #[inline(always)]
-    pub fn pop(&mut self, until: Time, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
-        let (mut lane, mut first) = (0, self.heads[0]);
-        for i in 1..MAX_LANES {
-            if i >= self.lanes.len() {
-                break; // a loop of fixed length is unrolled
-            }
-            if self.heads[i] < first {
-                (lane, first) = (i, self.heads[i]);
-            }
-        }
+    pub fn pop(&mut self, until: Time) -> Option<(Time, &E)> {
+        self.pop_showing(until, false, |_| ())
+    }
+
+    /// The same. If `shows`, shows `coming` events that follow in a little while, so that what they will touch can be fetched
+    /// from memory; each is shown once at most, and few are not.
+    #[inline(always)]
+    pub fn pop_showing(&mut self, until: Time, shows: bool, mut coming: impl FnMut(&E)) -> Option<(Time, &E)> {
+        let (lane, first) = self.first();
         if first >= key(until, LAST) {
             return None;
         }
         let time = Time((first >> 64) as u64);
         if lane == 0 {
-            return Some((time, self.pop_any(coming)));
+            return Some((time, self.pop_any(|event| if shows { coming(event) })));
         }
         let ring = &mut self.lanes[lane];
-        ring.look_ahead(&mut coming);
+        if shows {
+            ring.look_ahead(&mut coming);
+        }
         let popped = ring.pop();
         self.heads[lane] = ring.first_key();
         Some((time, &ring.items[popped].1))
+    }
+
+    /// The lane whose head comes first, and its key. Which one it is cannot be predicted, so nothing branches on it.
+    #[inline(always)]
+    fn first(&self) -> (usize, Key) {
+        let earlier = |(lane, first): (usize, Key), other: usize| {
+            let head = self.heads[other % ROOM];
+            (select_unpredictable(head < first, other, lane), select_unpredictable(head < first, head, first))
+        };
+        let (mut first, mut pair) = ((0, self.heads[0]), 1);
+        while pair < self.used {
+            first = earlier(earlier(first, pair), pair + 1); // the head of a lane not in use comes last
+            pair += 2;
+        }
+        first
     }
 
     /// Where an event with this key is to be written, in the wheel or in the heap.
@@ -413,13 +432,13 @@ mod tests {
                 }
                 expected.push((now + ahead, i));
                 for _ in 0..pops {
-                    if let Some((time, event)) = calendar.pop(Time::NEVER, |_| ()) {
+                    if let Some((time, event)) = calendar.pop(Time::NEVER) {
                         now = time.0;
                         popped.push((time.0, *event));
                     }
                 }
             }
-            popped.extend(std::iter::from_fn(|| calendar.pop(Time::NEVER, |_| ()).map(|(time, event)| (time.0, *event))));
+            popped.extend(std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(time, event)| (time.0, *event))));
             expected.sort();
             prop_assert_eq!(popped, expected);
         }
@@ -436,7 +455,7 @@ mod tests {
             let mut calendar = Calendar::default();
             let (mut expected, mut popped, mut shown) = (Vec::new(), Vec::new(), vec![0; times.len()]);
             let mut take = |calendar: &mut Calendar<usize>| {
-                let next = calendar.pop(Time::NEVER, |event| shown[*event] += 1).map(|(time, event)| (time.0, *event));
+                let next = calendar.pop_showing(Time::NEVER, true, |event| shown[*event] += 1).map(|(time, event)| (time.0, *event));
                 next.map(|found| popped.push(found)).is_some()
             };
             let push = |calendar: &mut Calendar<usize>, time, i: usize| match i % 2 {
@@ -466,7 +485,7 @@ mod tests {
 
     /// The events up to a time.
     fn popped(calendar: &mut Calendar<u32>, until: u64) -> Vec<u32> {
-        std::iter::from_fn(|| calendar.pop(Time(until), |_| ()).map(|(_, event)| *event)).collect()
+        std::iter::from_fn(|| calendar.pop(Time(until)).map(|(_, event)| *event)).collect()
     }
 
     #[test]
@@ -502,7 +521,7 @@ mod tests {
         for (i, lane) in lanes.iter().enumerate() {
             calendar.push(*lane, Time(20 - i as u64), i);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::NEVER, |_| ()).map(|(_, i)| *i)).collect();
+        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::NEVER).map(|(_, i)| *i)).collect();
         assert_eq!(order, (0..20).rev().collect::<Vec<_>>());
     }
 }

@@ -16,7 +16,6 @@ pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{Place, SampleColumn};
 
 use crate::engine::calendar::Calendar;
-use crate::engine::crossing::Crossing;
 use crate::engine::event::{Event, Packet};
 use crate::engine::memory;
 use crate::engine::watch::Watch;
@@ -222,30 +221,18 @@ impl Simulation {
     fn advance(&mut self, until: Time) -> Result<(), RunError> {
         let is_large = self.is_cold || self.flows.len() > IN_CACHE;
         let fetch = |flows: &[Flow], event: &Event| {
-            if is_large && let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event
-            {
+            if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = event {
                 memory::fetch(&flows[*flow as usize]);
             }
         };
-        while let Some((time, event)) = self.calendar.pop(until, |event| fetch(&self.flows, event)) {
+        while let Some((time, event)) =
+            self.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, event))
+        {
             self.now = time;
             self.events += 1;
             match *event {
-                Event::Arrive(packet) => self.handle(packet),
-                Event::Sent { link } => self.sent(link),
-                Event::Timer { flow } => self.timer(flow),
-                Event::AckDue { flow } => self.delayed_ack(flow),
-                Event::Open { flow } => self.open(flow),
-                Event::Close { flow } => self.flows[flow as usize].sender.close(),
-                Event::Emit { source } => self.emit(source),
-                Event::Request { client } => self.request(client),
-                Event::RateChange { link } => self.change_rate(link),
-                Event::WarmedUp => self.restart_meters(),
-                event @ (Event::Tick { .. } | Event::Sample) => {
-                    if let Some((lane, next)) = self.update(event) {
-                        self.calendar.push(lane, next, event);
-                    }
-                }
+                Event::Arrive(packet) => self.take(packet),
+                event => self.handle(event),
             }
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {
                 self.look()?;

@@ -18,7 +18,7 @@ impl Spans {
     /// Takes in a span.
     #[inline]
     pub fn add(&mut self, span: Span) {
-        let value = span.0 as f64;
+        let value = span.0 as i64 as f64; // the same below 106 days, and converted by one instruction
         self.count += 1;
         self.sum += value;
         self.squares += value * value;

@@ -347,7 +347,7 @@ mod tests {
     /// What the packets in the calendar announce, ms, in the order in which they come.
     fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
         let mut found = Vec::new();
-        while let Some((_, event)) = calendar.pop(Time::NEVER, |_| ()) {
+        while let Some((_, event)) = calendar.pop(Time::NEVER) {
             if let Event::Arrive(packet) = event {
                 found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
             }

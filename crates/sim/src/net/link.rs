@@ -256,10 +256,10 @@ impl<P: Wired> Link<P> {
     /// Goes through the departures before now that made no event.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {
-        while self.departures == Departures::Foreseen
-            && let Some(end) = self.in_service
-            && end < now
-        {
+        if self.departures != Departures::Foreseen {
+            return;
+        }
+        while let Some(end) = self.in_service.filter(|end| *end < now) {
             self.in_service = None;
             self.start_service(end);
         }

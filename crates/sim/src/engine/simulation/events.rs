@@ -16,9 +16,31 @@ use aqmlab_tcp::{Sender, TcpParams};
 use std::ops::Range;
 
 impl Simulation {
+    /// Anything happens but that a packet arrives.
+    #[inline(never)]
+    pub(super) fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrive(_) => unreachable!("the loop takes packets itself"),
+            Event::Sent { link } => self.sent(link),
+            Event::Timer { flow } => self.timer(flow),
+            Event::AckDue { flow } => self.delayed_ack(flow),
+            Event::Open { flow } => self.open(flow),
+            Event::Close { flow } => self.flows[flow as usize].sender.close(),
+            Event::Emit { source } => self.emit(source),
+            Event::Request { client } => self.request(client),
+            Event::RateChange { link } => self.change_rate(link),
+            Event::WarmedUp => self.restart_meters(),
+            Event::Tick { .. } | Event::Sample => {
+                if let Some((lane, next)) = self.update(event) {
+                    self.calendar.push(lane, next, event);
+                }
+            }
+        }
+    }
+
     /// A packet or an ACK arrives.
     #[inline(always)]
-    pub(super) fn handle(&mut self, packet: Packet) {
+    pub(super) fn take(&mut self, packet: Packet) {
         match packet.hop {
             AT_SENDER => self.acknowledge(&packet),
             _ => self.arrive(packet),

@@ -159,7 +159,7 @@ fn divide<'a>(
 /// Gives each event of the set-up to where it happens; `flow_of` is the flow of each source.
 fn deal(calendar: &mut Calendar<Event>, hub: &mut Hub, shards: &mut [Shard], bits: u32, flow_of: &[u32]) {
     let mut place = 0;
-    while let Some((time, event)) = calendar.pop(Time::NEVER, |_| ()) {
+    while let Some((time, event)) = calendar.pop(Time::NEVER) {
         let event = *event;
         let flow = match event {
             Event::Open { flow } | Event::Close { flow } => Some(flow),

@@ -72,7 +72,7 @@ impl Hub {
         let arrivals = std::mem::take(&mut self.arrivals);
         let mut merge = Merge::new(&arrivals);
         while let Some(time) = merge.next_time() {
-            while let Some((at, born)) = self.calendar.pop(before(time), |_| ()) {
+            while let Some((at, born)) = self.calendar.pop(before(time)) {
                 let born = *born;
                 self.handle(simulation, at, &born);
             }
@@ -83,7 +83,7 @@ impl Hub {
                 self.handle_instant(simulation, arrival, &mut merge);
             }
         }
-        while let Some((at, born)) = self.calendar.pop(before(end), |_| ()) {
+        while let Some((at, born)) = self.calendar.pop(before(end)) {
             let born = *born;
             self.handle(simulation, at, &born);
         }
@@ -99,7 +99,7 @@ impl Hub {
             let (arrival, _) = merge.next();
             events.push(Born { event: Event::Arrive(arrival.packet), lineage: arrival.lineage });
         }
-        while let Some((_, born)) = self.calendar.pop(now, |_| ()) {
+        while let Some((_, born)) = self.calendar.pop(now) {
             events.push(*born);
         }
         events.sort_by_key(|born| born.lineage.rank());

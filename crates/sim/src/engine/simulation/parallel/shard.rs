@@ -178,7 +178,7 @@ impl<'a> Shard<'a> {
         self.run_senders();
         self.outbox.clear();
         let until = before(self.windows.queues_next);
-        while let Some((time, born)) = self.agenda.departures.pop(until, |_| ()) {
+        while let Some((time, born)) = self.agenda.departures.pop(until) {
             let Event::Arrive(packet) = born.event else { unreachable!("only packets are on their way to a queue") };
             self.outbox.push(Arrival { time, packet, lineage: born.lineage });
         }
@@ -218,7 +218,7 @@ impl<'a> Shard<'a> {
     /// Delayed ACKs before a time.
     #[inline]
     fn delayed_acks(&mut self, until: Time) {
-        while let Some((time, born)) = self.agenda.receivers.pop(before(until), |_| ()) {
+        while let Some((time, born)) = self.agenda.receivers.pop(before(until)) {
             let Event::AckDue { flow: index } = born.event else { unreachable!("receivers know delayed ACKs only") };
             self.agenda.lineage = born.lineage.child(time);
             let flow = &mut self.flows[(index - self.first) as usize];
@@ -239,7 +239,7 @@ impl<'a> Shard<'a> {
                     memory::fetch(&flows[(flow - first) as usize]);
                 }
             };
-            let Some((now, born)) = self.agenda.senders.pop(until, fetch) else { break };
+            let Some((now, born)) = self.agenda.senders.pop_showing(until, true, fetch) else { break };
             let Born { event, lineage } = *born;
             self.agenda.lineage = lineage.child(now);
             self.events += 1;

@@ -242,12 +242,12 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
     #[inline]
     fn pop_any(&mut self, mut coming: impl FnMut(&E)) -> &E {
         if self.wheel.first_key() == self.heads[0] {
-            self.wheel.pop(|(_, event)| coming(event));
+            let place = self.wheel.pop(|(_, event)| coming(event));
             self.heads[0] = self.first_in_any_order();
-            self.wheel.popped()
+            self.wheel.at(place)
         } else if self.timers.first_key() == self.heads[0] {
-            self.timers.pop(|([_, order], data)| coming(&E::of_timer(timer(*order), *data)));
-            self.timer = E::of_timer(timer(self.heads[0] as u64), *self.timers.popped());
+            let place = self.timers.pop(|([_, order], data)| coming(&E::of_timer(timer(*order), *data)));
+            self.timer = E::of_timer(timer(self.heads[0] as u64), *self.timers.at(place));
             self.heads[0] = self.first_in_any_order();
             &self.timer
         } else {

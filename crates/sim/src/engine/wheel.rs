@@ -22,6 +22,8 @@ pub(super) type Pending<E> = ([u64; 2], E);
 
 /// Events of a page.
 const PAGE: usize = 64;
+/// The place of an event that comes when there is none. No slot gets its page.
+const ALONE: usize = 0;
 /// In place of a page.
 const NO_PAGE: u32 = u32::MAX;
 
@@ -53,32 +55,34 @@ pub struct Wheel<E, const BITS: u32> {
     occupied: [u64; SLOTS / 64],
     /// The first slot, counted from time zero.
     present: u64,
-    /// The first slot when it has been dealt into bins: the places of its events, by bins, and where each bin ends.
+    /// The first slot, opened: its events by bins, each as its time within the slot and its place, and where each bin ends.
     open: Slot,
-    places: Vec<u32>,
+    marks: Vec<u64>,
     ends: Vec<u32>,
-    /// How many bins have come.
+    /// How many bins have begun.
     bins: usize,
-    /// The events of the present bin, in order; those before `next` have come. When all have, there are no others.
-    bin: Vec<Pending<E>>,
-    next: usize,
-    popped: E,
+    /// Which of the marks, in order, are still to come of the present bin. If there are none, there are no events at all.
+    bin: Range<usize>,
+    /// Key of the first event.
+    first: Key,
 }
 
 impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
+    /// Bits of a mark that say where the event is.
+    const PLACE: u32 = u64::BITS - BITS;
+
     pub fn new() -> Self {
         Self {
-            pages: Pages { events: Vec::new(), before: Vec::new(), free: NO_PAGE },
+            pages: Pages { events: vec![Default::default(); PAGE], before: vec![NO_PAGE], free: NO_PAGE },
             slots: [Slot::default(); SLOTS],
             occupied: [0; SLOTS / 64],
             present: 0,
             open: Slot::default(),
-            places: Vec::new(),
+            marks: Vec::new(),
             ends: Vec::new(),
             bins: 0,
-            bin: Vec::new(),
-            next: 0,
-            popped: E::default(),
+            bin: 0..0,
+            first: NO_EVENT,
         }
     }
 
@@ -87,108 +91,147 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         (key >> 64) as u64 >> BITS
     }
 
-    fn is_empty(&self) -> bool {
-        self.next == self.bin.len()
+    /// Time within the slot, and place.
+    #[inline(always)]
+    fn mark([time, _]: [u64; 2], place: usize) -> u64 {
+        time << Self::PLACE | place as u64
+    }
+
+    #[inline(always)]
+    fn place_of(mark: u64) -> usize {
+        (mark & ((1 << Self::PLACE) - 1)) as usize
     }
 
     /// Whether the wheel takes an event with this key: one after the first slot and within its reach, or any if it is empty.
     #[inline]
     pub fn takes(&self, key: Key) -> bool {
         let ahead = Self::slot(key).wrapping_sub(self.present);
-        ahead > 0 && ahead < SLOTS as u64 || self.is_empty()
+        ahead > 0 && ahead < SLOTS as u64 || self.first == NO_EVENT
     }
 
     /// Where an event with this key is to be written, which the wheel takes.
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut E {
-        if self.is_empty() {
-            self.present = Self::slot(key);
-            self.bin.clear();
-            self.next = 0;
-            self.bin.push((halves(key), E::default()));
-            return &mut self.bin[0].1;
+        if self.first == NO_EVENT {
+            return self.begin(key);
         }
         let index = Self::slot(key) as usize % SLOTS;
         self.occupied[index / 64] |= 1 << (index % 64);
-        self.pages.place(&mut self.slots[index], key)
+        let place = self.pages.place(&mut self.slots[index], key);
+        &mut self.pages.events[place].1
+    }
+
+    /// The same where there are no events.
+    fn begin(&mut self, key: Key) -> &mut E {
+        (self.present, self.first) = (Self::slot(key), key);
+        self.marks.clear();
+        self.marks.push(Self::mark(halves(key), ALONE));
+        self.ends.clear();
+        (self.bins, self.bin) = (0, 0..1);
+        let (of, event) = &mut self.pages.events[ALONE];
+        *of = halves(key);
+        event
     }
 
     /// Key of the first event.
     #[inline]
     pub fn first_key(&self) -> Key {
-        self.bin.get(self.next).map_or(NO_EVENT, |(halves, _)| whole(*halves))
+        self.first
     }
 
-    /// Takes out the first event; there must be one. Shows `coming` events that follow in a little while.
+    /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
+    /// events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&Pending<E>)) {
-        self.popped = self.bin[self.next].1;
-        self.next += 1;
-        if self.is_empty() {
+    pub fn pop(&mut self, coming: impl FnMut(&Pending<E>)) -> usize {
+        let place = Self::place_of(self.marks[self.bin.start]);
+        self.bin.start += 1;
+        if self.bin.is_empty() {
             self.go_on(coming);
+        } else {
+            self.first = self.first_of_bin();
         }
+        place
     }
 
-    /// The event taken out last.
+    /// The event at a place.
     #[inline]
-    pub fn popped(&self) -> &E {
-        &self.popped
+    pub fn at(&self, place: usize) -> &E {
+        &self.pages.events[place].1
+    }
+
+    #[inline]
+    fn first_of_bin(&self) -> Key {
+        whole(self.pages.events[Self::place_of(self.marks[self.bin.start])].0)
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
     fn go_on(&mut self, coming: impl FnMut(&Pending<E>)) {
-        while self.bins < self.ends.len() {
-            let places = self.places_of(self.bins);
-            self.bins += 1;
-            if !places.is_empty() {
-                self.bin.clear();
-                self.next = 0;
-                self.bin.extend(self.places[places].iter().map(|place| self.pages.events[*place as usize]));
-                self.bin.sort_unstable_by_key(|(halves, _)| whole(*halves));
-                return self.look_ahead(coming);
+        while self.bin.is_empty() {
+            if self.bins < self.ends.len() {
+                self.bin = self.marks_of(self.bins);
+                self.bins += 1;
+            } else if let Some(distance) = self.distance() {
+                self.open(distance);
+            } else {
+                self.first = NO_EVENT;
+                return;
             }
         }
-        if let Some(distance) = self.distance() {
-            self.open(distance);
-            if self.is_empty() {
-                self.go_on(coming);
-            }
-        }
+        self.sort_bin();
+        self.first = self.first_of_bin();
+        self.look_ahead(coming);
     }
 
-    /// Which of `places` are those of a bin.
-    fn places_of(&self, bin: usize) -> Range<usize> {
-        let end = |bin: usize| self.ends.get(bin).map_or(self.places.len(), |end| *end as usize);
+    /// Which of the marks are those of a bin.
+    fn marks_of(&self, bin: usize) -> Range<usize> {
+        let end = |bin: usize| self.ends.get(bin).map_or(self.marks.len(), |end| *end as usize);
         bin.checked_sub(1).map_or(0, end)..end(bin)
+    }
+
+    /// By time; where times are equal, by key.
+    fn sort_bin(&mut self) {
+        let bin = &mut self.marks[self.bin.clone()];
+        if bin.len() == 1 {
+            return;
+        }
+        bin.sort_unstable();
+        if bin.windows(2).any(|two| two[0] >> Self::PLACE == two[1] >> Self::PLACE) {
+            bin.sort_unstable_by_key(|mark| whole(self.pages.events[Self::place_of(*mark)].0));
+        }
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it.
     fn look_ahead(&self, mut coming: impl FnMut(&Pending<E>)) {
-        let [next, then] = [0, 1].map(|ahead| self.places_of(self.bins + ahead));
-        self.places[next].iter().for_each(|place| coming(&self.pages.events[*place as usize]));
-        self.places[then].iter().for_each(|place| memory::fetch(&self.pages.events[*place as usize]));
+        if self.bins == self.ends.len() {
+            return;
+        }
+        let [next, then] = [0, 1].map(|ahead| &self.marks[self.marks_of(self.bins + ahead)]);
+        next.iter().for_each(|mark| coming(&self.pages.events[Self::place_of(*mark)]));
+        then.iter().for_each(|mark| memory::fetch(&self.pages.events[Self::place_of(*mark)]));
     }
 
-    /// Opens the slot that is so far after the first one; few events are a bin as they are.
+    /// Opens the slot that is so far after the first one; few events are one bin.
     fn open(&mut self, distance: u64) {
         self.present += distance;
         let index = self.present as usize % SLOTS;
         self.occupied[index / 64] &= !(1 << (index % 64));
-        (self.bins, self.next) = (0, 0);
-        self.ends.clear();
-        self.bin.clear();
         self.pages.free(self.open);
         self.open = std::mem::take(&mut self.slots[index]);
-        if self.open.len <= FEW {
-            self.pages.of(self.open).for_each(|page| self.bin.extend_from_slice(&self.pages.events[page]));
-            return self.bin.sort_unstable_by_key(|(halves, _)| whole(*halves));
+        self.bins = 0;
+        self.ends.clear();
+        self.marks.clear();
+        if self.open.len > FEW {
+            return self.deal();
         }
-        self.deal();
+        for place in self.pages.of(self.open).flatten() {
+            self.marks.push(Self::mark(self.pages.events[place].0, place));
+        }
+        self.bin = 0..self.marks.len();
     }
 
     /// Deals the events of the open slot into bins of equal times.
     fn deal(&mut self) {
-        let Self { pages, open, places, ends, .. } = self;
+        let Self { pages, open, marks, ends, .. } = self;
         let bits = (open.len / IN_BIN).next_power_of_two().trailing_zeros();
         let bin = |[time, _]: [u64; 2]| ((time & ((1 << BITS) - 1)) >> (BITS - bits)) as usize;
         ends.resize(1 << bits, 0);
@@ -199,11 +242,11 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         for end in ends.iter_mut() {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        places.clear();
-        places.resize(open.len, 0);
+        marks.resize(open.len, 0);
         for place in pages.of(*open).flatten() {
-            let end = &mut ends[bin(pages.events[place].0)];
-            places[*end as usize] = place as u32;
+            let key = pages.events[place].0;
+            let end = &mut ends[bin(key)];
+            marks[*end as usize] = Self::mark(key, place);
             *end += 1;
         }
     }
@@ -232,17 +275,17 @@ fn whole([time, order]: [u64; 2]) -> Key {
 }
 
 impl<E: Copy + Default> Pages<E> {
-    /// Where the next event of a slot is to be written.
+    /// The place of the next event of a slot, which has this key.
     #[inline]
-    fn place(&mut self, slot: &mut Slot, key: Key) -> &mut E {
+    fn place(&mut self, slot: &mut Slot, key: Key) -> usize {
         if slot.end.is_multiple_of(PAGE) {
             self.add_page(slot);
         }
-        let (of, event) = &mut self.events[slot.end];
-        *of = halves(key);
+        let place = slot.end;
+        self.events[place].0 = halves(key);
         slot.end += 1;
         slot.len += 1;
-        event
+        place
     }
 
     /// One more page for a slot without room.
@@ -288,10 +331,11 @@ mod tests {
         (0..100).for_each(|i| *wheel.place(key(i << 33)) = i);
         for _ in 0..3000 {
             let first = wheel.first_key();
-            wheel.pop(|_| ());
-            *wheel.place(first + key(120 << 32)) = *wheel.popped();
+            let place = wheel.pop(|_| ());
+            let event = *wheel.at(place);
+            *wheel.place(first + key(120 << 32)) = event;
         }
-        assert!(wheel.pages.before.len() <= 101, "{} pages", wheel.pages.before.len());
+        assert!(wheel.pages.before.len() <= 1 + 101, "{} pages", wheel.pages.before.len());
     }
 
     #[test]
@@ -301,6 +345,6 @@ mod tests {
         for i in 0..10_000u64 {
             *wheel.place(Key::from((1 + i % 5) << 32 | i) << 64) = ();
         }
-        assert_eq!(wheel.pages.before.len(), 5 * 2000usize.div_ceil(PAGE));
+        assert_eq!(wheel.pages.before.len(), 1 + 5 * 2000usize.div_ceil(PAGE));
     }
 }

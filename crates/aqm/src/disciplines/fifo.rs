@@ -3,7 +3,7 @@
 use super::books::Books;
 use super::drawn::Flows;
 use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
-use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune};
+use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -113,9 +113,12 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         }
         let now = cx.now;
         let verdict = self.scheme.judge_arrival(|| view(&packet, now, self.ecn), &self.view, cx);
-        let fate = Fate::of(verdict, self.can_mark(&packet));
-        if !self.books.joins(fate, &mut packet) {
-            return fate;
+        let mut fate = Fate::Kept;
+        if verdict != Verdict::Pass {
+            fate = Fate::of(verdict, self.can_mark(&packet));
+            if !self.books.joins(fate, &mut packet) {
+                return fate;
+            }
         }
         self.view.packets += 1;
         self.view.bytes += u64::from(size);

@@ -116,8 +116,11 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             return self.begin(key);
         }
         let index = Self::slot(key) as usize % SLOTS;
-        self.occupied[index / 64] |= 1 << (index % 64);
-        let place = self.pages.place(&mut self.slots[index], key);
+        let slot = &mut self.slots[index];
+        if slot.len == 0 {
+            self.occupied[index / 64] |= 1 << (index % 64);
+        }
+        let place = self.pages.place(slot, key);
         &mut self.pages.events[place].1
     }
 

@@ -1,8 +1,9 @@
 """Rows and columns of a sweep's files: to Parquet and back."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 Links = Mapping[str, "Mapping[str, NDArray[Any]]"]
 """Columns of equal length by link, such as time series."""
+
+LARGEST_BLOCK = 1 << 30
+"""Bytes of JSON that are read at a time; a run has some thousand."""
 
 
 class StoreError(OSError):
@@ -42,14 +46,53 @@ def table(rows: Sequence[Mapping[str, Any]]) -> "pa.Table":
     import pyarrow as pa
 
     names = dict.fromkeys(name for alike in dict.fromkeys(map(tuple, rows)) for name in alike)
-    columns = {name: pa.array([row.get(name) for row in rows]) for name in names}
-    blank = {"error": pa.string(), "result": pa.string()}  # a column without any value needs a type too
+    return typed({name: pa.array([row.get(name) for row in rows]) for name in names})
+
+
+def typed(columns: "Mapping[str, pa.Array | pa.ChunkedArray]") -> "pa.Table":
+    """Return columns as a table; one without any value needs a type too."""
+    import pyarrow as pa
+
+    blank = {"error": pa.string(), "result": pa.string()}
     return pa.table(
         {
             name: column.cast(blank.get(name, pa.float64())) if pa.types.is_null(column.type) else column
             for name, column in columns.items()
         }
     )
+
+
+def measured(texts: "Sequence[str | None]") -> "dict[str, pa.Array]":
+    """Return what runs have measured, read from their JSON: columns by path, in the order of their first appearance.
+
+    The engine's own come first, "engine.wall" among them. A run without a text has null in each; if none has one,
+    there are no columns.
+    """
+    import pyarrow as pa
+    from pyarrow import json
+
+    if not any(texts):
+        return {}
+    lines = "\n".join(text or "{}" for text in texts).encode()
+    found = json.read_json(pa.BufferReader(lines), json.ReadOptions(block_size=min(len(lines) + 1, LARGEST_BLOCK)))
+    parts = (_leaves(part, found[part].combine_chunks(), 0) for part in ("engine", "links", "flows", "total"))
+    leaves = sorted((leaf for part in parts for leaf in part), key=itemgetter(0))
+    return {path: column for _, path, column in leaves}
+
+
+def _leaves(path: str, column: "pa.Array", first: int) -> "Iterator[tuple[int, str, pa.Array]]":
+    """Yield the plain columns in a nested one, each with the first row that has it, be it null there."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if not pa.types.is_struct(column.type):
+        yield first, path, column
+        return
+    seen = [column, *column.flatten()]
+    known, *within = (pc.index(each.is_valid(), True).as_py() for each in seen)
+    has_all = not path.endswith(".drops")  # which lists what came up only
+    for field, inner, there in zip(column.type, seen[1:], within, strict=True):
+        yield from _leaves(f"{path}.{field.name}", inner, known if has_all else there)
 
 
 def by_link(key: str, links: Links) -> "pa.Table":

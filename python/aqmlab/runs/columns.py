@@ -1,11 +1,12 @@
 """Rows and columns of a sweep's files: to Parquet and back."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from aqmlab import _core
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
 
 Links = Mapping[str, "Mapping[str, NDArray[Any]]"]
 """Columns of equal length by link, such as time series."""
-
-LARGEST_BLOCK = 1 << 30
-"""Bytes of JSON that are read at a time; a run has some thousand."""
 
 
 class StoreError(OSError):
@@ -63,36 +61,20 @@ def typed(columns: "Mapping[str, pa.Array | pa.ChunkedArray]") -> "pa.Table":
 
 
 def measured(texts: "Sequence[str | None]") -> "dict[str, pa.Array]":
-    """Return what runs have measured, read from their JSON: columns by path, in the order of their first appearance.
+    """Return the numbers in the JSON of runs: columns by path, in the order of their first appearance.
 
-    The engine's own come first, "engine.wall" among them. A run without a text has null in each; if none has one,
-    there are no columns.
+    A run without a text has null in each; if none has one, there are no columns.
     """
     import pyarrow as pa
-    from pyarrow import json
 
-    if not any(texts):
-        return {}
-    lines = "\n".join(text or "{}" for text in texts).encode()
-    found = json.read_json(pa.BufferReader(lines), json.ReadOptions(block_size=min(len(lines) + 1, LARGEST_BLOCK)))
-    parts = (_leaves(part, found[part].combine_chunks(), 0) for part in ("engine", "links", "flows", "total"))
-    leaves = sorted((leaf for part in parts for leaf in part), key=itemgetter(0))
-    return {path: column for _, path, column in leaves}
+    def column(found: "_core.Column") -> "pa.Array":
+        if isinstance(found, list):
+            return pa.array(found)
+        numbers, known, whole = found
+        kind = pa.int64() if whole else pa.float64()
+        return pa.array(numbers.astype("int64") if whole else numbers, kind, mask=~known)
 
-
-def _leaves(path: str, column: "pa.Array", first: int) -> "Iterator[tuple[int, str, pa.Array]]":
-    """Yield the plain columns in a nested one, each with the first row that has it, be it null there."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
-    if not pa.types.is_struct(column.type):
-        yield first, path, column
-        return
-    seen = [column, *column.flatten()]
-    known, *within = (pc.index(each.is_valid(), True).as_py() for each in seen)
-    has_all = not path.endswith(".drops")  # which lists what came up only
-    for field, inner, there in zip(column.type, seen[1:], within, strict=True):
-        yield from _leaves(f"{path}.{field.name}", inner, known if has_all else there)
+    return {path: column(found) for path, found in _core.columns(texts).items()}
 
 
 def by_link(key: str, links: Links) -> "pa.Table":

@@ -28,6 +28,7 @@ from aqmlab.names import unknown
 from aqmlab.runs import lock
 from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, measured, table, typed
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.table import PLACES
 from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:
@@ -341,11 +342,12 @@ def _table(labels: "pa.Table", rows: Sequence[Row]) -> "tuple[pa.Table, pa.Array
     """Return the table of runs, and the seconds that each took, which are no result; 0 if it failed."""
     import pyarrow as pa
 
-    measures = measured([row.result for row in rows])
-    wall = measures.pop("engine.wall", pa.nulls(len(rows), pa.float64())).fill_null(0.0)
+    found = measured([row.result for row in rows])
+    wall = found.get("engine.wall", pa.nulls(len(rows), pa.float64())).fill_null(0.0)
     of_rows = {"state": pa.array([row.state for row in rows]), "error": pa.array([row.error for row in rows])}
-    if measures:
-        of_rows["events"] = measures.pop("engine.events")
+    if found:
+        of_rows["events"] = found["engine.events"]
+    measures = {path: column for path, column in found.items() if path.startswith(PLACES)}
     return typed({**dict(zip(labels.column_names, labels.columns, strict=True)), **of_rows, **measures}), wall
 
 

@@ -5,10 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 import aqmlab as lab
 from aqmlab import _core
-from aqmlab.runs import plan
+from aqmlab.runs import columns, plan
 from aqmlab.runs import sweep as sweeps
 from conftest import BASIC, SMALL, Aqmlab
 from sweeping import sweep, table, write
@@ -303,3 +304,33 @@ def test_schemes_set_beside_schemes_are_refused(folder: Path) -> None:
     with pytest.raises(lab.InputError, match=r"aqm=red: the schemes asked for replace it"):
         sweep(folder)
     assert not (folder / "out").exists()
+
+
+def test_results_become_columns_in_the_order_of_their_first_appearance() -> None:
+    texts = [
+        None,
+        '{"aqm": "pi", "links": {"a.b": {"mean": 0.1, "p95": 3, "drops": {"early": 1}, "settling": [[0.0, null]]}}}',
+        '{"aqm": "red", "links": {"a.b": {"mean": null, "p95": 4, "drops": {"full": 2}, "settling": [[0.0, 1.5]]}}}',
+    ]
+    found = {path: column.to_pylist() for path, column in columns.measured(texts).items()}
+    assert found == {
+        "links.a.b.mean": [None, 0.1, None],
+        "links.a.b.p95": [None, 3, 4],
+        "links.a.b.drops.early": [None, 1, None],
+        "links.a.b.settling": [None, [[0.0, None]], [[0.0, 1.5]]],
+        "links.a.b.drops.full": [None, None, 2],
+    }
+    assert list(found) == [f"links.a.b.{name}" for name in ("mean", "p95", "drops.early", "settling", "drops.full")]
+    assert all(isinstance(value, int) for value in found["links.a.b.p95"][1:])
+    assert columns.measured([None]) == {}
+    with pytest.raises(ValueError, match="EOF"):
+        columns.measured(['{"links": {'])
+
+
+def test_the_final_table_says_what_the_rows_say(folder: Path) -> None:
+    """The table is read by columns, and rows are read one by one: to the bit."""
+    swept = sweep(folder)
+    stored = parquet.read_table(folder / "out" / "runs.parquet").to_pylist()
+    names = {name for row in swept.rows for name in row}
+    assert {*stored[0]} == names
+    assert stored == [{name: row.get(name) for name in stored[0]} for row in swept.rows]

@@ -468,6 +468,12 @@ def fluid(
     windows: str = "classic",
     check: bool = False,
 ) -> Fluid: ...
+
+Column = tuple[NDArray[np.float64], NDArray[np.bool_], bool] | list[list[Any] | None]
+
+def columns(texts: Sequence[str | None]) -> dict[str, Column]:
+    """Read what results have in common by path: numbers, which are known, whether they are whole; or lists."""
+
 def run(
     scenario: Scenario,
     aqm: str | None = None,

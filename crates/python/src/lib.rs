@@ -3,6 +3,7 @@
 //!
 //! Also a library: an extension from elsewhere registers a scheme of its own and then calls [`fill`].
 
+mod columns;
 mod environment;
 mod fluid;
 mod group;
@@ -463,6 +464,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<environment::Environments>()?;
     m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(columns::columns, m)?)?;
     m.add("CommandError", m.py().get_type::<CommandError>())?;
     #[cfg(target_os = "linux")]
     live::fill(m)?;

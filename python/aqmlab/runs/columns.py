@@ -6,6 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import _core
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -42,14 +44,37 @@ def table(rows: Sequence[Mapping[str, Any]]) -> "pa.Table":
     import pyarrow as pa
 
     names = dict.fromkeys(name for alike in dict.fromkeys(map(tuple, rows)) for name in alike)
-    columns = {name: pa.array([row.get(name) for row in rows]) for name in names}
-    blank = {"error": pa.string(), "result": pa.string()}  # a column without any value needs a type too
+    return typed({name: pa.array([row.get(name) for row in rows]) for name in names})
+
+
+def typed(columns: "Mapping[str, pa.Array | pa.ChunkedArray]") -> "pa.Table":
+    """Return columns as a table; one without any value needs a type too."""
+    import pyarrow as pa
+
+    blank = {"error": pa.string(), "result": pa.string()}
     return pa.table(
         {
             name: column.cast(blank.get(name, pa.float64())) if pa.types.is_null(column.type) else column
             for name, column in columns.items()
         }
     )
+
+
+def measured(texts: "Sequence[str | None]") -> "dict[str, pa.Array]":
+    """Return the numbers in the JSON of runs: columns by path, in the order of their first appearance.
+
+    A run without a text has null in each; if none has one, there are no columns.
+    """
+    import pyarrow as pa
+
+    def column(found: "_core.Column") -> "pa.Array":
+        if isinstance(found, list):
+            return pa.array(found)
+        numbers, known, whole = found
+        kind = pa.int64() if whole else pa.float64()
+        return pa.array(numbers.astype("int64") if whole else numbers, kind, mask=~known)
+
+    return {path: column(found) for path, found in _core.columns(texts).items()}
 
 
 def by_link(key: str, links: Links) -> "pa.Table":

@@ -194,7 +194,7 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
     if not (store.folder / PLAN).exists():
         raise InputError(f"sweep: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
     store.check()
-    rows = store.table(store.results())
+    rows = store.rows(store.results())
     if not rows:
         raise InputError(f"sweep: {folder}: no run is done yet; go on with aqmlab sweep --resume")
     return Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)

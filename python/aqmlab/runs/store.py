@@ -16,22 +16,24 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab import _core, files
 from aqmlab._core import InputError
 from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.runs import lock
-from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, table
+from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, measured, table, typed
 from aqmlab.runs.results import RunResult
+from aqmlab.runs.table import PLACES
 from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 Labels = Mapping[str, Any]
 """What is known of a run before it is done, by column."""
@@ -45,8 +47,7 @@ RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "s
 """The folders of what is recorded on request, and the columns that each file has besides key and link."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What one run yielded: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
 
     key: str
@@ -61,20 +62,37 @@ class Row:
             return cls(key, "failed", outcome.reason, None)
         return cls(key, "done", None, outcome.json())
 
-    def read(self) -> tuple[dict[str, Any], float]:
-        """Return what the run yielded, by column, and the seconds it took, which are no result; 0 if it failed."""
+    def read(self) -> dict[str, Any]:
+        """Return what the run yielded, by column."""
         found: dict[str, Any] = {"state": self.state, "error": self.error}
-        if not self.result:
-            return found, 0.0
-        run = json.loads(self.result)
-        found["events"] = run["engine"]["events"]
-        for part in ("links", "flows", "total"):
-            found |= flat(part, run[part])
-        return found, float(run["engine"]["wall"])
+        if self.result:
+            run = json.loads(self.result)
+            found["events"] = run["engine"]["events"]
+            for part in ("links", "flows", "total"):
+                found |= flat(part, run[part])
+        return found
 
 
-STORED = list(Row.__dataclass_fields__)
+STORED = Row._fields
 """The columns of a part."""
+
+
+class Rows(Sequence[Mapping[str, Any]]):
+    """Runs by column, each with its labels; their JSON is read when the first row is asked for."""
+
+    def __init__(self, labels: "pa.Table", rows: Sequence[Row]) -> None:
+        self._labels, self._rows = labels, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._read[i]
+
+    @cached_property
+    def _read(self) -> list[dict[str, Any]]:
+        labels = self._labels.to_pylist()
+        return [{**known, **row.read()} for known, row in zip(labels, self._rows, strict=True)]
 
 
 class Store:
@@ -114,8 +132,7 @@ class Store:
     def add(self, rows: Sequence[Row]) -> str:
         """Store what a batch of runs yielded, and return the name of its file."""
         name = hashlib.sha256("".join(row.key for row in rows).encode()).hexdigest()[:24]
-        part = [{column: getattr(row, column) for column in STORED} for row in rows]
-        self._write(f"parts/{name}.parquet", encode(table(part)))
+        self._write(f"parts/{name}.parquet", encode(_part_of(rows)))
         return f"{name}.parquet"
 
     def record(self, key: str, run: RunResult) -> None:
@@ -142,20 +159,22 @@ class Store:
             return self._parts()
         return self._parts()  # a sweep that ended meanwhile has made one file of many
 
-    def table(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
-        """Return the finished runs in the order of the plan, by column."""
-        return [row for row, _ in self._rows(results)]
+    def rows(self, results: Mapping[str, Row]) -> Rows:
+        """Return the finished runs in the order of the plan."""
+        return Rows(*self._finished(results))
 
-    def finish(self, results: Mapping[str, Row]) -> list[dict[str, Any]]:
+    def table(self, results: Mapping[str, Row]) -> "pa.Table":
+        """Return the finished runs in the order of the plan, as a table."""
+        return _table(*self._finished(results))[0]
+
+    def finish(self, results: Mapping[str, Row]) -> Rows:
         """Write the final tables of what is stored, make one part of many, and return the rows."""
-        rows, times = [], []
-        for row, wall in self._rows(results):
-            rows.append(row)
-            times.append({"key": row["key"], "wall": wall})
-        self._write(TIMING, encode(table(times)))
-        self._write(RUNS, encode(table(rows)))
+        labels, rows = self._finished(results)
+        found, wall = _table(labels, rows)
+        self._write(TIMING, encode(typed({"key": labels["key"], "wall": wall})))
+        self._write(RUNS, encode(found))
         self._pack(results)
-        return rows
+        return Rows(labels, rows)
 
     def damaged(self) -> list[str]:
         """Return which of the files that a sweep writes again are there and cannot be read."""
@@ -197,17 +216,18 @@ class Store:
         """Return the runs asked for, by column."""
         return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
 
-    def _rows(self, results: Mapping[str, Row]) -> Iterator[tuple[dict[str, Any], float]]:
-        """Yield the finished runs in the order of the plan, by column, each with the seconds it took."""
-        for labels in self.planned():
-            if found := results.get(labels["key"]):
-                columns, wall = found.read()
-                yield {**labels, **columns}, wall
+    def _finished(self, results: Mapping[str, Row]) -> "tuple[pa.Table, list[Row]]":
+        """Return the finished runs in the order of the plan: what labels them, and what they yielded."""
+        labels = decode(self.folder / PLAN, ["key"])
+        keys = labels["key"].to_pylist()
+        if any(key not in results for key in keys):
+            labels = labels.take([i for i, key in enumerate(keys) if key in results])
+        return labels, [results[key] for key in keys if key in results]
 
     def _parts(self) -> dict[str, Row]:
         found: dict[str, Row] = {}
         for path in self._paths():
-            for row in (Row(**entry) for entry in _part(path)):
+            for row in _part(path):
                 if row.key not in found or row.state == "done":
                     found[row.key] = row
         return found
@@ -257,7 +277,7 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
     """
     store = _existing(folder)
     with required():
-        return table(store.table(store.results())).to_pandas()  # type: ignore[no-any-return]
+        return store.table(store.results()).to_pandas()  # type: ignore[no-any-return]
 
 
 def load_series(folder: str | os.PathLike[str], link: str | None = None) -> "pd.DataFrame":
@@ -308,8 +328,27 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
     return store
 
 
-def _part(path: Path) -> list[dict[str, Any]]:
-    return decode(path, STORED).select(STORED).to_pylist()  # type: ignore[no-any-return]
+def _part(path: Path) -> Iterator[Row]:
+    return map(Row, *(decode(path, STORED)[name].to_pylist() for name in STORED))
+
+
+def _part_of(rows: Sequence[Row]) -> "pa.Table":
+    import pyarrow as pa
+
+    return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], STORED)
+
+
+def _table(labels: "pa.Table", rows: Sequence[Row]) -> "tuple[pa.Table, pa.Array]":
+    """Return the table of runs, and the seconds that each took, which are no result; 0 if it failed."""
+    import pyarrow as pa
+
+    found = measured([row.result for row in rows])
+    wall = found.get("engine.wall", pa.nulls(len(rows), pa.float64())).fill_null(0.0)
+    of_rows = {"state": pa.array([row.state for row in rows]), "error": pa.array([row.error for row in rows])}
+    if found:
+        of_rows["events"] = found["engine.events"]
+    measures = {path: column for path, column in found.items() if path.startswith(PLACES)}
+    return typed({**dict(zip(labels.column_names, labels.columns, strict=True)), **of_rows, **measures}), wall
 
 
 def _session(where: str) -> dict[str, Any]:

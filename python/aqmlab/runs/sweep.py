@@ -257,7 +257,7 @@ def sweep(
             tried |= {run.key for run in missing}
             if not precise:
                 break
-            found = Sweep(asked, store.table(results), len(tried), names, lost)
+            found = Sweep(asked, store.rows(results), len(tried), names, lost)
             wanted = {
                 each: _wanted(found, each, seeds.get(each, len(asked.seeds)), precise) for each in asked.conditions
             }

@@ -34,16 +34,18 @@ impl Histogram {
         self.counts.fill(0);
     }
 
-    /// The value that `share` of all do not exceed, in seconds; `None` without a value.
-    pub fn quantile(&self, share: f64) -> Option<f64> {
-        let all: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
-        let wanted = (share * all as f64).ceil().max(1.0);
-        let mut below = 0;
-        let found = self.counts.iter().position(|count| {
-            below += u64::from(*count);
-            below as f64 >= wanted
-        });
-        found.map(|bin| middle(bin) * 1e-9)
+    /// For each share, the value that so many of all do not exceed, in seconds; `None` without a value.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
+        // Most bins are empty: first whole octaves are passed over, then the bins of one.
+        let octaves: Vec<u64> = self.counts.chunks(1 << BITS).map(sum).collect();
+        let all: u64 = octaves.iter().sum();
+        shares.map(|share| {
+            let wanted = (share * all as f64).ceil().max(1.0);
+            let (octave, below) = reach(octaves.iter().copied(), 0, wanted)?;
+            let bins = self.counts[octave << BITS..].iter().map(|count| u64::from(*count));
+            let (bin, _) = reach(bins, below, wanted)?;
+            Some(middle((octave << BITS) + bin) * 1e-9)
+        })
     }
 
     /// The distribution as a polyline: values in seconds, and the share of all that do not exceed each. Neighbouring bins
@@ -51,10 +53,10 @@ impl Histogram {
     /// a nanosecond. It begins at the share 0, unless values below a nanosecond are the least, and ends at 1; empty
     /// without a value.
     pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
-        let all: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        let all = sum(&self.counts);
         let (mut values, mut shares, mut below, mut end) = (Vec::new(), Vec::new(), 0, 0);
         for (group, counts) in self.counts.chunks(TOGETHER).enumerate() {
-            let count: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+            let count = sum(counts);
             if count == 0 {
                 continue;
             }
@@ -69,6 +71,21 @@ impl Histogram {
         }
         (values, shares)
     }
+}
+
+fn sum(counts: &[u32]) -> u64 {
+    counts.iter().map(|count| u64::from(*count)).sum()
+}
+
+/// The first of `counts` by which, with the `below` that come before all, `wanted` are reached; how many come before it.
+fn reach(counts: impl IntoIterator<Item = u64>, mut below: u64, wanted: f64) -> Option<(usize, u64)> {
+    for (i, count) in counts.into_iter().enumerate() {
+        if (below + count) as f64 >= wanted {
+            return Some((i, below));
+        }
+        below += count;
+    }
+    None
 }
 
 #[inline]
@@ -111,11 +128,12 @@ mod tests {
     #[test]
     fn quantiles_of_a_hundred_values() {
         let mut histogram = Histogram::default();
-        assert_eq!(histogram.quantile(0.5), None);
+        assert_eq!(histogram.quantiles([0.0, 0.5]), [None; 2]);
         (1..=100).for_each(|us| histogram.add(Span::from_micros(us)));
-        for (share, us) in [(0.0, 1.0), (0.01, 1.0), (0.5, 50.0), (0.95, 95.0), (1.0, 100.0)] {
-            let found = histogram.quantile(share).unwrap() * 1e6;
-            assert!((found - us).abs() <= 0.001 * us, "{share}: {found}");
+        let (shares, expected) = ([0.0, 0.01, 0.5, 0.95, 1.0], [1.0, 1.0, 50.0, 95.0, 100.0]);
+        for (found, us) in histogram.quantiles(shares).into_iter().zip(expected) {
+            let found = found.unwrap() * 1e6;
+            assert!((found - us).abs() <= 0.001 * us, "{us}: {found}");
         }
     }
 

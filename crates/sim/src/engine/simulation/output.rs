@@ -169,7 +169,8 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
     sorted.sort_by(f64::total_cmp);
     let (delay, completion) = (&meter.packet_delay, &meter.completion);
     let goodput = shares.iter().map(|share| share.goodput).sum();
-    let variation = |p99: f64| delay.quantile(0.0).map(|least| p99 - least);
+    let [least, p50, p95, p99, p999] = delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]);
+    let [fct_p50, fct_p95, fct_p99] = completion.quantiles([0.5, 0.95, 0.99]);
     let always_active = shares.iter().filter(|share| share.always_active);
     FlowResult {
         count: shares.len() as u32,
@@ -182,11 +183,11 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         marked: meter.marked,
         packet_delay_mean: delay.mean(),
         packet_delay_std: delay.std(),
-        packet_delay_p50: delay.quantile(0.5),
-        packet_delay_p95: delay.quantile(0.95),
-        packet_delay_p99: delay.quantile(0.99),
-        packet_delay_p999: delay.quantile(0.999),
-        packet_delay_variation_p99: delay.quantile(0.99).and_then(variation),
+        packet_delay_p50: p50,
+        packet_delay_p95: p95,
+        packet_delay_p99: p99,
+        packet_delay_p999: p999,
+        packet_delay_variation_p99: p99.zip(least).map(|(p99, least)| p99 - least),
         power: delay.mean().filter(|mean| *mean > 0.0).map(|mean| goodput / mean),
         retransmits: counters.retransmits,
         timeouts: counters.timeouts,
@@ -194,9 +195,9 @@ fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> Flo
         transfers: completion.count(),
         failed: counters.failed,
         fct_mean: completion.mean(),
-        fct_p50: completion.quantile(0.5),
-        fct_p95: completion.quantile(0.95),
-        fct_p99: completion.quantile(0.99),
+        fct_p50,
+        fct_p95,
+        fct_p99,
         call: None,
         video: None,
     }

@@ -69,7 +69,8 @@ impl Draft<'_> {
 
 /// The random stream of the `i`-th member of a group for a purpose.
 pub(super) fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
-    Stream::new(seed, &format!("flows.{}.{what}", spec.name), i as u64)
+    // `format!` would be half of a short run's set-up.
+    Stream::new(seed, &["flows.", &spec.name, ".", what].concat(), i as u64)
 }
 
 impl Simulation {

@@ -341,6 +341,7 @@ macro_rules! built_in {
             fn tick_every(&self) -> Option<Span> {
                 any_aqm!($($variant)*; self, aqm => aqm.tick_every())
             }
+            #[inline]
             fn on_tick(&mut self, queue: &QueueView, cx: &mut Ctx) {
                 match self {
                     $(Self::$variant(aqm) => ticks(aqm, queue, cx),)*

@@ -104,6 +104,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
     fn len(&self) -> u32 {
         match self {
             Any::Fifo(queue) => queue.len(),
+            Any::Fair(queue) => queue.len(),
             others => others.len_of_others(),
         }
     }

@@ -88,8 +88,8 @@ impl Flows {
     fn draw(&self, flow: u32, draws: u32, cx: &mut Ctx) -> Option<(usize, u32)> {
         let (tag, waiting) = (Self::tag(flow), (self.tags.len() - self.head) as u32);
         let alike = self.counts[usize::from(tag)];
-        let left = draws.checked_sub(1 + misses(alike, waiting, cx))?;
-        Some((self.nth(tag, cx.rng.below(alike) as usize), left))
+        let missed = misses(alike, waiting, draws, cx)?;
+        Some((self.nth(tag, cx.rng.below(alike) as usize), draws - missed - 1))
     }
 
     /// The place of the n-th packet with this tag.
@@ -107,14 +107,39 @@ impl Flows {
     }
 }
 
-/// How many draws in a row miss all of `alike` packets among `waiting`; the most if there are none.
-fn misses(alike: u32, waiting: u32, cx: &mut Ctx) -> u32 {
-    const MOST: u32 = u32::MAX - 1;
+/// How many draws in a row miss all of `alike` packets among `waiting`; `None` if all of `draws` do.
+fn misses(alike: u32, waiting: u32, draws: u32, cx: &mut Ctx) -> Option<u32> {
+    /// Far more than logarithms are off.
+    const MARGIN: f64 = 1e-9;
     if alike == 0 {
-        return MOST;
+        return None;
     }
-    let missing = 1.0 - f64::from(alike) / f64::from(waiting);
+    let (drawn, share) = (cx.rng.uniform(), f64::from(alike) / f64::from(waiting));
+    // All miss with probability (1 - share)^draws, at least 1 - draws*share (Bernoulli): most need no logarithm.
+    if drawn > f64::from(draws) * share + MARGIN {
+        return None;
+    }
     // From the library's logarithm, not the platform's: the same everywhere. 1 - u is never 0.
-    let misses = libm::log(1.0 - cx.rng.uniform()) / libm::log(missing);
-    (misses as u32).min(MOST)
+    let misses = (libm::log(1.0 - drawn) / libm::log(1.0 - share)) as u32;
+    (misses < draws).then_some(misses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::bench;
+    use aqmlab_core::Time;
+
+    /// What needs no logarithm is as logarithms say, draw by draw.
+    #[test]
+    fn misses_are_those_of_the_geometric_distribution() {
+        let (mut ours, mut theirs) = (bench::stream(), bench::stream());
+        for i in 0..200_000 {
+            let (waiting, draws) = (1 + i % 900, i % 13);
+            let alike = 1 + i / 900 % waiting.min(9);
+            let expected = libm::log(1.0 - theirs.uniform()) / libm::log(1.0 - f64::from(alike) / f64::from(waiting));
+            let expected = Some(expected as u32).filter(|misses| *misses < draws);
+            assert_eq!(misses(alike, waiting, draws, &mut Ctx { now: Time::ZERO, rng: &mut ours }), expected);
+        }
+    }
 }

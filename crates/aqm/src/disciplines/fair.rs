@@ -169,7 +169,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             self.give(index, flow, host);
             return index;
         }
-        if self.queues[index as usize].set == Set::Idle || owner != flow {
+        let queue = &self.queues[index as usize];
+        if owner != flow || queue.set == Set::Idle && !self.hosts.has(queue.host, host) {
             self.give(index, flow, host);
         }
         index

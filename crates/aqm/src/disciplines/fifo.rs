@@ -2,7 +2,7 @@
 
 use super::books::Books;
 use super::drawn::Flows;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, can_mark, view};
 use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
 use aqmlab_core::{Rate, Span, Time};
 use std::collections::VecDeque;
@@ -77,23 +77,27 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn pop(&mut self) -> Option<Waiting<P>> {
         let head = self.waiting.pop_front()?;
-        self.view.packets -= 1;
-        self.view.bytes -= u64::from(head.packet.size());
-        self.flows.leaves(0);
+        self.forget(head.packet.size());
         Some(head)
     }
 
-    /// Whether a packet that is no longer in the queue leaves, perhaps marked, or is dropped.
+    /// The packet at the head, of this size, no longer counts as waiting.
     #[inline(always)]
-    fn leaves(&mut self, Waiting { packet, since }: &mut Waiting<P>, cx: &mut Ctx) -> bool {
-        let verdict = self.scheme.judge_departure(|| view(packet, *since, self.ecn), &self.view, cx);
-        self.books.leaves(Fate::of(verdict, self.can_mark(packet)), packet, *since)
+    fn forget(&mut self, size: u32) {
+        self.view.packets -= 1;
+        self.view.bytes -= u64::from(size);
+        self.flows.leaves(0);
     }
 
-    /// A signal marks the packet: it is ECN-capable, and the queue marks.
-    #[inline]
-    fn can_mark(&self, packet: &P) -> bool {
-        self.ecn && packet.ecn().is_capable()
+    /// Whether the packet at the head, which no longer counts, leaves, perhaps marked, or is dropped. It is judged where it
+    /// lies: what has just been moved is slow to come.
+    #[inline(always)]
+    fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
+        self.forget(self.waiting.front()?.packet.size());
+        let Self { waiting, view: seen, scheme, books, ecn, .. } = self;
+        let Waiting { packet, since } = &mut waiting[0];
+        let verdict = scheme.judge_departure(|| view(packet, *since, *ecn), seen, cx);
+        Some(books.leaves(Fate::of(verdict, can_mark(packet, *ecn)), packet, *since))
     }
 }
 
@@ -115,7 +119,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         let verdict = self.scheme.judge_arrival(|| view(&packet, now, self.ecn), &self.view, cx);
         let mut fate = Fate::Kept;
         if verdict != Verdict::Pass {
-            fate = Fate::of(verdict, self.can_mark(&packet));
+            fate = Fate::of(verdict, can_mark(&packet, self.ecn));
             if !self.books.joins(fate, &mut packet) {
                 return fate;
             }
@@ -134,14 +138,17 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     #[inline(always)]
     fn dequeue_with<R>(&mut self, cx: &mut Ctx, keep: impl FnOnce(P, Time) -> R) -> Option<R> {
         // In debug builds all are asked, so that the contract finds one that forgot to say that it acts.
-        if !self.acts_on_dequeue && !cfg!(debug_assertions) {
-            if let Some(head) = self.pop() {
-                self.books.accounts.departed += 1;
-                return Some(keep(head.packet, head.since));
-            }
+        if !self.acts_on_dequeue
+            && !cfg!(debug_assertions)
+            && let Some(head) = self.pop()
+        {
+            self.books.accounts.departed += 1;
+            return Some(keep(head.packet, head.since));
         }
-        while let Some(mut head) = self.pop() {
-            if self.leaves(&mut head, cx) {
+        while let Some(leaves) = self.judge_head(cx) {
+            if let Some(head) = self.waiting.pop_front()
+                && leaves
+            {
                 return Some(keep(head.packet, head.since));
             }
         }
@@ -240,8 +247,8 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ecn, PacketView};
     use crate::contract::bench;
+    use crate::{Ecn, PacketView};
 
     struct DrawsThree;
     impl Tune for DrawsThree {}

@@ -171,6 +171,12 @@ pub struct Note<P> {
     pub since: Time,
 }
 
+/// A signal marks the packet, where the queue marks at all: it is ECN-capable.
+#[inline]
+fn can_mark<P: Carried>(packet: &P, marks: bool) -> bool {
+    marks && packet.ecn().is_capable()
+}
+
 /// A packet as schemes see it.
 #[inline]
 pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketView {

@@ -148,11 +148,11 @@ impl Bins {
 
     /// Applies `act` to the bin of each level: the digits of the hash to the base of the number of bins, the highest first.
     fn of_hash(&mut self, params: &SfbParams, hash: u64, mut act: impl FnMut(&mut Bin)) {
-        let mut rest = hash;
-        for level in self.bins.chunks_exact_mut(params.bins as usize) {
+        let (mut rest, mut first) = (hash, 0);
+        for _ in 0..params.levels {
             let product = u128::from(rest) * u128::from(params.bins);
-            act(&mut level[(product >> 64) as usize]);
-            rest = product as u64;
+            act(&mut self.bins[first + (product >> 64) as usize]);
+            (rest, first) = (product as u64, first + params.bins as usize);
         }
     }
 
@@ -165,7 +165,8 @@ impl Bins {
             } else if f64::from(bin.waiting) >= params.bin_size.0 {
                 bin.p = (bin.p + params.increment.0).min(1.0);
             }
-            (p_min, q_min) = (p_min.min(bin.p), q_min.min(bin.waiting));
+            p_min = if bin.p < p_min { bin.p } else { p_min }; // `min` would look for what is no number
+            q_min = q_min.min(bin.waiting);
         });
         (p_min, q_min)
     }

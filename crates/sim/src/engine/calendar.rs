@@ -184,6 +184,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         }
         let ring = &mut self.lanes[index];
         if ring.len == 0 {
+            ring.first = 0; // few events stay in the same cache lines
             self.heads[index] = key;
         }
         ring.place(key)

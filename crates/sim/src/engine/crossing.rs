@@ -70,7 +70,7 @@ pub trait Crossing: Pending {
     }
 
     /// A link takes the next packet into service, if it may.
-    #[inline]
+    #[inline(always)]
     fn start_service(&mut self, index: u32) {
         let now = self.now();
         let link = self.link(index as usize);

@@ -1,8 +1,8 @@
 //! What becomes of the packets of a queue.
 
 use super::Fair;
-use crate::disciplines::view;
-use crate::{Aqm, Carried, Ctx, Fate, MATCH, OVERFLOW, PacketView, Tune};
+use crate::disciplines::{can_mark, view};
+use crate::{Aqm, Carried, Ctx, Fate, MATCH, OVERFLOW, Tune};
 use aqmlab_core::Time;
 
 /// A packet that has left its line.
@@ -22,24 +22,25 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         if !self.acts_on_enqueue {
             return Fate::Kept; // its scheme lies in other cache lines
         }
-        let shown = view(packet, cx.now, self.ecn);
-        if self.draws && self.draw(index, &shown, cx) {
+        if self.draws && self.draw(index, packet, cx) {
             return self.books.refuse(MATCH);
         }
         let queue = &mut self.queues[index as usize];
-        let seen = queue.view(&self.view);
-        let fate = Fate::of(queue.scheme.on_enqueue(&shown, &seen, cx), shown.can_mark);
+        let (now, seen) = (cx.now, queue.view(&self.view));
+        let verdict = queue.scheme.judge_arrival(|| view(packet, now, self.ecn), &seen, cx);
+        let fate = Fate::of(verdict, can_mark(packet, self.ecn));
         self.books.joins(fate, packet);
         fate
     }
 
     /// Draws packets of a queue at random beside an arriving one; whether one was of its flow.
     #[inline(never)]
-    fn draw(&mut self, index: u32, shown: &PacketView, cx: &mut Ctx) -> bool {
+    fn draw(&mut self, index: u32, packet: &P, cx: &mut Ctx) -> bool {
+        let shown = view(packet, cx.now, self.ecn);
         let Self { queues, store, flows, view: all, books, .. } = self;
         let (queue, flows) = (&mut queues[index as usize], &mut flows[index as usize]);
         let seen = queue.view(all);
-        let draws = queue.scheme.draws(shown, &seen, cx);
+        let draws = queue.scheme.draws(&shown, &seen, cx);
         if draws == 0 {
             return false;
         }
@@ -91,8 +92,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             queue.scheme.set_bulk_flows(self.bulk);
         }
         let fate = if self.acts_on_dequeue {
-            let (shown, seen) = (view(packet, since, self.ecn), queue.view(&self.view));
-            Fate::of(queue.scheme.on_dequeue(&shown, &seen, cx), shown.can_mark)
+            let seen = queue.view(&self.view);
+            let verdict = queue.scheme.judge_departure(|| view(packet, since, self.ecn), &seen, cx);
+            Fate::of(verdict, can_mark(packet, self.ecn))
         } else {
             Fate::Kept
         };

@@ -32,10 +32,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// What a queue may send in a turn, bytes: its host's bulk queues share one quantum, if hosts are isolated.
     pub(super) fn quantum(&self, host: u32) -> i64 {
         let quantum = self.params.quantum.0 as i64;
-        match self.params.isolation {
-            Isolation::Hosts => (quantum / self.hosts.bulk(host).max(1)).max(1),
-            Isolation::Flows => quantum.max(1),
-        }
+        let sharing = if self.params.isolation == Isolation::Hosts { self.hosts.bulk(host) } else { 1 };
+        if sharing > 1 { (quantum / sharing).max(1) } else { quantum.max(1) }
     }
 
     /// A queue gets a quantum.
@@ -86,15 +84,18 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// A queue has packets: one that was in no list is new.
     #[inline(always)]
     pub(super) fn begin(&mut self, index: u32) {
-        match self.queues[index as usize].set {
-            Set::Sparse | Set::Bulk => {}
-            Set::SparseWait => self.set(index, Set::Bulk),
-            Set::Decaying | Set::Idle => self.begin_anew(index),
+        let set = self.queues[index as usize].set;
+        if !matches!(set, Set::Sparse | Set::Bulk) {
+            self.begin_anew(index, set);
         }
     }
 
+    /// One that was empty among the old ones counts as load from now on.
     #[inline(never)]
-    fn begin_anew(&mut self, index: u32) {
+    fn begin_anew(&mut self, index: u32, before: Set) {
+        if before == Set::SparseWait {
+            return self.set(index, Set::Bulk);
+        }
         self.set(index, Set::Sparse);
         self.queues[index as usize].credits = 0;
         self.credit(index);

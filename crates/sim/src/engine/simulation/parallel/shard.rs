@@ -75,7 +75,7 @@ pub struct Shard<'a> {
     inbox: Vec<Passed>,
     /// What the inbox counts for, in its order.
     receipts: Vec<Receipt>,
-    /// What reaches the queues in the next round, by time.
+    /// What reaches the queues in the next round, in any order.
     outbox: Vec<Arrival>,
     pub counts: Vec<GroupCount>,
     pub events: u64,

@@ -81,7 +81,7 @@ fn senders_that_are_ahead_change_nothing() {
                 [[flows]]\nname = \"overtakes\"\ncount = 9\npath = [\"one\"]\nack_path = [\"back\"]\nrtt = \"50 ms\"\n\
                 start = { uniform = [\"0 s\", \"1 s\"] }\ntcp = { delayed_ack = true, min_rto = \"200 ms\" }\n";
     let scenario = Arc::new(scenario::parse(text, "ahead", &[]).unwrap());
-    for seed in 0..20 {
+    for seed in 0..12 {
         let options = Options { seed, ..Options::default() };
         let one = json(run(scenario.clone(), options.clone()).unwrap());
         for threads in [2, 3, 16] {

@@ -86,7 +86,7 @@ A million flows of CUBIC with round trips of 40 to 200 ms on 100 Gbit/s under PI
 
 {table(("threads", "packets/s", "beside one", "peak memory"), million)}
 
-An event on several threads also says how it came about, 32 bytes more. Where the rest of the memory of two threads
+An event on several threads also says how it came about, 24 bytes more. Where the rest of the memory of two threads
 goes has not been measured."""
 
 
@@ -128,10 +128,11 @@ def threshold_section() -> str:
 
 PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
 set-up included, by an engine that takes two whatever the size (`python benches/threads.py`). A round is half of the
-least round trip, or a quarter where ACKs queue. Two threads do more than twice the work of one: an event also
-says how it came about, and passes from queues to flows and back through memory. They gain where one thread waits
-for memory. By itself a run takes several threads from 10,000 packets a round on. Measured on two cores, of which
-another process took up to a fifth of one; nothing is known of more cores.
+least round trip, or a quarter where ACKs queue. Two threads together have about the instructions of one: packets
+pass between queues and flows through memory, but a sender acts on an ACK without a place for it in the event queue.
+What bounds two threads is the queues' side, which sorts what arrives and is at work nearly all the time, and the set-up
+of the run, which one thread does. By itself a run takes several threads from 300 packets a round on. Measured on two
+cores; nothing is known of more.
 
 {table(("", "flows", "packets a round", "beside one thread"), rows)}
 

@@ -67,6 +67,30 @@ fn events_of_one_instant_keep_their_order() {
     }
 }
 
+/// Senders act on ACKs ahead of time, but for what comes before: timers, the end of the warm-up, the end of a flow, ACKs that
+/// overtake others. Access links and round trips of many lengths put packets far ahead.
+#[test]
+fn senders_that_are_ahead_change_nothing() {
+    let text = "schema = 1\nduration = \"6 s\"\nwarmup = \"1.5 s\"\n\
+                [[links]]\nname = \"one\"\nrate = \"8 Mbit/s\"\nbuffer = \"30 packets\"\naqm = \"pie\"\nloss = \"2%\"\n\
+                [[links]]\nname = \"back\"\nrate = \"2 Mbit/s\"\nbuffer = \"30 packets\"\naqm = \"codel\"\n\
+                jitter = { exponential = \"9 ms\" }\nreorder = \"20%\"\n\
+                [[flows]]\nname = \"stops\"\ncount = 9\npath = [\"one\"]\nrtt = { uniform = [\"4 ms\", \"900 ms\"] }\n\
+                start = { uniform = [\"0 s\", \"1 s\"] }\nstop = { uniform = [\"1 s\", \"5 s\"] }\n\
+                [[flows]]\nname = \"slow\"\ncount = 5\npath = [\"one\"]\nrtt = \"30 ms\"\naccess_rate = \"64 kbit/s\"\n\
+                [[flows]]\nname = \"overtakes\"\ncount = 9\npath = [\"one\"]\nack_path = [\"back\"]\nrtt = \"50 ms\"\n\
+                start = { uniform = [\"0 s\", \"1 s\"] }\ntcp = { delayed_ack = true, min_rto = \"200 ms\" }\n";
+    let scenario = Arc::new(scenario::parse(text, "ahead", &[]).unwrap());
+    for seed in 0..12 {
+        let options = Options { seed, ..Options::default() };
+        let one = json(run(scenario.clone(), options.clone()).unwrap());
+        for threads in [2, 3, 16] {
+            let several = run_divided(scenario.clone(), Options { threads, ..options.clone() }).unwrap();
+            assert_eq!(several.map(json).as_ref(), Some(&one), "seed {seed}, {threads} threads");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_divided_is_not() {
     let text = |more: &str| {

@@ -2,19 +2,36 @@
 
 /// Asks for the cache lines of a value that is needed soon. Nothing depends on their coming.
 #[inline(always)]
-#[allow(unsafe_code)]
 pub fn fetch<T>(value: &T) {
+    fetch_from(value);
+}
+
+/// The same of a value in a list, which may be shorter.
+#[inline(always)]
+pub fn fetch_at<T>(list: &[T], index: usize) {
+    fetch_from(list.as_ptr().wrapping_add(index));
+}
+
+/// Appends a value, and asks for the cache lines of the next one: another core may have them.
+#[inline(always)]
+pub fn append<T>(list: &mut Vec<T>, value: T) {
+    list.push(value);
+    fetch_at(list, list.len());
+}
+
+#[inline(always)]
+#[allow(unsafe_code)]
+fn fetch_from<T>(start: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = std::ptr::from_ref(value).cast::<i8>();
         for line in 0..size_of::<T>().div_ceil(64) {
             // SAFETY: a prefetch reads and writes nothing that a program can see, and faults at no address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(64 * line)) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(64 * line)) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = start;
 }
 
 /// Room for so many values, where there are many in large pages: a processor knows where too few small ones lie.

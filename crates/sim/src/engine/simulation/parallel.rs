@@ -6,12 +6,18 @@
 //! them in the round before, while each shard does for its flows what the queues decided in the round before, and then
 //! lets their senders act.
 //!
+//! Flows meet at the queues only, so a shard need not keep to the order of time among its flows. ACKs of a flow come in
+//! order: its sender acts on one as soon as the receiver has sent it, ahead of time, unless a timer, the end of the
+//! warm-up or the end of the flow comes before. So an ACK has no place in a calendar, and a flow is fetched from memory
+//! once for both of its ends. What the senders send lies in a list for each round; the queues sort it.
+//!
 //! Events of one instant come in the order in which a single thread would have pushed them. Nobody counts the pushes, so
 //! each event knows how it came about ([`lineage`]). Where that leaves an order open, which takes three coincidences to
 //! the picosecond, the run is given up, and one thread repeats it.
 
 mod hub;
 mod lineage;
+mod rounds;
 mod shard;
 
 use super::{RunError, Simulation};
@@ -30,7 +36,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Shards a thread, so that all threads are busy until the end of a round.
 const SHARDS_A_THREAD: usize = 4;
 /// Packets a round from which on several threads are faster than one.
-const WORTHWHILE: f64 = 10_000.0;
+const WORTHWHILE: f64 = 300.0;
 /// How often a thread looks before it lets others run.
 const LOOKS: u32 = 4000;
 
@@ -112,7 +118,7 @@ pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), Unfinished> {
     let bits = flows.len().div_ceil(SHARDS_A_THREAD * plan.threads).next_power_of_two().trailing_zeros();
     let mut hub = Hub::new(flows.iter().map(|flow| flow.group).collect(), bits, simulation.calendar.lanes());
     let flow_of: Vec<u32> = sources.iter().map(|source| source.flow).collect();
-    let mut shards = divide(simulation, &mut flows, &mut sources, (&groups, &ways), bits);
+    let mut shards = divide(simulation, &mut flows, &mut sources, (&groups, &ways), (bits, plan.round));
     deal(&mut simulation.calendar, &mut hub, &mut shards, bits, &flow_of);
     let shards: Vec<Mutex<Shard>> = shards.into_iter().map(Mutex::new).collect();
     let gate = Gate::new(&shards);
@@ -140,20 +146,27 @@ fn divide<'a>(
     flows: &'a mut [Flow],
     mut sources: &'a mut [UdpSource],
     common: (&'a [Group], &'a [Way]),
-    bits: u32,
+    (bits, round): (u32, Span),
 ) -> Vec<Shard<'a>> {
     let (mut shards, mut first_source) = (Vec::new(), 0);
+    let (groups, ways) = common;
+    let reorders: Vec<bool> = ways.iter().map(|way| reorders_on_last(simulation, way)).collect();
     for (i, of_shard) in flows.chunks_mut(1 << bits).enumerate() {
         let first = (i << bits) as u32;
         let own = sources.partition_point(|source| source.flow < first + of_shard.len() as u32);
         let (own, others) = sources.split_at_mut(own);
         let next_source = first_source + own.len() as u32;
-        let measured = simulation.warmup..simulation.end;
-        let lanes = simulation.calendar.lanes();
-        shards.push(Shard::new((first, of_shard), (first_source, own), common, lanes, measured));
+        let (common, measured) = ((groups, ways, &reorders[..]), simulation.warmup..simulation.end);
+        shards.push(Shard::new((first, of_shard), (first_source, own), common, round, measured));
         (sources, first_source) = (others, next_source);
     }
     shards
+}
+
+/// Whether ACKs may pass each other on their last link.
+fn reorders_on_last(simulation: &Simulation, way: &Way) -> bool {
+    let mut last = way.hops.iter().filter(|hop| hop.next == Next::Sender);
+    last.any(|hop| simulation.links[hop.link].impairment.as_ref().is_some_and(|wire| wire.reorders()))
 }
 
 /// Gives each event of the set-up to where it happens; `flow_of` is the flow of each source.

@@ -2,18 +2,22 @@
 
 use super::super::Simulation;
 use super::lineage::{Born, Lineage};
-use super::shard::{Arrival, Passed, Receipt, before};
+use super::rounds::Arrival;
+use super::shard::{Passed, Receipt};
 use crate::engine::calendar::{Calendar, Lane, Order, Pending};
 use crate::engine::crossing::Crossing;
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
+use crate::engine::memory;
 use crate::measure::group::ReceiptMeter;
 use crate::net::link::Link;
 use crate::net::route::Way;
 use aqmlab_core::Time;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
+
+/// How many packets ahead of the present one is fetched from memory.
+const AHEAD: usize = 8;
+/// Arrivals of a bin, about.
+const IN_BIN: usize = 4;
 
 /// What is to come at the queues, and what has passed them.
 pub struct Hub {
@@ -22,8 +26,10 @@ pub struct Hub {
     group_of: Vec<u16>,
     /// 2 to this power flows are a shard.
     shard_bits: u32,
-    /// What reaches the queues in this round, from each shard, by time.
+    /// What reaches the queues in this round, from each shard.
     pub arrivals: Vec<Vec<Arrival>>,
+    /// The same in order.
+    order: InOrder,
     /// What has passed the queues in this round, to each shard.
     pub passed: Vec<Vec<Passed>>,
     /// The shards of the packets that have passed to their receivers, in order: in this round, in the one before, and in
@@ -31,6 +37,8 @@ pub struct Hub {
     orders: [Vec<u16>; 3],
     /// How many events there have been.
     handled: u64,
+    /// Up to when all has been handled.
+    until: Time,
     /// Of the present event.
     lineage: Lineage,
     now: Time,
@@ -46,9 +54,11 @@ impl Hub {
             group_of,
             shard_bits,
             arrivals: vec![Vec::new(); shards],
+            order: InOrder::default(),
             passed: vec![Vec::new(); shards],
             orders: Default::default(),
             handled: 0,
+            until: Time::ZERO,
             lineage: Lineage::default(),
             now: Time::ZERO,
             is_uncertain: false,
@@ -69,36 +79,54 @@ impl Hub {
     pub fn advance(&mut self, simulation: &mut Simulation, end: Time) {
         self.orders.rotate_right(1);
         self.orders[0].clear();
-        let arrivals = std::mem::take(&mut self.arrivals);
-        let mut merge = Merge::new(&arrivals);
-        while let Some(time) = merge.next_time() {
-            while let Some((at, born)) = self.calendar.pop(before(time)) {
-                let born = *born;
-                self.handle(simulation, at, &born);
+        let (arrivals, mut order) = (std::mem::take(&mut self.arrivals), std::mem::take(&mut self.order));
+        order.sort(&arrivals, self.until..end);
+        self.until = end;
+        let mut rest = &order.places[..];
+        while let Some(Place { time, .. }) = rest.first().copied().filter(|place| place.time < end) {
+            if let Some(coming) = rest.get(AHEAD) {
+                memory::fetch(coming.of(&arrivals));
             }
-            let (arrival, is_alone) = merge.next();
-            if is_alone && self.calendar.first_time() != time {
-                self.arrive(simulation, arrival);
+            if let Some(coming) = rest.get(AHEAD / 2) {
+                memory::fetch(&self.group_of[coming.of(&arrivals).packet.flow as usize]);
+            }
+            while self.calendar.first_time() < time {
+                self.handle_first(simulation);
+            }
+            let count = rest.iter().take_while(|place| place.time == time).count();
+            let (now, after) = rest.split_at(count);
+            let now = now.iter().map(|place| place.of(&arrivals));
+            if self.calendar.first_time() != time && are_siblings(now.clone()) {
+                now.for_each(|arrival| self.arrive(simulation, arrival));
             } else {
-                self.handle_instant(simulation, arrival, &mut merge);
+                self.handle_instant(simulation, time, now);
             }
+            rest = after;
         }
-        while let Some((at, born)) = self.calendar.pop(before(end)) {
+        while self.calendar.first_time() < end {
+            self.handle_first(simulation);
+        }
+        (self.arrivals, self.order) = (arrivals, order);
+    }
+
+    /// Handles the first event of the calendar.
+    fn handle_first(&mut self, simulation: &mut Simulation) {
+        if let Some((at, born)) = self.calendar.pop(Time::NEVER) {
             let born = *born;
             self.handle(simulation, at, &born);
         }
-        self.arrivals = arrivals;
     }
 
     /// Handles all events of an instant that have been pushed before.
     #[inline(never)]
-    fn handle_instant(&mut self, simulation: &mut Simulation, first: &Arrival, merge: &mut Merge) {
-        let now = first.time;
-        let mut events = vec![Born { event: Event::Arrive(first.packet), lineage: first.lineage }];
-        while merge.next_time() == Some(now) {
-            let (arrival, _) = merge.next();
-            events.push(Born { event: Event::Arrive(arrival.packet), lineage: arrival.lineage });
-        }
+    fn handle_instant<'a>(
+        &mut self,
+        simulation: &mut Simulation,
+        now: Time,
+        arrivals: impl Iterator<Item = &'a Arrival>,
+    ) {
+        let born = |arrival: &Arrival| Born { event: Event::Arrive(arrival.packet), lineage: arrival.lineage };
+        let mut events: Vec<Born> = arrivals.map(born).collect();
         while let Some((_, born)) = self.calendar.pop(now) {
             events.push(*born);
         }
@@ -154,7 +182,7 @@ impl Hub {
     #[inline(always)]
     fn pass(&mut self, packet: Packet, time: Time) -> u16 {
         let shard = packet.flow >> self.shard_bits;
-        self.passed[shard as usize].push(Passed { packet, time, decided: self.now, lineage: self.lineage });
+        memory::append(&mut self.passed[shard as usize], Passed { packet, time, lineage: self.lineage });
         shard as u16
     }
 }
@@ -227,39 +255,97 @@ impl Crossing for AtHub<'_> {
     }
 }
 
-/// Merges what the shards have sent.
-struct Merge<'a> {
-    arrivals: &'a [Vec<Arrival>],
-    /// The next of each shard: when, whose, and its place there.
-    heads: BinaryHeap<Reverse<(Time, u16, u32)>>,
+/// Whether one event has pushed all of them.
+#[inline]
+fn are_siblings<'a>(mut arrivals: impl Iterator<Item = &'a Arrival>) -> bool {
+    arrivals.next().is_none_or(|first| arrivals.all(|other| other.lineage == first.lineage))
 }
 
-impl<'a> Merge<'a> {
-    fn new(arrivals: &'a [Vec<Arrival>]) -> Self {
-        let head = |(shard, of_shard): (usize, &Vec<Arrival>)| {
-            of_shard.first().map(|first| Reverse((first.time, shard as u16, 0)))
-        };
-        Self { arrivals, heads: arrivals.iter().enumerate().filter_map(head).collect() }
-    }
+/// Arrivals in order of time, then of shards, then as they were pushed.
+#[derive(Default)]
+struct InOrder {
+    places: Vec<Place>,
+    /// Where each bin ends.
+    ends: Vec<u32>,
+}
 
-    #[inline]
-    fn next_time(&self) -> Option<Time> {
-        self.heads.peek().map(|Reverse((time, ..))| *time)
-    }
+/// Where an arrival is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    time: Time,
+    shard: u32,
+    index: u32,
+}
 
-    /// The next one, and whether no other comes at its instant; there must be one.
-    #[inline]
-    fn next(&mut self) -> (&'a Arrival, bool) {
-        let mut head = self.heads.peek_mut().expect("there is a next arrival");
-        let Reverse((time, shard, place)) = *head;
-        let of_shard = &self.arrivals[usize::from(shard)];
-        match of_shard.get(place as usize + 1) {
-            Some(following) => {
-                *head = Reverse((following.time, shard, place + 1));
-                drop(head);
+impl Place {
+    #[inline(always)]
+    fn of<'a>(&self, arrivals: &'a [Vec<Arrival>]) -> &'a Arrival {
+        &arrivals[self.shard as usize][self.index as usize]
+    }
+}
+
+impl InOrder {
+    /// Deals what arrives, within a window but for the last packets of a run, into bins of equal times and sorts each.
+    fn sort(&mut self, arrivals: &[Vec<Arrival>], window: Range<Time>) {
+        let count: usize = arrivals.iter().map(Vec::len).sum();
+        let bits = usize::BITS - (count / IN_BIN).leading_zeros();
+        let span = window.end.since(window.start).0;
+        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(bits);
+        let bin = |time: Time| (time.since(window.start).0.min(span) >> shift) as usize;
+        self.ends.clear();
+        self.ends.resize(1 << bits, 0);
+        for of_shard in arrivals {
+            for (i, arrival) in of_shard.iter().enumerate() {
+                memory::fetch_at(of_shard, i + AHEAD);
+                self.ends[bin(arrival.time)] += 1;
             }
-            None => drop(PeekMut::pop(head)),
         }
-        (&of_shard[place as usize], self.next_time() != Some(time))
+        let mut sum = 0;
+        for end in &mut self.ends {
+            sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
+        }
+        self.places.resize(count, Place::default());
+        for (shard, of_shard) in arrivals.iter().enumerate() {
+            for (index, Arrival { time, .. }) in of_shard.iter().enumerate() {
+                let end = &mut self.ends[bin(*time)];
+                self.places[*end as usize] = Place { time: *time, shard: shard as u32, index: index as u32 };
+                *end += 1;
+            }
+        }
+        let mut begin = 0;
+        for end in &self.ends {
+            self.places[begin..*end as usize].sort_by_key(|place| place.time);
+            begin = *end as usize;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rounds::tests::arrival;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// By time, and at one time by shard and place: what one event has pushed keeps its order.
+        #[test]
+        fn arrivals_are_sorted_by_time_shard_and_place(
+            times in prop::collection::vec(prop::collection::vec(1000u64..1400, 0..60), 1..5),
+            end in 1000u64..1300,
+        ) {
+            let arrival = |time: &u64| arrival(Time(*time));
+            let arrivals: Vec<Vec<_>> = times.iter().map(|of_shard| of_shard.iter().map(arrival).collect()).collect();
+            let mut order = InOrder::default();
+            for _ in 0..2 {
+                order.sort(&arrivals, Time(1000)..Time(end));
+                let sorted: Vec<_> = order.places.iter().map(|place| (place.time.0, place.shard, place.index)).collect();
+                let places = times.iter().zip(0u32..).flat_map(|(of_shard, shard)| {
+                    of_shard.iter().zip(0u32..).map(move |(time, index)| (*time, shard, index))
+                });
+                let mut expected: Vec<_> = places.collect();
+                expected.sort();
+                prop_assert_eq!(sorted, expected);
+            }
+        }
     }
 }

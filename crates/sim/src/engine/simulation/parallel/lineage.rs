@@ -10,64 +10,81 @@ use aqmlab_core::Time;
 use std::cmp::Ordering;
 
 /// How an event came about.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lineage {
     /// When it was pushed; 0 at set-up, else the time plus 1 ps.
     at: u64,
-    /// When the event that pushed it was.
+    /// The same of the event that pushed it.
     before: u64,
-    /// Stands for the times of the generations before, back to the root.
-    chain: u64,
-    /// The place of the root among the events of the queues, or among those of the set-up.
-    root: u64,
+    /// In the highest bits what stands for the times of the generations before, back to the root; in the others the
+    /// place of the root among the events of the queues, or among those of the set-up.
+    origin: u64,
 }
 
 impl Lineage {
     const SET_UP: u64 = 0;
     const OF_QUEUE: u64 = 1;
     const AFTER_QUEUE: u64 = 2;
+    /// A root's place is below 2 to this power: a million million.
+    const CHAIN: u32 = 40;
+
+    /// When it was pushed, if that was after the set-up.
+    #[inline(always)]
+    pub fn pushed_at(&self) -> Time {
+        Time(self.at - 1)
+    }
+
+    #[inline(always)]
+    fn chain(&self) -> u64 {
+        self.origin >> Self::CHAIN
+    }
+
+    #[inline(always)]
+    fn with_chain(&self, chain: u64) -> u64 {
+        chain << Self::CHAIN | self.origin & ((1 << Self::CHAIN) - 1)
+    }
 
     /// Of an event of the set-up.
     pub fn of_set_up(place: u64) -> Self {
-        Self { at: 0, before: 0, chain: Self::SET_UP, root: place }
+        Self { at: 0, before: 0, origin: Self::SET_UP << Self::CHAIN | place }
     }
 
     /// Of an event that is pushed now by an event of a queue, which is the `place`-th.
     pub fn of_queue(&self, now: Time, place: u64) -> Self {
-        Self { at: now.0 + 1, before: self.at, chain: Self::OF_QUEUE, root: place }
+        Self { at: now.0 + 1, before: self.at, origin: Self::OF_QUEUE << Self::CHAIN | place }
     }
 
     /// Of an event that is pushed now by one of this lineage.
     pub fn child(&self, now: Time) -> Self {
-        let chain = match self.chain {
+        let chain = match self.chain() {
             Self::OF_QUEUE => Self::AFTER_QUEUE, // the place of the root says more than the times before it
             chain => mix(chain, self.before),
         };
-        Self { at: now.0 + 1, before: self.at, chain, root: self.root }
+        Self { at: now.0 + 1, before: self.at, origin: self.with_chain(chain) }
     }
 
     /// Whether it comes before another event of the same instant; `None` if that cannot be told.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let by_times = (self.at, self.before).cmp(&(other.at, other.before));
         match by_times {
-            Ordering::Equal if self.chain != other.chain => None,
-            Ordering::Equal => Some(self.root.cmp(&other.root)),
+            Ordering::Equal if self.chain() != other.chain() => None,
+            Ordering::Equal => Some(self.origin.cmp(&other.origin)),
             decided => Some(decided),
         }
     }
 
     /// An order that agrees with [`compare`](Self::compare) where that can tell.
     pub fn rank(&self) -> impl Ord + use<> {
-        (self.at, self.before, self.chain, self.root)
+        (self.at, self.before, self.origin)
     }
 }
 
-/// SplitMix64's finalizer (Steele, Lea and Flood, 2014).
+/// The highest bits of SplitMix64's finalizer (Steele, Lea and Flood, 2014).
 fn mix(chain: u64, time: u64) -> u64 {
     let mut bits = chain.wrapping_add(time).wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
+    (bits ^ bits >> 31) >> Lineage::CHAIN
 }
 
 /// An event and how it came about.

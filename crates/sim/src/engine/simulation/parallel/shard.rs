@@ -1,6 +1,7 @@
 //! Some of the flows of a run, with what happens at their two ends.
 
 use super::lineage::{Born, Lineage};
+use super::rounds::{Arrival, Rounds};
 use crate::engine::calendar::{Calendar, Lane, Pending};
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::engine::memory;
@@ -10,29 +11,19 @@ use crate::net::flow::{Flow, Group};
 use crate::net::route::Way;
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// How many packets ahead of the present one flows are fetched from memory.
 const AHEAD: usize = 8;
 
-/// A packet that has passed the queues, on its way to its receiver, or an ACK on its way to its sender.
+/// A packet that has passed the queues, on its way to its receiver, or an ACK on its way to its sender: a cache line.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub struct Passed {
     pub packet: Packet,
     /// When a packet reaches its receiver's access link, or an ACK has left the last link.
     pub time: Time,
-    /// When the queue decided that.
-    pub decided: Time,
-    /// Of what it causes.
-    pub lineage: Lineage,
-}
-
-/// A packet that reaches a queue.
-#[derive(Clone, Copy)]
-pub struct Arrival {
-    pub time: Time,
-    pub packet: Packet,
+    /// Of what it causes, from when the queue decided that.
     pub lineage: Lineage,
 }
 
@@ -74,14 +65,17 @@ pub struct Shard<'a> {
     groups: &'a [Group],
     ways: &'a [Way],
     agenda: Agenda,
-    instant: Instant,
+    /// Of each flow.
+    limits: Vec<Limit>,
+    /// Up to when every sender may be ahead.
+    limit: Time,
     measured: Range<Time>,
     windows: Windows,
     /// What has passed the queues, in their order.
     inbox: Vec<Passed>,
     /// What the inbox counts for, in its order.
     receipts: Vec<Receipt>,
-    /// What reaches the queues in the next round, by time.
+    /// What reaches the queues in the next round, in any order.
     outbox: Vec<Arrival>,
     pub counts: Vec<GroupCount>,
     pub events: u64,
@@ -95,20 +89,31 @@ struct Agenda {
     /// Delayed ACKs.
     receivers: Calendar<Born, Lineage>,
     /// On their way to a queue.
-    departures: Calendar<Born, Lineage>,
+    departures: Rounds,
+    /// On their way to the sender of the present flow.
+    acks: Vec<(Time, Packet)>,
     /// Of what is pushed now.
     lineage: Lineage,
+}
+
+/// How far a sender may be ahead of the others.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// When something else happens than that a timer or an ACK comes.
+    time: Time,
+    /// How many ACKs are among what is to come; one more where they may pass each other.
+    waiting: u32,
 }
 
 impl Pending for Agenda {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
-        let calendar = match &event {
-            Event::Arrive(packet) if packet.hop != AT_SENDER => &mut self.departures,
-            Event::AckDue { .. } => &mut self.receivers,
-            _ => &mut self.senders,
-        };
-        calendar.push(lane, time, Born { event, lineage: self.lineage });
+        match event {
+            Event::Arrive(packet) if packet.hop == AT_SENDER => self.acks.push((time, packet)),
+            Event::Arrive(packet) => self.departures.push(time, packet, self.lineage),
+            Event::AckDue { .. } => self.receivers.push(lane, time, Born { event, lineage: self.lineage }),
+            _ => self.senders.push(lane, time, Born { event, lineage: self.lineage }),
+        }
     }
 
     fn push_timer(&mut self, time: Time, timer: Timer) {
@@ -121,14 +126,21 @@ impl<'a> Shard<'a> {
     pub fn new(
         (first, flows): (u32, &'a mut [Flow]),
         (first_source, sources): (u32, &'a mut [UdpSource]),
-        (groups, ways): (&'a [Group], &'a [Way]),
-        lanes: usize,
+        (groups, ways, reorders): (&'a [Group], &'a [Way], &[bool]),
+        round: Span,
         measured: Range<Time>,
     ) -> Self {
-        let calendar = || Calendar::with_lanes(lanes);
-        let agenda =
-            Agenda { senders: calendar(), receivers: calendar(), departures: calendar(), lineage: Lineage::default() };
+        let limit = |flow: &Flow| Limit { time: Time::NEVER, waiting: u32::from(reorders[flow.group as usize]) };
+        let agenda = Agenda {
+            senders: Calendar::default(),
+            receivers: Calendar::default(),
+            departures: Rounds::new(round),
+            acks: Vec::new(),
+            lineage: Lineage::default(),
+        };
         Self {
+            limits: flows.iter().map(limit).collect(),
+            limit: measured.end + Span(1),
             first,
             first_source,
             flows,
@@ -136,7 +148,6 @@ impl<'a> Shard<'a> {
             groups,
             ways,
             agenda,
-            instant: Instant::default(),
             measured,
             windows: Windows::default(),
             inbox: Vec::new(),
@@ -152,9 +163,12 @@ impl<'a> Shard<'a> {
     pub fn push_set_up(&mut self, time: Time, event: Event, place: u64) {
         self.agenda.lineage = Lineage::of_set_up(place);
         match event {
-            Event::Open { flow } => self.agenda.push_timer(time, Timer::Open(flow)),
-            event => self.agenda.push(Lane::ANY, time, event),
+            Event::Open { flow } => return self.agenda.push_timer(time, Timer::Open(flow)),
+            Event::Close { flow } => self.limits[(flow - self.first) as usize].time = time,
+            Event::WarmedUp => self.limit = self.limit.min(time),
+            _ => (),
         }
+        self.agenda.push(Lane::ANY, time, event);
     }
 
     /// Takes what has passed the queues for what is to reach them, before a round; `receipts` are of the round before.
@@ -174,14 +188,10 @@ impl<'a> Shard<'a> {
 
     /// Handles all events of a round.
     pub fn advance(&mut self) {
+        self.agenda.departures.begin(self.windows.queues_next);
         self.receive_all();
         self.run_senders();
-        self.outbox.clear();
-        let until = before(self.windows.queues_next);
-        while let Some((time, born)) = self.agenda.departures.pop(until) {
-            let Event::Arrive(packet) = born.event else { unreachable!("only packets are on their way to a queue") };
-            self.outbox.push(Arrival { time, packet, lineage: born.lineage });
-        }
+        self.agenda.departures.end(&mut self.outbox);
     }
 
     /// The receivers' part: what the queues decided in the last round, and delayed ACKs.
@@ -189,11 +199,19 @@ impl<'a> Shard<'a> {
         self.receipts.clear();
         let inbox = std::mem::take(&mut self.inbox);
         for (i, passed) in inbox.iter().enumerate() {
-            if let Some(coming) = inbox.get(i + AHEAD) {
-                memory::fetch(&self.flows[(coming.packet.flow - self.first) as usize]);
+            if let Some(coming) = inbox.get(i + 2 * AHEAD) {
+                memory::fetch(coming);
             }
-            self.delayed_acks(passed.decided);
-            self.is_uncertain |= self.agenda.receivers.first_time() == passed.decided;
+            if let Some(coming) = inbox.get(i + AHEAD) {
+                let index = (coming.packet.flow - self.first) as usize;
+                memory::fetch(&self.flows[index]);
+                memory::fetch(&self.limits[index]);
+            }
+            let decided = passed.lineage.pushed_at();
+            if self.agenda.receivers.first_time() <= decided {
+                self.delayed_acks(decided);
+                self.is_uncertain |= self.agenda.receivers.first_time() == decided;
+            }
             self.pass(passed);
         }
         self.delayed_acks(self.windows.receivers);
@@ -207,12 +225,49 @@ impl<'a> Shard<'a> {
         self.agenda.lineage = *lineage;
         if packet.hop == AT_SENDER {
             let home = self.ways[flow.group as usize].home(&flow.route);
-            return self.agenda.push(home.lane, *time + home.delay, Event::Arrive(*packet));
+            return self.acknowledge(*time + home.delay, packet);
         }
         let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
         let mut receipt = Receipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
         flow.receive(packet, *time, path, &mut receipt, self.measured.clone());
         self.receipts.push(receipt);
+        self.acknowledge_all();
+    }
+
+    /// What a receiver has sent to its sender.
+    #[inline(always)]
+    fn acknowledge_all(&mut self) {
+        let mut acks = std::mem::take(&mut self.agenda.acks);
+        acks.iter().for_each(|(time, packet)| self.acknowledge(*time, packet));
+        acks.clear();
+        self.agenda.acks = acks;
+    }
+
+    /// An ACK will reach its sender. ACKs of a flow come in order, so the sender acts at once unless something else may
+    /// happen to it before.
+    #[inline(always)]
+    fn acknowledge(&mut self, time: Time, packet: &Packet) {
+        let index = (packet.flow - self.first) as usize;
+        let (flow, limit) = (&mut self.flows[index], &self.limits[index]);
+        if time >= flow.timer_event.min(limit.time).min(self.limit) || limit.waiting > 0 {
+            return self.wait(time, packet);
+        }
+        let lineage = self.agenda.lineage;
+        self.agenda.lineage = lineage.child(time);
+        self.events += 1;
+        let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
+        flow.act(packet.flow, time, path, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
+        self.agenda.lineage = lineage;
+    }
+
+    /// The same, when its time has come.
+    #[inline(never)]
+    fn wait(&mut self, time: Time, packet: &Packet) {
+        if time <= self.measured.end {
+            self.limits[(packet.flow - self.first) as usize].waiting += 1;
+            let born = Born { event: Event::Arrive(*packet), lineage: self.agenda.lineage };
+            self.agenda.senders.push(Lane::ANY, time, born);
+        }
     }
 
     /// Delayed ACKs before a time.
@@ -225,6 +280,7 @@ impl<'a> Shard<'a> {
             let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
             flow.delayed_ack(index, time, path);
             self.events += 1;
+            self.acknowledge_all();
         }
     }
 
@@ -240,35 +296,94 @@ impl<'a> Shard<'a> {
                 }
             };
             let Some((now, born)) = self.agenda.senders.pop_showing(until, true, fetch) else { break };
-            let Born { event, lineage } = *born;
-            self.agenda.lineage = lineage.child(now);
-            self.events += 1;
-            self.handle(event, now, &lineage);
+            let lineage = born.lineage;
+            if let Event::Timer { flow } = born.event {
+                self.at_timer(now, flow, lineage); // most events, of which nothing else is copied
+            } else {
+                let event = born.event;
+                self.run_instant(now, Born { event, lineage });
+            }
         }
     }
 
-    #[inline(always)]
-    fn handle(&mut self, event: Event, now: Time, lineage: &Lineage) {
-        let index = match event {
+    /// Handles all events of an instant that have been pushed before; `first` has been taken out.
+    #[inline(never)]
+    fn run_instant(&mut self, now: Time, first: Born) {
+        if self.agenda.senders.first_time() != now {
+            return self.handle(now, &first);
+        }
+        let mut events = vec![first];
+        while let Some((_, born)) = self.agenda.senders.pop(now) {
+            events.push(*born);
+        }
+        events.sort_by_key(|born| born.lineage.rank());
+        let mut by_flow: Vec<_> = events.iter().map(|born| (self.flow_of(&born.event), born.lineage)).collect();
+        by_flow.sort_by_key(|(flow, _)| *flow);
+        let is_open = |two: &[(_, Lineage)]| two[0].0 == two[1].0 && two[0].1.compare(&two[1].1).is_none();
+        self.is_uncertain |= by_flow.windows(2).any(is_open);
+        events.iter().for_each(|born| self.handle(now, born));
+    }
+
+    /// The flow to whose sender something happens.
+    fn flow_of(&self, event: &Event) -> Option<u32> {
+        match event {
+            Event::Arrive(packet) => Some(packet.flow),
+            Event::Timer { flow } | Event::Open { flow } | Event::Close { flow } => Some(*flow),
+            Event::Emit { source } => Some(self.sources[(source - self.first_source) as usize].flow),
+            _ => None,
+        }
+    }
+
+    fn handle(&mut self, now: Time, born: &Born) {
+        let Born { event, lineage } = born;
+        if let Event::Timer { flow } = *event {
+            return self.timer(now, flow, lineage);
+        }
+        self.agenda.lineage = lineage.child(now);
+        self.events += 1;
+        let index = match *event {
             Event::Arrive(packet) => packet.flow,
-            Event::Timer { flow } | Event::Open { flow } | Event::Close { flow } => flow,
+            Event::Open { flow } | Event::Close { flow } => flow,
             Event::Emit { source } => return self.emit(source, now),
             Event::WarmedUp => return self.restart_meters(),
             event => unreachable!("no event of a sender: {event:?}"),
         };
-        self.is_uncertain |= !self.instant.follows(now, index, lineage);
         let flow = &mut self.flows[(index - self.first) as usize];
+        let limit = &mut self.limits[(index - self.first) as usize];
         let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
         match event {
             Event::Arrive(packet) => {
+                limit.waiting -= 1;
                 flow.act(index, now, path, |sender, now, tcp, net| sender.on_ack(packet.ack(), now, tcp, net));
             }
             Event::Open { .. } => {
                 flow.act(index, now, path, |sender, now, tcp, net| sender.open(None, now, tcp, net));
             }
-            Event::Close { .. } => flow.sender.close(),
-            _ => flow.timer(index, now, path),
+            Event::Close { .. } => {
+                limit.time = Time::NEVER;
+                flow.sender.close();
+            }
+            _ => unreachable!("a timer"),
         }
+    }
+
+    /// A retransmission timer may be due, perhaps among other events of the instant.
+    #[inline]
+    fn at_timer(&mut self, now: Time, flow: u32, lineage: Lineage) {
+        if self.agenda.senders.first_time() == now {
+            self.run_instant(now, Born { event: Event::Timer { flow }, lineage });
+        } else {
+            self.timer(now, flow, &lineage);
+        }
+    }
+
+    #[inline]
+    fn timer(&mut self, now: Time, index: u32, lineage: &Lineage) {
+        self.agenda.lineage = lineage.child(now);
+        self.events += 1;
+        let flow = &mut self.flows[(index - self.first) as usize];
+        let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
+        flow.timer(index, now, path);
     }
 
     #[inline(never)]
@@ -285,6 +400,7 @@ impl<'a> Shard<'a> {
     #[cold]
     fn restart_meters(&mut self) {
         self.events -= 1; // counted at the queues
+        self.limit = self.measured.end + Span(1);
         self.counts.iter_mut().for_each(|count| count.sent = 0);
         self.flows.iter().for_each(|flow| self.counts[flow.group as usize].before.add(&flow.sender));
     }
@@ -303,34 +419,4 @@ impl ReceiptMeter for Receipt {
 /// The last instant that is not `time` yet; nothing happens before the first.
 pub fn before(time: Time) -> Time {
     Time(time.0.saturating_sub(1))
-}
-
-/// The senders' events of the present instant: those of one flow have to come in order.
-#[derive(Default)]
-struct Instant {
-    now: Time,
-    flow: u32,
-    lineage: Lineage,
-    /// The last of each flow, where there are several events.
-    several: HashMap<u32, Lineage>,
-}
-
-impl Instant {
-    /// Notes an event; false if it may not come after one of its flow that has come.
-    #[inline(always)]
-    fn follows(&mut self, now: Time, flow: u32, lineage: &Lineage) -> bool {
-        let is_same = self.now == now;
-        let follows = !is_same || self.is_in_order(flow, lineage);
-        if !is_same && !self.several.is_empty() {
-            self.several.clear();
-        }
-        (self.now, self.flow, self.lineage) = (now, flow, *lineage);
-        follows
-    }
-
-    #[cold]
-    fn is_in_order(&mut self, flow: u32, lineage: &Lineage) -> bool {
-        self.several.insert(self.flow, self.lineage);
-        self.several.get(&flow).is_none_or(|earlier| earlier.compare(lineage).is_some_and(|order| order.is_le()))
-    }
 }

@@ -98,7 +98,7 @@ impl Queue for Calendar<Held> {
     }
 
     fn pop(&mut self) -> (u64, Held) {
-        let (time, event) = Calendar::pop(self, Time::NEVER, |_| ()).expect("as many are pushed as popped");
+        let (time, event) = Calendar::pop(self, Time::NEVER).expect("as many are pushed as popped");
         (time.0, *event)
     }
 }

@@ -207,7 +207,14 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         }
         let time = Time((first >> 64) as u64);
         if lane == 0 {
-            return Some((time, self.pop_any(|event| if shows { coming(event) })));
+            return Some((
+                time,
+                self.pop_any(|event| {
+                    if shows {
+                        coming(event)
+                    }
+                }),
+            ));
         }
         let ring = &mut self.lanes[lane];
         if shows {

@@ -225,9 +225,7 @@ impl Simulation {
                 memory::fetch(&flows[*flow as usize]);
             }
         };
-        while let Some((time, event)) =
-            self.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, event))
-        {
+        while let Some((time, event)) = self.calendar.pop_showing(until, is_large, |event| fetch(&self.flows, event)) {
             self.now = time;
             self.events += 1;
             match *event {

@@ -91,7 +91,13 @@ impl Way {
         let (there, end) = (spec.path.len(), links().count());
         let hop = |(i, link): (usize, &usize)| {
             let onward = Leg { delay: Span::ZERO, lane: Lane::ANY };
-            let next = if i + 1 == there { Next::Receiver } else if i + 1 == end { Next::Sender } else { Next::Link };
+            let next = if i + 1 == there {
+                Next::Receiver
+            } else if i + 1 == end {
+                Next::Sender
+            } else {
+                Next::Link
+            };
             Hop { link: *link, onward, next }
         };
         let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };

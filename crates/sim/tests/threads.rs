@@ -1,7 +1,7 @@
-//! Built-in scenarios on several threads: the bytes of one.
+//! Runs divided into rounds, on one thread and on several: the bytes of one event after the other.
 
 use aqmlab_core::Span;
-use aqmlab_sim::{Engine, Options, Output, RunResult, Scenario, run, run_divided, scenario};
+use aqmlab_sim::{Engine, Options, Output, RunResult, Scenario, Simulation, run_divided, scenario};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,17 +28,22 @@ fn built_in(path: &Path) -> Option<Arc<Scenario>> {
     Some(Arc::new(scenario))
 }
 
+/// One event after the other.
+fn undivided(scenario: &Arc<Scenario>, options: Options) -> Output {
+    Simulation::new(scenario.clone(), options).unwrap().finish().unwrap()
+}
+
 fn json(output: Output) -> String {
     RunResult { engine: Engine { wall: 0.0, ..output.result.engine }, ..output.result }.json()
 }
 
 #[test]
-fn built_in_scenarios_give_the_same_bytes_on_2_3_and_16_threads() {
+fn built_in_scenarios_give_the_same_bytes_on_1_2_3_and_16_threads() {
     let (mut divided, mut all) = (0, 0);
     for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/aqmlab/scenarios")) {
         let Some(scenario) = built_in(&path) else { continue };
-        let one = json(run(scenario.clone(), Options::default()).unwrap());
-        for threads in [2, 3, 16] {
+        let one = json(undivided(&scenario, Options::default()));
+        for threads in [1, 2, 3, 16] {
             all += 1;
             if let Some(several) = run_divided(scenario.clone(), Options { threads, ..Options::default() }).unwrap() {
                 divided += 1;
@@ -60,8 +65,8 @@ fn events_of_one_instant_keep_their_order() {
                 ack_path = [\"two\", \"one\"]\ntcp = { delayed_ack = true }\n\
                 [[flows]]\nname = \"c\"\ncount = 4\npath = [\"two\"]\nkind = \"udp-cbr\"\nrate = \"80 kbit/s\"\nrtt = \"40 ms\"\n";
     let scenario = Arc::new(scenario::parse(text, "equal", &[]).unwrap());
-    let one = json(run(scenario.clone(), Options::default()).unwrap());
-    for threads in [2, 3, 16] {
+    let one = json(undivided(&scenario, Options::default()));
+    for threads in [1, 2, 3, 16] {
         let several = run_divided(scenario.clone(), Options { threads, ..Options::default() }).unwrap();
         assert_eq!(several.map(json).as_ref(), Some(&one), "{threads} threads");
     }
@@ -83,8 +88,8 @@ fn senders_that_are_ahead_change_nothing() {
     let scenario = Arc::new(scenario::parse(text, "ahead", &[]).unwrap());
     for seed in 0..12 {
         let options = Options { seed, ..Options::default() };
-        let one = json(run(scenario.clone(), options.clone()).unwrap());
-        for threads in [2, 3, 16] {
+        let one = json(undivided(&scenario, options.clone()));
+        for threads in [1, 2, 3, 16] {
             let several = run_divided(scenario.clone(), Options { threads, ..options.clone() }).unwrap();
             assert_eq!(several.map(json).as_ref(), Some(&one), "seed {seed}, {threads} threads");
         }
@@ -99,15 +104,13 @@ fn what_cannot_be_divided_is_not() {
              [[flows]]\nname = \"a\"\ncount = 9\nrtt = \"9 ms\"\n{more}"
         )
     };
-    let divided = |more: &str, threads| {
+    let divided = |more: &str| {
         let scenario = scenario::parse(&text(more), "small", &[]).unwrap();
-        run_divided(scenario, Options { threads, ..Options::default() }).unwrap().is_some()
+        run_divided(scenario, Options { threads: 2, ..Options::default() }).unwrap().is_some()
     };
-    assert!(divided("", 2));
-    assert!(!divided("", 1));
+    assert!(divided(""));
     assert!(!divided(
         "[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n",
-        2
     ));
-    assert!(!divided("[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n", 2));
+    assert!(!divided("[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"));
 }

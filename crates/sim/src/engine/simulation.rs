@@ -107,7 +107,7 @@ pub fn run(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Outpu
     Ok(output)
 }
 
-/// The same on several threads, worthwhile or not; `None` if that cannot be done with the same result.
+/// The same in rounds ([`Plan`]), worthwhile or not; `None` if that cannot be done with the same result.
 ///
 /// # Errors
 /// As [`run`].
@@ -126,7 +126,7 @@ fn at_rest(scenario: &Arc<Scenario>, options: &Options) -> Result<Simulation, Ru
     Ok(simulation)
 }
 
-/// Lets all of a run happen on several threads; false if one has to begin again.
+/// Lets all of a run happen in rounds; false if it has to begin again without.
 fn divide(simulation: &mut Simulation, plan: Plan) -> Result<bool, RunError> {
     match parallel::run(simulation, plan) {
         Ok(()) => Ok(true),

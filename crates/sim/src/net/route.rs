@@ -195,6 +195,11 @@ impl Routes {
         Route { rtt, lanes: self.lanes.get(&(group, rtt)).copied().unwrap_or(Lanes::ANY) }
     }
 
+    /// There are delays that many flows share.
+    pub fn has_lanes(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
     /// A link's rate is another. ACKs that cross it without queueing take another time.
     pub fn set_rate(&mut self, scenario: &Scenario, link: usize, rate: Rate) {
         self.wires[link].rate = rate;

@@ -37,6 +37,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SHARDS_A_THREAD: usize = 4;
 /// Packets a round from which on several threads are faster than one.
 const WORTHWHILE: f64 = 300.0;
+/// The same for rounds on one thread, where round trips differ.
+const WORTHWHILE_ALONE: f64 = 100.0;
+/// Flows up to which one thread goes in rounds: they take two to three times the memory.
+const MOST_ALONE: usize = 1 << 17;
 /// How often a thread looks before it lets others run.
 const LOOKS: u32 = 4000;
 
@@ -50,6 +54,8 @@ pub struct Plan {
     /// Packets that a link sends in a round.
     packets: f64,
     threads: usize,
+    /// There are many round trips but not too many flows, so that one thread gains from rounds.
+    suits_one: bool,
 }
 
 /// Why a run has not been finished by several threads.
@@ -60,12 +66,11 @@ pub enum Unfinished {
 }
 
 impl Plan {
-    /// How to divide a run at rest among so many threads; `None` where that cannot be done: with clients, with changes,
+    /// How to divide a run at rest among so many threads, none standing for one; `None` where that cannot be done: with clients, with changes,
     /// with rates that change, and with departures computed at service.
     pub fn new(simulation: &Simulation, threads: usize) -> Option<Self> {
         let scenario = &simulation.scenario;
-        let is_fit = threads > 1
-            && simulation.flows.len() > 1
+        let is_fit = simulation.flows.len() > 1
             && simulation.pending.is_empty()
             && !simulation.options.causal
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)))
@@ -79,12 +84,17 @@ impl Plan {
         let rate = scenario.links.iter().map(|link| link.rate.0).fold(0.0, f64::max);
         let bits = scenario.flows.iter().map(|flows| 8.0 * f64::from(flows.wire_size())).fold(1.0, f64::max);
         let packets = rate / bits * round.seconds();
-        (to_queues > Span::ZERO && round > Span::ZERO).then_some(Self { to_queues, round, packets, threads })
+        let suits_one = !simulation.routes.has_lanes() && simulation.flows.len() <= MOST_ALONE;
+        let plan = Self { to_queues, round, packets, threads: threads.max(1), suits_one };
+        (to_queues > Span::ZERO && round > Span::ZERO).then_some(plan)
     }
 
-    /// Several threads are faster than one.
+    /// Rounds are faster than one event after the other.
     pub fn is_worthwhile(&self) -> bool {
-        self.packets >= WORTHWHILE
+        match self.threads {
+            1 => self.suits_one && self.packets >= WORTHWHILE_ALONE,
+            _ => self.packets >= WORTHWHILE,
+        }
     }
 }
 

@@ -51,8 +51,8 @@ pub struct Options {
     /// Departures from the links are not computed ahead, so that links can be changed during the simulation. The results
     /// are the same (`engine.events` is greater); the simulation takes longer.
     pub causal: bool,
-    /// How many threads may simulate at once; 0 is one. The result is the same. Some runs need one thread, and take no
-    /// more: with clients, with changes, with rates that change by schedule, and those too small to gain.
+    /// How many threads may simulate at once; 0 is one. The result is the same. Some runs take no more than one: with
+    /// clients, with changes, with rates that change by schedule, and those too small to gain.
     pub threads: usize,
     /// Shows another thread how far the simulation has come, and lets it stop the simulation.
     pub watch: Option<Arc<Watch>>,

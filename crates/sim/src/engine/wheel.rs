@@ -288,6 +288,7 @@ impl<E: Copy + Default> Pages<E> {
         self.events[place].0 = halves(key);
         slot.end += 1;
         slot.len += 1;
+        memory::fetch_at(&self.events, slot.end); // the slot's next event may be long in coming
         place
     }
 

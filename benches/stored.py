@@ -84,7 +84,7 @@ that have to come from memory; the flows of the next events are fetched ahead, w
 miss takes.
 
 The aims were 1.5, 1.4, 1.35, 1.8 and 1.6 times the speed before with one round trip, and 1.9, 1.9, 4.7 and 5 times
-from 500 flows on with different ones. Small runs fall short, by up to 30%: nothing waits for memory there, and the
+from 500 flows on with different ones. Small runs fall short, by up to a third: nothing waits for memory there, and the
 instructions of a packet (table below) lie in sixty functions, of which the event queue has the most, a fifth. Tried for
 them, beside the present engine: rounds, 0.7 times as fast with 50 flows and 0.9 with 500, as the events of one round
 trip need no sorting; the compiler's profile-guided optimization, 1.03 to 1.07; without gain, bins of other sizes, two

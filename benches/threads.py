@@ -59,7 +59,7 @@ def built(folder: Path) -> Path:
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), "HEAD"], cwd=ROOT, check=True)
     source = tree / "crates" / "sim" / "src" / "engine" / "simulation" / "parallel.rs"
     text = source.read_text(encoding="utf-8")
-    [threshold] = [line for line in text.splitlines() if line.startswith("const WORTHWHILE")]
+    [threshold] = [line for line in text.splitlines() if line.startswith("const WORTHWHILE:")]
     source.write_text(text.replace(threshold, "const WORTHWHILE: f64 = 0.0;"), encoding="utf-8")
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "aqmlab-sim", "--example", "run"]
     subprocess.run(command, cwd=tree, env=os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}, check=True)

@@ -303,7 +303,6 @@ impl Sender {
     }
 
     /// Notes what is acknowledged; samples the round-trip time.
-    #[inline(always)]
     pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
         self.hole = ack.next;
         self.next_seq = self.next_seq.max(ack.next);

@@ -89,8 +89,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         self.flows.leaves(0);
     }
 
-    /// Whether the packet at the head, which no longer counts, leaves, perhaps marked, or is dropped. It is judged where it
-    /// lies: what has just been moved is slow to come.
+    /// Whether the packet at the head, which no longer counts as waiting, leaves, perhaps marked, or is dropped; `None` if there
+    /// is none. It is judged where it lies: what has just been moved is slow to come.
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
         self.forget(self.waiting.front()?.packet.size());

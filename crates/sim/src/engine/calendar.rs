@@ -207,14 +207,12 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         }
         let time = Time((first >> 64) as u64);
         if lane == 0 {
-            return Some((
-                time,
-                self.pop_any(|event| {
-                    if shows {
-                        coming(event)
-                    }
-                }),
-            ));
+            let coming = |event: &E| {
+                if shows {
+                    coming(event);
+                }
+            };
+            return Some((time, self.pop_any(coming)));
         }
         let ring = &mut self.lanes[lane];
         if shows {
@@ -463,8 +461,8 @@ mod tests {
             let mut calendar = Calendar::default();
             let (mut expected, mut popped, mut shown) = (Vec::new(), Vec::new(), vec![0; times.len()]);
             let mut take = |calendar: &mut Calendar<usize>| {
-                let next = calendar.pop_showing(Time::NEVER, true, |event| shown[*event] += 1).map(|(time, event)| (time.0, *event));
-                next.map(|found| popped.push(found)).is_some()
+                let next = calendar.pop_showing(Time::NEVER, true, |event| shown[*event] += 1);
+                next.map(|(time, event)| popped.push((time.0, *event))).is_some()
             };
             let push = |calendar: &mut Calendar<usize>, time, i: usize| match i % 2 {
                 0 => calendar.push(Lane::ANY, time, i),

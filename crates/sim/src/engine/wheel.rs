@@ -191,19 +191,16 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         bin.checked_sub(1).map_or(0, end)..end(bin)
     }
 
-    /// By time; where times are equal, by key.
+    /// By time and, as marks do not tell the order of insertion, where times are equal by key.
     fn sort_bin(&mut self) {
         let bin = &mut self.marks[self.bin.clone()];
-        if bin.len() == 1 {
-            return;
-        }
         bin.sort_unstable();
         if bin.windows(2).any(|two| two[0] >> Self::PLACE == two[1] >> Self::PLACE) {
             bin.sort_unstable_by_key(|mark| whole(self.pages.events[Self::place_of(*mark)].0));
         }
     }
 
-    /// Shows the events of the next bin, and fetches those of the bin after it.
+    /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
     fn look_ahead(&self, mut coming: impl FnMut(&Pending<E>)) {
         if self.bins == self.ends.len() {
             return;

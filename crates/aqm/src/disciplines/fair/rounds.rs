@@ -86,13 +86,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn begin(&mut self, index: u32) {
         let set = self.queues[index as usize].set;
         if !matches!(set, Set::Sparse | Set::Bulk) {
-            self.begin_anew(index, set);
+            self.wake(index, set);
         }
     }
 
-    /// One that was empty among the old ones counts as load from now on.
+    /// A queue that was empty: it counts as load from now on if it is among the old ones, else it is new.
     #[inline(never)]
-    fn begin_anew(&mut self, index: u32, before: Set) {
+    fn wake(&mut self, index: u32, before: Set) {
         if before == Set::SparseWait {
             return self.set(index, Set::Bulk);
         }

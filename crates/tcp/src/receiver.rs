@@ -31,8 +31,8 @@ pub struct Receiver {
     /// What has arrived from `next` on.
     received: SeqSet,
     ack_due: Time,
-    /// The blocks reported last, the newest first; those below `next` count no more.
-    recent: [Range<u32>; 3],
+    /// The first segments of the blocks reported last, the newest first; those below `next` count no more.
+    recent: [u32; 3],
     /// Of receivers of which some ACKs are quick.
     quick: Option<Box<QuickAcks>>,
     /// What the sender wants to know of what has arrived out of order, or twice.
@@ -44,6 +44,8 @@ pub struct Receiver {
     is_resent: bool,
     /// Marked segments received, where they are counted.
     ce: u32,
+    /// Segments delivered in order, or datagrams, while metrics count: its owner adds to it.
+    pub delivered: u32,
 }
 
 impl Receiver {
@@ -61,6 +63,7 @@ impl Receiver {
             ece: false,
             is_resent: false,
             ce: 0,
+            delivered: 0,
         }
     }
 
@@ -178,7 +181,7 @@ impl Receiver {
         self.received.insert(seq);
         self.end = self.end.max(seq + 1);
         if seq == self.next {
-            let next = self.received.first_missing(seq..self.end).unwrap_or(self.end);
+            let next = self.gap(seq);
             self.received.clear(seq..next);
             self.next = next;
         } else if self.variant.has_sack() {
@@ -189,15 +192,9 @@ impl Receiver {
 
     /// The block of `seq` becomes the newest; those it has swallowed go.
     fn remember(&mut self, seq: u32) {
-        let is_last = seq + 1 == self.end || !self.received.contains(seq + 1);
-        let newest = &mut self.recent[0];
-        if is_last && newest.end == seq && newest.start > self.next {
-            newest.end = seq + 1; // as mostly
-            return;
-        }
         let block = self.block(seq);
-        let mut others = std::mem::take(&mut self.recent).into_iter().filter(|old| !block.contains(&old.start));
-        self.recent = [block.clone(), others.next().unwrap_or_default(), others.next().unwrap_or_default()];
+        let mut others = self.recent.into_iter().filter(|start| !block.contains(start));
+        self.recent = [block.start, others.next().unwrap_or_default(), others.next().unwrap_or_default()];
     }
 
     /// RFC 2018, section 4: the block of the newest segment first, then those reported last. A segment that has arrived twice
@@ -206,9 +203,9 @@ impl Receiver {
     fn blocks(&self, dsack: Option<u32>) -> Sack {
         let mut sack = Sack::default();
         let mut room = 3 - usize::from(dsack.is_some());
-        for block in &self.recent {
-            if block.start > self.next && room > 0 {
-                sack.push(block.clone());
+        for start in self.recent {
+            if start > self.next && room > 0 {
+                sack.push(start..self.gap(start));
                 room -= 1;
             }
         }
@@ -218,7 +215,12 @@ impl Receiver {
     /// What has arrived around `seq` without a gap.
     fn block(&self, seq: u32) -> Range<u32> {
         let before = self.received.last_missing(self.next..seq).unwrap_or(self.next);
-        before + 1..self.received.first_missing(seq..self.end).unwrap_or(self.end)
+        before + 1..self.gap(seq)
+    }
+
+    /// The first segment from `seq` on that has not arrived.
+    fn gap(&self, seq: u32) -> u32 {
+        self.received.first_missing(seq..self.end).unwrap_or(self.end)
     }
 }
 

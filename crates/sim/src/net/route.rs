@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 pub struct Route {
     /// Round-trip propagation, as drawn.
     pub rtt: Span,
-    lanes: Lanes,
+    pub lanes: Lanes,
 }
 
 /// Where events at the ends of its legs are queued.
 #[derive(Clone, Copy, Debug)]
-struct Lanes {
+pub struct Lanes {
     entry: Lane,
     back: Lane,
     home: Lane,
@@ -132,20 +132,20 @@ impl Way {
 
     /// Propagation on the access links, there and back.
     #[inline]
-    fn access(&self, route: &Route) -> (u64, u64) {
+    fn access(&self, route: Route) -> (u64, u64) {
         let spare = route.rtt.0.saturating_sub(self.own.0); // a lognormal tail may fall below the path itself
         (spare / 2, spare - spare / 2)
     }
 
     /// From the end of the sender's access link to the first queue.
     #[inline]
-    pub fn entry(&self, route: &Route) -> Leg {
+    pub fn entry(&self, route: Route) -> Leg {
         Leg { delay: Span(self.access(route).0 / 2), lane: route.lanes.entry }
     }
 
     /// From the receiver's access link to the receiver.
     #[inline]
-    pub fn egress(&self, route: &Route) -> Span {
+    pub fn egress(&self, route: Route) -> Span {
         let there = self.access(route).0;
         Span(there - there / 2)
     }
@@ -153,7 +153,7 @@ impl Way {
     /// From the receiver to the first queue on the way back, or to the sender if there is none; time to send the ACK
     /// included.
     #[inline]
-    pub fn back(&self, route: &Route) -> Leg {
+    pub fn back(&self, route: Route) -> Leg {
         let access = self.access(route).1;
         let first = if self.first_back == AT_SENDER { access } else { access / 2 };
         Leg { delay: self.back + Span(first), lane: route.lanes.back }
@@ -161,7 +161,7 @@ impl Way {
 
     /// From the last link on the way back to the sender.
     #[inline]
-    pub fn home(&self, route: &Route) -> Leg {
+    pub fn home(&self, route: Route) -> Leg {
         let access = self.access(route).1;
         Leg { delay: self.home + Span(access - access / 2), lane: route.lanes.home }
     }
@@ -234,7 +234,7 @@ impl Routes {
                 hop.onward.lane = shared(hop.link, hop.onward.delay, calendar);
             }
             if let Some(last) = way.hops.last().filter(|hop| hop.next == Next::Sender) {
-                lanes.home = shared(last.link, way.home(&Route { rtt, lanes }).delay, calendar);
+                lanes.home = shared(last.link, way.home(Route { rtt, lanes }).delay, calendar);
             }
             self.lanes.insert((group, rtt), lanes);
         }

@@ -197,12 +197,12 @@ impl Simulation {
                     continue;
                 }
             };
-            self.flows[flow as usize].route = self.routes.of(group, rtt);
+            self.flows[flow as usize].set_route(self.routes.of(group, rtt));
         }
         if scenario.flows[group].traffic.has_clients() {
             for flow in self.flows.iter_mut().filter(|flow| flow.group as usize == group) {
                 let client = self.connections[flow.connection as usize].client;
-                flow.route = self.routes.of(group, self.clients[client as usize].peer.rtt);
+                flow.set_route(self.routes.of(group, self.clients[client as usize].peer.rtt));
             }
         }
         self.rtts[group] = law;

@@ -327,7 +327,7 @@ impl Crossing for Simulation {
 
     fn send_home(&mut self, packet: Packet, time: Time) {
         let flow = &self.flows[packet.flow as usize];
-        let home = self.way(flow.group).home(&flow.route);
+        let home = self.way(flow.group).home(flow.route());
         self.calendar.push(home.lane, time + home.delay, bound_for_sender(packet));
     }
 

@@ -101,7 +101,7 @@ impl Simulation {
         if spec.traffic.has_clients() {
             for flow in self.flows.iter().filter(|flow| flow.group as usize == group) {
                 let client = self.connections[flow.connection as usize].client as usize;
-                of_client[client] += bits * f64::from(flow.delivered);
+                of_client[client] += bits * f64::from(flow.receiver.delivered);
             }
         }
         let share = |member: &Member| {
@@ -115,7 +115,7 @@ impl Simulation {
             };
             let flow = &self.flows[flow as usize];
             let always_active = member.start <= self.warmup && member.stop >= self.end;
-            Share { goodput: bits * f64::from(flow.delivered), always_active, rtt: flow.route.rtt }
+            Share { goodput: bits * f64::from(flow.receiver.delivered), always_active, rtt: flow.rtt }
         };
         self.members[group].iter().map(share).collect()
     }

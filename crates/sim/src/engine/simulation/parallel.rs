@@ -79,7 +79,7 @@ impl Plan {
         if !is_fit {
             return None;
         }
-        let entry = |flow: &Flow| simulation.routes.ways[flow.group as usize].entry(&flow.route).delay;
+        let entry = |flow: &Flow| simulation.routes.ways[flow.group as usize].entry(flow.route()).delay;
         let to_queues = simulation.flows.iter().map(entry).min()?;
         let round = simulation.flows.iter().map(|flow| round_of(simulation, flow, to_queues)).min()?;
         let rate = scenario.links.iter().map(|link| link.rate.0).fold(0.0, f64::max);
@@ -103,12 +103,12 @@ impl Plan {
 /// way back after that one; a delayed ACK waits at the receiver and has only the way back before it.
 fn round_of(simulation: &Simulation, flow: &Flow, to_queues: Span) -> Span {
     let way = &simulation.routes.ways[flow.group as usize];
-    let (back, home) = (way.back(&flow.route), way.home(&flow.route));
+    let (back, home) = (way.back(flow.route()), way.home(flow.route()));
     let last = way.hops.iter().find(|hop| hop.next == Next::Receiver).expect("a way leads to the receiver");
     let reorders = simulation.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders());
     let onward = if reorders { Span::ZERO } else { last.onward.delay };
     let is_delayed = simulation.groups[flow.group as usize].tcp.delayed_ack;
-    let from_queue = if is_delayed { back.delay } else { onward + way.egress(&flow.route) + back.delay };
+    let from_queue = if is_delayed { back.delay } else { onward + way.egress(flow.route()) + back.delay };
     let half = |span: Span| Span(span.0 / 2);
     if way.first_back == AT_SENDER {
         half(to_queues + from_queue)

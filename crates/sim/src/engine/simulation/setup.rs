@@ -247,11 +247,11 @@ impl Simulation {
 
     /// Events of delays that many flows share are queued in order.
     fn assign_lanes(&mut self) {
-        let flows = self.flows.iter().map(|flow| (flow.group as usize, flow.route.rtt));
+        let flows = self.flows.iter().map(|flow| (flow.group as usize, flow.rtt));
         let clients = self.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
         self.routes.assign_lanes(flows.chain(clients).collect(), &mut self.calendar);
         for flow in &mut self.flows {
-            flow.route = self.routes.of(flow.group as usize, flow.route.rtt);
+            flow.set_route(self.routes.of(flow.group as usize, flow.rtt));
         }
     }
 

@@ -224,7 +224,7 @@ impl<'a> Shard<'a> {
         let flow = &mut self.flows[(packet.flow - self.first) as usize];
         self.agenda.lineage = *lineage;
         if packet.hop == AT_SENDER {
-            let home = self.ways[flow.group as usize].home(&flow.route);
+            let home = self.ways[flow.group as usize].home(flow.route());
             return self.acknowledge(*time + home.delay, packet);
         }
         let path = path(self.groups, self.ways, flow.group, &mut self.agenda);

@@ -25,9 +25,11 @@ fn fetch_from<T>(start: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in 0..size_of::<T>().div_ceil(64) {
+        const LINE: usize = 64;
+        let last = if align_of::<T>() < LINE { size_of::<T>().saturating_sub(1) } else { 0 }; // perhaps in one line more
+        for byte in (0..size_of::<T>()).step_by(LINE).chain((last > 0).then_some(last)) {
             // SAFETY: a prefetch reads and writes nothing that a program can see, and faults at no address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(64 * line)) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(byte)) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

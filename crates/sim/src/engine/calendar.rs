@@ -222,7 +222,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         Some((time, &ring.items[popped].1))
     }
 
-    /// The lane whose head comes first, and its key. Which one it is cannot be predicted, so nothing branches on it.
+    /// The lane whose head comes first, and its key.
     #[inline(always)]
     fn first(&self) -> (usize, Key) {
         let mut first = (0, self.heads[0]);

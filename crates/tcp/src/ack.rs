@@ -40,14 +40,14 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// Adds a block, not empty; the fourth and later are left out. Of more than 65535 segments the last 65535 are
-    /// named: the earlier ones have been before.
-    pub(crate) fn push(&mut self, block: Range<u32>) {
-        let lens = self.lens;
-        if let Some(free) = lens.iter().position(|&len| len == 0) {
-            self.lens[free] = block.len().min(u16::MAX.into()) as u16;
-            self.starts[free] = block.end - u32::from(self.lens[free]);
-        }
+    /// Of these blocks; one from 0 up to 0 ends the list. Of more than 65535 segments the last 65535 are named: the earlier
+    /// ones have been before.
+    #[inline]
+    pub(crate) fn of(blocks: [Range<u32>; 3]) -> Self {
+        let lens = blocks.clone().map(|block| block.len().min(u16::MAX.into()) as u16);
+        let [first, second, third] = blocks;
+        let starts = [first.end - u32::from(lens[0]), second.end - u32::from(lens[1]), third.end - u32::from(lens[2])];
+        Self { starts, lens }
     }
 
     /// The blocks, in the order in which they were reported.
@@ -84,13 +84,17 @@ impl Sack {
 mod tests {
     use super::*;
 
+    impl Sack {
+        /// Of up to three blocks.
+        pub(crate) fn listing(blocks: &[Range<u32>]) -> Self {
+            Self::of(std::array::from_fn(|i| blocks.get(i).cloned().unwrap_or_default()))
+        }
+    }
+
     #[test]
     fn holds_three_blocks_and_the_end_of_a_long_one() {
-        let mut sack = Sack::default();
-        assert!(sack.is_empty());
-        for block in [5..6, 10..100_010, 3..4, 1..2] {
-            sack.push(block);
-        }
+        assert!(Sack::default().is_empty() && Sack::of([0..0, 0..0, 0..0]) == Sack::default());
+        let sack = Sack::of([5..6, 10..100_010, 3..4]);
         assert_eq!(sack.blocks().collect::<Vec<_>>(), [5..6, 34_475..100_010, 3..4]);
     }
 
@@ -98,9 +102,7 @@ mod tests {
     fn blocks_that_have_grown_bring_news_at_their_end() {
         let mut heard = Sack::default();
         let mut news = |blocks: &[Range<u32>]| {
-            let mut sack = Sack::default();
-            blocks.iter().for_each(|block| sack.push(block.clone()));
-            sack.news(&mut heard).into_iter().filter(|block| !block.is_empty()).collect::<Vec<_>>()
+            Sack::listing(blocks).news(&mut heard).into_iter().filter(|block| !block.is_empty()).collect::<Vec<_>>()
         };
         assert_eq!(news(&[5..7]), [5..7]);
         assert_eq!(news(&[9..10, 5..7]), [9..10]);

@@ -31,7 +31,7 @@ pub struct Receiver {
     /// What has arrived from `next` on.
     received: SeqSet,
     ack_due: Time,
-    /// The first segments of the blocks reported last, the newest first; those below `next` count no more.
+    /// The first segments of the blocks reported last, the newest first. Those below `next` count no more, and come last.
     recent: [u32; 3],
     /// Of receivers of which some ACKs are quick.
     quick: Option<Box<QuickAcks>>,
@@ -162,8 +162,7 @@ impl Receiver {
     fn ack(&self, dsack: Option<u32>) -> Ack {
         let mut sack = Sack::default();
         if self.end > self.next && self.variant.has_sack() {
-            let Sack { starts, lens } = self.blocks(dsack);
-            (sack.starts, sack.lens) = (starts, lens); // apart, so that an ACK without a block need not lie in memory
+            sack = self.blocks(dsack);
         }
         let delay = Span::ZERO;
         Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
@@ -184,6 +183,8 @@ impl Receiver {
             let next = self.gap(seq);
             self.received.clear(seq..next);
             self.next = next;
+            let mut left = self.recent.into_iter().filter(|start| *start > next);
+            self.recent = std::array::from_fn(|_| left.next().unwrap_or_default());
         } else if self.variant.has_sack() {
             self.remember(seq);
         }
@@ -201,15 +202,9 @@ impl Receiver {
     /// takes the room of the third (RFC 2883, section 4).
     #[inline(never)]
     fn blocks(&self, dsack: Option<u32>) -> Sack {
-        let mut sack = Sack::default();
-        let mut room = 3 - usize::from(dsack.is_some());
-        for start in self.recent {
-            if start > self.next && room > 0 {
-                sack.push(start..self.gap(start));
-                room -= 1;
-            }
-        }
-        sack
+        let block = |start: u32| if start > self.next { start..self.gap(start) } else { 0..0 };
+        let [first, second, third] = self.recent;
+        Sack::of([block(first), block(second), if dsack.is_some() { 0..0 } else { block(third) }])
     }
 
     /// What has arrived around `seq` without a gap.

@@ -7,8 +7,7 @@ use super::calendar::OfTimer;
 use crate::net::Wired;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::Ack;
-use std::ops::Range;
+use aqmlab_tcp::{Ack, Sack};
 
 /// Everything that can happen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -229,16 +228,18 @@ impl Packet {
     /// A body with what few ACKs tell of. By value: others need not lie in memory.
     #[inline(never)]
     fn with_blocks([first, second]: [u64; 2], ack: Ack) -> [u64; 2] {
+        let Sack { starts, lens } = ack.sack;
+        let offset = |i: usize| starts[i].wrapping_sub(ack.next);
+        let is_told = |i: usize| lens[i] > 0 && offset(i) < 1 << OFFSET_BITS;
+        let block = |i: usize| if (0..=i).all(is_told) { (offset(i), lens[i]) } else { (0, 0) };
+        let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1));
+        let blocks = match twice {
+            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), block(1)],
+            None => [block(0), block(1), block(2)],
+        };
+        let [one, two, three] = blocks.map(|(offset, len)| u128::from(offset) | u128::from(len) << OFFSET_BITS);
         let second = second | 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
-        let mut body = u128::from(first) | u128::from(second) << 64;
-        let near = |block: &Range<u32>| block.start - ack.next < 1 << OFFSET_BITS;
-        let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1)).map(|seq| seq..seq);
-        let blocks = twice.into_iter().chain(ack.sack.blocks().take_while(near));
-        for (i, block) in (0..3).zip(blocks) {
-            let offset = block.start.wrapping_sub(ack.next) & OFFSETS;
-            let bits = u128::from(offset) | (block.len() as u128) << OFFSET_BITS;
-            body |= bits << (i * BLOCK_BITS);
-        }
+        let body = u128::from(first) | u128::from(second) << 64 | one | two << BLOCK_BITS | three << (2 * BLOCK_BITS);
         [body as u64, (body >> 64) as u64]
     }
 
@@ -294,33 +295,35 @@ impl Packet {
     /// What an ACK carries.
     #[inline]
     pub fn ack(&self) -> Ack {
-        let mut ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
-        if self.body[1] >> MORE & 1 == 1 {
-            let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
-            let bits = self.bits();
-            let blocks = 3 - u32::from(is_timed) - u32::from(counts);
-            let slot = |i: u32| {
-                let (offset, length) = (bits >> (i * BLOCK_BITS), bits >> (i * BLOCK_BITS + OFFSET_BITS));
-                (offset as u32 & OFFSETS, length as u16)
-            };
-            let (first, length) = slot(0);
-            let has_twice = first > 0 && length == 0;
-            if has_twice {
-                let sign = u32::BITS - OFFSET_BITS;
-                ack.dsack = Some(ack.next.wrapping_add_signed((first << sign) as i32 >> sign));
-            }
-            for (i, slot) in (u32::from(has_twice)..blocks).map(slot).take_while(|slot| slot.1 > 0).enumerate() {
-                (ack.sack.starts[i], ack.sack.lens[i]) = (ack.next.wrapping_add(slot.0), slot.1);
-            }
-            ack.is_resent = self.body[1] >> ECHOES_RESENT & 1 == 1;
-            if is_timed {
-                ack.delay = Span((bits >> DELAY) as u64 & ((1 << DELAY_BITS) - 1));
-            }
-            if counts {
-                ack.ce = (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32;
-            }
+        let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
+        if self.body[1] >> MORE & 1 == 0 { ack } else { self.whole(ack) }
+    }
+
+    /// An ACK with what few carry. Nothing is written to a place that is known at run time only: the reader would wait for it.
+    #[inline(always)]
+    fn whole(&self, ack: Ack) -> Ack {
+        let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
+        let (bits, next) = (self.bits(), ack.next);
+        let room = 3 - u32::from(is_timed) - u32::from(counts);
+        let [first, second, third] = [0, 1, 2].map(|i| {
+            let (offset, len) =
+                ((bits >> (i * BLOCK_BITS)) as u32 & OFFSETS, (bits >> (i * BLOCK_BITS + OFFSET_BITS)) as u16);
+            if i < room { (offset, len) } else { (0, 0) }
+        });
+        let has_twice = first.0 > 0 && first.1 == 0;
+        let sign = u32::BITS - OFFSET_BITS;
+        let twice = next.wrapping_add_signed((first.0 << sign) as i32 >> sign);
+        let blocks = if has_twice { [second, third, (0, 0)] } else { [first, second, third] };
+        let starts = blocks.map(|(offset, len)| if len > 0 { next.wrapping_add(offset) } else { 0 });
+        let delay = Span((bits >> DELAY) as u64 & ((1 << DELAY_BITS) - 1));
+        Ack {
+            sack: Sack { starts, lens: blocks.map(|(_, len)| len) },
+            dsack: has_twice.then_some(twice),
+            is_resent: self.body[1] >> ECHOES_RESENT & 1 == 1,
+            delay: if is_timed { delay } else { Span::ZERO },
+            ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
+            ..ack
         }
-        ack
     }
 }
 

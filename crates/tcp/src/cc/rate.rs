@@ -176,9 +176,7 @@ mod tests {
     }
 
     fn ack(next: u32, blocks: &[std::ops::Range<u32>]) -> Ack {
-        let mut sack = Sack::default();
-        blocks.iter().for_each(|block| sack.push(block.clone()));
-        Ack { next, sack, ..Ack::default() }
+        Ack { next, sack: Sack::listing(blocks), ..Ack::default() }
     }
 
     /// A sampler, and what has arrived.

@@ -125,9 +125,7 @@ mod tests {
     use crate::ack::Sack;
 
     fn ack(next: u32, blocks: &[std::ops::Range<u32>]) -> Ack {
-        let mut sack = Sack::default();
-        blocks.iter().for_each(|block| sack.push(block.clone()));
-        Ack { next, sack, ..Ack::default() }
+        Ack { next, sack: Sack::listing(blocks), ..Ack::default() }
     }
 
     #[test]

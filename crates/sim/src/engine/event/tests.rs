@@ -9,7 +9,6 @@ fn a_timer_is_written_as_it_is_read() {
         assert_eq!(Timer::of_bits(timer.bits()), timer);
     }
 }
-use aqmlab_tcp::Sack;
 
 #[test]
 fn an_event_is_half_a_cache_line() {

@@ -306,9 +306,7 @@ mod tests {
     use std::ops::Range;
 
     fn ack(next: u32, blocks: &[Range<u32>]) -> Ack {
-        let mut sack = Sack::default();
-        blocks.iter().for_each(|block| sack.push(block.clone()));
-        Ack { next, sack, ..Ack::default() }
+        Ack { next, sack: Sack::listing(blocks), ..Ack::default() }
     }
 
     /// Segments 0 to 9, sent a picosecond apart.

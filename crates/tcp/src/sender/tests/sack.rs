@@ -27,9 +27,7 @@ fn open_finite() -> Bench {
 impl Bench {
     /// The next segment expected is `next`, and these blocks have arrived: what that released.
     pub(super) fn sack(&mut self, next: u32, blocks: &[Range<u32>]) -> Vec<u32> {
-        let mut sack = Sack::default();
-        blocks.iter().for_each(|block| sack.push(block.clone()));
-        self.on(Ack { next, sack, ..Ack::default() })
+        self.on(Ack { next, sack: Sack::listing(blocks), ..Ack::default() })
     }
 
     /// Segments from 2 up to each of `ends` arrive, 1 does not: what each released.
@@ -144,8 +142,7 @@ fn the_last_segment_is_rescued_once() {
 #[test]
 fn a_loss_in_an_echoed_window_is_repaired_without_another_reduction() {
     let mut bench = open_ecn();
-    let mut sack = Sack::default();
-    sack.push(2..3);
+    let sack = Sack::listing(&[2..3]);
     assert_eq!(bench.on(Ack { next: 1, ece: true, sack, ..Ack::default() }), [], "5 of window, 9 in the pipe");
     assert_eq!(bench.without_1(4..6), [vec![], vec![1]]);
     assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.ecn_reductions()), ((5.0, 5.0), 1));

@@ -19,9 +19,8 @@ DOCS = HERE.parent / "docs"
 KINDS = {"one": "80 ms", "different": "40 to 200 ms"}
 PROJECTED = (4, 8, 16)
 """Numbers of cores for which speed is projected."""
-QUEUES = ("link and meters", "scheme and its queue")
-FLOWS = ("routes, access, ends of flows", "sender and receiver")
-"""The parts of a packet's cost that only one side of a divided run has."""
+LARGE = (5_000, 50_000, 200_000)
+"""Flows of the runs for which it is."""
 LINKS = {"one": "one bottleneck", "two": "two bottlenecks", "ack": "ACKs queue too (`ack_path`)"}
 
 
@@ -78,18 +77,23 @@ the other, for two to three times the memory.
 
 {shown}
 
-A flow takes 336 bytes, that of CUBIC 80 more. Up to 500 flows everything lies in the caches, and a packet costs its
-instructions: queue, scheme, receiver, sender, meters. Beyond, each packet touches two times five or six cache lines
-that have to come from memory; the flows of the next events are fetched ahead, which hides most of the 80 ns that a
+A flow takes 320 bytes, that of CUBIC 80 more. Up to 500 flows everything lies in the caches, and a packet costs its
+instructions: queue, scheme, receiver, sender, meters. Beyond, each packet touches two times five cache lines that
+have to come from memory; the flows of the next events are fetched ahead, which hides most of the 80 ns that a
 miss takes.
 
 The aims were 1.5, 1.4, 1.35, 1.8 and 1.6 times the speed before with one round trip, and 1.9, 1.9, 4.7 and 5 times
 from 500 flows on with different ones. Small runs fall short, by up to a third: nothing waits for memory there, and the
-instructions of a packet (table below) lie in sixty functions, of which the event queue has the most, a fifth. Tried for
-them, beside the present engine: rounds, 0.7 times as fast with 50 flows and 0.9 with 500, as the events of one round
-trip need no sorting; the compiler's profile-guided optimization, 1.03 to 1.07; without gain, bins of other sizes, two
-copies of the loop, and one queue's service in line. For many flows without gain: large pages for what is pending, and
-fetching only that half of a flow that the event touches.
+1500 instructions of a packet, about four to a cycle, lie in sixty functions, of which the event queue has the most, a
+fifth. Tried for them, beside the present engine: rounds, 0.7 times as fast with 50 flows and 0.9 with 500, as the
+events of one round trip need no sorting; the compiler's profile-guided optimization, 1.03 to 1.07; choosing the next
+lane without branches, 0.92, as a guess that is mostly right costs less than to wait; a lane for the periodic updates
+of schemes, 0.98; without gain, bins of other sizes, two copies of the loop, one queue's service in line, fewer copies
+of a packet, comparing lanes by time alone, instructions of newer processors, and other limits of the compiler.
+
+For many flows most was won by asking for both cache lines of an event that lies in two, 1.13 times with a million, and
+by never reading with one load what several stores have just written, 1.04. Without gain: large pages for what is
+pending, fetching only that half of a flow that the event touches, and fetching the memory of CUBIC beside the flow's.
 
 A million flows of CUBIC with round trips of 40 to 200 ms on 100 Gbit/s under PI, for 10 s:
 
@@ -137,14 +141,10 @@ def threshold_section() -> str:
     return f"""## From which size on do two threads gain?
 
 PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
-set-up included, by an engine that takes two whatever the size (`python benches/threads.py`); the one thread of this
-table had no rounds. A round is half of the
-least round trip, or a quarter where ACKs queue. Two threads together have about the instructions of one: packets
-pass between queues and flows through memory, but a sender acts on an ACK without a place for it in the event queue.
-What bounds two threads is the queues' side, which sorts what arrives and is at work nearly all the time, and the set-up
-of the run, which one thread does. By itself a run takes several threads from 300 packets a round on, and rounds on one
-thread from 100 on where round trips differ. Measured on two
-cores; nothing is known of more.
+set-up included, by an engine that takes two whatever the size (`python benches/threads.py`); one thread goes in rounds,
+too, from 100 packets a round to 131,072 flows. A round is half of the least round trip, or a quarter where ACKs queue.
+What bounds two threads is the queues' side, which sorts what arrives and is at work most of the time, and the set-up of
+the run, which one thread does. By itself a run takes several threads from 300 packets a round on.
 
 {table(("", "flows", "packets a round", "beside one thread"), rows)}
 
@@ -152,60 +152,52 @@ cores; nothing is known of more.
 
 
 def cores_section() -> str:
-    """Write what more cores than were measured would give, by a formula."""
-    [costs] = [row["parts"] for row in stored("parts") if (row["flows"], row["rtt"]) == (50_000, "different")]
-    least, most = queue_shares({part: cost["instructions"] for part, cost in costs.items()})
-    large = [row for row in stored("threads") if row["kind"] == "one"][-1]
-    one, two = stored("flows")["million"]
-    runs = {f"{large['flows']:,} flows": large["one"] / large["two"], "a million flows": one["wall"] / two["wall"]}
+    """Write what more cores than were measured would give at most, by a formula."""
+    runs = [row for row in stored("threads") if row["kind"] == "one" and row["flows"] in LARGE]
+    shares = [row["queues"] / row["rounds"] for row in runs]
     times = stored("overhead")["times"]
     alone, swept = times["the engine alone"], times["`sweep`, stored"]
     python = (swept - alone) / alone  # in runs of 1 ms
     speeds = {
-        **{f"{name}, q = {q:.2f}": amdahl(q, two=gain) for name, gain in runs.items() for q in (least, most)},
+        **{f"one run, {row['flows']:,} flows": in_rounds(**row) for row in runs},
         "sweep of 1 ms runs": amdahl(python / (1 + python)),
         "sweep of 100 ms runs": amdahl(python / (100 + python)),
     }
-    rows = [(name, *(f"{of(n):.1f} ×" for n in PROJECTED)) for name, of in speeds.items()]
+    rows = [(name, *(f"{of(n):.1f} ×" for n in (2, *PROJECTED))) for name, of in speeds.items()]
     lines = {name: {float(n): value(of(n)) for n in (2, *PROJECTED)} for name, of in speeds.items()}
     drawn = Lines("Cores", [LinePanel("", "Projected speed beside one core", lines)], 1)
     shown = picture("benchmarks-cores", "Projected speed against cores", drawn)
+    heads = ("speed beside one core", "2 cores", *(f"{n} cores, at most" for n in PROJECTED))
     return f"""## What would more cores give?
 
-**Projected, not measured**: nothing here has run on more than two cores. By Amdahl's law a share q of the work W is
-done by one core at a time and the rest by all, so that n cores take
+**Projected, not measured**, from four cores on: nothing here has run on more than two.
 
-    T(n) = W (q + (1 - q) / n)
+*One run on n threads* gains next to nothing beyond two. The queues' side of a round is the work of one thread. With two
+threads it is at work for {min(shares):.0%} to {max(shares):.0%} of the time R of the rounds (a clock around it,
+`python benches/threads.py`); for the rest it helps with the flows. So with S for set-up and results, and Q for the
+queues' side, n threads take at least
 
-*One run on n threads.* W follows from the measured time of two threads, T(2) (tables above), and so contains what
-threads do in addition to the work of one. q is the queues' side, which is the work of one thread. Its own parts, *link
-and meters* and *scheme and its queue*, have {least:.0%} of the instructions of 50,000 flows (table below), and
-{most:.0%} if what both sides use (event queue, loop, standard library, random numbers) is divided as the other parts
-are. The formula is too low where queues are served while flows are at work, as they are in a round; it is too high
-where threads wait for each other at the end of a round, or for memory.
+    T(n) = S + max(Q, 2 R / n)
 
-*A sweep on n threads.* W is the time on one core. q is what Python, results and files add ({python:.0%} of the engine's
-time at 1 ms a run), for which the interpreter has one lock.
+More would need the queues' side itself divided, its sorting above all.
 
-{table(("projected speed beside one core", *(f"{n} cores" for n in PROJECTED)), rows)}
+*A sweep on n threads* has runs that share nothing. By Amdahl's law it takes T(n) = W (q + (1 - q) / n) where W is the
+time on one core, and q what Python, results and files add ({python:.0%} of the engine's time at 1 ms a run), for which
+the interpreter has one lock.
+
+{table(heads, rows)}
 
 {shown}"""
 
 
-def queue_shares(instructions: Mapping[str, float]) -> tuple[float, float]:
-    """Return the share of the queues' side: with nothing of what both sides use, and with its part of it."""
-    queues, flows = (sum(instructions[part] for part in side) for side in (QUEUES, FLOWS))
-    return queues / sum(instructions.values()), queues / (queues + flows)
+def in_rounds(one: float, two: float, rounds: float, queues: float, **_: object) -> Callable[[float], float]:
+    """Return the speed of one run by threads, from times of one and two, of two's rounds and of their queues' side."""
+    return lambda n: one / (two - rounds + max(queues, 2 * rounds / n))
 
 
-def amdahl(q: float, two: float | None = None) -> Callable[[float], float]:
-    """Return the speed by cores if a share `q` is serial; scaled to that of two cores if it was measured."""
-
-    def speed(n: float) -> float:
-        return 1 / (q + (1 - q) / n)
-
-    scale = 1.0 if two is None else two / speed(2)
-    return lambda n: scale * speed(n)
+def amdahl(q: float) -> Callable[[float], float]:
+    """Return the speed by cores if a share `q` is serial."""
+    return lambda n: 1 / (q + (1 - q) / n)
 
 
 def profile_section() -> str:

@@ -16,6 +16,24 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 STORED = HERE / "threads.json"
 
+CHANGES = {
+    "const WORTHWHILE: f64 = 300.0;": "const WORTHWHILE: f64 = 0.0;",
+    "    let end = simulation.end + Span(1);": """
+    let (begun, mut queues_took) = (std::time::Instant::now(), std::time::Duration::ZERO);
+    let end = simulation.end + Span(1);""",
+    "        hub.advance(simulation, queues);": """
+        let resumed = std::time::Instant::now();
+        hub.advance(simulation, queues);""",
+    "        hub.count(simulation, &receipts);": """
+        hub.count(simulation, &receipts);
+        queues_took += resumed.elapsed();""",
+    "    Ok(())\n}\n\n/// Hands out the shards": """
+    eprintln!("{} {}", begun.elapsed().as_secs_f64(), queues_took.as_secs_f64());
+    Ok(())\n}\n\n/// Hands out the shards""",
+}
+"""Of the engine that is measured: it takes several threads whatever the size, and says what its rounds took, s, and the
+queues' side of them."""
+
 FLOWS = {
     "one": (1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000),
     "two": (1_000, 5_000, 10_000, 20_000, 50_000, 150_000),
@@ -46,7 +64,7 @@ PATHS = {"one": "", "two": 'path = ["bottleneck", "second"]', "ack": 'path = ["b
 
 
 def main() -> None:
-    """Build an engine that takes several threads whatever the size, let it run, and store what was measured."""
+    """Build the engine, let it run, and store what was measured."""
     with tempfile.TemporaryDirectory() as folder:
         engine = built(Path(folder))
         rows = [measured(engine, kind, flows, Path(folder)) for kind, sizes in FLOWS.items() for flows in sizes]
@@ -54,13 +72,16 @@ def main() -> None:
 
 
 def built(folder: Path) -> Path:
-    """Return the example of an engine without the threshold."""
+    """Return the example of an engine with the changes."""
     tree = folder / "tree"
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), "HEAD"], cwd=ROOT, check=True)
     source = tree / "crates" / "sim" / "src" / "engine" / "simulation" / "parallel.rs"
     text = source.read_text(encoding="utf-8")
-    [threshold] = [line for line in text.splitlines() if line.startswith("const WORTHWHILE:")]
-    source.write_text(text.replace(threshold, "const WORTHWHILE: f64 = 0.0;"), encoding="utf-8")
+    for before, after in CHANGES.items():
+        if text.count(before) != 1:
+            sys.exit(f"{source}: {before!r} is not there once")
+        text = text.replace(before, after)
+    source.write_text(text, encoding="utf-8")
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "aqmlab-sim", "--example", "run"]
     subprocess.run(command, cwd=tree, env=os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}, check=True)
     subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
@@ -82,18 +103,21 @@ def scenario(kind: str, flows: int) -> str:
 
 
 def measured(engine: Path, kind: str, flows: int, folder: Path) -> dict[str, float | str]:
-    """Return the best wall time of one and of two threads, s, run in turn."""
+    """Return the best wall time of one and of two threads, s, run in turn, and of two that of rounds and queues."""
     file = folder / "scenario.toml"
     file.write_text(scenario(kind, flows), encoding="utf-8")
     print(f"{kind}, {flows:,} flows ...", file=sys.stderr)
-    best = {1: float("inf"), 2: float("inf")}
+    best = {1: (float("inf"), ""), 2: (float("inf"), "")}
     for _ in range(2 if flows >= MANY else 4):
         for threads in (1, 2):
             command = [str(engine), str(file), "bench", "pi", "1", str(threads)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            best[threads] = min(best[threads], json.loads(done.stdout)["engine"]["wall"])
+            best[threads] = min(best[threads], (json.loads(done.stdout)["engine"]["wall"], done.stderr))
+    (one, _), (two, said) = best[1], best[2]
+    rounds, queues = map(float, said.split())
     packets = RATE * flows / 8 / SIZE * ROUND[kind]
-    return {"kind": kind, "flows": flows, "packets": packets, "one": best[1], "two": best[2]}
+    times = {"one": one, "two": two, "rounds": rounds, "queues": queues}
+    return {"kind": kind, "flows": flows, "packets": packets, **times}
 
 
 if __name__ == "__main__":

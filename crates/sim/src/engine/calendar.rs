@@ -8,6 +8,7 @@
 use super::event::{Event, Timer};
 use super::wheel::Wheel;
 use aqmlab_core::Time;
+use std::hint::select_unpredictable;
 
 /// Time in the upper half; order of insertion, then the heap's slot or a timer, in the lower.
 pub(super) type Key = u128;
@@ -222,14 +223,17 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         Some((time, &ring.items[popped].1))
     }
 
-    /// The lane whose head comes first, and its key.
+    /// The lane whose head comes first, and its key: two lanes at a time, which measured a little faster than one.
     #[inline(always)]
     fn first(&self) -> (usize, Key) {
-        let mut first = (0, self.heads[0]);
-        for (lane, &head) in self.heads[..self.used].iter().enumerate().skip(1) {
-            if head < first.1 {
-                first = (lane, head);
-            }
+        let earlier = |(lane, first): (usize, Key), other: usize| {
+            let head = self.heads[other % ROOM];
+            (select_unpredictable(head < first, other, lane), select_unpredictable(head < first, head, first))
+        };
+        let (mut first, mut pair) = ((0, self.heads[0]), 1);
+        while pair < self.used {
+            first = earlier(earlier(first, pair), pair + 1); // the head of a lane not in use comes last
+            pair += 2;
         }
         first
     }

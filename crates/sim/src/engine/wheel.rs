@@ -17,8 +17,6 @@ const SLOTS: usize = 256;
 const IN_BIN: usize = 8;
 /// So many events of a slot are sorted at once.
 const FEW: usize = 64;
-/// How many events ahead of the present one those are that are shown; what is twice as far is fetched from memory.
-const AHEAD: usize = 8;
 /// An event and its key, in halves: whatever has a number of 128 bits takes a multiple of 16 bytes.
 pub(super) type Pending<E> = ([u64; 2], E);
 
@@ -61,11 +59,10 @@ pub struct Wheel<E, const BITS: u32> {
     open: Slot,
     marks: Vec<u64>,
     ends: Vec<u32>,
-    /// How many bins are sorted, and how many marks they have.
+    /// How many bins have begun.
     bins: usize,
-    sorted: usize,
-    /// How many marks have come. If all have, there are no events at all.
-    come: usize,
+    /// Which of the marks, in order, are still to come of the present bin. If there are none, there are no events at all.
+    bin: Range<usize>,
     /// Key of the first event.
     first: Key,
 }
@@ -84,8 +81,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
             marks: Vec::new(),
             ends: Vec::new(),
             bins: 0,
-            sorted: 0,
-            come: 0,
+            bin: 0..0,
             first: NO_EVENT,
         }
     }
@@ -134,7 +130,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         self.marks.clear();
         self.marks.push(Self::mark(halves(key), ALONE));
         self.ends.clear();
-        (self.bins, self.sorted, self.come) = (1, 1, 0);
+        (self.bins, self.bin) = (0, 0..1);
         let (of, event) = &mut self.pages.events[ALONE];
         *of = halves(key);
         event
@@ -146,24 +142,16 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         self.first
     }
 
-    /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming` an
-    /// event that follows in a little while.
+    /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
+    /// events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, mut coming: impl FnMut(&Pending<E>)) -> usize {
-        let place = Self::place_of(self.marks[self.come]);
-        self.come += 1;
-        if self.come == self.marks.len() {
-            self.open_next();
-        }
-        while self.sorted < self.marks.len().min(self.come + AHEAD + 1) {
-            self.sort_bin();
-        }
-        self.first = self.first_to_come();
-        if let Some(mark) = self.marks[..self.sorted].get(self.come + AHEAD) {
-            coming(&self.pages.events[Self::place_of(*mark)]);
-        }
-        if let Some(mark) = self.marks.get(self.come + 2 * AHEAD) {
-            memory::fetch(&self.pages.events[Self::place_of(*mark)]);
+    pub fn pop(&mut self, coming: impl FnMut(&Pending<E>)) -> usize {
+        let place = Self::place_of(self.marks[self.bin.start]);
+        self.bin.start += 1;
+        if self.bin.is_empty() {
+            self.go_on(coming);
+        } else {
+            self.first = self.first_of_bin();
         }
         place
     }
@@ -175,26 +163,51 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     #[inline]
-    fn first_to_come(&self) -> Key {
-        self.marks.get(self.come).map_or(NO_EVENT, |mark| whole(self.pages.events[Self::place_of(*mark)].0))
+    fn first_of_bin(&self) -> Key {
+        whole(self.pages.events[Self::place_of(self.marks[self.bin.start])].0)
     }
 
-    /// Goes on to the next slot that holds any events, if there is one.
-    fn open_next(&mut self) {
-        if let Some(distance) = self.distance() {
-            self.open(distance);
+    /// Goes on to the next bin that holds any events, if there is one.
+    fn go_on(&mut self, coming: impl FnMut(&Pending<E>)) {
+        while self.bin.is_empty() {
+            if self.bins < self.ends.len() {
+                self.bin = self.marks_of(self.bins);
+                self.bins += 1;
+            } else if let Some(distance) = self.distance() {
+                self.open(distance);
+            } else {
+                self.first = NO_EVENT;
+                return;
+            }
         }
+        self.sort_bin();
+        self.first = self.first_of_bin();
+        self.look_ahead(coming);
     }
 
-    /// Sorts the next bin, by time and, as marks do not tell the order of insertion, where times are equal by key.
+    /// Which of the marks are those of a bin.
+    fn marks_of(&self, bin: usize) -> Range<usize> {
+        let end = |bin: usize| self.ends.get(bin).map_or(self.marks.len(), |end| *end as usize);
+        bin.checked_sub(1).map_or(0, end)..end(bin)
+    }
+
+    /// By time and, as marks do not tell the order of insertion, where times are equal by key.
     fn sort_bin(&mut self) {
-        let end = self.ends.get(self.bins).map_or(self.marks.len(), |end| *end as usize);
-        let bin = &mut self.marks[self.sorted..end];
+        let bin = &mut self.marks[self.bin.clone()];
         bin.sort_unstable();
         if bin.windows(2).any(|two| two[0] >> Self::PLACE == two[1] >> Self::PLACE) {
             bin.sort_unstable_by_key(|mark| whole(self.pages.events[Self::place_of(*mark)].0));
         }
-        (self.bins, self.sorted) = (self.bins + 1, end);
+    }
+
+    /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
+    fn look_ahead(&self, mut coming: impl FnMut(&Pending<E>)) {
+        if self.bins == self.ends.len() {
+            return;
+        }
+        let [next, then] = [0, 1].map(|ahead| &self.marks[self.marks_of(self.bins + ahead)]);
+        next.iter().for_each(|mark| coming(&self.pages.events[Self::place_of(*mark)]));
+        then.iter().for_each(|mark| memory::fetch(&self.pages.events[Self::place_of(*mark)]));
     }
 
     /// Opens the slot that is so far after the first one; few events are one bin.
@@ -204,7 +217,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         self.occupied[index / 64] &= !(1 << (index % 64));
         self.pages.free(self.open);
         self.open = std::mem::take(&mut self.slots[index]);
-        (self.bins, self.sorted, self.come) = (0, 0, 0);
+        self.bins = 0;
         self.ends.clear();
         self.marks.clear();
         if self.open.len > FEW {
@@ -213,6 +226,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         for place in self.pages.of(self.open).flatten() {
             self.marks.push(Self::mark(self.pages.events[place].0, place));
         }
+        self.bin = 0..self.marks.len();
     }
 
     /// Deals the events of the open slot into bins of equal times.

@@ -93,7 +93,8 @@ of a packet, comparing lanes by time alone, instructions of newer processors, an
 
 For many flows most was won by asking for both cache lines of an event that lies in two, 1.13 times with a million, and
 by never reading with one load what several stores have just written, 1.04. Without gain: large pages for what is
-pending, fetching only that half of a flow that the event touches, and fetching the memory of CUBIC beside the flow's.
+pending, fetching only the lines of a flow that the event touches, showing one event ahead at each pop, not a bin, and
+fetching the memory of CUBIC beside the flow's.
 
 A million flows of CUBIC with round trips of 40 to 200 ms on 100 Gbit/s under PI, for 10 s:
 

@@ -160,10 +160,8 @@ impl Receiver {
 
     #[inline(always)]
     fn ack(&self, dsack: Option<u32>) -> Ack {
-        let mut sack = Sack::default();
-        if self.end > self.next && self.variant.has_sack() {
-            sack = self.blocks(dsack);
-        }
+        let has_blocks = self.end > self.next && self.variant.has_sack();
+        let sack = if has_blocks { self.blocks(dsack) } else { Sack::default() };
         let delay = Span::ZERO;
         Ack { next: self.next, ece: self.ece, ce: self.ce, sack, dsack, is_resent: self.is_resent, delay }
     }
@@ -328,6 +326,15 @@ mod tests {
         assert_eq!(told(4), (1, Some(4), vec![4..5, 6..7]));
         assert_eq!(told(1), (3, None, vec![4..5, 6..7]));
         assert_eq!(told(2), (3, Some(2), vec![4..5, 6..7]));
+    }
+
+    #[test]
+    fn a_hole_that_is_filled_leaves_the_other_blocks_in_their_order() {
+        let mut bench = bench(true, &[]);
+        assert_eq!([0, 4, 6].map(|seq| bench.next(seq)), [Some(1); 3]);
+        assert_eq!(bench.blocks(2), [2..3, 6..7, 4..5]);
+        assert_eq!(bench.blocks(1), [6..7, 4..5], "1 and 2 are acknowledged");
+        assert_eq!(bench.blocks(5), [4..7]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::ops::Range;
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
+    /// Its [`Route`], in parts that leave no gaps: round-trip propagation, as drawn, and lanes.
     pub rtt: Span,
     lanes: Lanes,
     pub group: u16,
@@ -143,7 +144,7 @@ impl Flow {
         self.stamp = self.stamp.next();
     }
 
-    /// Its way, so far as it is its own.
+    /// What it has of its own on its path.
     #[inline]
     pub fn route(&self) -> Route {
         Route { rtt: self.rtt, lanes: self.lanes }

@@ -156,6 +156,7 @@ def cores_section() -> str:
     """Write what more cores than were measured would give at most, by a formula."""
     runs = [row for row in stored("threads") if row["kind"] == "one" and row["flows"] in LARGE]
     shares = [row["queues"] / row["rounds"] for row in runs]
+    busiest = max(row["queues"] / row["rounds"] for row in stored("threads"))
     times = stored("overhead")["times"]
     alone, swept = times["the engine alone"], times["`sweep`, stored"]
     python = (swept - alone) / alone  # in runs of 1 ms
@@ -166,17 +167,17 @@ def cores_section() -> str:
     }
     rows = [(name, *(f"{of(n):.1f} ×" for n in (2, *PROJECTED))) for name, of in speeds.items()]
     lines = {name: {float(n): value(of(n)) for n in (2, *PROJECTED)} for name, of in speeds.items()}
-    drawn = Lines("Cores", [LinePanel("", "Projected speed beside one core", lines)], 1)
+    drawn = Lines("Cores", [LinePanel("", "Speed beside one core", lines)], 1)
     shown = picture("benchmarks-cores", "Projected speed against cores", drawn)
-    heads = ("speed beside one core", "2 cores", *(f"{n} cores, at most" for n in PROJECTED))
+    heads = ("speed beside one core", *(f"{n} cores" for n in (2, *PROJECTED)))
     return f"""## What would more cores give?
 
-**Projected, not measured**, from four cores on: nothing here has run on more than two.
+**Projected, not measured**, but for one run on two cores: nothing here has run on more.
 
 *One run on n threads* gains next to nothing beyond two. The queues' side of a round is the work of one thread. With two
 threads it is at work for {min(shares):.0%} to {max(shares):.0%} of the time R of the rounds (a clock around it,
-`python benches/threads.py`); for the rest it helps with the flows. So with S for set-up and results, and Q for the
-queues' side, n threads take at least
+`python benches/threads.py`), and for {busiest:.0%} with two bottlenecks or where ACKs queue; for the rest it helps with
+the flows. So with S for set-up and results, and Q for the queues' side, n threads take at least
 
     T(n) = S + max(Q, 2 R / n)
 

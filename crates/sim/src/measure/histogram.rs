@@ -18,10 +18,17 @@ impl Histogram {
     #[inline(always)] // for each packet
     pub fn add(&mut self, span: Span) {
         let bin = bin(span.0 / 1000);
-        if bin >= self.counts.len() {
-            self.counts.resize(bin + 1, 0);
+        match self.counts.get_mut(bin) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.begin(bin),
         }
-        self.counts[bin] = self.counts[bin].saturating_add(1);
+    }
+
+    /// The first value of a bin beyond those in use.
+    #[cold]
+    fn begin(&mut self, bin: usize) {
+        self.counts.resize(bin + 1, 0);
+        self.counts[bin] = 1;
     }
 
     /// Takes in another's counts.
@@ -90,7 +97,7 @@ fn reach(counts: impl IntoIterator<Item = u64>, mut below: u64, wanted: f64) -> 
 
 #[inline]
 fn bin(value: u64) -> usize {
-    let octave = (u64::BITS - (value >> BITS).leading_zeros()).saturating_sub(1);
+    let octave = (value >> BITS | 1).ilog2();
     (value >> octave) as usize + (octave << BITS) as usize
 }
 

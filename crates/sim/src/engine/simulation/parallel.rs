@@ -34,12 +34,12 @@ use shard::{Shard, Windows};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Shards a thread, so that all threads are busy until the end of a round.
+/// Shards a thread, so that all threads are busy until the end of a round; one thread has one for itself.
 const SHARDS_A_THREAD: usize = 4;
 /// Packets a round from which on several threads are faster than one.
 const WORTHWHILE: f64 = 300.0;
 /// The same for rounds on one thread, where round trips differ.
-const WORTHWHILE_ALONE: f64 = 100.0;
+const WORTHWHILE_ALONE: f64 = 5.0;
 /// Flows up to which one thread goes in rounds: they take two to three times the memory.
 const MOST_ALONE: usize = 1 << 17;
 /// How often a thread looks before it lets others run.
@@ -126,7 +126,8 @@ pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), Unfinished> {
     let mut flows = std::mem::take(&mut simulation.flows);
     let mut sources = std::mem::take(&mut simulation.sources);
     let (groups, ways) = (simulation.groups.clone(), simulation.routes.ways.clone());
-    let bits = flows.len().div_ceil(SHARDS_A_THREAD * plan.threads).next_power_of_two().trailing_zeros();
+    let shards = if plan.threads == 1 { 1 } else { SHARDS_A_THREAD * plan.threads };
+    let bits = flows.len().div_ceil(shards).next_power_of_two().trailing_zeros();
     let mut hub = Hub::new(flows.iter().map(|flow| flow.group).collect(), bits, simulation.calendar.lanes());
     let flow_of: Vec<u32> = sources.iter().map(|source| source.flow).collect();
     let mut shards = divide(simulation, &mut flows, &mut sources, (&groups, &ways), (bits, plan.round));

@@ -1,6 +1,6 @@
 //! The queues of a run, which meet the packets of all flows in order.
 
-use super::super::Simulation;
+use super::super::{IN_CACHE, Simulation};
 use super::lineage::{Born, Lineage};
 use super::rounds::Arrival;
 use super::shard::{Passed, Receipt};
@@ -44,12 +44,15 @@ pub struct Hub {
     now: Time,
     /// The order of two events could not be told.
     pub is_uncertain: bool,
+    /// There are so many flows that what they touch is to be fetched from memory in time.
+    is_large: bool,
 }
 
 impl Hub {
     pub fn new(group_of: Vec<u16>, shard_bits: u32, lanes: usize) -> Self {
         let shards = group_of.len().div_ceil(1 << shard_bits);
         Self {
+            is_large: group_of.len() > IN_CACHE,
             calendar: Calendar::with_lanes(lanes),
             group_of,
             shard_bits,
@@ -83,23 +86,20 @@ impl Hub {
         order.sort(&arrivals, self.until..end);
         self.until = end;
         let mut rest = &order.places[..];
-        while let Some(Place { time, .. }) = rest.first().copied().filter(|place| place.time < end) {
-            if let Some(coming) = rest.get(AHEAD) {
-                memory::fetch(coming.of(&arrivals));
+        while let Some(first) = rest.first().filter(|place| place.time < end) {
+            if self.is_large {
+                self.fetch(rest, &arrivals);
             }
-            if let Some(coming) = rest.get(AHEAD / 2) {
-                memory::fetch(&self.group_of[coming.of(&arrivals).packet.flow as usize]);
-            }
-            while self.calendar.first_time() < time {
+            let mut next = self.calendar.first_time();
+            while next < first.time {
                 self.handle_first(simulation);
+                next = self.calendar.first_time();
             }
-            let count = rest.iter().take_while(|place| place.time == time).count();
-            let (now, after) = rest.split_at(count);
-            let now = now.iter().map(|place| place.of(&arrivals));
-            if self.calendar.first_time() != time && are_siblings(now.clone()) {
-                now.for_each(|arrival| self.arrive(simulation, arrival));
+            let (now, after) = at_once(rest);
+            if next > first.time && are_siblings(now, &arrivals) {
+                now.iter().for_each(|place| self.arrive(simulation, place.of(&arrivals)));
             } else {
-                self.handle_instant(simulation, time, now);
+                self.handle_instant(simulation, now, &arrivals);
             }
             rest = after;
         }
@@ -107,6 +107,17 @@ impl Hub {
             self.handle_first(simulation);
         }
         (self.arrivals, self.order) = (arrivals, order);
+    }
+
+    /// Asks for what will be touched in a little while.
+    #[inline(always)]
+    fn fetch(&self, places: &[Place], arrivals: &[Vec<Arrival>]) {
+        if let Some(coming) = places.get(AHEAD) {
+            memory::fetch(coming.of(arrivals));
+        }
+        if let Some(coming) = places.get(AHEAD / 2) {
+            memory::fetch_at(&self.group_of, coming.of(arrivals).packet.flow as usize);
+        }
     }
 
     /// Handles the first event of the calendar.
@@ -119,20 +130,15 @@ impl Hub {
 
     /// Handles all events of an instant that have been pushed before.
     #[inline(never)]
-    fn handle_instant<'a>(
-        &mut self,
-        simulation: &mut Simulation,
-        now: Time,
-        arrivals: impl Iterator<Item = &'a Arrival>,
-    ) {
-        let born = |arrival: &Arrival| Born { event: Event::Arrive(arrival.packet), lineage: arrival.lineage };
-        let mut events: Vec<Born> = arrivals.map(born).collect();
-        while let Some((_, born)) = self.calendar.pop(now) {
+    fn handle_instant(&mut self, simulation: &mut Simulation, places: &[Place], arrivals: &[Vec<Arrival>]) {
+        let time = places[0].time;
+        let mut events: Vec<Born> = places.iter().map(|place| place.of(arrivals).born()).collect();
+        while let Some((_, born)) = self.calendar.pop(time) {
             events.push(*born);
         }
         events.sort_by_key(|born| born.lineage.rank());
         self.is_uncertain |= events.windows(2).any(|two| two[0].lineage.compare(&two[1].lineage).is_none());
-        events.iter().for_each(|born| self.handle(simulation, now, born));
+        events.iter().for_each(|born| self.handle(simulation, time, born));
     }
 
     #[inline(always)]
@@ -255,10 +261,17 @@ impl Crossing for AtHub<'_> {
     }
 }
 
+/// The places of one instant, and those after them.
+#[inline(always)]
+fn at_once(places: &[Place]) -> (&[Place], &[Place]) {
+    let others = places[1..].iter().take_while(|place| place.time == places[0].time);
+    places.split_at(1 + others.count())
+}
+
 /// Whether one event has pushed all of them.
-#[inline]
-fn are_siblings<'a>(mut arrivals: impl Iterator<Item = &'a Arrival>) -> bool {
-    arrivals.next().is_none_or(|first| arrivals.all(|other| other.lineage == first.lineage))
+#[inline(always)]
+fn are_siblings(places: &[Place], arrivals: &[Vec<Arrival>]) -> bool {
+    places[1..].iter().all(|other| other.of(arrivals).lineage == places[0].of(arrivals).lineage)
 }
 
 /// Arrivals in order of time, then of shards, then as they were pushed.

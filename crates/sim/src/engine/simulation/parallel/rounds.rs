@@ -20,6 +20,13 @@ pub struct Arrival {
     pub lineage: Lineage,
 }
 
+impl Arrival {
+    /// As an event of a calendar.
+    pub fn born(&self) -> Born {
+        Born { event: Event::Arrive(self.packet), lineage: self.lineage }
+    }
+}
+
 /// Arrivals by round.
 pub struct Rounds {
     /// When the first round ends.

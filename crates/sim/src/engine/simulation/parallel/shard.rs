@@ -5,6 +5,7 @@ use super::rounds::{Arrival, Rounds};
 use crate::engine::calendar::{Calendar, Lane, Pending};
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::engine::memory;
+use crate::engine::simulation::IN_CACHE;
 use crate::engine::simulation::events::path;
 use crate::measure::group::{Counters, ReceiptMeter};
 use crate::net::flow::{Flow, Group};
@@ -199,13 +200,8 @@ impl<'a> Shard<'a> {
         self.receipts.clear();
         let inbox = std::mem::take(&mut self.inbox);
         for (i, passed) in inbox.iter().enumerate() {
-            if let Some(coming) = inbox.get(i + 2 * AHEAD) {
-                memory::fetch(coming);
-            }
-            if let Some(coming) = inbox.get(i + AHEAD) {
-                let index = (coming.packet.flow - self.first) as usize;
-                memory::fetch(&self.flows[index]);
-                memory::fetch(&self.limits[index]);
+            if self.flows.len() > IN_CACHE {
+                self.fetch(&inbox[i..]);
             }
             let decided = passed.lineage.pushed_at();
             if self.agenda.receivers.first_time() <= decided {
@@ -216,6 +212,19 @@ impl<'a> Shard<'a> {
         }
         self.delayed_acks(self.windows.receivers);
         self.inbox = inbox;
+    }
+
+    /// Asks for what will be touched in a little while.
+    #[inline(always)]
+    fn fetch(&self, passed: &[Passed]) {
+        if let Some(coming) = passed.get(2 * AHEAD) {
+            memory::fetch(coming);
+        }
+        if let Some(coming) = passed.get(AHEAD) {
+            let index = (coming.packet.flow - self.first) as usize;
+            memory::fetch(&self.flows[index]);
+            memory::fetch(&self.limits[index]);
+        }
     }
 
     #[inline]

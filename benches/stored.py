@@ -70,7 +70,7 @@ def flows_section() -> str:
 
 One thread under PI, 90 kbit/s a flow; beside it, run in turn, the engine of commit {found["commit"]}, where a heap
 held what is pushed out of order. Both give the same results. `python benches/flows.py COMMIT` measures that again.
-With different round trips, 500 to 131,072 flows go in rounds (see below): 1.1 to 1.3 times as fast as one event after
+With different round trips, up to 131,072 flows go in rounds (see below): 1.1 to 1.4 times as fast as one event after
 the other, for two to three times the memory.
 
 {table(("round trips", "flows", "packets/s before", "now", "", "peak memory"), rows)}
@@ -83,13 +83,16 @@ have to come from memory; the flows of the next events are fetched ahead, which 
 miss takes.
 
 The aims were 1.5, 1.4, 1.35, 1.8 and 1.6 times the speed before with one round trip, and 1.9, 1.9, 4.7 and 5 times
-from 500 flows on with different ones. Small runs fall short, by up to a third: nothing waits for memory there, and the
+from 500 flows on with different ones. Small runs fall short, by up to 30 %: nothing waits for memory there, and the
 1500 instructions of a packet, about four to a cycle, lie in sixty functions, of which the event queue has the most, a
-fifth. Tried for them, beside the present engine: rounds, 0.7 times as fast with 50 flows and 0.9 with 500, as the
-events of one round trip need no sorting; the compiler's profile-guided optimization, 1.03 to 1.07; choosing the next
-lane without branches, 0.92, as a guess that is mostly right costs less than to wait; a lane for the periodic updates
-of schemes, 0.98; without gain, bins of other sizes, two copies of the loop, one queue's service in line, fewer copies
-of a packet, comparing lanes by time alone, instructions of newer processors, and other limits of the compiler.
+fifth. Two other designs, beside the present one with one round trip: rounds, 0.87 times as fast with 50 flows and 0.97
+with 500, as the events of one round trip need no sorting; and senders that act at once when a packet leaves its queue,
+which saves the event of each ACK but needs to know how each event came about, 0.84 to 0.94 times, with lanes or with
+lists. Also tried: the compiler's profile-guided optimization, 1.03 to 1.07; choosing the next lane without branches,
+0.97, as a guess that is mostly right costs less than to wait; a lane for the periodic updates of schemes, 0.97; without
+gain, bins of other sizes, two copies of the loop, one queue's service in line, fewer copies of a packet, fewer reads
+that have to wait for stores of other sizes, branches marked as rare, comparing lanes by time alone, instructions of
+newer processors, and other limits of the compiler.
 
 For many flows most was won by asking for both cache lines of an event that lies in two, 1.13 times with a million, and
 by never reading with one load what several stores have just written, 1.04. Without gain: large pages for what is
@@ -143,7 +146,7 @@ def threshold_section() -> str:
 
 PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
 set-up included, by an engine that takes two whatever the size (`python benches/threads.py`); one thread goes in rounds,
-too, from 100 packets a round to 131,072 flows. A round is half of the least round trip, or a quarter where ACKs queue.
+too, from 5 packets a round to 131,072 flows. A round is half of the least round trip, or a quarter where ACKs queue.
 What bounds two threads is the queues' side, which sorts what arrives and is at work most of the time, and the set-up of
 the run, which one thread does. By itself a run takes several threads from 300 packets a round on.
 

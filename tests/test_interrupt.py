@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -81,3 +82,48 @@ def test_ctrl_c_ends_a_scheme_in_python_that_does_not(body: str, tmp_path: Path)
     finally:
         process.kill()
     assert (process.returncode, stdout, stderr) == (130, "", "")
+
+
+LEFT_ALONE = """
+import sys
+import threading
+import aqmlab
+from aqmlab._core import Interrupted
+from aqmlab.runs import workers
+
+def profiled():
+    sys.setprofile(lambda *event: None)
+    [number * number for number in range(100)]
+    sys.setprofile(None)
+
+aqmlab.run(sys.argv[1])
+profiled()
+
+running, began = workers.Running(), threading.Event()
+
+def busy(batch, watch):
+    began.set()
+    try:
+        while True:
+            pass
+    except Interrupted:
+        return ["interrupted"]
+
+workers.do = busy
+ended = []
+thread = threading.Thread(target=lambda: ended.extend(running.do([], None)))
+thread.start()
+began.wait()
+running.interrupt()
+thread.join()
+profiled()
+print(*ended, bool(running))
+"""
+
+
+def test_a_run_leaves_the_interpreter_as_it_was() -> None:
+    """No exception is pending once a run has ended, by itself or interrupted: a profiler would loop for ever."""
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT_ALONE, str(SMALL)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "interrupted False\n", done.stderr

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import c_ulong, py_object, pythonapi
 from dataclasses import dataclass
 from functools import partial
@@ -67,6 +67,7 @@ class Running:
 
     def __init__(self) -> None:
         self._threads: set[int] = set()
+        self._interrupted: set[int] = set()
         self._lock = Lock()
 
     def __bool__(self) -> bool:
@@ -82,13 +83,31 @@ class Running:
         finally:
             with self._lock:
                 self._threads.discard(thread)
-                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), None)  # one that has not come yet
+                if thread in self._interrupted:
+                    self._interrupted.discard(thread)
+                    _take_back(thread)
 
     def interrupt(self) -> None:
         """Raise an exception in each of them, between two of its steps."""
         with self._lock:
             for thread in self._threads:
-                pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(Interrupted))
+                self._interrupted.add(thread)
+                _raise_in(thread)
+
+
+def _raise_in(thread: int) -> None:
+    pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(Interrupted))
+
+
+def _take_back(thread: int) -> None:
+    """Let nothing come any more that this thread was to raise.
+
+    An exception that is only cleared leaves the interpreter looking for one for ever, at every turn of a loop.
+    """
+    with suppress(Interrupted):
+        _raise_in(thread)
+        while True:
+            pass
 
 
 def _stop(pool: ThreadPoolExecutor, running: Running) -> None:

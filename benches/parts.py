@@ -27,8 +27,8 @@ DURATIONS = {500: 20, 50_000: 1}
 CACHES = ["--D1=32768,8,64", "--I1=32768,8,64", "--LL=1048576,16,64"]
 """Of one core: callgrind's last level is the core's second."""
 
-LOOP = "aqmlab_sim::engine::simulation::Simulation::advance"
-"""Only what happens within it is counted: neither set-up nor results."""
+LOOPS = ("aqmlab_sim::engine::simulation::Simulation::advance", "aqmlab_sim::engine::simulation::parallel::run")
+"""Only what happens within them is counted: neither set-up nor results."""
 
 PARTS = {
     "event queue": ("engine/calendar", "engine/wheel"),
@@ -67,7 +67,7 @@ def profiled(engine: Path, flows: int, rtt: str, folder: Path) -> dict[str, Any]
     print(f"{flows} flows, {rtt} round trips ...", file=sys.stderr)
     command = ["valgrind", "--quiet", "--tool=callgrind", "--cache-sim=yes", *CACHES]
     command += [
-        f"--toggle-collect={LOOP}",
+        *(f"--toggle-collect={loop}" for loop in LOOPS),
         f"--callgrind-out-file={counts}",
         str(engine),
         str(file),

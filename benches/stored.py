@@ -84,7 +84,7 @@ miss takes.
 
 The aims were 1.5, 1.4, 1.35, 1.8 and 1.6 times the speed before with one round trip, and 1.9, 1.9, 4.7 and 5 times
 from 500 flows on with different ones. Small runs fall short, by up to 30 %: nothing waits for memory there, and the
-1500 instructions of a packet, about four to a cycle, lie in sixty functions, of which the event queue has the most, a
+1400 instructions of a packet, about four to a cycle, lie in sixty functions, of which the event queue has the most, a
 fifth. Two other designs, beside the present one with one round trip: rounds, 0.87 times as fast with 50 flows and 0.97
 with 500, as the events of one round trip need no sorting; and senders that act at once when a packet leaves its queue,
 which saves the event of each ACK but needs to know how each event came about, 0.84 to 0.94 times, with lanes or with

@@ -226,7 +226,7 @@ Instructions / misses of the first cache / of the second cache for each packet t
 90 kbit/s a flow, without set-up, counted by callgrind with caches of 32 KB and 1 MB (`python benches/parts.py`);
 500 flows for 20 s, 50,000 for 1 s. What is inlined counts where its source is. Callgrind knows of no prefetch: a line
 that the loop fetches ahead is counted though nothing waits for it. Were each miss of the second cache waited for,
-80 ns long, 50,000 flows would cost two to three times what they do (see the picture above).
+80 ns long, 50,000 flows would cost about five times what they do (see the picture above).
 
 {table(("part", *columns), rows)}"""
 

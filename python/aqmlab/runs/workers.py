@@ -66,8 +66,7 @@ class Running:
     """The threads that are at a batch, which alone may be interrupted."""
 
     def __init__(self) -> None:
-        self._threads: set[int] = set()
-        self._interrupted: set[int] = set()
+        self._threads: dict[int, bool] = {}  # whether each has been interrupted
         self._lock = Lock()
 
     def __bool__(self) -> bool:
@@ -77,21 +76,19 @@ class Running:
         """Do a batch in this thread."""
         thread = get_ident()
         with self._lock:
-            self._threads.add(thread)
+            self._threads[thread] = False
         try:
             return do(batch, watch)
         finally:
             with self._lock:
-                self._threads.discard(thread)
-                if thread in self._interrupted:
-                    self._interrupted.discard(thread)
-                    _take_back(thread)
+                if self._threads.pop(thread):
+                    _await_exception(thread)
 
     def interrupt(self) -> None:
         """Raise an exception in each of them, between two of its steps."""
         with self._lock:
             for thread in self._threads:
-                self._interrupted.add(thread)
+                self._threads[thread] = True
                 _raise_in(thread)
 
 
@@ -99,10 +96,10 @@ def _raise_in(thread: int) -> None:
     pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(Interrupted))
 
 
-def _take_back(thread: int) -> None:
-    """Let nothing come any more that this thread was to raise.
+def _await_exception(thread: int) -> None:
+    """Leave no exception pending in this thread, the present one.
 
-    An exception that is only cleared leaves the interpreter looking for one for ever, at every turn of a loop.
+    One that is only cleared leaves the interpreter looking for it for ever, at every turn of a loop.
     """
     with suppress(Interrupted):
         _raise_in(thread)

@@ -227,13 +227,13 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
     #[inline(always)]
     fn first(&self) -> (usize, Key) {
         let (mut first, mut key) = (0, self.heads[0]);
-        for (lane, head) in self.heads.iter().enumerate().skip(1) {
+        for (lane, &head) in self.heads.iter().enumerate().skip(1) {
             if lane >= self.used {
                 break;
             }
-            if *head < key {
+            if head < key {
                 branch(); // a conditional move would make all that follows wait for the heads
-                (first, key) = (lane, *head);
+                (first, key) = (lane, head);
             }
         }
         (first, key)

@@ -21,7 +21,7 @@ mod lineage;
 mod rounds;
 mod shard;
 
-use super::{RunError, Simulation};
+use super::{IN_CACHE, RunError, Simulation};
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{AT_SENDER, Event};
 use crate::net::flow::{Flow, Group};
@@ -128,9 +128,11 @@ pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), Unfinished> {
     let (groups, ways) = (simulation.groups.clone(), simulation.routes.ways.clone());
     let shards = if plan.threads == 1 { 1 } else { SHARDS_A_THREAD * plan.threads };
     let bits = flows.len().div_ceil(shards).next_power_of_two().trailing_zeros();
-    let mut hub = Hub::new(flows.iter().map(|flow| flow.group).collect(), bits, simulation.calendar.lanes());
+    let is_large = flows.len() > IN_CACHE;
+    let group_of = flows.iter().map(|flow| flow.group).collect();
+    let mut hub = Hub::new(group_of, bits, simulation.calendar.lanes(), is_large);
     let flow_of: Vec<u32> = sources.iter().map(|source| source.flow).collect();
-    let mut shards = divide(simulation, &mut flows, &mut sources, (&groups, &ways), (bits, plan.round));
+    let mut shards = divide(simulation, &mut flows, &mut sources, (&groups, &ways), bits, (plan.round, is_large));
     deal(&mut simulation.calendar, &mut hub, &mut shards, bits, &flow_of);
     let shards: Vec<Mutex<Shard>> = shards.into_iter().map(Mutex::new).collect();
     let gate = Gate::new(&shards);
@@ -158,7 +160,8 @@ fn divide<'a>(
     flows: &'a mut [Flow],
     mut sources: &'a mut [UdpSource],
     common: (&'a [Group], &'a [Way]),
-    (bits, round): (u32, Span),
+    bits: u32,
+    (round, is_large): (Span, bool),
 ) -> Vec<Shard<'a>> {
     let (mut shards, mut first_source) = (Vec::new(), 0);
     let (groups, ways) = common;
@@ -169,7 +172,7 @@ fn divide<'a>(
         let (own, others) = sources.split_at_mut(own);
         let next_source = first_source + own.len() as u32;
         let (common, measured) = ((groups, ways, &reorders[..]), simulation.warmup..simulation.end);
-        shards.push(Shard::new((first, of_shard), (first_source, own), common, round, measured));
+        shards.push(Shard::new((first, of_shard), (first_source, own), common, (round, is_large), measured));
         (sources, first_source) = (others, next_source);
     }
     shards

@@ -1,6 +1,6 @@
 //! The queues of a run, which meet the packets of all flows in order.
 
-use super::super::{IN_CACHE, Simulation};
+use super::super::Simulation;
 use super::lineage::{Born, Lineage};
 use super::rounds::Arrival;
 use super::shard::{Passed, Receipt};
@@ -49,10 +49,9 @@ pub struct Hub {
 }
 
 impl Hub {
-    pub fn new(group_of: Vec<u16>, shard_bits: u32, lanes: usize) -> Self {
+    pub fn new(group_of: Vec<u16>, shard_bits: u32, lanes: usize, is_large: bool) -> Self {
         let shards = group_of.len().div_ceil(1 << shard_bits);
         Self {
-            is_large: group_of.len() > IN_CACHE,
             calendar: Calendar::with_lanes(lanes),
             group_of,
             shard_bits,
@@ -65,6 +64,7 @@ impl Hub {
             lineage: Lineage::default(),
             now: Time::ZERO,
             is_uncertain: false,
+            is_large,
         }
     }
 

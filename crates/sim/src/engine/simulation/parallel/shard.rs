@@ -5,7 +5,6 @@ use super::rounds::{Arrival, Rounds};
 use crate::engine::calendar::{Calendar, Lane, Pending};
 use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
 use crate::engine::memory;
-use crate::engine::simulation::IN_CACHE;
 use crate::engine::simulation::events::path;
 use crate::measure::group::{Counters, ReceiptMeter};
 use crate::net::flow::{Flow, Group};
@@ -82,6 +81,8 @@ pub struct Shard<'a> {
     pub events: u64,
     /// The order of two events could not be told.
     pub is_uncertain: bool,
+    /// All shards together have so many flows that what they touch is to be fetched from memory in time.
+    is_large: bool,
 }
 
 /// What is to come at the flows of a shard.
@@ -128,7 +129,7 @@ impl<'a> Shard<'a> {
         (first, flows): (u32, &'a mut [Flow]),
         (first_source, sources): (u32, &'a mut [UdpSource]),
         (groups, ways, reorders): (&'a [Group], &'a [Way], &[bool]),
-        round: Span,
+        (round, is_large): (Span, bool),
         measured: Range<Time>,
     ) -> Self {
         let limit = |flow: &Flow| Limit { time: Time::NEVER, waiting: u32::from(reorders[flow.group as usize]) };
@@ -157,6 +158,7 @@ impl<'a> Shard<'a> {
             counts: vec![GroupCount::default(); groups.len()],
             events: 0,
             is_uncertain: false,
+            is_large,
         }
     }
 
@@ -200,7 +202,7 @@ impl<'a> Shard<'a> {
         self.receipts.clear();
         let inbox = std::mem::take(&mut self.inbox);
         for (i, passed) in inbox.iter().enumerate() {
-            if self.flows.len() > IN_CACHE {
+            if self.is_large {
                 self.fetch(&inbox[i..]);
             }
             let decided = passed.lineage.pushed_at();

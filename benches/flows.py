@@ -37,6 +37,7 @@ name = "ftp"
 count = {flows}
 rtt = {rtt}
 start = {{ uniform = ["0 s", "3 s"] }}
+tcp = "rfc"
 """
 
 MILLION = """schema = 1
@@ -53,7 +54,7 @@ name = "ftp"
 count = 1000000
 rtt = { uniform = ["40 ms", "200 ms"] }
 start = { uniform = ["0 s", "2 s"] }
-tcp = "cubic"
+tcp = { congestion_control = "cubic", profile = "rfc" }
 """
 
 

@@ -33,6 +33,7 @@ name = "ftp"
 count = 50
 rtt = "80 ms"
 packet = "1000 B"
+tcp = "rfc"
 """
 AQMS, SEEDS = ["droptail", "red", "pi", "codel"], 500
 ROUNDS = 7

@@ -58,6 +58,7 @@ name = "ftp"
 count = {flows}
 rtt = {{ uniform = ["40 ms", "200 ms"] }}
 start = {{ uniform = ["0 s", "1 s"] }}
+tcp = "rfc"
 {path}
 """
 PATHS = {"one": "", "two": 'path = ["bottleneck", "second"]', "ack": 'path = ["bottleneck"]\nack_path = ["back"]'}

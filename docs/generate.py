@@ -109,21 +109,41 @@ def tcp() -> str:
         "but for BBR's, which sets the window in recovery too and needs `rack`.\n"
         "`aqmlab list tcps` prints this list, `aqmlab show NAME` a page:",
         table(("name", "title", "year", "in short"), laws),
-        "Laws other than Reno's come with SACK unless `variant` says otherwise, BBR's with `rack`. A law may\n"
-        "set constants of TCP over the profile, as LEDBAT does with `initial_window`; its page says which. Parameters\n"
-        "of a law are written with its name, as a scheme's are:",
-        '```toml\ntcp = "sack"                 # SACK, with Reno\'s law\n'
-        'tcp = "cubic"                # CUBIC, with SACK\n'
+        "Three profiles fill in the constants, and any constant can be set over its profile. `linux` is the default\n"
+        "and does what Linux 6.1 does: CUBIC with its own rounding and HyStart, `rack`, delayed ACKs after a first\n"
+        "few at once, and segments of 1448 B unless `packet` says otherwise: full ones with timestamps on Ethernet.\n"
+        "`rfc` follows the RFCs, with NewReno, and SACK under a law other than Reno's. `ns2` does what ns-2.35 does,\n"
+        "to the clock tick, with Reno: papers that used ns-2 need it ([validation](validation.md)). It has Reno's law\n"
+        "only. Segments of both have 1000 B unless `packet` says otherwise.",
+        "Linux has no loss recovery but `rack`. So a group of flows that names `reno`, `newreno` or `sack` as its\n"
+        "`variant`, and no profile, has profile `rfc`. A law may set constants of TCP over the profile, as LEDBAT does\n"
+        "with `initial_window`; its page says which. Parameters of a law are written with its name, as a scheme's are:",
+        '```toml\ntcp = "cubic"                # CUBIC as Linux ships it; so is a group that says nothing of TCP\n'
         'tcp = "cubic:beta=0.8"\n'
-        'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", delayed_ack = true }\n'
-        'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n'
-        'tcp = "linux"                # CUBIC with RACK, as Linux ships it\n'
-        'tcp = { profile = "linux", congestion_control = "reno" }\n```',
-        "Three profiles fill in the constants. `rfc` is the default and follows the RFCs, with NewReno. `ns2` does\n"
-        "what ns-2.35 does, to the clock tick, with Reno: papers that used ns-2 need it\n"
-        "([validation](validation.md)). It has Reno's law only. `linux` does what Linux 6.1 does: CUBIC with its own\n"
-        "rounding and HyStart, `rack`, and delayed ACKs after a first few at once. Give such flows\n"
-        '`packet = "1448 B"`, a full segment with timestamps on Ethernet. Any constant can be set over its profile.',
+        'tcp = "reno"                 # Reno\'s law in Linux\n'
+        'tcp = { congestion_control = "ledbat:target=5 ms,gain=10", quick_acks = 0 }\n'
+        'tcp = "rfc"                  # NewReno by the RFCs\n'
+        'tcp = "sack"                 # Reno\'s law with SACK, by the RFCs\n'
+        'tcp = { congestion_control = "cubic", profile = "rfc" }\n'
+        'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
+        "## Files of 0.1",
+        "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of the\n"
+        "loss recoveries above has other results since 0.2, and aqmlab says so in one line. Name a profile and the line\n"
+        "goes away. These give the numbers of 0.1:",
+        table(
+            ("0.1", "since 0.2"),
+            (
+                ("nothing", '`tcp = "rfc"`'),
+                ('`tcp = "cubic"`', '`tcp = { congestion_control = "cubic", profile = "rfc" }`'),
+                ('`tcp = "reno"`', '`tcp = { variant = "reno" }`'),
+                ('`tcp = "rack"`', '`tcp = { variant = "rack", profile = "rfc" }`'),
+                ('`tcp = { min_rto = "1 s" }`', '`tcp = { profile = "rfc", min_rto = "1 s" }`'),
+                ('`tcp = "linux"` without `packet`', '`tcp = "linux"` with `packet = "1000 B"`'),
+            ),
+        ),
+        "A bundle of 0.1 holds its numbers, and `aqmlab verify` shows those of this version beside them. The same file\n"
+        "gives the same numbers to the bit in the version that the bundle names.",
+        "## In detail",
         "A receiver reports CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"
         "count has 24 bits and takes the room of one SACK block. A law asks for the first unless its page says\n"

@@ -71,6 +71,7 @@ loss = 0
 [[flows]]
 name = "one"
 rtt = "100 ms"
+packet = "1000 B"
 """
 
 CUBIC = {

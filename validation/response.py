@@ -92,8 +92,8 @@ name = "one"
 rtt = "{self.rtt} s"
 packet = "{SEGMENT} B"
 ecn = {json.dumps(self.is_marked)}
-tcp = "{self.law}"
-""".replace('tcp = "reno"', 'tcp = "sack"')
+tcp = {{ congestion_control = "{self.law}", variant = "sack", profile = "rfc" }}
+"""
 
     @property
     def scheme(self) -> str:

@@ -151,6 +151,8 @@ class Scenario:
     @property
     def title(self) -> str: ...
     @property
+    def notice(self) -> str | None: ...
+    @property
     def text(self) -> str:
         """The text that it was read from, traces included, without what was set."""
     @property

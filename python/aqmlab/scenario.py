@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -29,6 +30,10 @@ LARGEST_FILE = 16_000_000
 """Bytes; a scenario is a page of text and a trace an hour of a link, so anything larger is some other file."""
 
 
+class ScenarioNotice(UserWarning):
+    """A scenario has another meaning than it had in an earlier version."""
+
+
 def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | None = None) -> Scenario:
     """Return the scenario `source` (a built-in name, a path or a scenario) with the values of `set`.
 
@@ -42,7 +47,14 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
         return source
     name, text = read(source)
     values = set or {}
-    return Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items()))
+    return told(Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items())))
+
+
+def told(scenario: Scenario) -> Scenario:
+    """Return the scenario; what has another meaning in it than in an earlier version is told as a ScenarioNotice."""
+    if scenario.notice:
+        warnings.warn(scenario.notice, ScenarioNotice, stacklevel=3)
+    return scenario
 
 
 def folder_of(source: str | os.PathLike[str]) -> Path:

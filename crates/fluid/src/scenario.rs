@@ -229,7 +229,10 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
             refuse(path("ack_path"), "ACKs that queue have no place in the fluid model; leave it out");
         }
         if flows.tcp.delayed_ack {
-            refuse(path("tcp.delayed_ack"), "the fluid model has an ACK for each segment; write false");
+            refuse(
+                path("tcp.delayed_ack"),
+                "the fluid model has an ACK for each segment; write false, or tcp = \"sack\"",
+            );
         }
         if (flows.ecn != Ecn::NotEct) != marked {
             refuse(path("ecn"), "the fluid model has all flows marked or none; write the same for every group");

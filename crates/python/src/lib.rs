@@ -132,6 +132,12 @@ impl Scenario {
         &self.0.title
     }
 
+    /// One line on what has another meaning than in version 0.1, if anything.
+    #[getter]
+    fn notice(&self) -> Option<String> {
+        self.0.notice()
+    }
+
     /// What was set of it, as (path, value).
     #[getter]
     fn overrides(&self) -> Vec<(String, String)> {

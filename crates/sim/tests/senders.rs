@@ -4,7 +4,7 @@ use aqmlab_aqm::Ecn;
 use aqmlab_core::Quantity;
 use aqmlab_sim::scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, Scenario, VideoResult, run};
-use aqmlab_tcp::Variant;
+use aqmlab_tcp::{Profile, Variant};
 
 /// One link and what crosses it.
 fn text(link: &str, flows: &str) -> String {
@@ -27,33 +27,62 @@ fn bulk(name: &str, rtt: &str, tcp: &str) -> String {
     format!("[[flows]]\nname = \"{name}\"\nrtt = \"{rtt}\"\ntcp = {tcp}\n")
 }
 
-const LBE: &str = "\"ledbat:target=5 ms,gain=10\"";
+const LBE: &str = "{ congestion_control = \"ledbat:target=5 ms,gain=10\", profile = \"rfc\" }";
 
 #[test]
 fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
     let read = |tcp: &str| {
         let flow = &scenario("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &bulk("a", "9 ms", tcp)).flows[0];
-        (flow.variant, flow.control.text(), flow.tcp.initial_window.text())
+        (flow.profile, flow.variant, flow.payload, flow.control.text())
     };
-    let of = |variant, control: &str, window: &str| (variant, control.to_string(), window.to_string());
-    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438";
+    let rfc = |variant, control: &str| (Profile::Rfc, variant, 1000, control.to_string());
+    let linux = |control: &str| (Profile::Linux, Variant::Rack, 1448, control.to_string());
+    let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=true,hystart_plus_plus=false,flavour=linux";
+    let rfc9438 = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438";
     for (tcp, expected) in [
-        ("\"reno\"", of(Variant::Reno, "reno", "10 packets")),
-        ("\"sack\"", of(Variant::Sack, "reno", "10 packets")),
-        ("{}", of(Variant::NewReno, "reno", "10 packets")),
-        ("\"cubic\"", of(Variant::Sack, cubic, "10 packets")),
-        ("\"cubic:beta=0.8\"", of(Variant::Sack, &cubic.replace("0.7", "0.8"), "10 packets")),
-        ("{ congestion_control = \"cubic\" }", of(Variant::Sack, cubic, "10 packets")),
-        ("{ congestion_control = \"cubic\", variant = \"newreno\" }", of(Variant::NewReno, cubic, "10 packets")),
-        ("\"ledbat\"", of(Variant::Sack, "ledbat:target=100 ms,gain=1", "2 packets")),
-        (LBE, of(Variant::Sack, "ledbat:target=5 ms,gain=10", "2 packets")),
-        (
-            "{ congestion_control = \"ledbat:gain=2\", initial_window = \"4 packets\" }",
-            of(Variant::Sack, "ledbat:target=100 ms,gain=2", "4 packets"),
-        ),
+        ("{}", linux(cubic)),
+        ("{ min_rto = \"1 s\" }", linux(cubic)),
+        ("\"linux\"", linux(cubic)),
+        ("\"rack\"", linux(cubic)),
+        ("\"reno\"", linux("reno")),
+        ("\"cubic\"", linux(cubic)),
+        ("\"cubic:beta=0.8\"", linux(&cubic.replace("0.7", "0.8"))),
+        ("{ congestion_control = \"cubic\" }", linux(cubic)),
+        ("\"ledbat:target=5 ms,gain=10\"", linux("ledbat:target=5 ms,gain=10")),
+        ("\"rfc\"", rfc(Variant::NewReno, "reno")),
+        ("\"sack\"", rfc(Variant::Sack, "reno")),
+        ("{ variant = \"reno\" }", rfc(Variant::Reno, "reno")),
+        ("{ congestion_control = \"cubic\", variant = \"newreno\" }", rfc(Variant::NewReno, rfc9438)),
+        ("{ congestion_control = \"cubic\", profile = \"rfc\" }", rfc(Variant::Sack, rfc9438)),
+        ("\"ns2\"", (Profile::Ns2, Variant::Reno, 1000, "reno".into())),
     ] {
         assert_eq!(read(tcp), expected, "{tcp}");
     }
+}
+
+#[test]
+fn a_law_sets_constants_over_the_profile_and_the_scenario_over_the_law() {
+    let window = |tcp: &str| {
+        let flow = &scenario("rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"", &bulk("a", "9 ms", tcp)).flows[0];
+        flow.tcp.initial_window.text()
+    };
+    assert_eq!(window("\"cubic\""), "10 packets");
+    assert_eq!(window("\"ledbat\""), "2 packets");
+    assert_eq!(window("{ congestion_control = \"ledbat\", initial_window = \"4 packets\" }"), "4 packets");
+}
+
+#[test]
+fn who_leaves_the_profile_to_the_default_is_told_that_it_has_changed() {
+    let link = "rate = \"1 Mbit/s\"\nbuffer = \"9 packets\"";
+    for tcp in ["{}", "\"cubic\"", "\"reno\"", "\"rack\"", "{ min_rto = \"1 s\" }"] {
+        let notice = scenario(link, &bulk("a", "9 ms", tcp)).notice().unwrap();
+        assert!(notice.contains("flows.a: no profile of TCP is named, so it is \"linux\""), "{notice}");
+    }
+    for tcp in ["\"linux\"", "\"rfc\"", "\"ns2\"", "\"sack\"", "{ variant = \"reno\" }", "{ profile = \"linux\" }"] {
+        assert_eq!(scenario(link, &bulk("a", "9 ms", tcp)).notice(), None, "{tcp}");
+    }
+    let udp = "[[flows]]\nname = \"a\"\nkind = \"udp-cbr\"\nrate = \"1 Mbit/s\"\nrtt = \"9 ms\"\n";
+    assert_eq!(scenario(link, udp).notice(), None);
 }
 
 #[test]
@@ -87,14 +116,17 @@ fn contradictions_are_refused_with_a_reason() {
              expected true, false or \"ect0\", or tcp = \"dctcp\" or \"prague\"",
         ),
         (
-            "\"reno:hystart_plus_plus=true\"",
+            "{ congestion_control = \"reno:hystart_plus_plus=true\", variant = \"sack\" }",
             "flows.a.tcp.congestion_control: \"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"",
         ),
         (
             "{ profile = \"ns2\", variant = \"rack\", congestion_control = \"reno:hystart_plus_plus=true\" }",
             "flows.a.tcp.congestion_control: \"reno:hystart_plus_plus=true\" is not in profile \"ns2\"",
         ),
-        ("{ bursts = \"gso\" }", "flows.a.tcp.bursts: \"gso\" waits by what variant \"rack\" knows; expected variant"),
+        (
+            "{ bursts = \"gso\", profile = \"rfc\" }",
+            "flows.a.tcp.bursts: \"gso\" waits by what variant \"rack\" knows; expected variant",
+        ),
         ("\"sack:beta=0.5\"", "flows.a.tcp: \"sack\" is a loss recovery, which takes no parameters"),
         (
             "{ congestion_control = \"ledbat\", target = \"5 ms\" }",
@@ -170,7 +202,9 @@ fn cubic_takes_more_than_reno_where_the_path_is_long_and_fast() {
 #[test]
 fn ledbat_alone_keeps_the_queueing_delay_at_its_target() {
     let linux = "{ profile = \"linux\", congestion_control = \"ledbat:target=20 ms\" }";
-    for (tcp, seconds) in [(LBE, 0.005), ("\"ledbat:target=50 ms\"", 0.05), (linux, 0.02)] {
+    for (tcp, seconds) in
+        [(LBE, 0.005), ("{ congestion_control = \"ledbat:target=50 ms\", profile = \"rfc\" }", 0.05), (linux, 0.02)]
+    {
         let (link, flows) = measure(SLOW, &bulk("lbe", "40 ms", tcp));
         let delay = link.queue_delay_mean.unwrap();
         assert!((delay / seconds - 1.0).abs() < 0.15, "{delay} s, target {seconds} s");
@@ -214,7 +248,7 @@ fn a_player_takes_the_bitrate_that_the_link_carries() {
 fn a_link_below_the_least_bitrate_stalls() {
     // 4 s of 400 kbit/s are 200 packets of 1040 B: 5.547 s at 300 kbit/s, and a round trip of 20 ms and the first
     // packet's ACK and transmission before the next begins.
-    let seen = watch("300 kbit/s", "");
+    let seen = watch("300 kbit/s", "tcp = \"rfc\"\n");
     let cycle = 5.547 + 0.02 + 0.001;
     assert!((seen.stall_time / 80.0 / (1.0 - 4.0 / cycle) - 1.0).abs() < 0.05, "{}", seen.stall_time);
     assert!((13..=14).contains(&seen.segments) && seen.stalls >= 13, "{seen:?}");
@@ -229,7 +263,8 @@ fn a_player_that_has_stopped_sees_nothing_more() {
 #[test]
 fn the_segments_of_a_player_share_one_connection() {
     let link = "rate = \"10 Mbit/s\"\nbuffer = \"2000 packets\"";
-    let video = "[[flows]]\nkind = \"video\"\nrtt = \"100 ms\"\nbitrates = [\"1 Mbit/s\"]\nstart = \"21 s\"\n";
+    let video =
+        "[[flows]]\nkind = \"video\"\nrtt = \"100 ms\"\nbitrates = [\"1 Mbit/s\"]\nstart = \"21 s\"\ntcp = \"rfc\"\n";
     let (_, flows) = measure(link, video);
     // The first segment alone has a handshake, a round trip of 100 ms; after a pause all begin with the initial window.
     assert_eq!(flows[0].transfers, flows[0].video.as_ref().unwrap().segments);
@@ -322,10 +357,12 @@ fn the_law_says_what_codepoint_its_packets_carry() {
     assert!(why.contains(expected), "{why}");
 }
 
+const DCTCP: &str = "tcp = { congestion_control = \"dctcp\", profile = \"rfc\" }";
+
 #[test]
 fn dctcp_fills_a_link_that_marks_from_20_packets_on() {
     let link = "rate = \"20 Mbit/s\"\nbuffer = \"400 packets\"\naqm = \"dctcp-step:k=20 packets\"";
-    for keys in ["tcp = \"dctcp\"", &linux("dctcp")] {
+    for keys in [DCTCP, &linux("dctcp")] {
         let (link, flows) = measure(link, &full("dctcp", "40 ms", 4, &format!("ecn = true\n{keys}")));
         // Linux 6.1 in the same place: utilisation 0.996, mean queue 16.5.
         assert!(link.utilisation > 0.99, "{keys}: {}", link.utilisation);
@@ -341,7 +378,7 @@ fn dctcp_moves_the_queue_over_a_step_as_its_paper_says() {
     // C RTT is 84 segments of 1488 B.
     let link = "rate = \"100 Mbit/s\"\nbuffer = \"400 packets\"\naqm = \"dctcp-step:k=20 packets\"";
     for count in [1, 2, 4] {
-        let (link, _) = measure(link, &full("dctcp", "10 ms", count, "ecn = true\ntcp = \"dctcp\""));
+        let (link, _) = measure(link, &full("dctcp", "10 ms", count, &format!("ecn = true\n{DCTCP}")));
         let n = f64::from(count);
         let amplitude = f64::sqrt(2.0 * n * (84.0 + 20.0)) / 2.0;
         let (mean, deviation) = (20.0 + n - amplitude / 2.0, amplitude / f64::sqrt(12.0));

@@ -86,7 +86,7 @@ fn the_delay_of_a_path_is_the_sum_over_its_links() {
         [[flows]]
         rtt = "40 ms"
         packet = "960 B"
-        tcp = { window = "1 packet" }
+        tcp = { profile = "rfc", window = "1 packet" }
     "#;
     let scenario = parse(TEXT, "two links", &[]).unwrap();
     let result = run(scenario, Options::default()).unwrap().result;
@@ -328,7 +328,8 @@ fn a_transfer_completes_after_its_handshake_and_its_windows() {
 
 #[test]
 fn short_transfers_arrive_as_a_poisson_process() {
-    let short = "kind = \"short\"\ncount = 10\nrtt = \"20 ms\"\narrivals = \"50 Hz\"\nsize = \"5 packets\"";
+    let short =
+        "kind = \"short\"\ncount = 10\nrtt = \"20 ms\"\narrivals = \"50 Hz\"\nsize = \"5 packets\"\ntcp = \"rfc\"";
     let (_, flows) = measure_traffic(short, &[]);
     // 4500 in 90 s, with a standard deviation of sqrt(4500) = 67.
     assert!((flows.transfers as f64 - 4500.0).abs() < 4.0 * 67.0, "{}", flows.transfers);
@@ -390,14 +391,14 @@ fn cake_shares_a_way_back_between_the_hosts_that_send_acks_and_between_their_cla
         ack_path = ["up"]
         rtt = "10 ms"
         packet = "960 B"
-        tcp = { window = "20 packets" }
+        tcp = { profile = "rfc", window = "20 packets" }
         [[flows]]
         name = "one"
         path = ["down"]
         ack_path = ["up"]
         rtt = "10 ms"
         packet = "960 B"
-        tcp = { window = "20 packets" }
+        tcp = { profile = "rfc", window = "20 packets" }
     "#;
     let shares = |class: &str| {
         let settings = [("flows.eight.class".to_string(), class.to_string())];

@@ -21,11 +21,11 @@ choice! {
 choice! {
     /// Where the constants come from.
     pub enum Profile {
-        /// RFC 5681, 6298, 6582, 6928: the default.
+        /// RFC 5681, 6298, 6582, 6928.
         Rfc = "rfc",
         /// What ns-2.35 does, to the tick; needed to meet papers that used it.
         Ns2 = "ns2",
-        /// What Linux does, with CUBIC.
+        /// What Linux does, with CUBIC: the default.
         Linux = "linux",
     }
 }
@@ -87,7 +87,7 @@ choice! {
 }
 
 params! {
-    /// TCP's constants. Defaults are those of the profile `rfc`.
+    /// TCP's constants. The values declared are those of the profile `rfc`; the others set theirs over them.
     pub struct TcpParams {
         /// Receiver's window, constant, and the initial ssthresh. Linux's grows ahead of a bulk transfer, at 1448 B a segment to
         /// 2172 packets by default (`tcp_rmem`: half of 6 MiB).
@@ -158,6 +158,14 @@ impl Profile {
             Profile::Rfc => Variant::NewReno,
             Profile::Ns2 => Variant::Reno,
             Profile::Linux => Variant::Rack,
+        }
+    }
+
+    /// Payload of a segment when the scenario names none, bytes: with Linux a full one on Ethernet, with timestamps.
+    pub fn default_payload(self) -> u32 {
+        match self {
+            Profile::Rfc | Profile::Ns2 => 1000,
+            Profile::Linux => 1448,
         }
     }
 

@@ -78,7 +78,7 @@ count = {flows}
 rtt = {quoted["rtt"]}
 packet = {quoted["packet"]}
 ecn = {json.dumps(ecn)}
-tcp = {{ variant = "sack" }}
+tcp = {{ variant = "sack", profile = "rfc" }}
 """
 
 
@@ -126,7 +126,7 @@ def _check(group: Group) -> None:
     if group.acks_queue:
         raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
     if group.delayed_ack:
-        raise InputError(f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip")
+        raise InputError(f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip; write false, or tcp = \"sack\"")
     if group.stops:
         raise InputError(f"{where}.stop: flows that stop; the model is linearised at one number of flows")
 

@@ -18,6 +18,7 @@ from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import summarise
 from aqmlab.runs.task import Failure, Task
+from aqmlab.scenario import told
 
 SAME, WITHIN, NEITHER = "same", "within", "neither"
 """What a number can be: the same to the bit under every seed; its mean within the stored interval; or neither."""
@@ -139,7 +140,7 @@ def _check_code(found: Artefact, named: Sequence[str]) -> None:
 
 
 def _scenario(found: Artefact, run: Run) -> Scenario:
-    return Scenario.parse(found.scenarios[run.scenario], run.scenario, list(run.set))
+    return told(Scenario.parse(found.scenarios[run.scenario], run.scenario, list(run.set)))
 
 
 def _runs(

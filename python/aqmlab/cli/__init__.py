@@ -1,6 +1,7 @@
 """The command line: each command is a function of the package, with files and texts around it."""
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -51,6 +52,7 @@ def main() -> None:
     """Run the command line: exit 0 when done, 1 if a run failed, 2 on bad input, 130 when interrupted."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    warnings.showwarning = _note
     try:
         with required():
             app()
@@ -62,6 +64,11 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _note(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """Show a warning as one line: a user of the command line does not know the place in the code."""
+    print(plain(f"Note: {message}"), file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:

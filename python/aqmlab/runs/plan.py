@@ -260,7 +260,7 @@ def _conditions(
 
 def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
     """Return a scenario with its overrides under each scheme."""
-    parsed = _core.Scenario.parse(file.text, file.name, list(overrides))
+    parsed = scenario.told(_core.Scenario.parse(file.text, file.name, list(overrides)))
     specs = [arm.aqm for arm in arms]
     check_set(parsed, specs)
     check_schemes(parsed, specs)

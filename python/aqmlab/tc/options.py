@@ -143,7 +143,7 @@ class _Network:
 def _texts(scheme: str) -> dict[str, str]:
     """Return every parameter of a scheme as text. InputError for what is not legal."""
     link = '[[links]]\nname = "link"\nrate = "10 Mbit/s"\nbuffer = "1000 packets"\n'
-    flows = '[[flows]]\npath = ["link"]\nrtt = "10 ms"\n'
+    flows = '[[flows]]\npath = ["link"]\nrtt = "10 ms"\npacket = "1000 B"\ntcp = "rfc"\n'
     return _core.Scenario.parse(f'schema = 1\nduration = "1 s"\n{link}{flows}', "tc").parameters(scheme)
 
 

@@ -13,6 +13,7 @@ target = "20 packets"
 count = 5
 rtt = "40 ms"
 packet = "960 B"
+tcp = "rfc"
 "#;
 
 fn world() -> Arc<Scenario> {

@@ -300,7 +300,7 @@ mod tests {
     /// A trace of one flow of 1000 B segments, whose ACKs queue too.
     fn trace(of_flow: &str, records: Vec<Record>) -> Trace {
         let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"l\"\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n\
-                    [[flows]]\nrtt = \"80 ms\"\npacket = \"1000 B\"\n";
+                    [[flows]]\nrtt = \"80 ms\"\npacket = \"1000 B\"\ntcp.profile = \"rfc\"\n";
         Trace::new(&scenario::parse(&format!("{text}{of_flow}"), "pcap", &[]).unwrap(), 0, records, vec![0])
     }
 
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn headers_of_other_sizes_are_filled_with_options_or_take_from_the_payload() {
         for (header, words, ip) in [("52 B", 8, 1052), ("0 B", 5, 1000), ("100 B", 15, 1100)] {
-            let trace = trace(&format!("tcp = {{ header = \"{header}\" }}\n"), Vec::new());
+            let trace = trace(&format!("tcp.header = \"{header}\"\n"), Vec::new());
             let (length, _, total, seq, ..) = seen(&mut Frames::new(&trace), &data(2, ip, Ecn::NotEct, false));
             let (.., shown, _) = seen(&mut Frames::new(&trace), &data(2, ip, Ecn::NotEct, false));
             assert_eq!((length, total, shown), (u32::from(ip) + 14, ip, words), "{header}");

@@ -30,7 +30,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     };
     let rtt = required_law(&mut flow, "rtt", "\"80 ms\"");
     let payload: Option<Bytes> = flow.optional("packet");
-    let payload = flow.within("packet", payload, "1 B", "64000 B").map_or(1000, |b| b.0.round() as u32);
+    let payload = flow.within("packet", payload, "1 B", "64000 B").map(|bytes| bytes.0.round() as u32);
     let access_rate: Option<Rate> = flow.optional("access_rate");
     let access_rate = flow.within("access_rate", access_rate, "1 bit/s", "10 Tbit/s");
     let class: Option<u32> = flow.optional("class").or(Some(0));
@@ -57,7 +57,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         flow.refuse("path", format!("crosses {hops} links there and back; at most {MAX_HOPS}"));
     }
     flow.finish();
-    let Tcp { profile, variant, params, control } = tcp?;
+    let Tcp { profile, is_default, variant, params, control } = tcp?;
     Some(FlowSpec {
         name,
         traffic: traffic?,
@@ -66,7 +66,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         rtt: rtt?,
         batches: batches?,
         start_spread,
-        payload,
+        payload: payload.unwrap_or(profile.default_payload()),
         header: header?.0.round() as u32,
         access_rate,
         ecn: ecn?,
@@ -74,6 +74,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         hosts,
         rtt_notification,
         profile,
+        has_default_profile: is_default,
         variant,
         tcp: params,
         control,

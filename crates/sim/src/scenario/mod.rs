@@ -135,6 +135,8 @@ pub struct FlowSpec {
     pub rtt_notification: bool,
     /// TCP profile.
     pub profile: Profile,
+    /// The scenario leaves the profile to the default.
+    pub has_default_profile: bool,
     /// Loss recovery.
     pub variant: Variant,
     /// TCP constants.
@@ -330,6 +332,20 @@ impl FlowSpec {
 const ECN: &str = "ecn";
 
 impl Scenario {
+    /// One line for whoever wrote the scenario for version 0.1, in which the default profile was another; `None` if no group of
+    /// flows leaves the profile to the default.
+    pub fn notice(&self) -> Option<String> {
+        let groups = self.flows.iter().filter(|flows| flows.has_default_profile);
+        let groups: Vec<String> = groups.map(|flows| format!("flows.{}", flows.name)).collect();
+        (!groups.is_empty()).then(|| {
+            let (groups, name) = (groups.join(", "), &self.name);
+            format!(
+                "{name}: {groups}: no profile of TCP is named, so it is \"linux\" (it was \"rfc\" in aqmlab 0.1); write profile = \
+                 \"linux\" or \"rfc\" under tcp (docs/tcp.md, \"Files of 0.1\")"
+            )
+        })
+    }
+
     /// What is set on `choice` here: the scenario's own for that scheme, then what the choice itself says.
     fn settings<'a>(&'a self, choice: &'a AqmChoice) -> impl Iterator<Item = (&'a str, &'a str)> {
         let own = self.schemes.iter().filter(|(name, _)| *name == choice.name).flat_map(|(_, params)| params);

@@ -12,6 +12,8 @@ const CONTROL: &str = "congestion_control";
 /// How a group of flows speaks TCP.
 pub struct Tcp {
     pub profile: Profile,
+    /// The scenario names neither a profile nor a loss recovery that only one profile has.
+    pub is_default: bool,
     pub variant: Variant,
     pub params: TcpParams,
     pub control: Control,
@@ -21,12 +23,12 @@ impl Tcp {
     /// What nobody speaks: of flows over UDP.
     pub fn none() -> Self {
         let (profile, variant) = (Profile::Rfc, Variant::Reno);
-        Self { profile, variant, params: TcpParams::defaults(), control: Control::default() }
+        Self { profile, is_default: false, variant, params: TcpParams::defaults(), control: Control::default() }
     }
 }
 
-/// `tcp = "sack"`, `tcp = "cubic:beta=0.8"`, `tcp = "linux"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if nothing
-/// is said, profile `rfc` and its defaults.
+/// `tcp = "cubic:beta=0.8"`, `tcp = "sack"`, `tcp = "ns2"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if
+/// nothing is said, what Linux does.
 pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
     match flow.raw("tcp") {
         None => read_table(flow, &Table::new()),
@@ -45,23 +47,23 @@ pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
     }
 }
 
-/// What a name alone says: a loss recovery, with Reno's congestion control, or a congestion control other than Reno's, or a
-/// profile.
+/// What a name alone says: a congestion control, a loss recovery or a profile. "reno" is both of the first two, and today means
+/// the congestion control.
 fn key_of(text: &str) -> Result<&'static str, String> {
     let name = text.split(':').next().unwrap_or(text).trim();
     let laws = cc::entries();
     let laws = laws.iter().map(|law| law.info.name);
+    if laws.clone().any(|law| law == name) {
+        return Ok(CONTROL);
+    }
     if Variant::CHOICES.contains(&text) {
         return Ok("variant");
     }
     if Profile::CHOICES.contains(&text) {
         return Ok("profile");
     }
-    if Variant::CHOICES.contains(&name) && cc::entry(name).is_err() {
+    if Variant::CHOICES.contains(&name) {
         return Err(format!("\"{}\" is a loss recovery, which takes no parameters", clip(name)));
-    }
-    if laws.clone().any(|law| law == name) {
-        return Ok(CONTROL);
     }
     let others = laws.filter(|law| !Variant::CHOICES.contains(law));
     Err(unknown("choice", name, &Variant::CHOICES.iter().copied().chain(others).collect::<Vec<_>>()))
@@ -70,15 +72,19 @@ fn key_of(text: &str) -> Result<&'static str, String> {
 fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let path = flow.path("tcp");
     let mut tcp = Reader::new(table, path.clone(), flow.found());
-    let profile = tcp.optional("profile").unwrap_or(Profile::Rfc);
+    let named_variant: Option<Variant> = tcp.optional("variant");
+    // Linux has no loss recovery but `rack`: who names another one means the RFCs.
+    let default_profile =
+        if named_variant.is_none_or(|variant| variant == Variant::Rack) { Profile::Linux } else { Profile::Rfc };
+    let is_default = tcp.raw("profile").is_none() && default_profile == Profile::Linux;
+    let profile = tcp.optional("profile").unwrap_or(default_profile);
     let control = read_control(&mut tcp, profile);
     let owns_window = control.needs().owns_window;
-    let variant = match profile {
+    let variant = named_variant.unwrap_or(match profile {
         _ if owns_window => Variant::Rack,
         Profile::Rfc if !control.is_reno() => Variant::Sack,
         _ => profile.default_variant(),
-    };
-    let variant = tcp.optional("variant").unwrap_or(variant);
+    });
     if owns_window && variant != Variant::Rack {
         let (found, name) = (tcp.text("variant").unwrap_or_default(), control.name());
         tcp.refuse(
@@ -109,7 +115,7 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
         let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");
         Reader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
     }
-    Some(Tcp { profile, variant, params, control })
+    Some(Tcp { profile, is_default, variant, params, control })
 }
 
 /// `congestion_control = "cubic:beta=0.8"`; Reno's if it says nothing, or something wrong.

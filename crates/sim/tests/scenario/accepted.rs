@@ -73,9 +73,9 @@ fn a_link_is_sized_by_the_flows_that_cross_it() {
         format!("[[links]]\nname = \"{name}\"\nrate = \"8 Mbit/s\"\nbuffer = \"{buffer}\"\ntarget = \"10 ms\"\n")
     };
     let links = |buffer: &str| ["one", "two", "three", "four"].map(|name| link(name, buffer)).concat();
-    let flows = "[[flows]]\nname = \"a\"\ncount = 2\nrtt = \"100 ms\"\npacket = \"960 B\"\npath = [\"one\"]\n\
+    let flows = "[[flows]]\nname = \"a\"\ncount = 2\nrtt = \"100 ms\"\npacket = \"960 B\"\ntcp = \"rfc\"\npath = [\"one\"]\n\
                  ack_path = [\"two\", \"three\"]\n\
-                 [[flows]]\nname = \"b\"\nrtt = \"400 ms\"\npacket = \"460 B\"\npath = [\"two\"]\n";
+                 [[flows]]\nname = \"b\"\nrtt = \"400 ms\"\npacket = \"460 B\"\ntcp = \"rfc\"\npath = [\"two\"]\n";
     let sized = |buffer: &str| {
         let text = format!("schema = 1\nduration = \"1 s\"\n{}{flows}", links(buffer));
         parse(&text, "crossing", &[]).unwrap_or_else(|problems| panic!("{problems}")).links

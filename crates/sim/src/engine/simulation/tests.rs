@@ -29,6 +29,7 @@ name = "long"
 count = 12
 rtt = { uniform = ["20 ms", "90 ms"] }
 start = { uniform = ["0 s", "1 s"] }
+tcp = "rfc"
 
 [[flows]]
 name = "cross"
@@ -55,6 +56,7 @@ path = ["first"]
 rtt = { uniform = ["20 ms", "90 ms"] }
 think_time = { exponential = "200 ms" }
 size = { pareto = { mean = "12 packets", shape = 1.2 } }
+tcp = "rfc"
 
 [[flows]]
 name = "voice"

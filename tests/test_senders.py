@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import aqmlab
-from aqmlab import catalogue
+from aqmlab import catalogue, scenario
+from aqmlab.scenario import ScenarioNotice
+from aqmlab.studio.lessons import lessons
 from aqmlab.study import paper as study
 
 COMMAND = Path(sys.executable).parent / "aqmlab"
@@ -124,9 +128,45 @@ def test_the_parameters_of_a_law_are_set_with_its_name(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert (
         resolved["congestion_control"]
-        == "cubic:c=0.4,beta=0.5,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438"
+        == "cubic:c=0.4,beta=0.5,fast_convergence=true,hystart=true,hystart_plus_plus=false,flavour=linux"
     )
     assert "target" not in resolved
     old = run(tmp_path, 'tcp = { congestion_control = "ledbat", target = "5 ms" }\n')
     assert old.returncode == 2
     assert 'write congestion_control = "ledbat:target=5 ms"' in old.stderr
+
+
+def test_who_names_no_profile_is_told_once_that_the_default_has_changed(tmp_path: Path) -> None:
+    told = 'Note: link: flows.player: no profile of TCP is named, so it is "linux" (it was "rfc" in aqmlab 0.1)'
+    for flow in ("", 'tcp = "cubic"\n'):
+        done = run(tmp_path, flow)
+        assert done.stderr.count("\n") == done.stderr.count(told) == 1
+        assert "retransmits" in json.loads(done.stdout)["flows"]["player"]
+        with pytest.warns(ScenarioNotice, match="no profile of TCP"):
+            assert aqmlab.run(tmp_path / "link.toml").links
+    assert not run(tmp_path, 'tcp = "rfc"\n').stderr
+
+
+def test_no_built_in_scenario_leaves_the_profile_to_the_default() -> None:
+    noticed = [name for name in scenario.scenarios() if scenario.load(name).notice]
+    assert noticed == []
+    assert [lesson.id for lesson in lessons() if lesson.load().notice] == []
+
+
+@pytest.mark.parametrize(
+    ("of_0_1", "today", "departed", "queue_mean"),
+    [  # measured with 0.1
+        ("nothing", 'tcp = "rfc"', 20337, 29.6947736),
+        ('tcp = "cubic"', 'tcp = { congestion_control = "cubic", profile = "rfc" }', 23579, 24.6055024),
+        ('tcp = "reno"', 'tcp = { variant = "reno" }', 20090, 14.6235624),
+        ('tcp = { min_rto = "1 s" }', 'tcp = { profile = "rfc", min_rto = "1 s" }', 20337, 29.6947736),
+    ],
+)
+def test_the_page_says_how_to_get_the_numbers_of_0_1(
+    of_0_1: str, today: str, departed: int, queue_mean: float, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "tcp.md").read_text(encoding="utf-8")
+    assert any(of_0_1 in line and f"`{today}`" in line for line in page.splitlines())
+    (tmp_path / "link.toml").write_text(f"{LINK}{today}\n", encoding="utf-8")
+    link = aqmlab.run(tmp_path / "link.toml", "red").links["bottleneck"]
+    assert (link.departed, link.queue_mean) == (departed, queue_mean)

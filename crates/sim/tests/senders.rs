@@ -127,6 +127,22 @@ fn contradictions_are_refused_with_a_reason() {
             "{ bursts = \"gso\", profile = \"rfc\" }",
             "flows.a.tcp.bursts: \"gso\" waits by what variant \"rack\" knows; expected variant",
         ),
+        (
+            "{ halve = \"window\" }",
+            "flows.a.tcp.halve: is not for variant \"rack\", which always reduces the window; leave it out, or name another variant",
+        ),
+        (
+            "{ variant = \"rack\", profile = \"rfc\", go_back_n = true }",
+            "flows.a.tcp.go_back_n: is not for variant \"rack\"",
+        ),
+        ("{ limited_transmit = false }", "flows.a.tcp.limited_transmit: is not for variant \"rack\""),
+        ("{ careful = false }", "flows.a.tcp.careful: is not for variant \"rack\""),
+        ("{ open_on_exit = true }", "flows.a.tcp.open_on_exit: is not for variant \"rack\""),
+        ("{ ecn_response = \"ns2\" }", "flows.a.tcp.ecn_response: is not for variant \"rack\""),
+        (
+            "{ estimator = \"integer\" }",
+            "flows.a.tcp.estimator: \"integer\" is not for variant \"rack\"; expected \"real\" or \"linux\"",
+        ),
         ("\"sack:beta=0.5\"", "flows.a.tcp: \"sack\" is a loss recovery, which takes no parameters"),
         (
             "{ congestion_control = \"ledbat\", target = \"5 ms\" }",

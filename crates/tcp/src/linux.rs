@@ -9,6 +9,8 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("ack_delay", "40 ms"),
     ("quick_acks", "16"),
     ("clock", "4 ms"),
+    ("estimator", "linux"),
+    ("forgive_syn", "true"),
     ("min_rto", "200 ms"),
     ("max_rto", "120 s"),
     ("after_idle", "decay"),

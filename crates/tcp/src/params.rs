@@ -47,6 +47,8 @@ choice! {
         Real = "real",
         /// Scaled integers in clock ticks (4.4BSD, ns-2).
         Integer = "integer",
+        /// What Linux has, slower where round trips get shorter (`tcp_rtt_estimator`), in variant `rack`; as `real` in the others.
+        Linux = "linux",
     }
 }
 
@@ -109,7 +111,7 @@ params! {
         /// Segments sent again carry ECT, and CWR where it is due, as new ones do.
         ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5; true: draft-ietf-tcpm-generalized-ecn";
         /// The SYN, too, carries ECT where the law learns of each mark; if it is marked, the initial window is one segment.
-        ect_on_syn: bool = "false", from "draft-ietf-tcpm-generalized-ecn, section 3.2.1; RFC 8257, section 3.5";
+        ect_on_syn: bool = "false", from "draft-ietf-tcpm-generalized-ecn, section 3.2.1; RFC 8257, section 3.6";
         /// The receiver acknowledges every second segment, or when `ack_delay` is over; out of order or SYN: at once.
         delayed_ack: bool = "false", from "RFC 1122, section 4.2.3.2; RFC 5681, section 4.2";
         /// Longest wait of a delayed ACK.
@@ -120,6 +122,8 @@ params! {
         clock: Span = "1 ms" in "1 ns" ..= "10 s", from "RFC 6298, section 4";
         /// Arithmetic of the round-trip time estimator.
         estimator: Estimator = "real", from "RFC 6298";
+        /// Longest delay of an ACK that a tail loss probe for a single segment allows for (variant `rack`).
+        max_ack_delay: Span = "200 ms" in "0 s" ..= "10 s", from "RFC 8985, section 7.2 (TLP.max_ack_delay); Linux: TCP_RTO_MIN";
         /// Least retransmission timeout.
         min_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.4)";
         /// Greatest retransmission timeout, backoff included.
@@ -128,6 +132,8 @@ params! {
         initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
         /// Times that a SYN is sent again before its connection is given up; profile `ns2`: for ever.
         syn_retries: u32 = "6", from "Linux (tcp_syn_retries); RFC 9293, section 3.8.3, R2";
+        /// A SYN that is lost once does not cut the initial window, and ssthresh is as before the handshake.
+        forgive_syn: bool = "false", from "RFC 5681, section 3.1; true: Linux, tcp_init_transfer, tcp_init_metrics";
         /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
         /// What becomes of a window that the application has not used for longer than the retransmission timeout.

@@ -96,8 +96,13 @@ impl Rtt {
         let backed_off = Span(base.saturating_mul(u64::from(self.backoff))).min(params.max_rto);
         match params.estimator {
             Estimator::Integer => backed_off.max(Span(2 * params.clock.0)),
-            Estimator::Real => backed_off,
+            Estimator::Real | Estimator::Linux => backed_off,
         }
+    }
+
+    /// A round-trip time that a timestamp has measured (RFC 7323), in variant `rack`: one for each ACK.
+    pub fn on_sample(&mut self, rtt: Span, params: &TcpParams) {
+        self.sample(rtt.0 as f64 / params.clock.0 as f64, params);
     }
 
     /// What another estimator says.
@@ -135,7 +140,7 @@ impl Rtt {
     fn sample(&mut self, ticks: f64, params: &TcpParams) {
         let (srtt_ticks, rto_ticks) = match params.estimator {
             Estimator::Integer => self.integer().sample(ticks),
-            Estimator::Real => self.sample_real(ticks),
+            Estimator::Real | Estimator::Linux => self.sample_real(ticks),
         };
         let span = |ticks: f64| Span((ticks * params.clock.0 as f64) as u64);
         (self.smoothed, self.rto) = (span(srtt_ticks), span(rto_ticks));

@@ -266,8 +266,9 @@ impl Sender {
         allowed.min(self.next_seq.saturating_add(burst))
     }
 
-    /// New data end fast recovery, if it is on, or are acknowledged outside it.
-    pub(crate) fn take_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams) {
+    /// New data end fast recovery, if it is on, or are acknowledged outside it. Of `known` segments among them an earlier ACK
+    /// has told: they have left the network, and the window has grown for them or was not to.
+    pub(crate) fn take_new_ack(&mut self, ack: &Ack, known: u32, now: Time, params: &TcpParams) {
         let in_recovery = self.state == RecoveryState::FastRecovery;
         self.inflation = 0;
         if in_recovery {
@@ -287,19 +288,33 @@ impl Sender {
         }
         self.restart_timer(now, params);
         if handshake_done {
-            self.cc.window.cwnd = self.initial_window(params);
+            self.begin(params);
         } else if in_recovery && !params.open_on_exit {
             self.cc.leave_recovery();
         } else if !is_echo || self.is_answered(ack.next, params) {
-            let (acked, flight, srtt) = (ack.next - hole, self.sent - hole, self.rtt.smoothed());
+            let (acked, flight, srtt) = (ack.next - hole - known, self.sent - hole, self.rtt.smoothed());
             let is_app_limited = self.next_seq >= self.end;
             self.cc.on_ack(|| Facts { acked, flight, is_app_limited, delay: ack.delay, srtt, now, ..Facts::default() });
+        }
+    }
+
+    /// The handshake is done. Linux takes back what a lost SYN has done to ssthresh (`tcp_init_metrics`).
+    pub(crate) fn begin(&mut self, params: &TcpParams) {
+        self.cc.window.cwnd = self.initial_window(params);
+        if params.forgive_syn {
+            self.cc.window.ssthresh = params.window.0;
         }
     }
 
     /// RFC 5681, section 3.1: after a lost SYN, one segment. So it is after a marked one.
     pub(crate) fn initial_window(&self, params: &TcpParams) -> f64 {
         if self.syn_lost { 1.0 } else { params.initial_window.0 }
+    }
+
+    /// The retransmission timer has expired, which `timeouts` counts: was it the SYN's, and one too many?
+    pub(crate) fn note_lost_syn(&mut self, params: &TcpParams) {
+        let forgiven = u32::from(params.forgive_syn);
+        self.syn_lost |= self.hole == 0 && self.timeouts > forgiven;
     }
 
     /// Notes what is acknowledged; samples the round-trip time.

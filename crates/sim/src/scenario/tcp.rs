@@ -96,6 +96,9 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
         let reason = "\"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"";
         tcp.refuse(CONTROL, reason);
     }
+    if variant == Variant::Rack {
+        refuse_what_rack_ignores(&mut tcp);
+    }
     refuse_parameters_of_laws(&mut tcp, table);
     let own: Vec<(&str, String)> = TcpParams::specs()
         .iter()
@@ -133,6 +136,28 @@ fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
         );
     }
     control
+}
+
+/// What the variants before `rack` ask, and `rack` does not: a value would change nothing.
+fn refuse_what_rack_ignores(tcp: &mut Reader) {
+    for (name, reason) in [
+        ("halve", "always reduces the window"),
+        ("go_back_n", "sends again what is lost only"),
+        ("limited_transmit", "sends as segments leave the network"),
+        ("careful", "knows which segments a recovery is about"),
+        ("open_on_exit", "ends recovery with the window at ssthresh"),
+        ("ecn_response", "answers marks as RFC 3168 says"),
+    ] {
+        if tcp.raw(name).is_some() {
+            tcp.refuse(
+                name,
+                format!("is not for variant \"rack\", which {reason}; leave it out, or name another variant"),
+            );
+        }
+    }
+    if tcp.text("estimator") == Some("integer") {
+        tcp.refuse("estimator", "\"integer\" is not for variant \"rack\"; expected \"real\" or \"linux\"");
+    }
 }
 
 /// A parameter of a law stands with the law, not among the constants of TCP.

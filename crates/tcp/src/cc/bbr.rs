@@ -264,7 +264,7 @@ impl Bbr {
     fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
         let is_expired = self.min_rtt.is_older(MIN_RTT_WINDOW, now);
         if let Some(rtt) = sample.rtt
-            && (rtt <= self.min_rtt.rtt || is_expired)
+            && (rtt < self.min_rtt.rtt || is_expired)
         {
             self.min_rtt = LeastRtt { rtt, stamp: now };
         }

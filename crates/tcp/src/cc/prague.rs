@@ -187,8 +187,10 @@ impl CongestionControl for Prague {
             return;
         }
         let unmarked = f64::from(ack.acked.saturating_sub(ack.marked));
-        let more = if self.cwnd < window.ssthresh { unmarked } else { unmarked * self.increase() / self.cwnd.max(1.0) };
-        self.set(window, self.cwnd + more);
+        // Slow start ends at ssthresh, within an ACK too; what is left of the ACK counts as congestion avoidance does.
+        let slow = unmarked.min((window.ssthresh - self.cwnd).max(0.0));
+        let cwnd = self.cwnd + slow;
+        self.set(window, cwnd + (unmarked - slow) * self.increase() / cwnd.max(1.0));
     }
 
     fn kept(&self, event: Event) -> f64 {
@@ -301,6 +303,15 @@ mod tests {
         close(feed(&mut prague, &mut window, &ack(6, 6, 1)), 10.5);
         assert_eq!((window.cwnd, window.ssthresh), (11.0, 10.5), "the pace makes the difference");
         close(prague.pacing_rate().unwrap(), 1050.0);
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_threshold_within_an_ack() {
+        let (mut prague, mut window) = prague(0, 0.5, 8.0);
+        window.ssthresh = 10.0;
+        // Of six segments two take it there; four add (10/25)^2 of a segment for a window of ten.
+        let six = Facts { acked: 6, ..ack(5, 5, 0) };
+        close(feed(&mut prague, &mut window, &six), 10.0 + 4.0 * 0.16 / 10.0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl Sender {
         }
         let in_recovery = self.state == RecoveryState::FastRecovery;
         self.first_partial_seen = false;
-        self.take_new_ack(ack, now, params);
+        self.take_new_ack(ack, 0, now, params);
         if in_recovery && !params.open_on_exit {
             // RFC 6582, section 3.2, step 3: a full ACK releases no burst.
             self.cc.window.cwnd = self.cc.window.cwnd.min(f64::from(self.flight().max(1) + 1));

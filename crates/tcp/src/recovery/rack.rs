@@ -25,8 +25,8 @@ mod window;
 
 use crate::ack::Ack;
 use crate::cc::{Engaged, Event};
-use crate::linux::Estimator;
-use crate::params::{Bursts, Halve, TcpParams};
+use crate::linux;
+use crate::params::{Bursts, Estimator, Halve, TcpParams};
 use crate::recovery::LossRecovery;
 use crate::sender::{Network, RecoveryState, Sender};
 use aqmlab_core::{Span, Time};
@@ -52,7 +52,7 @@ enum Timer {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     pub board: Outstanding,
-    estimator: Estimator,
+    estimator: linux::Estimator,
     detection: Detection,
     prr: Prr,
     timer: Timer,
@@ -81,7 +81,7 @@ impl Sender {
         let handshake_done = hole == 0 && params.syn && self.hole > 0;
         self.rack_measure(&news, params);
         if handshake_done {
-            self.cc.window.cwnd = self.initial_window(params);
+            self.begin(params);
         }
         if is_echo && self.ecn && !handshake_done {
             self.rack_on_echo(ack.next);
@@ -112,8 +112,13 @@ impl Sender {
     fn rack_measure(&mut self, news: &News, params: &TcpParams) {
         let (next, sent) = (self.hole, self.sent);
         if let Some((rtt, _)) = news.rtt {
-            let (srtt, rto) = self.rack().estimator.sample(rtt, next, sent, params);
-            self.rtt.set(srtt, rto);
+            match params.estimator {
+                Estimator::Real => self.rtt.on_sample(rtt, params),
+                Estimator::Integer | Estimator::Linux => {
+                    let (srtt, rto) = self.rack().estimator.sample(rtt, next, sent, params);
+                    self.rtt.set(srtt, rto);
+                }
+            }
         }
         if news.advances {
             self.rtt.end_backoff();
@@ -177,7 +182,7 @@ impl Sender {
             self.cc.reduce_ssthresh(Event::Timeout, Halve::Window, window.cwnd, 0);
         }
         self.timeouts += 1;
-        self.syn_lost |= self.hole == 0;
+        self.note_lost_syn(params);
         self.cc.collapse();
         self.cc.window.cwnd = f64::from(self.rack().board.in_flight() + 1);
         self.state = RecoveryState::RtoRecovery;

@@ -8,7 +8,7 @@ use aqmlab_core::Time;
 impl Sender {
     /// New data are acknowledged: leave recovery, open the window.
     pub(crate) fn reno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
-        self.take_new_ack(ack, now, params);
+        self.take_new_ack(ack, 0, now, params);
         self.send_allowed(now, params, net, u32::MAX);
     }
 

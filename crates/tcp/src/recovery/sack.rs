@@ -28,6 +28,7 @@ impl Sender {
             return;
         }
         let (hole, sent) = (self.hole, self.sent);
+        let known = self.board().sacked(hole, ack.next);
         let tells_news = self.board().update(ack, hole, sent, params.dup_ack_threshold);
         if self.state == RecoveryState::FastRecovery && ack.next < self.recover {
             if ack.next > hole {
@@ -37,7 +38,7 @@ impl Sender {
             return self.fill_pipe(now, params, net);
         }
         if ack.next > hole {
-            self.take_new_ack(ack, now, params);
+            self.take_new_ack(ack, known, now, params);
             self.board().restart();
         }
         if tells_news && self.hole >= self.not_before {

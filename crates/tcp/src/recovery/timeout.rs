@@ -34,9 +34,7 @@ impl Sender {
     /// The outstanding data have timed out: RFC 5681, section 3.1, and RFC 6298, (5.5).
     fn on_timeout(&mut self, params: &TcpParams) {
         self.timeouts += 1;
-        if self.hole == 0 {
-            self.syn_lost = true;
-        }
+        self.note_lost_syn(params);
         if self.is_of_echoed_window(params) {
             self.cc.collapse();
         } else {

@@ -159,3 +159,14 @@ fn a_pause_while_the_path_is_measured_gives_the_window_back() {
     let (measures, window) = resumed(201.0);
     assert!(!measures && window >= cwnd, "{window} < {cwnd}");
 }
+
+#[test]
+fn a_round_trip_as_long_as_the_least_does_not_renew_it() {
+    let mut bench = cruising();
+    let first = bench.now;
+    while bench.bbr.state != State::ProbeRtt && bench.now < first + 20_000.0 {
+        bench.round(40, 40);
+    }
+    // Ten seconds after the first sample, which was four round trips before.
+    assert!((10_000.0..10_100.0).contains(&(bench.now - 40.0)), "{}", bench.now);
+}

@@ -24,7 +24,7 @@ impl Sender {
 
     /// Section 7.2: PTO. For a single segment the receiver may delay its ACK.
     pub(super) fn probe_timeout(&self, params: &TcpParams) -> Span {
-        let slack = if self.flight() == 1 { params.min_rto } else { Span(2 * params.clock.0) };
+        let slack = if self.flight() == 1 { params.max_ack_delay } else { Span(2 * params.clock.0) };
         match self.rtt.srtt() {
             Some(srtt) => Span(2 * srtt.0) + slack,
             None => params.initial_rto,

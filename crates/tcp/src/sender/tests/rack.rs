@@ -348,3 +348,16 @@ fn bursts_wait_until_they_are_whole_while_acks_are_near() {
     // After 40 ms of silence the first ACK is answered at once.
     assert_eq!(sent, [(1, 1), (12, 11), (23, 11)]);
 }
+
+#[test]
+fn by_the_rfcs_a_probe_allows_for_a_delayed_ack_and_the_timeout_is_a_second_at_least() {
+    let mut bench = bench(Variant::Rack, Profile::Rfc, &[]);
+    bench.sender.open(Some(1), bench.now, &bench.params, &mut bench.wire);
+    bench.now = ms(100);
+    assert_eq!(bench.ack(0), [0, 1], "the SYN, and the only segment");
+    // RFC 8985, section 7.2: 2*100 + 200 ms.
+    assert_eq!(bench.sender.deadline(), ms(100 + 400));
+    assert_eq!(bench.timeout(), [1]);
+    // RFC 6298, (2.3) and (2.4): max(1 s, 100 + 4*50 ms).
+    assert_eq!(bench.sender.deadline(), ms(500 + 1000));
+}

@@ -170,3 +170,21 @@ fn an_echo_on_the_ack_that_ends_recovery_halves_the_window_alone() {
     bench.on(Ack { next: 18, ece: true, ..Ack::default() });
     assert_eq!(bench.cwnd_and_ssthresh(), (2.0, 2.0));
 }
+
+#[test]
+fn what_was_sacked_long_ago_opens_the_window_no_more() {
+    // 2 to 9 were SACKed before the timeout. The ACK that jumps over them acknowledges 1 to 9, and tells of 1 only.
+    for law in ["prague", "ledbat"] {
+        let control = Control::parse("tcp", law).unwrap();
+        let mut bench = bench(Variant::Sack, Profile::Rfc, &[]);
+        bench.sender = Sender::new(Variant::Sack, &bench.params, &control, false, Span::ZERO);
+        let mut bench = bench.grown(0);
+        bench.sack(1, &[2..10]);
+        while bench.sender.timeouts() == 0 {
+            bench.timeout(); // or the pace, which may have a timer too
+        }
+        assert_eq!(bench.sender.cwnd(), 1.0, "{law}");
+        bench.on(Ack { next: 10, delay: Span::from_millis(20), ..Ack::default() });
+        assert_eq!(bench.sender.cwnd(), 2.0, "{law}");
+    }
+}

@@ -181,3 +181,15 @@ fn a_syn_is_given_up_after_its_retries() {
     assert_eq!(bench.sender.deadline(), Time::NEVER);
     assert_eq!(bench.ack(0), [], "an answer that comes later opens nothing");
 }
+
+#[test]
+fn linux_forgives_a_syn_that_is_lost_once() {
+    for (lost, window) in [(1, 10.0), (2, 1.0)] {
+        let mut bench = bench(Variant::Rack, Profile::Linux, &[]);
+        bench.open();
+        (0..lost).for_each(|_| drop(bench.timeout()));
+        bench.now = bench.now + Span::from_millis(100);
+        bench.ack(0);
+        assert_eq!(bench.cwnd_and_ssthresh(), (window, bench.params.window.0), "{lost} lost");
+    }
+}

@@ -36,6 +36,7 @@ count = 8
 rtt = { uniform = ["40 ms", "120 ms"] }
 stop = "25 s"
 ecn = true
+tcp = "rfc"
 """
 """The queue is empty at the end."""
 
@@ -62,7 +63,7 @@ ack_path = ["up"]
 rtt = "60 ms"
 ecn = "ect1"
 class = 3
-tcp = { congestion_control = "dctcp", delayed_ack = true, header = "52 B", ack = "52 B" }
+tcp = { congestion_control = "dctcp", profile = "rfc", delayed_ack = true, header = "52 B", ack = "52 B" }
 
 [[flows]]
 name = "pages"
@@ -73,6 +74,7 @@ ack_path = ["down"]
 rtt = "50 ms"
 think_time = { exponential = "100 ms" }
 size = { pareto = { mean = "12 packets", shape = 1.2 } }
+tcp = "rfc"
 
 [[flows]]
 name = "voice"

@@ -106,7 +106,7 @@ def _rate(name: str, text: str) -> str:
 def live(
     scenario: Scenario,
     command: Sequence[str],
-    aqm: Any = None,
+    aqm: own.Scheme | None = None,
     seed: int = 1,
     *,
     serve: Sequence[str] = (),
@@ -132,14 +132,16 @@ def live(
         raise InputError("command: missing; write it behind --")
     if not hasattr(_core, "live"):
         raise OSError("live runs need Linux")
+    scheme = None if aqm is None else own.spec(aqm)
     if folder is not None:
+        given = aqm if isinstance(aqm, str) else scheme  # a file is named by its path, which a replay reads again
         folder.mkdir(parents=True, exist_ok=True)
         setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}
-        (folder / SETUP).write_text(json.dumps({**setup, "aqm": None if aqm is None else str(aqm)}), encoding="utf-8")
+        (folder / SETUP).write_text(json.dumps({**setup, "aqm": given}), encoding="utf-8")
     found = _core.live(
         scenario,
         list(command),
-        aqm=None if aqm is None else own.spec(aqm),
+        aqm=scheme,
         seed=seed,
         serve=list(serve),
         duration=duration,
@@ -168,7 +170,7 @@ class Replay:
         return self.first_difference is None
 
 
-def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
+def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
     """Put the arrivals that a live run has logged in `folder` through the simulated links, by direction.
 
     Scheme and seed are those of the live run. A Python file among the schemes is code, and the folder may be a
@@ -181,7 +183,8 @@ def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
         stored, seed = setup["aqm"], setup["seed"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"replay: {folder}: is not what aqmlab live --out leaves: {error}") from None
-    if (aqm is not None and aqm != stored) or (aqm is None and ".py" in str(stored)):
+    given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
+    if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
         raise InputError(f"aqm: the live run had {stored}; to run it on this machine say --aqm {stored}")
     scheme = None if stored is None else own.spec(stored)
     return {
@@ -190,7 +193,7 @@ def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
     }
 
 
-def beside(run: LiveRun, of: Line | Scenario, aqm: Any = None, seed: int = 1) -> RunResult:
+def beside(run: LiveRun, of: Line | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
     """Simulate what has been run live, as long as that took, and return the result with its series.
 
     On a line there are as many long flows each way as there were live. Raises InputError if there were none.

@@ -12,7 +12,7 @@ import pytest
 from aqmlab._core import InputError
 from aqmlab.runs import live
 from conftest import COMMAND, Aqmlab
-from live_runs import FLOOD, HOLE, LINE, python
+from live_runs import FLOOD, HOLE, LINE, document, python
 
 pytestmark = pytest.mark.usefixtures("live_machine")
 
@@ -44,6 +44,10 @@ def test_what_cannot_be_started_has_the_code_of_a_shell(aqmlab: Aqmlab, tmp_path
     [
         (["--", "true"], "rate: missing"),
         (["--rate", "fast", "--", "true"], 'rate: "fast" is not a rate'),
+        (["--rate", "/no/such.trace", "--", "true"], "rate: /no/such.trace: no such file"),
+        (["--up", "1Mbit/s", "--down", "line.csv", "--", "true"], "down: line.csv: no such file"),
+        (["--rate", "1bit/s", "--", "true"], "rate: 1bit/s: a buffer of 250ms holds less than a packet"),
+        (["--rate", "1bit/s", "--", "true"], "--buffer '10 packets'"),
         (["--rate", "1Mbit/s", "--rtt", "long", "--", "true"], 'rtt: "long"'),
         (["--rate", "1Mbit/s", "--mtu", "10", "--", "true"], "mtu: 10"),
         (["--rate", "1Mbit/s", "--aqm", "codle", "--", "true"], "codel"),
@@ -57,6 +61,32 @@ def test_bad_input_is_refused(arguments: list[str], why: str, aqmlab: Aqmlab) ->
     assert (refused.returncode, refused.stdout) == (2, ""), refused.stderr
     assert why in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_both_directions_may_follow_one_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "line.csv").write_text("time (s),rate (Mbit/s)\n0,10\n1,5\n")
+    assert aqmlab("live", "--rate", "line.csv", "--", "true").returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="needs util-linux")
+def test_without_user_namespaces_the_message_says_what_mends_it(tmp_path: Path) -> None:
+    none = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$0" "$@"'
+    command = ["unshare", "--map-root-user", "sh", "-c", none, str(COMMAND)]
+    said = [
+        subprocess.run([*command, *rest], cwd=tmp_path, capture_output=True, text=True, check=False)
+        for rest in (["live", *LINE, "--", "true"], ["doctor"])
+    ]
+    assert (said[0].returncode, said[0].stdout) == (1, "")
+    assert "No space left" in said[0].stderr
+    for text in (said[0].stderr, said[1].stdout):
+        assert "none are allowed" in text
+        assert "sudo sysctl -w user.max_user_namespaces=10000" in text
+
+
+def test_a_command_that_ends_in_the_warm_up_is_told_so(aqmlab: Aqmlab) -> None:
+    found = document(aqmlab("live", "home/call", "--json", "--", "true"))
+    why = "the command ended within the warm-up of 10 s; run it for longer, or give --set warmup=0s"
+    assert why in found["live"]["why"]
 
 
 def test_a_scenario_that_is_no_line_is_refused() -> None:

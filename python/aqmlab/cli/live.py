@@ -29,7 +29,7 @@ def live(
         list[str] | None,
         typer.Argument(metavar="[SCENARIO] [-- COMMAND...]", help="A scenario; what to run.", show_default=False),
     ] = None,
-    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of both directions.")] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="Rate of both directions.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="From the command: a rate, or a trace.")] = None,
     down: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="To the command.")] = None,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip propagation.")] = "40ms",
@@ -176,7 +176,6 @@ def _line(name: str | None, line: "Line", settings: list[str] | None, rate: str 
     """The line that the options describe, or the scenario that is named."""
     values = assignments(settings or [])
     if name is None:
-        option_value("rate", rate, "bit/s")
         return replace(line, values=values)
     for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
         if value is not None:

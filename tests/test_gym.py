@@ -1,5 +1,7 @@
 """Agents at a link: what Gymnasium asks for, the same bytes however it is run, and mistakes told clearly."""
 
+import copy
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -282,6 +284,43 @@ def test_a_discrete_action_outside_its_space_is_refused() -> None:
     env.reset(seed=1)
     with pytest.raises(aqmlab.InputError, match="action: 0 to 3; expected 0 to 2"):
         env.step(np.array([0, 3]))
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (0.5, "action: 0.5; expected a whole number, 0 to 2"),
+        ("a", "action: 'a': expected numbers"),
+        (None, "action: None: expected numbers"),
+        ([[1], [1, 2]], r"action: \[\[1\], \[1, 2\]\]: "),
+    ],
+    ids=str,
+)
+def test_what_is_no_action_is_refused(action: Any, message: str) -> None:
+    one, two = AqmEnv(SMALL, levels=3), vector(1, levels=3)
+    one.reset(seed=1)
+    two.reset(seed=1)
+    with pytest.raises(aqmlab.InputError, match=message):
+        one.step(action)
+    if action is not None and not isinstance(action, list):
+        with pytest.raises(aqmlab.InputError, match="expected"):
+            two.step(np.array([action]))
+    one.step(1)
+    two.step(np.array([1.0]))
+
+
+def test_numbers_are_asked_for_where_actions_are_continuous() -> None:
+    env = vector(1)
+    env.reset(seed=1)
+    with pytest.raises(aqmlab.InputError, match="expected numbers"):
+        env.step(np.array([["a"]]))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("make", [AqmEnv, AqmVectorEnv])
+def test_copies_are_refused_in_words(make: Any, copied: Any) -> None:
+    with pytest.raises(TypeError, match=rf"{make.__name__} cannot be copied or pickled: .* make another"):
+        copied(make(scenario=SMALL))
 
 
 def test_a_reward_that_is_no_number_is_told() -> None:

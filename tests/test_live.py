@@ -1,11 +1,10 @@
 """Live runs: what the command gets and may do, its exit code, and what is refused."""
 
+import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,6 +44,10 @@ def test_what_cannot_be_started_has_the_code_of_a_shell(aqmlab: Aqmlab, tmp_path
     [
         (["--", "true"], "rate: missing"),
         (["--rate", "fast", "--", "true"], 'rate: "fast" is not a rate'),
+        (["--rate", "/no/such.trace", "--", "true"], "rate: /no/such.trace: no such file"),
+        (["--up", "1Mbit/s", "--down", "line.csv", "--", "true"], "down: line.csv: no such file"),
+        (["--rate", "1bit/s", "--", "true"], "rate: 1bit/s: a buffer of 250ms holds less than a packet"),
+        (["--rate", "1bit/s", "--", "true"], "--buffer '10 packets'"),
         (["--rate", "1Mbit/s", "--rtt", "long", "--", "true"], 'rtt: "long"'),
         (["--rate", "1Mbit/s", "--mtu", "10", "--", "true"], "mtu: 10"),
         (["--rate", "1Mbit/s", "--aqm", "codle", "--", "true"], "codel"),
@@ -58,6 +61,32 @@ def test_bad_input_is_refused(arguments: list[str], why: str, aqmlab: Aqmlab) ->
     assert (refused.returncode, refused.stdout) == (2, ""), refused.stderr
     assert why in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_both_directions_may_follow_one_table(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "line.csv").write_text("time (s),rate (Mbit/s)\n0,10\n1,5\n")
+    assert aqmlab("live", "--rate", "line.csv", "--", "true").returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="needs util-linux")
+def test_without_user_namespaces_the_message_says_what_mends_it(tmp_path: Path) -> None:
+    none = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$0" "$@"'
+    command = ["unshare", "--map-root-user", "sh", "-c", none, str(COMMAND)]
+    said = [
+        subprocess.run([*command, *rest], cwd=tmp_path, capture_output=True, text=True, check=False)
+        for rest in (["live", *LINE, "--", "true"], ["doctor"])
+    ]
+    assert (said[0].returncode, said[0].stdout) == (1, "")
+    assert "No space left" in said[0].stderr
+    for text in (said[0].stderr, said[1].stdout):
+        assert "none are allowed" in text
+        assert "sudo sysctl -w user.max_user_namespaces=10000" in text
+
+
+def test_a_command_that_ends_in_the_warm_up_is_told_so(aqmlab: Aqmlab) -> None:
+    found = document(aqmlab("live", "home/call", "--json", "--", "true"))
+    why = "the command ended within the warm-up of 10 s; run it for longer, or give --set warmup=0s"
+    assert why in found["live"]["why"]
 
 
 def test_a_scenario_that_is_no_line_is_refused() -> None:
@@ -95,27 +124,68 @@ def test_a_scheme_that_fails_ends_the_run(aqmlab: Aqmlab, tmp_path: Path) -> Non
     assert "Traceback (most" not in failed.stderr
 
 
-def say(server: socket.socket) -> None:
-    """Tell the first who comes."""
-    with server.accept()[0] as peer:
-        peer.sendall(b"through")
+A_MACHINE = """
+set -e
+ip link set lo up
+ip tuntap add card mode tap
+ip link set card up
+ip address add 10.9.0.1/24 dev card
+ip route add default via 10.9.0.254
+ip address add 203.0.113.9/32 dev lo
+python="$1"
+"$python" listen.py > reached &
+until grep -q listening reached; do sleep 0.05; done
+"$2" live --rate 10Mbit/s --rtt 10ms --json --outside -- "$python" ask.py > result.json
+kill $!
+"""
+"""A network with a route to anywhere and two addresses of its own beside the loopback's, in which the run is made."""
+
+LISTEN = """
+import selectors, socket
+ready = selectors.DefaultSelector()
+for address in ("127.0.0.1", "203.0.113.9"):
+    ready.register(socket.create_server((address, 7777)), selectors.EVENT_READ, ("tcp", address))
+    hole = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    hole.bind((address, 7777))
+    ready.register(hole, selectors.EVENT_READ, ("udp", address))
+print("listening", flush=True)
+while True:
+    for key, _ in ready.select():
+        print(*key.data, flush=True)
+        if key.data[0] == "tcp":
+            key.fileobj.accept()[0].sendall(b"through")
+        else:
+            key.fileobj.sendto(b"through", key.fileobj.recvfrom(100)[1])
+"""
+
+ASK = """
+import socket
+for address in ("10.9.0.254", "127.0.0.1", "203.0.113.9"):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as peer:
+            peer.settimeout(30 if address == "203.0.113.9" else 1)
+            try:
+                peer.connect((address, 7777))
+                peer.send(b"?")
+                peer.recv(7)
+            except OSError:
+                pass
+"""
+"""First the gateway, as which pasta would show the machine's loopback."""
 
 
 @pytest.mark.skipif(not shutil.which("pasta"), reason="pasta (package passt) is not installed")
-def test_the_machine_s_own_network_is_behind_the_line(aqmlab: Aqmlab) -> None:
-    gateway = subprocess.run(["ip", "route"], capture_output=True, text=True, check=False).stdout.split("default via ")
-    if len(gateway) < 2:
-        pytest.skip("the machine has no route to anywhere")
-    host = gateway[1].split()[0]  # by which pasta reaches the machine itself
-    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as others:
-        server.settimeout(60)
-        said = others.submit(say, server)
-        client = f"import socket; print(socket.create_connection(('{host}', {server.getsockname()[1]})).recv(7))"
-        finished = aqmlab("live", *LINE, "--outside", "--json", "--", sys.executable, "-c", client)
-        said.result()
-    found = document(finished)
-    assert "b'through'" in finished.stderr
-    assert found["flows"]["up"]["received"] >= 2, "a SYN and an ACK"
+@pytest.mark.skipif(not shutil.which("ip") or not shutil.which("unshare"), reason="needs iproute2 and util-linux")
+def test_outside_is_the_network_but_not_the_machine_s_loopback(tmp_path: Path) -> None:
+    (tmp_path / "listen.py").write_text(LISTEN)
+    (tmp_path / "ask.py").write_text(ASK)
+    namespaces = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
+    command = [*namespaces, "sh", "-c", A_MACHINE, "sh", sys.executable, str(COMMAND)]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "reached").read_text().splitlines() == ["listening", "tcp 203.0.113.9", "udp 203.0.113.9"]
+    found = json.loads((tmp_path / "result.json").read_text())
+    assert found["flows"]["up"]["received"] >= 3, "a SYN, an ACK and a datagram"
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become somebody else")

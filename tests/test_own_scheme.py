@@ -140,7 +140,7 @@ def test_runs_repeat_whatever_ran_before_and_beside(small: str) -> None:
 
 def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path) -> None:
     from aqmlab.present.html import comparison
-    from aqmlab.present.run_files import run_files
+    from aqmlab.present.run_files import pictures
 
     compared = lab.compare(small, ["pi", OwnPi, OwnPi(w="100 Hz")])
     assert list(compared.table().index) == ["pi", "own-pi", "own-pi:w=100 Hz"]
@@ -149,7 +149,7 @@ def test_it_stands_in_tables_and_reports_as_others_do(small: str, tmp_path: Path
     assert "OwnPi (w=100 Hz)" in str(page)
     assert re.search(r"OwnPi \(w=100 Hz\): w</th>\s*<td><strong>100 Hz</strong></td>\s*<td>170 Hz</td>", str(page))
     run = lab.run(small, DrawingPi, series=True)
-    assert {"p.svg", "queue.svg"} <= run_files(run, lab.load(small)).keys()
+    assert {"p.svg", "queue.svg"} <= pictures(run, lab.load(small)).keys()
     assert run.series["bottleneck"]["e_old"].any()
     assert lab.load(small).parameters("own-pi:w=100Hz")["w"] == "100 Hz"
 

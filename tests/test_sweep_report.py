@@ -176,3 +176,16 @@ def test_a_folder_without_a_sweep_is_refused(aqmlab: Aqmlab, tmp_path: Path) -> 
     done = aqmlab("report", tmp_path)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "holds no sweep; expected a folder that aqmlab sweep --out left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("tune.json", "a tune"), ("live.json", "a live run"), ("results.json", "a comparison")]
+)
+def test_a_folder_of_something_else_is_called_by_its_name(name: str, what: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / name).write_text("{}")
+    for command in (["report", "other"], ["plot", "other"], ["studio", "--no-browser", "--results", "other"]):
+        done = aqmlab(*command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"other: holds {what}" in done.stderr
+        assert "no sweep; expected" in done.stderr

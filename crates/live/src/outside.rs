@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Whom the far end asks for names; pasta hands such questions to the machine's resolver.
 pub const RESOLVER: &str = "198.18.1.53";
 
+/// What pasta would open by itself: the machine's loopback at the gateway's address, and ports of either side at the other.
+const CLOSED: [&str; 9] = ["--no-map-gw", "-t", "none", "-u", "none", "-T", "none", "-U", "none"];
+
 /// A process that still is in the network of the machine, and waits for a namespace to connect.
 pub struct Outside(Control);
 
@@ -76,7 +79,7 @@ fn wait(control: &Control) -> io::Result<std::convert::Infallible> {
     fcntl(network, FcntlArg::F_SETFD(FdFlag::empty()))?;
     keep_privileges()?;
     let mut pasta = Command::new("pasta");
-    pasta.args(["--foreground", "--quiet", "--config-net", "--netns-only", "--dns-forward", RESOLVER]);
+    pasta.args(["--foreground", "--quiet", "--config-net", "--netns-only", "--dns-forward", RESOLVER]).args(CLOSED);
     if geteuid().is_root() {
         pasta.args(["--runas", "0"]);
     }

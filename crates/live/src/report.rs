@@ -65,7 +65,10 @@ impl Report {
         let all: Vec<&Flow> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
         let mut why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
         if span == 0.0 {
-            why.push(format!("the command ended within the warm-up of {} s", scenario.warmup.seconds()));
+            why.push(format!(
+                "the command ended within the warm-up of {} s; run it for longer, or give --set warmup=0s",
+                scenario.warmup.seconds()
+            ));
         }
         let mut lateness = up.forwarder.lateness.clone();
         lateness.merge(&down.forwarder.lateness);

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import own
 from aqmlab._core import InputError, Scenario
 from aqmlab.scenario import load
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def analyse(
-    aqm: str,
+    aqm: own.Scheme,
     scenario: str | os.PathLike[str] | None = None,
     *,
     rate: str | None = None,
@@ -40,10 +41,11 @@ def analyse(
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
-    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar. The network is that of `scenario`, with the values of `set`, or is
-    given by `rate`, `rtt` and `flows` (texts with units; buffer two bandwidth-delay products). `design` replaces the
-    scheme's gains by those of its design rule, for which `rtt` and `flows` are the longest and the fewest. `map` names
-    two parameters. `beside` runs the fluid model and the packets too, by default for a scenario.
+    `aqm` is "pi", "pi:a=1e-5,b=9e-6" or similar; a scheme in Python has no linear model. The network is that of
+    `scenario`, with the values of `set`, or is given by `rate`, `rtt` and `flows` (texts with units; buffer two
+    bandwidth-delay products). `design` replaces the scheme's gains by those of its design rule, for which `rtt` and
+    `flows` are the longest and the fewest. `map` names two parameters. `beside` runs the fluid model and the packets
+    too, by default for a scenario.
 
     Raises InputError for bad input, a scheme without linear model, and where there is no operating point. Where the
     model does not hold, the result's `doubts` say why.
@@ -53,21 +55,22 @@ def analyse(
     from aqmlab.analysis.network import network
     from aqmlab.analysis.result import Analysis
 
+    spec = own.spec(aqm)
     loaded = _loaded(scenario, {"rate": rate, "rtt": rtt, "flows": flows}, packet, target, ecn, set or {})
-    found, rule = network(loaded), loaded.law(aqm)
+    found, rule = network(loaded), loaded.law(spec)
     gains = designed(rule, found) if design else None
     if gains is not None:
-        aqm = gains.spec
-        rule = loaded.law(aqm)
-    chosen = axes(map, loaded, aqm, found) if map else None
-    models = _models(loaded, aqm)
+        spec = gains.spec
+        rule = loaded.law(spec)
+    chosen = axes(map, loaded, spec, found) if map else None
+    models = _models(loaded, spec)
     return Analysis(
-        aqm,
+        spec,
         found,
         models,
         gains,
         stability_map(found, rule, *chosen) if chosen else None,
-        _beside(loaded, aqm, models) if (scenario is not None if beside is None else beside) else None,
+        _beside(loaded, spec, models) if (scenario is not None if beside is None else beside) else None,
     )
 
 

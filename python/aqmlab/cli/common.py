@@ -76,7 +76,8 @@ def print_json(document: object) -> None:
 def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
     """Write files into a folder, and say so; earlier ones of the same names are replaced.
 
-    A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`.
+    A command does so before it prints, because whoever reads may leave: `aqmlab compare ... --out DIR | head -1`. It
+    leaves results before it draws, so that a picture that fails loses none.
     """
     files.write_all(folder, contents)
     print(f"Left in {folder}: {', '.join(sorted(contents))}", file=sys.stderr)

@@ -152,6 +152,7 @@ def _in_scenarios(
     if wanted.out:
         from aqmlab.present.html import comparison as page
 
+        leave(wanted.out, page.records(compared))
         options = [part for option, value in line.items() for part in (f"--{option}", value)]
         options += [part for setting in settings for part in ("--set", setting)]
         options += [part for measure in measures for part in ("--measure", measure)]
@@ -176,6 +177,7 @@ def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> "list[Failure]
     if wanted.out:
         from aqmlab.present.html import suite as page
 
+        leave(wanted.out, page.records(compared))
         options = [part for option, value in link.items() for part in (f"--{option}", str(value))]
         with progress("Writing the report") as told:
             left = page.files(compared, wanted.command("--study", name, *options), told)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import files
-from aqmlab._core import CommandError, InputError, Scenario
+from aqmlab._core import CommandError, InputError, Scenario, SchemeError
 from aqmlab.cli.common import Json, Out, Settings, leave, print_json
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, load
 
 if TYPE_CHECKING:
     from aqmlab.present.terminal.live import Dial
-    from aqmlab.runs.live import Line
+    from aqmlab.runs.live import Line, LiveRun
+    from aqmlab.runs.results import RunResult
 
 EPILOG = "Example: aqmlab live --rate 20Mbit/s --rtt 40ms --aqm fq-codel --serve 'iperf3 -s' -- iperf3 -c server -t 10"
 
@@ -28,7 +29,7 @@ def live(
         list[str] | None,
         typer.Argument(metavar="[SCENARIO] [-- COMMAND...]", help="A scenario; what to run.", show_default=False),
     ] = None,
-    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of both directions.")] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="Rate of both directions.")] = None,
     up: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="From the command: a rate, or a trace.")] = None,
     down: Annotated[str | None, typer.Option(metavar="RATE|FILE", help="To the command.")] = None,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip propagation.")] = "40ms",
@@ -65,6 +66,7 @@ def live(
     The command (default: your shell) has a network of its own, in which the far end is the host "server".
     Both directions have rate, delay, buffer and scheme. --out leaves result.json, flows.csv and each packet.
     """
+    from aqmlab import own
     from aqmlab.runs import live as runs
 
     if replay:
@@ -72,12 +74,13 @@ def live(
     name, command = _split(words or [])
     line = _line(name, runs.Line(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate)
     scenario = line.scenario() if isinstance(line, runs.Line) else line
+    scheme = None if aqm is None else own.spec(aqm)
     wanted = option_value("duration", duration, "s")
     if out:
         files.check_folder(out)
     sysctls = [("net.ipv4.tcp_congestion_control", tcp)] if tcp else []
     sysctls += [("net.ipv4.tcp_ecn", "1")] if ecn else []
-    dial = _dial(scenario, aqm) if view and sys.stderr.isatty() else None
+    dial = _dial(scenario, scheme) if view and sys.stderr.isatty() else None
     try:
         done = runs.live(
             scenario,
@@ -100,11 +103,13 @@ def live(
     finally:
         if dial:
             dial.close()
-    simulated = runs.beside(done, line, aqm, seed) if beside else None
     if out:
         from aqmlab.present import live_files
 
-        leave(out, live_files.live_files(done, scenario, aqm, simulated))
+        leave(out, live_files.records(done))
+    simulated = _simulated(done, line, scheme, seed) if beside else None
+    if out:
+        leave(out, live_files.pictures(done, scenario, scheme, simulated))
     for warning in done.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     if as_json:
@@ -123,6 +128,17 @@ def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
 
     schemes = {link: catalogue.used(scenario, link, aqm) for link in scenario.links}
     return Dial(sys.stderr, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
+
+
+def _simulated(done: "LiveRun", line: "Line | Scenario", scheme: str | None, seed: int) -> "RunResult | None":
+    """The simulation of what has been run live; None with a warning where it fails, for the live run counts."""
+    from aqmlab.runs.live import beside
+
+    try:
+        return beside(done, line, scheme, seed)
+    except (InputError, SchemeError) as error:
+        print(f"Warning: not simulated: {error}", file=sys.stderr)
+        return None
 
 
 def _replay(folder: Path, aqm: str | None, as_json: bool) -> None:
@@ -160,7 +176,6 @@ def _line(name: str | None, line: "Line", settings: list[str] | None, rate: str 
     """The line that the options describe, or the scenario that is named."""
     values = assignments(settings or [])
     if name is None:
-        option_value("rate", rate, "bit/s")
         return replace(line, values=values)
     for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
         if value is not None:

@@ -71,7 +71,7 @@ def plot(
 
     Without FIGURE or --out it lists what can be drawn.
     """
-    from aqmlab import catalogue
+    from aqmlab import own
     from aqmlab.names import unknown
     from aqmlab.present.figures import sweep as figures
     from aqmlab.runs import findings
@@ -90,7 +90,7 @@ def plot(
     from aqmlab.present.plots.files import draw, encode
     from aqmlab.present.plots.style import SIZES, Print
 
-    chosen = tuple(catalogue.split(aqms)) if aqms else ()
+    chosen = own.select(aqms) if aqms else ()
     axes = log.value if log else ""
     drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against, by, chosen, ellipse.value, axes))
     usual = Print()

@@ -53,12 +53,13 @@ def run(
         result = simulate.run(
             loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, progress=told
         )
+    for path in wanted.write(result.trace):
+        print(f"Left: {path}", file=sys.stderr)
     if out:
         from aqmlab.present import run_files
 
-        leave(out, run_files.run_files(result, loaded))
-    for path in wanted.write(result.trace):
-        print(f"Left: {path}", file=sys.stderr)
+        leave(out, run_files.records(result, loaded))
+        leave(out, run_files.pictures(result, loaded))
     if as_json:
         print(result.json())
     else:

@@ -45,7 +45,7 @@ def tc_(
     as_json: Json = False,
 ) -> None:
     """Print the lines of Linux's tc that set a scheme, or read such lines into a scheme and its link."""
-    from aqmlab import tc
+    from aqmlab import own, tc
     from aqmlab.tc.openwrt import sqm
 
     if (scheme is None) == (lines is None):
@@ -54,7 +54,7 @@ def tc_(
         _show(tc.read(_text(lines), packet), as_json)
         return
     link = tc.Link(option_value("rate", rate, "bit/s"), buffer, ecn, packet)
-    setting = tc.Setting(scheme or "", link, shaper and rate is not None, dev)
+    setting = tc.Setting(own.spec(scheme or ""), link, shaper and rate is not None, dev)
     if down and not openwrt:
         raise InputError("down: only SQM shapes both directions; add --openwrt")
     found = sqm(setting, option_value("down", down, "bit/s")) if openwrt else tc.write(setting)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aqmlab.extras import required
-from aqmlab.gym.vector import AqmVectorEnv
+from aqmlab.gym.vector import AqmVectorEnv, not_copied, numbers
 
 with required():
     from gymnasium import Env
@@ -29,6 +29,10 @@ class AqmEnv(Env[NDArray[np.float32], Any]):
         moved = ", ".join(move.name for move in self.vector.act.moves)
         return f"<AqmEnv: {moved} at {self.vector.link}, each {self.vector.every:g} s>"
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse copy.copy, copy.deepcopy and pickle with TypeError."""
+        raise not_copied(self)
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
@@ -40,7 +44,7 @@ class AqmEnv(Env[NDArray[np.float32], Any]):
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], Any, bool, bool, dict[str, Any]]:
         """Act and let an interval pass."""
-        observations, rewards, _, truncated, infos = self.vector.step(np.asarray(action)[None])
+        observations, rewards, _, truncated, infos = self.vector.step(numbers(action)[None])
         parts = infos["components"]
         info: dict[str, Any] = {"components": {name: float(parts[name][0]) for name in self.vector.reward.components}}
         if "refused" in infos:

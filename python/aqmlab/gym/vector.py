@@ -108,6 +108,10 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         self._none, self._each = np.zeros(num_envs, dtype=np.bool_), np.ones(num_envs, dtype=np.bool_)
         self._history = [render.History() for _ in range(num_envs)] if render_mode else []
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse copy.copy, copy.deepcopy and pickle with TypeError."""
+        raise not_copied(self)
+
     def _spaces(self) -> None:
         low = np.array([-1.0 if GAUGES[name].signed else 0.0 for name in self.observe], dtype=np.float32)
         self.single_observation_space: spaces.Box = spaces.Box(low, np.ones_like(low))
@@ -200,7 +204,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
 
     def _actions(self, actions: NDArray[Any]) -> NDArray[np.float32]:
         """Actions between -1 and 1, a row for each environment; InputError for any outside the space."""
-        given = np.asarray(actions)
+        given = numbers(actions)
         if given.shape != self.action_space.shape:
             raise InputError(f"action: expected the shape {self.action_space.shape}, found {given.shape}")
         given = given.reshape(self.num_envs, len(self.act.moves))
@@ -208,6 +212,8 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
             most = self.levels - 1
             if not (given.min() >= 0 and given.max() <= most):
                 raise InputError(f"action: {given.min()} to {given.max()}; expected 0 to {most}")
+            if (broken := given != np.round(given)).any():
+                raise InputError(f"action: {given[broken][0]}; expected a whole number, 0 to {most}")
             given = 2.0 * given / most - 1.0
         return np.ascontiguousarray(given, dtype=np.float32)
 
@@ -243,6 +249,26 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         if self.render_mode is None:
             return None
         return tuple(render.frame(history, self.render_mode) for history in self._history)
+
+
+def numbers(actions: Any) -> NDArray[Any]:
+    """Return actions as an array; InputError for what is no array of numbers."""
+    try:
+        given = np.asarray(actions)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"action: {actions!r}: {error}") from None
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"action: {actions!r}: expected numbers, of the action space")
+    return given
+
+
+def not_copied(env: object) -> TypeError:
+    """Return the error of copies and pickles: what the engine simulates is not in Python."""
+    name = type(env).__name__
+    return TypeError(
+        f"{name} cannot be copied or pickled: its simulations are the engine's; make another {name} with the same "
+        "arguments, in a function for another process"
+    )
 
 
 def _masked(infos: Mapping[str, Any], mask: NDArray[np.bool_]) -> dict[str, Any]:

@@ -25,12 +25,19 @@ class _Live:
     series: dict[str, dict[str, Any]]
 
 
-def live_files(
-    run: LiveRun, scenario: Scenario, aqm: str | None, simulated: RunResult | None
-) -> dict[str, bytes | str]:
-    """Return result.json, flows.csv, series.csv and the queue over time."""
+def records(run: LiveRun) -> dict[str, bytes | str]:
+    """Return result.json, flows.csv and series.csv, for which nothing but the run is needed."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([FLOW_COLUMNS, *run.flows])
+    return {
+        "result.json": json.dumps(run.document, indent=1) + "\n",
+        "flows.csv": text.getvalue(),
+        "series.csv": series_csv(run.series),
+    }
+
+
+def pictures(run: LiveRun, scenario: Scenario, aqm: str | None, simulated: RunResult | None) -> dict[str, bytes | str]:
+    """Return the queue over time of each direction; `aqm` is a scheme as the catalogue has it."""
     links = {name: LinkResult(**link) for name, link in run.document["links"].items()}
     shown: dict[str, Shown] = {"live": _Live(links, run.series)}
     if simulated is not None:
@@ -40,9 +47,4 @@ def live_files(
     for link in links:
         panel = queue_panel("", shown, link, target(scenario, link, aqm or run.document["aqm"]))
         drawings[f"{link}-queue"] = OverTime([panel], end, [queue_frame([panel], [(scenario, link)])], 1)
-    written: dict[str, bytes | str] = {
-        "result.json": json.dumps(run.document, indent=1) + "\n",
-        "flows.csv": text.getvalue(),
-        "series.csv": series_csv(run.series),
-    }
-    return written | encode_all(drawings)
+    return dict(encode_all(drawings))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from aqmlab.runs.results import Columns, Series
 
 
-def run_files(result: RunResult, scenario: Scenario) -> dict[str, bytes | str]:
-    """Return what one run leaves: result.json, the figures, and as CSV the time series, each flow and each transfer."""
+def records(result: RunResult, scenario: Scenario) -> dict[str, bytes | str]:
+    """Return result.json, and as CSV the time series, each flow and each transfer."""
     written: dict[str, bytes | str] = {
         "result.json": result.json() + "\n",
         "series.csv": series_csv(result.series),
@@ -22,11 +22,16 @@ def run_files(result: RunResult, scenario: Scenario) -> dict[str, bytes | str]:
     }
     if len(result.transfer_table["group"]):
         written["transfers.csv"] = _flows_csv(result.transfer_table, scenario)
+    return written
+
+
+def pictures(result: RunResult, scenario: Scenario) -> dict[str, bytes | str]:
+    """Return the figures of each link."""
     drawings: dict[str, Drawing] = {}
     for link in scenario.links:
         for name, drawing in figures({result.aqm: result}, scenario, link).items():
             drawings[f"{link}-{name}" if len(scenario.links) > 1 else name] = drawing
-    return written | encode_all(drawings)
+    return dict(encode_all(drawings))
 
 
 def series_csv(series: "Series") -> str:

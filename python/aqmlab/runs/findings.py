@@ -16,7 +16,7 @@ from aqmlab.names import unknown
 from aqmlab.runs.measures import expand, of_first_link
 from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Paired, Ranking
-from aqmlab.runs.store import ENVIRONMENT, PLAN, Store
+from aqmlab.runs.store import ENVIRONMENT, PLAN, Store, held
 from aqmlab.runs.table import PLACES, Case, Table
 
 if sys.version_info >= (3, 11):
@@ -192,7 +192,7 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
 
     store = Store(folder)
     if not (store.folder / PLAN).exists():
-        raise InputError(f"sweep: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
+        raise InputError(f"sweep: {folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
     store.check()
     rows = store.rows(store.results())
     if not rows:

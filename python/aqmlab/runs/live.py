@@ -14,6 +14,7 @@ from aqmlab.notebook import Result, Sheet
 from aqmlab.quantities import option_value
 from aqmlab.runs import simulate
 from aqmlab.runs.metrics import LinkResult
+from aqmlab.runs.namespaces import refusal
 from aqmlab.runs.results import RunResult, of_links
 from aqmlab.scenario import with_traces
 
@@ -25,6 +26,9 @@ View = tuple[int, int, int, int, list[float]]
 Watch = Callable[[float, View, View], None]
 """Told ten times a second: seconds so far, and each direction's queue, bytes, drops, marks and observables."""
 
+
+LARGEST_PACKET = 1500
+"""Bytes of the largest packet of a line's flows, headers included."""
 
 FLOW_COLUMNS = ("direction", "flow", "sent", "resent", "received", "marked", "payload")
 """Of `LiveRun.flows`: packets, but payload in bytes; over TCP what was sent again counts once."""
@@ -43,7 +47,8 @@ class LiveRun(Result):
     @property
     def headline(self) -> str:
         """How the command ended, and whether the numbers are to be used."""
-        return f"exit code {self.code}, {'valid' if self.is_valid else 'not valid: the machine was too slow'}"
+        why = "; ".join(self.document["live"]["why"])
+        return f"exit code {self.code}, {'valid' if self.is_valid else f'not valid: {why}'}"
 
     def sheets(self) -> Iterator[Sheet]:
         """Return the links."""
@@ -51,7 +56,7 @@ class LiveRun(Result):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the machine kept up with the line."""
+        """Whether the machine kept up with the line, and the command outlasted the warm-up."""
         return bool(self.document["live"]["valid"])
 
 
@@ -80,7 +85,8 @@ class Line:
         option_value("rtt", self.rtt, "s")
         text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
         for name, rate in rates.items():
-            text += f'[[links]]\nname = "{name}"\nrate = {_rate(name, rate)}\nbuffer = "{self.buffer}"\n'
+            given = _rate("rate" if self.up == self.down else name, rate, self.buffer)
+            text += f'[[links]]\nname = "{name}"\nrate = {given}\nbuffer = "{self.buffer}"\n'
         for name in rates:
             if self.flows[name]:
                 text += self._group(name, [other for other in rates if other != name])
@@ -95,18 +101,25 @@ class Line:
         return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'
 
 
-def _rate(name: str, text: str) -> str:
-    """A rate as a scenario has it: a quantity, or the trace in a file."""
+def _rate(option: str, text: str, buffer: str) -> str:
+    """A rate as a scenario has it: a quantity at which the buffer holds a packet, or the trace in a file."""
     if Path(text).is_file():
         return f"{{ trace = '{text}' }}"
-    option_value(name, text, "bit/s")
+    if text[:1] in "/.~" or (_core.quantity(text) is None and Path(text).suffix[1:2].isalpha()):
+        raise InputError(f"{option}: {text}: no such file; expected a rate such as 50Mbit/s, or a file with a trace")
+    rate, size = option_value(option, text, "bit/s") or 0.0, _core.quantity(buffer)
+    if size is not None and size[1] == "s" and 0 < rate * size[0] / 8 < LARGEST_PACKET:
+        raise InputError(
+            f"{option}: {text}: a buffer of {buffer} holds less than a packet of {LARGEST_PACKET} B then; "
+            "give a higher rate, or --buffer '10 packets'"
+        )
     return f'"{text}"'
 
 
 def live(
     scenario: Scenario,
     command: Sequence[str],
-    aqm: Any = None,
+    aqm: own.Scheme | None = None,
     seed: int = 1,
     *,
     serve: Sequence[str] = (),
@@ -132,24 +145,32 @@ def live(
         raise InputError("command: missing; write it behind --")
     if not hasattr(_core, "live"):
         raise OSError("live runs need Linux")
+    scheme = None if aqm is None else own.spec(aqm)
     if folder is not None:
+        given = aqm if isinstance(aqm, str) else scheme  # a file is named by its path, which a replay reads again
         folder.mkdir(parents=True, exist_ok=True)
         setup = {"name": scenario.name, "text": scenario.text, "overrides": scenario.overrides, "seed": seed}
-        (folder / SETUP).write_text(json.dumps({**setup, "aqm": None if aqm is None else str(aqm)}), encoding="utf-8")
-    found = _core.live(
-        scenario,
-        list(command),
-        aqm=None if aqm is None else own.spec(aqm),
-        seed=seed,
-        serve=list(serve),
-        duration=duration,
-        mtu=mtu,
-        sysctls=list(sysctls),
-        outside=outside,
-        quiet_stdout=quiet_stdout,
-        folder=None if folder is None else str(folder),
-        watch=watch,
-    )
+        (folder / SETUP).write_text(json.dumps({**setup, "aqm": given}), encoding="utf-8")
+    try:
+        found = _core.live(
+            scenario,
+            list(command),
+            aqm=scheme,
+            seed=seed,
+            serve=list(serve),
+            duration=duration,
+            mtu=mtu,
+            sysctls=list(sysctls),
+            outside=outside,
+            quiet_stdout=quiet_stdout,
+            folder=None if folder is None else str(folder),
+            watch=watch,
+        )
+    except OSError as error:
+        refused = refusal()
+        if refused is None:
+            raise
+        raise OSError("{}; user namespaces: {}; to mend it: {}".format(error, *refused)) from error
     return LiveRun(found.document(), found.code, found.warnings, found.series(), found.flows())
 
 
@@ -168,7 +189,7 @@ class Replay:
         return self.first_difference is None
 
 
-def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
+def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
     """Put the arrivals that a live run has logged in `folder` through the simulated links, by direction.
 
     Scheme and seed are those of the live run. A Python file among the schemes is code, and the folder may be a
@@ -181,7 +202,8 @@ def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
         stored, seed = setup["aqm"], setup["seed"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"replay: {folder}: is not what aqmlab live --out leaves: {error}") from None
-    if (aqm is not None and aqm != stored) or (aqm is None and ".py" in str(stored)):
+    given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
+    if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
         raise InputError(f"aqm: the live run had {stored}; to run it on this machine say --aqm {stored}")
     scheme = None if stored is None else own.spec(stored)
     return {
@@ -190,7 +212,7 @@ def replay(folder: Path, aqm: str | None = None) -> dict[str, Replay]:
     }
 
 
-def beside(run: LiveRun, of: Line | Scenario, aqm: Any = None, seed: int = 1) -> RunResult:
+def beside(run: LiveRun, of: Line | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
     """Simulate what has been run live, as long as that took, and return the result with its series.
 
     On a line there are as many long flows each way as there were live. Raises InputError if there were none.

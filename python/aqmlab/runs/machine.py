@@ -10,8 +10,7 @@ from pathlib import Path
 from aqmlab import extras
 from aqmlab.runs import simulate
 from aqmlab.runs.live import Line, live
-
-PROC = Path("/proc/sys")
+from aqmlab.runs.namespaces import refusal, setting
 
 REFERENCE = 6.7e6
 """Packets a second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
@@ -62,27 +61,14 @@ def _live() -> Iterator[Finding]:
     yield _programs()
 
 
-def _setting(name: str) -> str | None:
-    """A setting of the kernel, None where it has none of that name."""
-    path = PROC / name
-    return path.read_text(encoding="ascii").strip() if path.exists() else None
-
-
 def _kernel() -> Finding:
     system, release = platform.system(), platform.release()
     return Finding("Linux", system == "Linux", f"{system} {release}", "live runs need Linux")
 
 
 def _namespaces() -> Finding:
-    name = "User namespaces"
-    if _setting("user/max_user_namespaces") == "0":
-        return Finding(name, False, "none are allowed", "sudo sysctl -w user.max_user_namespaces=10000")
-    if os.getuid() != 0 and _setting("kernel/unprivileged_userns_clone") == "0":
-        return Finding(name, False, "only root has them", "sudo sysctl -w kernel.unprivileged_userns_clone=1")
-    if os.getuid() != 0 and _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
-        mend = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-        return Finding(name, False, "AppArmor lets no ordinary program use them", mend)
-    return Finding(name, True, "allowed")
+    found, mend = refusal() or ("allowed", "")
+    return Finding("User namespaces", not mend, found, mend)
 
 
 def _device() -> Finding:
@@ -114,8 +100,8 @@ def _priority() -> Finding:
 
 
 def _laws() -> Finding:
-    available = (_setting("net/ipv4/tcp_available_congestion_control") or "").split()
-    allowed = (_setting("net/ipv4/tcp_allowed_congestion_control") or "").split()
+    available = (setting("net/ipv4/tcp_available_congestion_control") or "").split()
+    allowed = (setting("net/ipv4/tcp_allowed_congestion_control") or "").split()
     missing = [law for law in available if law not in allowed]
     mend = f'sudo sysctl -w net.ipv4.tcp_allowed_congestion_control="{" ".join(available)}"'
     found = f"--tcp may be {', '.join(allowed)}" + (f"; not {', '.join(missing)}" if missing else "")

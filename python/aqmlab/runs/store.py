@@ -42,6 +42,14 @@ ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parq
 SCHEMA = 2
 """Of the folder. 1 had no numbers beside the texts of what is varied; it is read, and gone on with, as it is."""
 
+OTHERS = {
+    "tune.json": "a tune",
+    "live.json": "a live run",
+    "result.json": "a single run",
+    "results.json": "a comparison or a reproduction",
+}
+"""What a folder holds that is no sweep, by a file in it."""
+
 WARMUP, SERIES, DELAYS = "warmup.json", "series", "delays"
 RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "share")}
 """The folders of what is recorded on request, and the columns that each file has besides key and link."""
@@ -320,10 +328,21 @@ def _load(folder: str | os.PathLike[str], kind: str, link: str | None) -> "pd.Da
         return joined([texts.empty_table(), *tables]).to_pandas()  # type: ignore[no-any-return]
 
 
+def other(folder: Path) -> str | None:
+    """Return what a folder holds that is no sweep; None if nothing is known."""
+    return next((what for name, what in OTHERS.items() if (folder / name).exists()), None)
+
+
+def held(folder: Path) -> str:
+    """Return what a folder without a sweep holds, for a message."""
+    found = other(folder)
+    return f"holds {found}, no sweep" if found else "holds no sweep"
+
+
 def _existing(folder: str | os.PathLike[str]) -> Store:
     store = Store(folder)
     if not (store.folder / PLAN).exists():
-        raise InputError(f"experiment: {folder}: holds no sweep; expected a folder that aqmlab sweep --out left")
+        raise InputError(f"experiment: {folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
     store.check()
     return store
 

@@ -12,7 +12,7 @@ from aqmlab.present.labels import label
 from aqmlab.runs import findings as stored
 from aqmlab.runs.findings import Findings
 from aqmlab.runs.measures import heading
-from aqmlab.runs.store import PLAN
+from aqmlab.runs.store import PLAN, held, other
 from aqmlab.studio import reproduced
 from aqmlab.studio.reproduced import Reproduced
 
@@ -93,8 +93,11 @@ def folder(path: str | os.PathLike[str]) -> Folder | Reproduced:
     """Return a folder of results; InputError if there is none."""
     if not Path(path).is_dir():
         raise InputError(f"results: {path}: no such folder; expected one that sweep --out or reproduce --out leaves")
-    is_reproduction = "coverage" in reproduced.read(Path(path))
-    return Reproduced(Path(path)) if is_reproduction else Folder(Path(path))
+    if "coverage" in reproduced.read(Path(path)):
+        return Reproduced(Path(path))
+    if not (Path(path) / PLAN).exists() and other(Path(path)):  # a sweep may be about to begin
+        raise InputError(f"results: {path}: {held(Path(path))}; expected what sweep --out or reproduce --out leaves")
+    return Folder(Path(path))
 
 
 def _tables(found: Findings) -> list[dict[str, Any]]:

@@ -41,8 +41,15 @@ PER_GROUP = [
 """What is shown of each group of flows of one run."""
 
 
+def records(comparisons: Sequence[Comparison]) -> Files:
+    """Return results.json, and each scenario that has a trace."""
+    traced = [each.scenario for each in comparisons if _traces(each.scenario)]
+    scenarios: Files = {f"{scenario.name.replace('/', '-')}.toml": scenario.text for scenario in traced}
+    return {"results.json": document(comparisons) + "\n", **scenarios}
+
+
 def files(comparisons: Sequence[Comparison], command: str, told: Progress | None = None) -> Files:
-    """Return what comparisons leave: report.html, results.json and the figures; `told` hears how many are drawn."""
+    """Return report.html and the figures; `told` hears how many are drawn."""
     drawings: Drawings = {}
     first = comparisons[0]
     parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
@@ -53,10 +60,7 @@ def files(comparisons: Sequence[Comparison], command: str, told: Progress | None
     if len(first.schemes) > 1 and len(parts) > 1:
         parts.insert(0, Part("glance", "At a glance", "", list(_glance(comparisons))))
     subject = ", ".join(each.scenario.name for each in comparisons)
-    traced = [each.scenario for each in comparisons if _traces(each.scenario)]
-    scenarios: Files = {f"{scenario.name.replace('/', '-')}.toml": scenario.text for scenario in traced}
-    left = {"results.json": document(comparisons) + "\n", **scenarios}
-    return {**left, **page.report(subject, title, parts, drawings, facts, told)}
+    return page.report(subject, title, parts, drawings, facts, told)
 
 
 def _glance(comparisons: Sequence[Comparison]) -> Iterator[Section]:

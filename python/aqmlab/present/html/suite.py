@@ -17,8 +17,13 @@ from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial
 from aqmlab.study.suite_trace import EVENT, WINDOW, K, Traced, is_small, traces
 
 
+def records(result: SuiteResult) -> Files:
+    """Return results.json."""
+    return {"results.json": json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"}
+
+
 def files(result: SuiteResult, command: str, told: Progress | None = None) -> Files:
-    """Return what a suite leaves: report.html, results.json and the figures; `told` hears how many are drawn."""
+    """Return report.html and the figures; `told` hears how many are drawn."""
     return (_judged if result.suite.claims else _ranked)(result, command, told)
 
 
@@ -36,11 +41,7 @@ def _judged(result: SuiteResult, command: str, told: Progress | None) -> Files:
     suite = result.suite
     part = Part(suite.name, suite.title, suite.source, sections, claims=result.claims, words=suite.words)
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
-    return {"results.json": _document(result), **page.report(suite.name, suite.title, [part], drawings, facts, told)}
-
-
-def _document(result: SuiteResult) -> str:
-    return json.dumps(result.document(), indent=1, ensure_ascii=False) + "\n"
+    return page.report(suite.name, suite.title, [part], drawings, facts, told)
 
 
 def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
@@ -61,7 +62,7 @@ def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
     title = f"{result.suite.name}: which scheme for {link(result)}?"
     facts = provenance([trial.comparison for trial in result.trials], result.seeds, command)
     part = Part(result.suite.name, title, result.suite.source, sections)
-    return {"results.json": _document(result), **page.report(part.name, title, [part], drawings, facts, told)}
+    return page.report(part.name, title, [part], drawings, facts, told)
 
 
 def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:

@@ -9,7 +9,9 @@ from statistics import fmean
 from aqmlab import own
 from aqmlab._core import InputError, Scenario
 from aqmlab.advise.candidates import candidates
+from aqmlab.advise.line import INCOMING
 from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
@@ -22,9 +24,6 @@ BASELINE = "droptail"
 
 NOTABLE = 1.05
 """A gain or a cost below this ratio is not worth a sentence."""
-
-ALIKE = 0.98
-"""Schemes whose score is at least this share of the first one's are as good in practice."""
 
 LEAST = 1e-3
 """Stands for a value of 0, which has no logarithm."""
@@ -68,8 +67,8 @@ class Advice(Result):
 
     @property
     def headline(self) -> str:
-        """Which scheme comes first, and for what."""
-        return f"{self.first}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
+        """Which scheme is advised, and for what."""
+        return f"{self.advised}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
 
     def sheets(self) -> Iterator[Sheet]:
         """Return the ranking: scores as multiples of the first scheme's."""
@@ -102,15 +101,20 @@ class Advice(Result):
 
     @property
     def first(self) -> str:
-        """The best candidate."""
+        """The candidate with the best score."""
         return self.schemes[0]
+
+    @cached_property
+    def advised(self) -> str:
+        """The candidate to take: of the first and its equals that which is tested, shipped and simple."""
+        return preferred([self.first, *self.ties], is_access=INCOMING in self.conditions[0].links)
 
     @property
     def baseline(self) -> str:
         """What gains and costs are told against: DropTail if it is a candidate, or else the last one."""
         return BASELINE if BASELINE in self.schemes else self.schemes[-1]
 
-    @property
+    @cached_property
     def ties(self) -> list[str]:
         """The candidates as good as the first: these seeds cannot tell them apart, or the difference is too small."""
         scores = {scheme: self.score(scheme) for scheme in self.schemes[1:]}
@@ -162,7 +166,8 @@ class Advice(Result):
 
     def summary(self, scheme: str, seen: Seen) -> Summary | None:
         """Return the mean of a measure that was seen."""
-        return self.comparisons[seen.condition].summary(scheme, seen.sign.measure)
+        values = self._measured(seen.condition, seen.sign)[scheme]
+        return summarise(list(values.values())) if values else None
 
     @cached_property
     def _signs(self) -> list[tuple[int, Sign]]:
@@ -173,7 +178,10 @@ class Advice(Result):
     def _measured(self, condition: int, sign: Sign) -> Mapping[str, Mapping[int, float]]:
         compared = self.comparisons[condition]
         table, name = compared.measured, compared.scenario.name
-        return {scheme: table.values(name, scheme, sign.measure) for scheme in compared.schemes}
+        return {
+            scheme: _added_up([table.values(name, scheme, measure) for measure in sign.measures])
+            for scheme in compared.schemes
+        }
 
     @cached_property
     def _values(self) -> Mapping[tuple[int, Sign], Mapping[str, Sequence[float]]]:
@@ -207,6 +215,12 @@ class Advice(Result):
         summary = summarise([our - their for our, their in zip(ours, theirs, strict=True)])
         ends = summary.interval and (exp(summary.interval[0]), exp(summary.interval[1]))
         return Score(exp(summary.mean), ends)
+
+
+def _added_up(measures: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Return the sum of measures by seed, of the seeds that have them all."""
+    seeds = [seed for seed in measures[0] if all(seed in values for values in measures)]
+    return {seed: sum(values[seed] for values in measures) for seed in seeds}
 
 
 def _one_a_need(seen: Iterable[Seen]) -> list[Seen]:

@@ -7,6 +7,9 @@ from aqmlab._core import InputError, Scenario
 from aqmlab.quantities import written
 from aqmlab.scenario import chosen, load
 
+INCOMING, OUTGOING = "down", "up"
+"""The links of an access line: that whose packets come in, and that whose packets go out."""
+
 FAR = 2.0
 """How much longer round trips are in the second half of the conditions."""
 

@@ -140,6 +140,42 @@ def test_conditions_are_those_of_the_line() -> None:
     assert varying.link("up").buffer_bytes == 1_000_000
 
 
+def test_a_part_of_a_crowded_line_is_measured_for_long_enough() -> None:
+    crowded = Line(rate=10e9, rtt=0.03, flows=20_000, buffer="64 MB")
+    assert crowded.parts == 64
+    found = conditions(crowded)
+    for scenario in found:
+        measured = scenario.duration - scenario.warmup
+        assert measured >= 300 * (scenario.group("ping").rtt or 0)
+        assert measured * scenario.link("link").rate / 12_000 < 400e3
+        assert [scenario.parameters(name)["flows"] for name in ("fq-codel", "fq-pie", "cake")] == ["16"] * 3
+        assert scenario.link("link").buffer_bytes == 1_000_000
+    bulk, mix = found[:2]
+    assert (bulk.link("link").rate, bulk.group("bulk").count, mix.group("bulk").count) == (156.25e6, 312, 78)
+    [whole, *_] = conditions(crowded, whole=True)
+    assert (whole.link("link").rate, whole.parameters("cake")["flows"]) == (10e9, "1024")
+    # Few transfers cannot be divided, and a slow line need not be.
+    assert Line(rate=10e9, rtt=0.02, flows=50).parts == 1
+    assert Line(rate=10e9, rtt=0.02).parts == 1
+    assert Line(rate=50e6, flows=20_000).parts == 1
+    assert Line(rate=10e9, rtt=0.03, flows=1000).parts == 2
+
+
+def test_what_is_advised_by_a_part_is_for_the_whole_line() -> None:
+    line = Line(rate=1e9, rtt=0.01, flows=1200)
+    settings = {"duration": "0.4 s", "warmup": "0.1 s"}
+    part, whole = conditions(line, settings)[:1], conditions(line, settings, whole=True)[0]
+    found = advise(part, ("throughput",), ["droptail", "codel", "fq-codel"], 2, whole=whole)
+    assert found.parts == 2
+    assert "Measured at 1/2 of the line: 500 Mbit/s and 600 long transfers" in " ".join(sentences(found))
+    told = document(found, linux, "eth0")
+    assert told["parts"] == 2
+    of_fq_codel = next(each for each in told["ranking"] if each["aqm"] == "fq-codel")
+    assert of_fq_codel["parameters"]["flows"] == "1024"
+    assert f"limit {round(whole.link('link').buffer)} " in of_fq_codel["tc"][0]
+    assert "codel" not in advise(part, ("throughput",), seeds=2, whole=whole).schemes
+
+
 def test_lines_for_both_directions() -> None:
     [scenario, *_] = conditions(Line(down=50e6, up=10e6))
     typed = linux("cake", scenario, "wan")
@@ -182,7 +218,7 @@ def test_a_varying_rate_has_no_fixed_shaper() -> None:
     assert " unlimited " in bare
     assert any("down and up varies" in note and "autorate" in note for note in linux("cake", varying, "eth0").notes)
     assert "autorate" in str(openwrt("cake", varying, "eth0").why_not)
-    changed = load("home/game", {"changes": '[{ at = "5 s", set = "links.up.rate", to = "1 Mbit/s" }]'})
+    changed = load("home/game", {"changes": '[{ at = "5 s", path = "links.up.rate", value = "1 Mbit/s" }]'})
     assert any("the rate of up varies" in note for note in linux("fq-codel", changed, "eth0").notes)
 
 

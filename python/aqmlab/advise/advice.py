@@ -12,6 +12,7 @@ from aqmlab.advise.candidates import candidates
 from aqmlab.advise.line import INCOMING
 from aqmlab.advise.needs import NEEDS, Sign, signs
 from aqmlab.advise.ties import ALIKE, preferred
+from aqmlab.catalogue import halves
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
@@ -24,6 +25,9 @@ BASELINE = "droptail"
 
 NOTABLE = 1.05
 """A gain or a cost below this ratio is not worth a sentence."""
+
+PACED = "codel"
+"""The scheme that a part of a line says nothing of: its drops come at a pace that does not grow with the rate."""
 
 LEAST = 1e-3
 """Stands for a value of 0, which has no logarithm."""
@@ -64,6 +68,8 @@ class Advice(Result):
     needs: tuple[str, ...]
     seeds: Sequence[int]
     """The seeds that it is drawn from."""
+    of: Scenario | None = None
+    """The first condition for the whole of a line of which a part was simulated."""
 
     @property
     def headline(self) -> str:
@@ -86,6 +92,16 @@ class Advice(Result):
     def conditions(self) -> list[Scenario]:
         """The scenarios that the schemes were compared in."""
         return [compared.scenario for compared in self.comparisons]
+
+    @property
+    def whole(self) -> Scenario:
+        """The first condition as it is for the whole line; lines are written for it."""
+        return self.of or self.conditions[0]
+
+    @property
+    def parts(self) -> int:
+        """How many parts the line has of which one was simulated."""
+        return parts(self.whole, self.conditions[0])
 
     @property
     def failures(self) -> list[Failure]:
@@ -230,29 +246,39 @@ def _one_a_need(seen: Iterable[Seen]) -> list[Seen]:
     return list(found.values())
 
 
+def parts(whole: Scenario, part: Scenario) -> int:
+    """Return how many times the rate of a part a line has."""
+    link = part.links[0]
+    return round(whole.link(link).rate / part.link(link).rate)
+
+
 def advise(
     conditions: Sequence[Scenario],
     needs: Sequence[str] = tuple(NEEDS),
     aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     seeds: int = 5,
     *,
+    whole: Scenario | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Advice:
     """Compare schemes in some scenarios, and rank them by what matters.
 
     `conditions` are those of a line (`line.conditions`) or scenarios of your own; `aqms` are the deployed schemes, set
-    for these scenarios, unless named. Raises InputError for bad input, fewer than two seeds or schemes, and needs of
-    which no scenario tells; RunError if every scheme failed in some run.
+    for these scenarios, unless named. `whole` is the first condition of the whole line where the conditions are of a
+    part of it; CoDel is no candidate then unless named. Raises InputError for bad input, fewer than two seeds or
+    schemes, and needs of which no scenario tells; RunError if every scheme failed in some run.
     """
     schemes = candidates(conditions) if aqms is None else own.select(aqms)
+    if aqms is None and whole is not None and parts(whole, conditions[0]) > 1:
+        schemes = [scheme for scheme in schemes if halves(scheme)[0] != PACED]
     if seeds < 2 or len(schemes) < 2:
         what, value = ("seeds", seeds) if seeds < 2 else ("aqms", ", ".join(schemes))
         raise InputError(f"{what}: {value}: expected two at least, as advice needs something to compare")
     if not any(signs(scenario, needs) for scenario in conditions):
         raise InputError(f"for: {', '.join(needs)}: nothing in these scenarios tells of it")
     found = compare_many([(each, schemes) for each in conditions], seeds, series=False, jobs=jobs, progress=progress)
-    advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1))
+    advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1), whole)
     if not advice.schemes:
         raise RunError(f"every scheme failed in some run, first: {advice.failures[0]}")
     return advice

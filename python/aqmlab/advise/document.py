@@ -12,8 +12,9 @@ def document(advice: Advice, write: Writer, dev: str) -> dict[str, Any]:
     return {
         "schema": 1,
         "advised": advice.advised,
-        "ranking": [_entry(advice, scheme, write(scheme, advice.conditions[0], dev)) for scheme in advice.schemes],
+        "ranking": [_entry(advice, scheme, write(scheme, advice.whole, dev)) for scheme in advice.schemes],
         "why": " ".join(sentences(advice)),
+        "parts": advice.parts,
         "conditions": [
             {"name": name, "scenario": scenario.name, "set": dict(scenario.overrides)}
             for name, scenario in zip(advice.names, advice.conditions, strict=True)
@@ -28,7 +29,7 @@ def _entry(advice: Advice, scheme: str, typed: Typed) -> dict[str, Any]:
     score = advice.score(scheme)
     return {
         "aqm": scheme,
-        "parameters": advice.conditions[0].parameters(scheme),
+        "parameters": advice.whole.parameters(scheme),
         "score": score.ratio,
         "interval": score.interval,
         "equal": scheme in (advice.first, *advice.ties),

@@ -94,7 +94,7 @@ def _ifb(dev: str) -> str:
 
 def _varying(scenario: Scenario) -> list[str]:
     """Return the links whose rate changes during a run."""
-    changed = {change["set"] for change in scenario.resolved().get("changes", [])}
+    changed = {change["path"] for change in scenario.resolved().get("changes", [])}
     return [name for name in scenario.links if scenario.link(name).rate_changes or f"links.{name}.rate" in changed]
 
 
@@ -142,7 +142,7 @@ def _of_processor(scheme: str, scenario: Scenario, commands: list[str]) -> list[
 
 def best(found: Advice, dev: str, write: Writer) -> dict[str, Typed]:
     """Return the lines of what is advised; if it has none, also those of the best that has some, which say so."""
-    scenario = found.conditions[0]
+    scenario = found.whole
     lines = {found.advised: write(found.advised, scenario, dev)}
     if lines[found.advised].commands:
         return lines

@@ -1,16 +1,14 @@
 """An advice in words."""
 
-from aqmlab.advise.advice import NOTABLE, Advice, Score, Seen
+from aqmlab.advise.advice import NOTABLE, PACED, Advice, Score, Seen
+from aqmlab.advise.line import AT_REST
 from aqmlab.advise.ties import ALIKE, WHY
 from aqmlab.catalogue import title
-
-AT_REST = 300
-"""Round trips after which long transfers may be expected to share a link as they will."""
 
 
 def sentences(advice: Advice) -> list[str]:
     """Return what was found: the first, what it gains and costs, how sure that is, and where it turns."""
-    return [_first(advice), *_against_baseline(advice), *_turns(advice), *_doubts(advice)]
+    return [_first(advice), *_against_baseline(advice), *_turns(advice), *_part(advice), *_doubts(advice)]
 
 
 def _first(advice: Advice) -> str:
@@ -59,6 +57,21 @@ def _turns(advice: Advice) -> list[str]:
         for where, scheme, score in advice.turns()
     ]
     return [f"Where it turns: {'; '.join(turns)}."] if turns else []
+
+
+def _part(advice: Advice) -> list[str]:
+    """Say so where only a part of the line was simulated."""
+    if advice.parts == 1:
+        return []
+    part = advice.conditions[0]
+    measured = min((each.duration - each.warmup) / (each.group("ping").rtt or 1.0) for each in advice.conditions)
+    return [
+        f"Measured at 1/{advice.parts} of the line: {part.link('link').rate / 1e6:.4g} Mbit/s and "
+        f"{part.group('bulk').count} long transfers at the same share each, with as small a part of the queues and of "
+        f"the buffer, for {measured:.0f} round trips at least. With so many transfers shares and delays hardly depend "
+        "on it. CoDel's do, as its drops come at a pace that does not grow with the rate: "
+        + ("it would do worse on the whole line." if PACED in advice.schemes else "it is left out.")
+    ]
 
 
 def _doubts(advice: Advice) -> list[str]:

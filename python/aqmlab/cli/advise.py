@@ -60,6 +60,7 @@ def advise(
 
     wanted = needs.chosen(matters)
     share = lines.share(shape)
+    whole = None
     if scenarios:
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
         for option, value in of_line.items():
@@ -77,9 +78,10 @@ def advise(
             ecn=ecn,
             varying=varying,
         )
-        given = conditions(described, assignments(settings or []))
+        values = assignments(settings or [])
+        given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
     with progress("Comparing candidates") as told:
-        found = compare(given, wanted, aqms, seeds, jobs=jobs, progress=told)
+        found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
     if as_json:
         print_json(document.document(found, lines.writer(for_openwrt=False, shape=share), dev))
     else:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from math import exp, log, sqrt
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from aqmlab._core import InputError, Scenario
 from aqmlab.advise import Advice, Line, advise, conditions
 from aqmlab.advise.candidates import candidates
-from aqmlab.advise.lines import best, linux, openwrt
+from aqmlab.advise.document import document
+from aqmlab.advise.lines import best, linux, openwrt, share
 from aqmlab.advise.needs import NEEDS, Sign, chosen, signs
+from aqmlab.advise.ties import preferred
+from aqmlab.advise.words import sentences
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.table import Table
 from aqmlab.runs.task import Failure, Task
@@ -34,13 +38,13 @@ class Compared:
         return Table({(name, scheme): runs for scheme, runs in self.values.items()}, {name: "down"})
 
 
-DELAY, USE = "flows.game-up.packet_delay_p99", "links.up.utilisation"
+DELAY, SENT = "flows.game-up.packet_delay_p99", ["flows.game-up.goodput", "flows.upload.goodput"]
 
 
 def given(delays: dict[str, list[float | None]], **extra: Any) -> Advice:
-    """An advice over `home/game` with the delays of two seeds by scheme; the uplink is always full."""
+    """An advice over `home/game` with the delays of two seeds by scheme; the uplink always carries as much."""
     values = {
-        scheme: {seed: {DELAY: delay, USE: 1.0} for seed, delay in enumerate(found, start=1)}
+        scheme: {seed: {DELAY: delay, **dict.fromkeys(SENT, 5e6)} for seed, delay in enumerate(found, start=1)}
         for scheme, found in delays.items()
     }
     compared = Compared(load("home/game"), tuple(delays), values, **extra)
@@ -49,7 +53,8 @@ def given(delays: dict[str, list[float | None]], **extra: Any) -> Advice:
 
 def test_what_tells_of_a_need() -> None:
     assert signs(load("home/call"), tuple(NEEDS)) == [
-        Sign("throughput", "links.up.utilisation", more=True),  # no long transfer crosses the other link
+        # No long transfer crosses the other link.
+        Sign("throughput", "flows.upload.goodput + flows.call-up.goodput", more=True, link="up"),
         Sign("fairness", "flows.upload.jain", more=True),
         Sign("latency", "flows.call-up.packet_delay_p99", more=False),
         Sign("latency", "flows.call-up.call.mos", more=True),
@@ -135,28 +140,140 @@ def test_conditions_are_those_of_the_line() -> None:
     assert varying.link("up").buffer_bytes == 1_000_000
 
 
+def test_a_part_of_a_crowded_line_is_measured_for_long_enough() -> None:
+    crowded = Line(rate=10e9, rtt=0.03, flows=20_000, buffer="64 MB")
+    assert crowded.parts == 64
+    found = conditions(crowded)
+    for scenario in found:
+        measured = scenario.duration - scenario.warmup
+        assert measured >= 300 * (scenario.group("ping").rtt or 0)
+        assert measured * scenario.link("link").rate / 12_000 < 400e3
+        assert [scenario.parameters(name)["flows"] for name in ("fq-codel", "fq-pie", "cake")] == ["16"] * 3
+        assert scenario.link("link").buffer_bytes == 1_000_000
+    bulk, mix = found[:2]
+    assert (bulk.link("link").rate, bulk.group("bulk").count, mix.group("bulk").count) == (156.25e6, 312, 78)
+    [whole, *_] = conditions(crowded, whole=True)
+    assert (whole.link("link").rate, whole.parameters("cake")["flows"]) == (10e9, "1024")
+    # Few transfers cannot be divided, and a slow line need not be.
+    assert Line(rate=10e9, rtt=0.02, flows=50).parts == 1
+    assert Line(rate=10e9, rtt=0.02).parts == 1
+    assert Line(rate=50e6, flows=20_000).parts == 1
+    assert Line(rate=10e9, rtt=0.03, flows=1000).parts == 2
+
+
+def test_what_is_advised_by_a_part_is_for_the_whole_line() -> None:
+    line = Line(rate=1e9, rtt=0.01, flows=1200)
+    settings = {"duration": "0.4 s", "warmup": "0.1 s"}
+    part, whole = conditions(line, settings)[:1], conditions(line, settings, whole=True)[0]
+    found = advise(part, ("throughput",), ["droptail", "codel", "fq-codel"], 2, whole=whole)
+    assert found.parts == 2
+    assert "Measured at 1/2 of the line: 500 Mbit/s and 600 long transfers" in " ".join(sentences(found))
+    told = document(found, linux, "eth0")
+    assert told["parts"] == 2
+    of_fq_codel = next(each for each in told["ranking"] if each["aqm"] == "fq-codel")
+    assert of_fq_codel["parameters"]["flows"] == "1024"
+    assert f"limit {round(whole.link('link').buffer)} " in of_fq_codel["tc"][0]
+    assert "codel" not in advise(part, ("throughput",), seeds=2, whole=whole).schemes
+
+
 def test_lines_for_both_directions() -> None:
     [scenario, *_] = conditions(Line(down=50e6, up=10e6))
     typed = linux("cake", scenario, "wan")
     assert typed.tested
     up, *redirect, down = typed.commands
-    assert up.startswith("tc qdisc replace dev wan root cake memlimit 1250000 bandwidth 10mbit")
-    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 6250000 bandwidth 50mbit")
+    assert up.startswith("tc qdisc replace dev wan root cake memlimit 1250000 bandwidth 9500kbit")
+    assert down.startswith("tc qdisc replace dev ifb4wan root cake memlimit 6250000 bandwidth 47500kbit")
     assert redirect[-1].endswith("redirect dev ifb4wan")
     assert not linux("fq-pie", scenario, "wan").tested
     assert "Linux has nothing" in str(linux("blue", scenario, "wan").why_not)
-    assert "uci set sqm.wan.download='50000'" in openwrt("fq-codel", scenario, "wan").commands
+    assert "uci set sqm.wan.download='47500'" in openwrt("fq-codel", scenario, "wan").commands
     [link, *_] = conditions(Line(rate=10e9, rtt=1e-3))
     [bare] = linux("codel", link, "eth0").commands
     assert " root codel limit " in bare  # the interface keeps the rate itself
     assert openwrt("cake", link, "eth0").why_not
 
 
-def test_untested_lines_have_tested_ones_beside_them() -> None:
+def test_a_shaper_keeps_less_than_the_line_carries() -> None:
+    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    for shape, up in ((0.95, "9500kbit"), (0.9, "9mbit"), (1.0, "10mbit")):
+        typed = linux("fq-codel", scenario, "eth0", shape)
+        assert f"htb rate {up} ceil {up} " in typed.commands[1]
+        assert f"rate: {100 * shape:.0f} % of the line's (50 Mbit/s down and 10 Mbit/s up)" in typed.notes[-3]
+        assert "link layer: none assumed" in typed.notes[-2]
+    [odd, *_] = conditions(Line(down=1_234_567, up=1_234_567))
+    assert "uci set sqm.eth0.upload='1172'" in openwrt("cake", odd, "eth0").commands
+    docsis = linux("cake:overhead=18B,mpu=64B", scenario, "eth0")
+    assert "link layer: overhead 18 B, mpu 64 B, framing none, as asked" in docsis.notes
+    for text, expected in (("90%", 0.9), ("0.9", 0.9), ("100 %", 1.0)):
+        assert share(text) == expected
+    for text in ("95", "5 %", "0", "9 ms", "much"):
+        with pytest.raises(InputError, match="shape: "):
+            share(text)
+
+
+def test_a_varying_rate_has_no_fixed_shaper() -> None:
+    [varying, *_] = conditions(Line(down=50e6, up=10e6, varying=True))
+    [bare] = linux("cake", varying, "eth0").commands
+    assert bare.startswith("tc qdisc replace dev eth0 root cake memlimit ")
+    assert " unlimited " in bare
+    assert any("down and up varies" in note and "autorate" in note for note in linux("cake", varying, "eth0").notes)
+    assert "autorate" in str(openwrt("cake", varying, "eth0").why_not)
+    changed = load("home/game", {"changes": '[{ at = "5 s", path = "links.up.rate", value = "1 Mbit/s" }]'})
+    assert any("the rate of up varies" in note for note in linux("fq-codel", changed, "eth0").notes)
+
+
+def test_a_fast_line_asks_much_of_a_processor() -> None:
+    [fast, *_] = conditions(Line(rate=10e9, rtt=0.02))
+    [note] = [each for each in linux("cake", fast, "eth0").notes if each.startswith("processor")]
+    assert "833,333 packets of 1500 B a second, 1,200 ns for each" in note
+    assert "cake_mq" in note
+    assert not any(each.startswith("processor") for each in linux("codel", fast, "eth0").notes)
+
+
+def test_of_equals_the_tested_shipped_and_simple_one_is_advised() -> None:
+    for schemes, is_access, expected in (
+        (("fq-pie", "fq-codel"), False, "fq-codel"),  # tested
+        (("fq-pie", "dualpi2"), False, "fq-pie"),  # alike: the better score
+        (("codel", "fq-codel"), False, "fq-codel"),  # in SQM
+        (("fq-codel", "cake"), True, "cake"),  # no shaper beside it
+        (("fq-codel", "cake"), False, "fq-codel"),
+        (("codel:target=8ms", "codel"), False, "codel"),  # fewer parameters
+        (("blue", "pie"), False, "pie"),  # in Linux
+    ):
+        assert preferred(schemes, is_access=is_access) == expected
+
+
+def test_only_equals_of_the_best_are_advised() -> None:
     found = given({"fq-pie": [0.0100, 0.0100], "cake": [0.0101, 0.0101], "droptail": [1.0, 1.0]})
-    assert list(best(found, "eth0", linux)) == ["fq-pie", "cake"]
-    found = given({"cake": [0.0100, 0.0100], "fq-pie": [0.0101, 0.0101]})
+    assert (found.first, found.ties, found.advised) == ("fq-pie", ["cake"], "cake")
     assert list(best(found, "eth0", linux)) == ["cake"]
+    assert "Equal, by less than 2 % or within the interval: FQ-PIE (100.0 %" in sentences(found)[0]
+    told = document(found, linux, "eth0")
+    assert told["advised"] == "cake"
+    assert [each["equal"] for each in told["ranking"]] == [True, True, False]
+    found = given({"fq-pie": [0.010, 0.010], "cake": [0.020, 0.020]})
+    assert found.advised == "fq-pie"
+
+
+def test_what_has_no_lines_has_those_of_the_best_that_has_beside_it() -> None:
+    found = given({"fq-pie": [0.010, 0.010], "codel": [0.015, 0.015], "fq-codel": [0.02, 0.02], "cake": [0.04, 0.04]})
+    lines = best(found, "eth0", openwrt)
+    assert list(lines) == ["fq-pie", "fq-codel"]
+    assert "not for fq_pie" in str(lines["fq-pie"].why_not)
+    assert lines["fq-codel"].notes[0].startswith("the best that can be set here: FQ-CoDel, score 70.7 %")
+    assert list(best(found, "eth0", linux)) == ["fq-pie"]
+
+
+def test_what_a_traced_link_does_not_carry_is_a_cost(tmp_path: Path) -> None:
+    # 36 Mbit/s for 2 s, 3 Mbit/s for 2 s: few senders that keep the queue short cannot use the first.
+    times = [time for time in range(1, 4001) for _ in range(3 if time <= 2000 else time % 4 == 0)]
+    (tmp_path / "cell").write_text("".join(f"{time}\n" for time in times))
+    settings = {"duration": "20 s", "warmup": "4 s", "flows.bulk.count": "2"}
+    scenario = load("link/bulk", {"links.link.rate": f"{{ trace = '{tmp_path}/cell' }}", **settings})
+    found = advise([scenario], ("throughput", "latency"), ["droptail", "codel"], 3)
+    [cost] = found.costs("codel")
+    assert (cost.sign.need, cost.sign.metric.name) == ("throughput", "goodput")
+    assert cost.score.ratio < 0.95
 
 
 def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
@@ -166,12 +283,12 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert (first["aqm"], first["score"], last["aqm"]) == ("cake", 1.0, "droptail")
     assert last["interval"][1] < 0.8
     assert first["tested"]
-    assert any("bandwidth 1mbit" in line for line in first["tc"])
+    assert any("bandwidth 950kbit" in line for line in first["tc"])
     assert "latency" in {gain["need"] for gain in first["gains"]}
     assert told["why"].startswith("CAKE comes first over 7 conditions and 3 seeds.")
     text = aqmlab(*asked).stdout
     assert "Gains over DropTail" in text
-    assert "bandwidth 2mbit" in text
+    assert "bandwidth 1900kbit" in text
 
 
 def test_what_matters_decides() -> None:

@@ -7,7 +7,7 @@ use aqmlab_aqm::disciplines::Note;
 use aqmlab_aqm::{Discipline, Failure, Fate};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_sim::scenario::Action;
-use aqmlab_sim::{AqmChoice, BusyMark, Link, Offered, Scenario};
+use aqmlab_sim::{AqmChoice, Carried, Link, Offered, Scenario};
 use std::collections::VecDeque;
 
 /// What became of a packet.
@@ -57,7 +57,7 @@ pub struct Direction {
     tick: Option<Time>,
     is_warm: bool,
     sample: Option<(Time, Span)>,
-    sampled: BusyMark,
+    sampled: Carried,
     /// How many quantities the scheme shows.
     observables: usize,
     /// Rows of the time series: time, queue, utilisation, and what the scheme shows.
@@ -93,7 +93,7 @@ impl Direction {
             sent: None,
             is_warm: scenario.warmup == Span::ZERO,
             sample: Some((Time::ZERO, scenario.sample)),
-            sampled: BusyMark::default(),
+            sampled: Carried::default(),
             observables,
             series: Vec::new(),
             wire: VecDeque::with_capacity(1 << 12),
@@ -129,7 +129,7 @@ impl Direction {
                     self.is_warm = true;
                 }
                 What::Sample => self.take_sample(now),
-                What::Change => self.change(),
+                What::Change => self.change(now),
             }
         }
     }
@@ -178,10 +178,10 @@ impl Direction {
     }
 
     /// Makes the line's next change.
-    fn change(&mut self) {
+    fn change(&mut self, now: Time) {
         let Line { link: spec, delay, changes, .. } = &self.line;
         match changes[self.changed].1 {
-            Action::Rate(_, rate) => self.link.set_rate(rate),
+            Action::Rate(_, rate) => self.link.set_rate(rate, now),
             Action::Delay(_, own) => self.delay = Span(delay.0 - spec.delay.0) + own,
             Action::Loss(_, loss) => self.link.set_loss(loss, spec, self.seed),
             _ => {} // a line has no others
@@ -233,9 +233,9 @@ impl Direction {
     fn take_sample(&mut self, now: Time) {
         let Some((next, step)) = &mut self.sample else { return };
         *next += *step;
-        let (waiting, busy) = (self.link.queue.len(), self.link.meter.utilisation_since(&mut self.sampled, now));
+        let (waiting, utilisation) = (self.link.queue.len(), self.link.utilisation_since(&mut self.sampled, now));
         let shown = (0..self.observables).map(|i| self.link.queue.observe(i));
-        self.series.push([now.seconds(), f64::from(waiting), busy].into_iter().chain(shown).collect());
+        self.series.push([now.seconds(), f64::from(waiting), utilisation].into_iter().chain(shown).collect());
     }
 }
 

@@ -44,7 +44,7 @@ pub use engine::simulation::{
     run_divided,
 };
 pub use engine::watch::Watch;
-pub use measure::meter::{BusyMark, LinkMeter, Spans, Stage};
+pub use measure::meter::{Carried, LinkMeter, Spans, Stage};
 pub use measure::result::{
     CallResult, Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable,
     VideoResult, jain,

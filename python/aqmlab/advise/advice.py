@@ -9,7 +9,10 @@ from statistics import fmean
 from aqmlab import own
 from aqmlab._core import InputError, Scenario
 from aqmlab.advise.candidates import candidates
+from aqmlab.advise.line import INCOMING
 from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.advise.ties import ALIKE, preferred
+from aqmlab.catalogue import halves
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
@@ -23,8 +26,8 @@ BASELINE = "droptail"
 NOTABLE = 1.05
 """A gain or a cost below this ratio is not worth a sentence."""
 
-ALIKE = 0.98
-"""Schemes whose score is at least this share of the first one's are as good in practice."""
+PACED = "codel"
+"""The scheme that a part of a line says nothing of: its drops come at a pace that does not grow with the rate."""
 
 LEAST = 1e-3
 """Stands for a value of 0, which has no logarithm."""
@@ -65,11 +68,13 @@ class Advice(Result):
     needs: tuple[str, ...]
     seeds: Sequence[int]
     """The seeds that it is drawn from."""
+    of: Scenario | None = None
+    """The first condition for the whole of a line of which a part was simulated."""
 
     @property
     def headline(self) -> str:
-        """Which scheme comes first, and for what."""
-        return f"{self.first}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
+        """Which scheme is advised, and for what."""
+        return f"{self.advised}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
 
     def sheets(self) -> Iterator[Sheet]:
         """Return the ranking: scores as multiples of the first scheme's."""
@@ -89,6 +94,16 @@ class Advice(Result):
         return [compared.scenario for compared in self.comparisons]
 
     @property
+    def whole(self) -> Scenario:
+        """The first condition as it is for the whole line; lines are written for it."""
+        return self.of or self.conditions[0]
+
+    @property
+    def parts(self) -> int:
+        """How many parts the line has of which one was simulated."""
+        return parts(self.whole, self.conditions[0])
+
+    @property
     def failures(self) -> list[Failure]:
         """The runs that failed; a scheme with one is not ranked."""
         return [failure for compared in self.comparisons for failure in compared.failures]
@@ -102,15 +117,20 @@ class Advice(Result):
 
     @property
     def first(self) -> str:
-        """The best candidate."""
+        """The candidate with the best score."""
         return self.schemes[0]
+
+    @cached_property
+    def advised(self) -> str:
+        """The candidate to take: of the first and its equals that which is tested, shipped and simple."""
+        return preferred([self.first, *self.ties], is_access=INCOMING in self.conditions[0].links)
 
     @property
     def baseline(self) -> str:
         """What gains and costs are told against: DropTail if it is a candidate, or else the last one."""
         return BASELINE if BASELINE in self.schemes else self.schemes[-1]
 
-    @property
+    @cached_property
     def ties(self) -> list[str]:
         """The candidates as good as the first: these seeds cannot tell them apart, or the difference is too small."""
         scores = {scheme: self.score(scheme) for scheme in self.schemes[1:]}
@@ -162,7 +182,8 @@ class Advice(Result):
 
     def summary(self, scheme: str, seen: Seen) -> Summary | None:
         """Return the mean of a measure that was seen."""
-        return self.comparisons[seen.condition].summary(scheme, seen.sign.measure)
+        values = self._measured(seen.condition, seen.sign)[scheme]
+        return summarise(list(values.values())) if values else None
 
     @cached_property
     def _signs(self) -> list[tuple[int, Sign]]:
@@ -173,7 +194,10 @@ class Advice(Result):
     def _measured(self, condition: int, sign: Sign) -> Mapping[str, Mapping[int, float]]:
         compared = self.comparisons[condition]
         table, name = compared.measured, compared.scenario.name
-        return {scheme: table.values(name, scheme, sign.measure) for scheme in compared.schemes}
+        return {
+            scheme: _added_up([table.values(name, scheme, measure) for measure in sign.measures])
+            for scheme in compared.schemes
+        }
 
     @cached_property
     def _values(self) -> Mapping[tuple[int, Sign], Mapping[str, Sequence[float]]]:
@@ -209,11 +233,23 @@ class Advice(Result):
         return Score(exp(summary.mean), ends)
 
 
+def _added_up(measures: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Return the sum of measures by seed, of the seeds that have them all."""
+    seeds = [seed for seed in measures[0] if all(seed in values for values in measures)]
+    return {seed: sum(values[seed] for values in measures) for seed in seeds}
+
+
 def _one_a_need(seen: Iterable[Seen]) -> list[Seen]:
     found: dict[str, Seen] = {}
     for each in seen:
         found.setdefault(each.sign.need, each)
     return list(found.values())
+
+
+def parts(whole: Scenario, part: Scenario) -> int:
+    """Return how many times the rate of a part a line has."""
+    link = part.links[0]
+    return round(whole.link(link).rate / part.link(link).rate)
 
 
 def advise(
@@ -222,23 +258,27 @@ def advise(
     aqms: own.Scheme | Sequence[own.Scheme] | None = None,
     seeds: int = 5,
     *,
+    whole: Scenario | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Advice:
     """Compare schemes in some scenarios, and rank them by what matters.
 
     `conditions` are those of a line (`line.conditions`) or scenarios of your own; `aqms` are the deployed schemes, set
-    for these scenarios, unless named. Raises InputError for bad input, fewer than two seeds or schemes, and needs of
-    which no scenario tells; RunError if every scheme failed in some run.
+    for these scenarios, unless named. `whole` is the first condition of the whole line where the conditions are of a
+    part of it; CoDel is no candidate then unless named. Raises InputError for bad input, fewer than two seeds or
+    schemes, and needs of which no scenario tells; RunError if every scheme failed in some run.
     """
     schemes = candidates(conditions) if aqms is None else own.select(aqms)
+    if aqms is None and whole is not None and parts(whole, conditions[0]) > 1:
+        schemes = [scheme for scheme in schemes if halves(scheme)[0] != PACED]
     if seeds < 2 or len(schemes) < 2:
         what, value = ("seeds", seeds) if seeds < 2 else ("aqms", ", ".join(schemes))
         raise InputError(f"{what}: {value}: expected two at least, as advice needs something to compare")
     if not any(signs(scenario, needs) for scenario in conditions):
         raise InputError(f"for: {', '.join(needs)}: nothing in these scenarios tells of it")
     found = compare_many([(each, schemes) for each in conditions], seeds, series=False, jobs=jobs, progress=progress)
-    advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1))
+    advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1), whole)
     if not advice.schemes:
         raise RunError(f"every scheme failed in some run, first: {advice.failures[0]}")
     return advice

@@ -1,11 +1,16 @@
 """A line as its owner describes it, and the scenarios that show what schemes do on it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, floor, log2
 
+from aqmlab import _core
 from aqmlab._core import InputError, Scenario
 from aqmlab.quantities import written
 from aqmlab.scenario import chosen, load
+
+INCOMING, OUTGOING = "down", "up"
+"""The links of an access line: that whose packets come in, and that whose packets go out."""
 
 FAR = 2.0
 """How much longer round trips are in the second half of the conditions."""
@@ -24,6 +29,15 @@ BUFFER = {"home": "1000 ms"}
 
 ROUND_TRIPS = 20
 """The fewest that are measured."""
+
+AT_REST = 300
+"""Round trips after which long transfers may be expected to share a link as they will."""
+
+CROWD = 300
+"""So many long transfers share a link as any larger number does at the same share each."""
+
+QUEUES = {"fq-codel": 1024, "fq-pie": 1024, "cake": 1024}
+"""The queues that flow-queueing schemes have; a part of a link has as small a part of them."""
 
 WANDERING = (1.0, 0.5, 0.25)
 """The shares of its rate that a varying link has in turn; each holds for an exponential time with mean 1 s."""
@@ -63,6 +77,24 @@ class Line:
             raise InputError(f"flows: {self.flows}: is for a link of one direction; give --rate")
 
     @property
+    def parts(self) -> int:
+        """How many equal parts of the line there are, one of which is simulated; a power of two, mostly 1.
+
+        As many as let a part be measured for 300 round trips, if so many flows share the line that 300 are in a part.
+        """
+        if self.rate is None or self.flows is None:
+            return 1
+        wanted = self.rate * AT_REST * FAR * self.rtt / (PACKETS["link"] * 12_000)
+        return 1 << max(0, min(ceil(log2(wanted)), floor(log2(self.flows / CROWD))))
+
+    @property
+    def part(self) -> "Line":
+        """One of its parts: the same share for each flow, the same delays, and buffers that last as long."""
+        if self.parts == 1 or self.rate is None or self.flows is None:
+            return self
+        return replace(self, rate=self.rate / self.parts, flows=round(self.flows / self.parts), buffer=_divided(self))
+
+    @property
     def family(self) -> str:
         """The folder of its scenarios."""
         return "home" if self.rate is None else "link"
@@ -73,15 +105,27 @@ class Line:
         return {"link": self.rate} if self.rate else {"down": self.down or 0.0, "up": self.up or 0.0}
 
 
-def conditions(line: Line, settings: Mapping[str, str] | None = None) -> list[Scenario]:
+def conditions(line: Line, settings: Mapping[str, str] | None = None, *, whole: bool = False) -> list[Scenario]:
     """Return the scenarios of a line: those of its family, and some of them with longer round trips.
 
-    `settings` replace values in all of them, after everything else.
+    They are those of a part of the line where it has several, or of the `whole`. `settings` replace values in all of
+    them, after everything else.
     """
+    parts, line = (1, line) if whole else (line.parts, line.part)
     names = chosen(line.family)
     far = [name for name in names if name in FAR_AT_HOME or line.family == "link"]
     asked = [*((name, line.rtt) for name in names), *((name, FAR * line.rtt) for name in far)]
-    return [load(name, {**_of(name, line, rtt), **(settings or {})}) for name, rtt in asked]
+    queues = {f"schemes.{name}.flows": str(max(8, of // parts)) for name, of in QUEUES.items()}
+    of_part = queues if parts > 1 else {}
+    return [load(name, {**_of(name, line, rtt), **of_part, **(settings or {})}) for name, rtt in asked]
+
+
+def _divided(line: Line) -> str | None:
+    """Return the buffer of a part of a line; one that is a time or a multiple of the line's own stays as it is."""
+    found = _core.quantity(line.buffer or "")
+    if found is None or found[1] not in ("B", "packets"):
+        return line.buffer
+    return written(max(1, round(found[0] / line.parts)), found[1])
 
 
 def _of(name: str, line: Line, rtt: float) -> dict[str, str]:
@@ -131,6 +175,8 @@ def _times(line: Line, rtt: float) -> tuple[float, float]:
     """Return warm-up and measured time, s, in whole milliseconds."""
     least, most = TIMES[line.family]
     wanted = PACKETS[line.family] * 12_000 / sum(line.rates.values())
+    if (line.flows or 0) >= CROWD:
+        most = min(most, max(AT_REST * rtt, wanted / 2))  # a mean over so many needs no longer time
     measured = max(min(wanted, most), least, ROUND_TRIPS * rtt)
     return round(max(measured / 3, least / 2), 3), round(measured, 3)
 

@@ -1,15 +1,31 @@
 """The lines to type for a scheme on the links of a scenario: Linux's tc, and OpenWrt's SQM."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from aqmlab import tc
+from aqmlab import _core, tc
 from aqmlab._core import InputError, Scenario
 from aqmlab.advise.advice import Advice
+from aqmlab.advise.line import INCOMING, OUTGOING
+from aqmlab.advise.words import percent
+from aqmlab.catalogue import title
+from aqmlab.quantities import written
 from aqmlab.tc.openwrt import sqm
 
-INCOMING = "down"
-"""The link whose packets come in; they are sent through an interface of their own, where they can wait."""
+SHAPE = 0.95
+"""The share of a line's rate that a shaper keeps unless told otherwise."""
+
+SHARES = (0.1, 1.0)
+"""The least and the most that it may be told."""
+
+FAST = 1e9
+"""From this rate on, bit/s, the lines say what CAKE asks of a processor."""
+
+NO_SHAPER = (
+    "no shaper: the rate of {links} varies, and a fixed one would be above it in one moment and waste it in the next; "
+    "autorate (cake-autorate, sqm-autorate) sets CAKE's bandwidth again and again from the delay that it measures"
+)
 
 REDIRECT = (
     "ip link add {ifb} type ifb",
@@ -33,51 +49,137 @@ class Typed:
         return bool(self.commands) and not any("no kernel" in note for note in self.notes)
 
 
-def linux(scheme: str, scenario: Scenario, dev: str) -> Typed:
+Writer = Callable[[str, Scenario, str], Typed]
+"""What writes the lines of a scheme for a scenario and an interface."""
+
+
+def share(text: str) -> float:
+    """Return a share such as "95 %" or 0.95. InputError for anything else, and for less than 10 % or more than all."""
+    found = _core.quantity(text)
+    least, most = SHARES
+    if found is None or found[1] != "1" or not least <= found[0] <= most:
+        raise InputError(f'shape: "{text}" is no share of the rate; write 95% or 0.95, from 10 to 100 %')
+    return found[0]
+
+
+def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Typed:
     """Return the lines of tc for all links of a scenario whose data may meet another scheme.
 
-    An access line, with links `up` and `down`, has its queue in a modem: a shaper keeps it here. The interface of any
-    other link is itself the bottleneck.
+    An access line, with links `up` and `down`, has its queue in a modem: a shaper at the share `shape` of the rate
+    keeps it here, if the rate is fixed. The interface of any other link is itself the bottleneck.
     """
     commands: list[str] = []
     notes: list[str] = []
-    is_access = INCOMING in scenario.links
+    is_shaped = INCOMING in scenario.links and not _varying(scenario)
     for name in sorted(scenario.links, reverse=True):
-        at = f"ifb4{dev}"[:15] if name == INCOMING else dev
+        if name == INCOMING and not is_shaped:
+            continue  # without a shaper nothing waits behind it
+        at = _ifb(dev) if name == INCOMING else dev
         if name == INCOMING:
             commands += [line.format(ifb=at, dev=dev) for line in REDIRECT]
         try:
-            lines = tc.write(tc.Setting(scheme, at_link(scenario, name), is_access, at))
+            lines = tc.write(tc.Setting(scheme, at_link(scenario, name, shape if is_shaped else None), is_shaped, at))
         except InputError as error:
             return Typed(why_not=str(error))
         commands += lines.commands
         notes += lines.notes
-    if is_access:
-        notes.append("rate: a little less than the line carries (90 to 95 %), or the queue is in the modem again")
+    notes += _of_rates(scheme, scenario, shape, dev) + _of_processor(scheme, scenario, commands)
     return Typed(tuple(commands), tuple(dict.fromkeys(notes)))
 
 
-def best(found: Advice, dev: str, write: Callable[[str, Scenario, str], Typed]) -> dict[str, Typed]:
-    """Return the lines of the first, and of the best of its equals that has been tested where the first has not."""
-    lines = {scheme: write(scheme, found.conditions[0], dev) for scheme in (found.first, *found.ties)}
-    chosen = [found.first, *(scheme for scheme in found.ties if lines[scheme].tested)]
-    return {scheme: lines[scheme] for scheme in chosen[: 1 if lines[found.first].tested else 2]}
+def _ifb(dev: str) -> str:
+    """Return the interface through which what comes in at `dev` is sent; Linux has 15 characters for it."""
+    return f"ifb4{dev}"[:15]
 
 
-def openwrt(scheme: str, scenario: Scenario, dev: str) -> Typed:
-    """Return the settings of OpenWrt's SQM for an access line."""
-    if INCOMING not in scenario.links or "up" not in scenario.links:
+def _varying(scenario: Scenario) -> list[str]:
+    """Return the links whose rate changes during a run."""
+    changed = {change["path"] for change in scenario.resolved().get("changes", [])}
+    return [name for name in scenario.links if scenario.link(name).rate_changes or f"links.{name}.rate" in changed]
+
+
+def _of_rates(scheme: str, scenario: Scenario, shape: float, dev: str) -> list[str]:
+    """Return what is to be known of the rates in the lines."""
+    if varying := _varying(scenario):
+        where = "these lines are right where the queue stands at this interface, as in a modem"
+        return [f"{NO_SHAPER.format(links=' and '.join(varying))}; {where}"]
+    if INCOMING not in scenario.links:
+        return ["no shaper: the queue stands at this interface if its own rate is that of the link"]
+    rates = " and ".join(f"{written(scenario.link(name).rate, 'bit/s')} {name}" for name in scenario.links)
+    return [
+        f"rate: {100 * shape:.4g} % of the line's ({rates}), so that packets wait here and not in the modem (--shape)",
+        _of_link_layer(scheme, scenario),
+        f"to undo, and before they are typed again: tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; "
+        f"ip link del {_ifb(dev)}",
+    ]
+
+
+def _of_link_layer(scheme: str, scenario: Scenario) -> str:
+    """Say which link layer the shaper counts with."""
+    values = scenario.parameters(scheme)
+    if values.get("overhead", "auto") != "auto":
+        return f"link layer: overhead {values['overhead']}, mpu {values['mpu']}, framing {values['framing']}, as asked"
+    if scheme.partition(":")[0] == "cake":
+        how = "append docsis, pppoe-ptm, bridged-ptm, pppoe-llcsnap or the like to the lines of cake"
+    else:
+        how = "put stab overhead BYTES, with linklayer atm for ATM, before htb"
+    return f"link layer: none assumed, packets count with their Ethernet header of 14 B; on cable or DSL {how}"
+
+
+def _of_processor(scheme: str, scenario: Scenario, commands: list[str]) -> list[str]:
+    """Say what one core must do where CAKE or a shaper stands at a fast link."""
+    rate = max(scenario.link(name).rate for name in scenario.links)
+    if rate < FAST or not any(f" {kind} " in f"{line} " for line in commands for kind in ("cake", "htb")):
+        return []
+    each = 12_000 / rate
+    what = (
+        f"processor: {written(rate, 'bit/s')} are {1 / each:,.0f} packets of 1500 B a second, {1e9 * each:,.0f} ns for "
+        "each, on one core; that of a small router shapes 1 to 2 Gbit/s"
+    )
+    multi = "; cake_mq (Linux 7.0) takes the same options and spreads over the queues of the interface"
+    return [what + (multi if scheme.partition(":")[0] == "cake" else "")]
+
+
+def best(found: Advice, dev: str, write: Writer) -> dict[str, Typed]:
+    """Return the lines of what is advised; if it has none, also those of the best that has some, which say so."""
+    scenario = found.whole
+    lines = {found.advised: write(found.advised, scenario, dev)}
+    if lines[found.advised].commands:
+        return lines
+    for scheme in dict.fromkeys([*found.ties, *found.schemes]):
+        typed = write(scheme, scenario, dev)
+        if typed.commands:
+            note = f"the best that can be set here: {title(scheme)}, score {percent(found.score(scheme))}"
+            return lines | {scheme: replace(typed, notes=(note, *typed.notes))}
+    return lines
+
+
+def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Typed:
+    """Return the settings of OpenWrt's SQM for an access line; it shapes to the share `shape` of the rates."""
+    if not {INCOMING, OUTGOING} <= {*scenario.links}:
         return Typed(why_not="openwrt: SQM shapes an access line; describe one with --down and --up")
-    setting = tc.Setting(scheme, at_link(scenario, "up"), True, dev)
+    if varying := _varying(scenario):
+        return Typed(why_not=f"openwrt: {NO_SHAPER.format(links=' and '.join(varying))}")
+    up, down = (at_link(scenario, name, shape) for name in (OUTGOING, INCOMING))
     try:
-        lines = sqm(setting, scenario.link(INCOMING).rate)
+        lines = sqm(tc.Setting(scheme, up, True, dev), down.rate)
     except InputError as error:
         return Typed(why_not=str(error))
-    return Typed(lines.commands, lines.notes)
+    return Typed(lines.commands, (*lines.notes, *_of_rates(scheme, scenario, shape, dev)[:1]))
 
 
-def at_link(scenario: Scenario, name: str) -> tc.Link:
-    """Return what tc is told of a link; of one whose interface keeps the rate itself no rate."""
+def writer(*, for_openwrt: bool, shape: float) -> Writer:
+    """Return what writes lines for OpenWrt, or for Linux, with shapers at a share of the rate."""
+    return partial(openwrt if for_openwrt else linux, shape=shape)
+
+
+def at_link(scenario: Scenario, name: str, shape: float | None) -> tc.Link:
+    """Return what tc is told of a link: `shape` of its rate, in whole kbit/s if it is that much, or no rate."""
     link = scenario.link(name)
     buffer = f"{link.buffer_bytes} B" if link.buffer_bytes else f"{round(link.buffer)} packets"
-    return tc.Link(link.rate if INCOMING in scenario.links else None, buffer, link.ecn)
+    return tc.Link(_whole(shape * link.rate) if shape else None, buffer, link.ecn)
+
+
+def _whole(rate: float) -> float:
+    """Return a rate rounded down to kbit/s, as SQM takes it."""
+    return float(round(rate) // 1000 * 1000) or rate

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from aqmlab._core import Group, InputError, Scenario
 from aqmlab.names import unknown
-from aqmlab.runs.measures import is_call
+from aqmlab.runs.measures import heading, is_call
+from aqmlab.runs.metrics import Metric, find, split
 
 NEEDS = {
     "latency": "the delay of calls, games and pings, and the quality of calls",
     "transfers": "the completion times of pages and short transfers, and the bitrate of films",
-    "throughput": "the use of the links that long transfers cross",
+    "throughput": "the goodput of all that crosses a link together with long transfers",
     "fairness": "equal rates of the transfers of a group",
 }
 """Each with what is looked at."""
@@ -18,13 +19,42 @@ NEEDS = {
 EVERYTHING = "everything"
 
 
+TOGETHER = " + "
+"""Between measures that are added up."""
+
+
 @dataclass(frozen=True)
 class Sign:
-    """A measure of a scenario that tells of a need, and whether more of it is better."""
+    """A measure of a scenario that tells of a need, and whether more of it is better.
+
+    `measure` may be several of one metric that are added up, written with " + "; `link` is where they are, if they are
+    those of a link.
+    """
 
     need: str
     measure: str
     more: bool
+    link: str = ""
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that are added up."""
+        return self.measure.split(TOGETHER)
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that they are of."""
+        return find(self.measures[0])
+
+    @property
+    def place(self) -> str:
+        """What it is a measure of: a link or a group of flows."""
+        return self.link or split(self.measure)[0].partition(".")[2]
+
+    @property
+    def heading(self) -> str:
+        """Place, title and unit, for the head of a column or row."""
+        return f"{self.link}: {self.metric.heading}" if self.link else heading(self.measure)
 
 
 def chosen(text: str) -> tuple[str, ...]:
@@ -41,15 +71,23 @@ def chosen(text: str) -> tuple[str, ...]:
 def signs(scenario: Scenario, needs: Sequence[str]) -> list[Sign]:
     """Return what tells of these needs in a scenario."""
     groups = [scenario.group(name) for name in scenario.flows]
-    found = [Sign("throughput", f"links.{link}.utilisation", more=True) for link in _filled(scenario)]
+    found = [
+        Sign("throughput", TOGETHER.join(f"flows.{name}.goodput" for name in names), more=True, link=link)
+        for link, names in _filled(scenario).items()
+    ]
     found += [sign for group in groups for sign in _of_group(group)]
     return [sign for sign in found if sign.need in needs]
 
 
-def _filled(scenario: Scenario) -> list[str]:
-    """Return the links that long transfers cross, and so can fill."""
-    crossed = {link for flow in scenario.resolved()["flows"] if flow["kind"] == "ftp" for link in flow["path"]}
-    return [name for i, name in enumerate(scenario.links) if i in crossed]
+def _filled(scenario: Scenario) -> dict[str, list[str]]:
+    """Return the links that long transfers cross, and so can fill, with all groups of flows that cross them."""
+    crossing: dict[str, list[str]] = {}
+    filled = set()
+    for name, flow in zip(scenario.flows, scenario.resolved()["flows"], strict=True):
+        for link in dict.fromkeys(scenario.links[i] for i in flow["path"]):
+            crossing.setdefault(link, []).append(name)
+            filled |= {link} if flow["kind"] == "ftp" else set()
+    return {link: crossing[link] for link in scenario.links if link in filled}
 
 
 def _of_group(group: Group) -> Iterable[Sign]:

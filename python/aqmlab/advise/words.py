@@ -1,38 +1,41 @@
-"""An advice in words, and as a document."""
+"""An advice in words."""
 
-from typing import Any
-
-from aqmlab.advise.advice import ALIKE, NOTABLE, Advice, Score, Seen
-from aqmlab.advise.lines import Typed, linux
+from aqmlab.advise.advice import NOTABLE, PACED, Advice, Score, Seen
+from aqmlab.advise.line import AT_REST
+from aqmlab.advise.ties import ALIKE, WHY
 from aqmlab.catalogue import title
-from aqmlab.runs.metrics import find, split
-
-AT_REST = 300
-"""Round trips after which long transfers may be expected to share a link as they will."""
 
 
 def sentences(advice: Advice) -> list[str]:
     """Return what was found: the first, what it gains and costs, how sure that is, and where it turns."""
-    return [_first(advice), *_against_baseline(advice), *_turns(advice), *_doubts(advice)]
+    return [_first(advice), *_against_baseline(advice), *_turns(advice), *_part(advice), *_doubts(advice)]
 
 
 def _first(advice: Advice) -> str:
     seeds = len(advice.seeds)
     where = f"over {len(advice.conditions)} conditions and {seeds} seeds"
-    ties = [f"{title(each)} ({percent(advice.score(each))})" for each in advice.ties]
-    alike = f" Not surely behind, or by less than {100 - 100 * ALIKE:.0f} %: {', '.join(ties)}." if ties else ""
+    if advice.advised == advice.first:
+        what = f"{title(advice.first)} comes first {where}."
+    else:
+        what = (
+            f"{title(advice.advised)} is as good as any {where} ({percent(advice.score(advice.advised))} of "
+            f"{title(advice.first)}), and of these the one {WHY}."
+        )
+    equals = [each for each in (advice.first, *advice.ties) if each != advice.advised]
+    scores = [f"{title(each)} ({percent(advice.score(each))})" for each in equals]
+    equal = f" Equal, by less than {100 - 100 * ALIKE:.0f} % or within the interval: {', '.join(scores)}."
     others = [each for each in advice.schemes[1:] if each not in advice.ties]
     behind = f" {title(others[0])} is next ({percent(advice.score(others[0]))})." if others else ""
-    return f"{title(advice.first)} comes first {where}.{alike}{behind}"
+    return what + (equal if equals else "") + behind
 
 
 def _against_baseline(advice: Advice) -> list[str]:
-    baseline = title(advice.baseline)
-    if advice.first == advice.baseline:
+    baseline, scheme = title(advice.baseline), advice.advised
+    if scheme == advice.baseline:
         return []
-    told = {"Gains": advice.gains(advice.first), "Costs": advice.costs(advice.first)}
+    told = {"Gains": advice.gains(scheme), "Costs": advice.costs(scheme)}
     return [
-        f"{word} over {baseline}: {'; '.join(instead(advice, advice.first, each) for each in seen)}."
+        f"{word} over {baseline}: {'; '.join(instead(advice, scheme, each) for each in seen)}."
         if seen
         else f"{word} over {baseline}: none above {100 * NOTABLE - 100:.0f} % that these seeds can show."
         for word, seen in told.items()
@@ -41,11 +44,10 @@ def _against_baseline(advice: Advice) -> list[str]:
 
 def instead(advice: Advice, scheme: str, seen: Seen) -> str:
     """Say what a measure is under a scheme, and what it was under the baseline."""
-    metric = find(seen.sign.measure)
+    metric = seen.sign.metric
     values = [advice.summary(each, seen) for each in (scheme, advice.baseline)]
     ours, theirs = (metric.show(value.mean if value else None) for value in values)
-    of = split(seen.sign.measure)[0].partition(".")[2]
-    told = f"{metric.title} of {of} {ours} instead of {theirs} {metric.unit_shown}".rstrip()
+    told = f"{metric.title} of {seen.sign.place} {ours} instead of {theirs} {metric.unit_shown}".rstrip()
     return f"{told} ({advice.names[seen.condition]})"
 
 
@@ -55,6 +57,21 @@ def _turns(advice: Advice) -> list[str]:
         for where, scheme, score in advice.turns()
     ]
     return [f"Where it turns: {'; '.join(turns)}."] if turns else []
+
+
+def _part(advice: Advice) -> list[str]:
+    """Say so where only a part of the line was simulated."""
+    if advice.parts == 1:
+        return []
+    part = advice.conditions[0]
+    measured = min((each.duration - each.warmup) / (each.group("ping").rtt or 1.0) for each in advice.conditions)
+    return [
+        f"Measured at 1/{advice.parts} of the line: {part.link('link').rate / 1e6:.4g} Mbit/s and "
+        f"{part.group('bulk').count} long transfers at the same share each, with as small a part of the queues and of "
+        f"the buffer, for {measured:.0f} round trips at least. With so many transfers shares and delays hardly depend "
+        "on it. CoDel's do, as its drops come at a pace that does not grow with the rate: "
+        + ("it would do worse on the whole line." if PACED in advice.schemes else "it is left out.")
+    ]
 
 
 def _doubts(advice: Advice) -> list[str]:
@@ -75,48 +92,3 @@ def percent(score: Score) -> str:
     """Return a score as people read it: 98.6 %, 98.3 to 99.0."""
     low, high = score.interval or (score.ratio, score.ratio)
     return f"{100 * score.ratio:.1f} %, {100 * low:.1f} to {100 * high:.1f}"
-
-
-def document(advice: Advice, dev: str) -> dict[str, Any]:
-    """Return an advice for JSON."""
-    return {
-        "schema": 1,
-        "ranking": [_entry(advice, scheme, linux(scheme, advice.conditions[0], dev)) for scheme in advice.schemes],
-        "why": " ".join(sentences(advice)),
-        "conditions": [
-            {"name": name, "scenario": scenario.name, "set": dict(scenario.overrides)}
-            for name, scenario in zip(advice.names, advice.conditions, strict=True)
-        ],
-        "for": list(advice.needs),
-        "seeds": len(advice.seeds),
-        "failures": [str(failure) for failure in advice.failures],
-    }
-
-
-def _entry(advice: Advice, scheme: str, typed: Typed) -> dict[str, Any]:
-    score = advice.score(scheme)
-    return {
-        "aqm": scheme,
-        "parameters": advice.conditions[0].parameters(scheme),
-        "score": score.ratio,
-        "interval": score.interval,
-        "needs": {need: advice.score(scheme, need=need).ratio for need in advice.told},
-        "gains": [_seen(advice, scheme, each) for each in advice.gains(scheme)],
-        "costs": [_seen(advice, scheme, each) for each in advice.costs(scheme)],
-        "tc": list(typed.commands),
-        "notes": list(typed.notes) if typed.commands else [typed.why_not],
-        "tested": typed.tested,
-    }
-
-
-def _seen(advice: Advice, scheme: str, seen: Seen) -> dict[str, Any]:
-    values = [advice.summary(each, seen) for each in (scheme, advice.baseline)]
-    value, baseline = (each.mean if each else None for each in values)
-    return {
-        "need": seen.sign.need,
-        "condition": advice.names[seen.condition],
-        "measure": seen.sign.measure,
-        "value": value,
-        "baseline": baseline,
-        "ratio": seen.score.ratio,
-    }

@@ -43,6 +43,9 @@ def advise(
     settings: Settings = None,
     dev: Annotated[str, typer.Option("--dev", metavar="DEV", help="The interface of the lines to type.")] = "eth0",
     openwrt: Annotated[bool, typer.Option("--openwrt", help="Print settings of OpenWrt's SQM instead.")] = False,
+    shape: Annotated[
+        str, typer.Option("--shape", metavar="PERCENT", help="Share of an access line's rate that the shapers keep.")
+    ] = "95%",
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
@@ -51,11 +54,13 @@ def advise(
     Describe an access line by --down and --up, or a link of one direction by --rate. The deployed schemes are compared
     in several conditions, and ranked by what matters to you.
     """
-    from aqmlab.advise import Line, conditions, lines, needs, words
+    from aqmlab.advise import Line, conditions, document, lines, needs
     from aqmlab.advise import advise as compare
     from aqmlab.present.terminal import advice as tables
 
     wanted = needs.chosen(matters)
+    share = lines.share(shape)
+    whole = None
     if scenarios:
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
         for option, value in of_line.items():
@@ -73,11 +78,12 @@ def advise(
             ecn=ecn,
             varying=varying,
         )
-        given = conditions(described, assignments(settings or []))
+        values = assignments(settings or [])
+        given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
     with progress("Comparing candidates") as told:
-        found = compare(given, wanted, aqms, seeds, jobs=jobs, progress=told)
+        found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
     if as_json:
-        print_json(words.document(found, dev))
+        print_json(document.document(found, lines.writer(for_openwrt=False, shape=share), dev))
     else:
-        tables.advice(found, lines.best(found, dev, lines.openwrt if openwrt else lines.linux))
+        tables.advice(found, lines.best(found, dev, lines.writer(for_openwrt=openwrt, shape=share)))
     exit_if_failed(found.failures)

@@ -20,7 +20,7 @@ Component = Callable[[Readings], NDArray[Any]]
 
 
 def utilisation(r: Readings) -> NDArray[Any]:
-    """Share of the interval in which the transmitter was busy."""
+    """Share of what the link could have carried in the interval that it has."""
     return 1.0 * r["utilisation"]
 
 

@@ -87,7 +87,14 @@ class LinkResult(Measured):
     """What is measured of a link after the warm-up; the packet in service is not waiting."""
 
     utilisation: Annotated[
-        float, declared("Utilisation", "ratio", "bits sent, headers included, over rate × time", PERCENT, "more")
+        float,
+        declared(
+            "Utilisation",
+            "ratio",
+            "bits sent, headers included, over what the link could have carried",
+            PERCENT,
+            "more",
+        ),
     ]
     drop_ratio: Annotated[
         float, declared("Drop ratio", "ratio", "packets dropped over packets that arrived", PERCENT, "less")

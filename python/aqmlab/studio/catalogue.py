@@ -22,7 +22,7 @@ COLUMNS = {
     ("link", "queue"): ("Queue", "packets", "packets waiting"),
     ("link", "delay"): ("Sojourn time", "s", "mean time in the queue of the packets taken into service"),
     ("link", "delay_max"): ("Longest sojourn time", "s", "longest time in the queue"),
-    ("link", "utilisation"): ("Utilisation", "ratio", "share of the time in which the transmitter was busy"),
+    ("link", "utilisation"): ("Utilisation", "ratio", "share of what the link could have carried that it has"),
     ("link", "rate"): ("Rate sent", "bit/s", "bits sent, headers included"),
     ("link", "drops"): ("Drops", "packets/s", "packets dropped at the queue"),
     ("link", "marks"): ("Marks", "packets/s", "packets marked at the queue"),

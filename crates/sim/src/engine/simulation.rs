@@ -20,7 +20,7 @@ use crate::engine::event::{Event, Packet};
 use crate::engine::memory;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
-use crate::measure::meter::BusyMark;
+use crate::measure::meter::Carried;
 use crate::measure::result::{Output, Series, TransferTable};
 use crate::net::flow::{Connection, Flow, Group};
 use crate::net::link::Link;
@@ -167,7 +167,7 @@ pub struct Simulation {
     /// For each link, the places among what its scheme shows of the columns of its time series.
     plotted: Vec<Vec<Option<usize>>>,
     /// For each link, the last point of its time series.
-    sampled: Vec<BusyMark>,
+    sampled: Vec<Carried>,
     transfer_table: Option<TransferTable>,
     /// Changes of the scenario still to come.
     pending: VecDeque<Change>,

@@ -62,7 +62,12 @@ pub const GAUGES: [Gauge; 15] = [
     gauge_of("departure_rate", "packets/s", CAPACITY, "packets taken into service in the interval"),
     gauge_of("drop_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were dropped"),
     gauge_of("mark_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were marked"),
-    gauge_of("utilisation", "ratio", Shown::Root, "share of the interval in which the transmitter was busy"),
+    gauge_of(
+        "utilisation",
+        "ratio",
+        Shown::Root,
+        "share of what the link could have carried in the interval that it has",
+    ),
     gauge_of("p", "ratio", Shown::Root, "the scheme's drop or mark probability now"),
     gauge_of(
         "flows",

@@ -107,11 +107,28 @@ impl Served {
     }
 }
 
-/// From when on a share of busy time counts: the time, and how long the transmitter had been busy by then.
+/// What a link has carried by some time, and what it could have, since the beginning; in a unit of the link's own.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BusyMark {
-    since: Time,
+pub struct Carried {
+    /// What it has carried.
+    pub sent: u128,
+    /// What it could have carried.
+    pub capacity: u128,
+}
+
+impl Carried {
+    /// Share of what it could have carried since `mark` that it has; 0 where that was nothing.
+    pub fn share_since(self, mark: Carried) -> f64 {
+        (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64
+    }
+}
+
+/// A time when the rate changed: what had been carried, and for how long the transmitter had been busy by then.
+#[derive(Clone, Copy, Default)]
+struct RateChange {
+    at: Time,
     busy: Span,
+    carried: Carried,
 }
 
 /// Measures one link.
@@ -119,13 +136,14 @@ pub struct BusyMark {
 pub struct LinkMeter {
     queue: u32,
     changed_at: Time,
-    since: Time,
     /// Time spent with so many packets waiting, ps.
     time_at: Vec<u64>,
     busy: Span,
     busy_until: Time,
-    /// Busy time that does not count: that of the warm-up.
-    busy_before: Span,
+    /// The last one.
+    rate_change: RateChange,
+    /// The rate as a multiple of the first.
+    rate: f64,
     /// Since the last probe; `None` if nobody will ask.
     pub served: Option<Served>,
     /// Time from arrival to start of service.
@@ -146,11 +164,11 @@ impl LinkMeter {
         Self {
             queue: 0,
             changed_at: Time::ZERO,
-            since: Time::ZERO,
             time_at: vec![0; levels],
             busy: Span::ZERO,
             busy_until: Time::ZERO,
-            busy_before: Span::ZERO,
+            rate_change: RateChange::default(),
+            rate: 1.0,
             served: Some(Served::default()),
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
@@ -187,11 +205,7 @@ impl LinkMeter {
     pub fn restart(&mut self, queue: u32, now: Time) {
         self.on_queue(queue, now);
         self.pass_time(now);
-        self.since = now;
         self.time_at.fill(0);
-        let busy = self.busy_until.since(now);
-        self.busy_before = Span(self.busy_before.0 + self.busy.0 - busy.0);
-        self.busy = busy;
         self.sojourn.reset();
     }
 
@@ -222,17 +236,26 @@ impl LinkMeter {
         }
     }
 
-    /// Share of the measured time in which the transmitter was busy.
-    pub fn utilisation(&self, now: Time) -> f64 {
-        let busy = self.busy.0 - self.busy_until.since(now).0.min(self.busy.0);
-        busy as f64 / now.since(self.since).0 as f64
+    /// What the link has carried, and what it could have: the time in which it was busy and all time, in ps, weighted
+    /// by the rate where that has changed.
+    pub fn carried(&self, now: Time) -> Carried {
+        let RateChange { at, busy, carried } = self.rate_change;
+        let weighted = |time: u64| if self.rate == 1.0 { time } else { (time as f64 * self.rate) as u64 };
+        Carried {
+            sent: carried.sent + u128::from(weighted(self.busy_by(now).0 - busy.0)),
+            capacity: carried.capacity + u128::from(weighted(now.since(at).0)),
+        }
     }
 
-    /// Share of the time since `mark` in which the transmitter was busy; the mark moves on to now.
-    pub fn utilisation_since(&self, mark: &mut BusyMark, now: Time) -> f64 {
-        let busy = Span(self.busy_before.0 + self.busy.0 - self.busy_until.since(now).0);
-        let before = std::mem::replace(mark, BusyMark { since: now, busy });
-        (busy.0 - before.busy.0) as f64 / now.since(before.since).0.max(1) as f64
+    /// From now on the rate is this multiple of the first one.
+    pub fn change_rate(&mut self, rate: f64, now: Time) {
+        self.rate_change = RateChange { at: now, busy: self.busy_by(now), carried: self.carried(now) };
+        self.rate = rate;
+    }
+
+    /// How long the transmitter has been busy.
+    fn busy_by(&self, now: Time) -> Span {
+        Span(self.busy.0 - self.busy_until.since(now).0)
     }
 
     /// What was served since the last call.
@@ -326,24 +349,26 @@ mod tests {
     }
 
     #[test]
-    fn utilisation_leaves_out_what_is_sent_later() {
+    fn what_is_sent_later_is_not_carried_yet() {
         let mut meter = LinkMeter::new(Limit::Packets(10));
         meter.on_service(s(1.0), Span::ZERO, s(2.0), 1000);
         meter.on_service(s(3.0), Span::ZERO, s(5.0), 1000);
-        assert_eq!(meter.utilisation(s(4.0)), 0.5);
-        meter.restart(0, s(4.0));
-        assert_eq!(meter.utilisation(s(6.0)), 0.5);
+        let [at_4, at_45, at_6, at_7] = [4.0, 4.5, 6.0, 7.0].map(|time| meter.carried(s(time)));
+        let carried = [Carried::default(), at_4, at_45, at_6, at_7];
+        let shares: Vec<f64> = carried.windows(2).map(|pair| pair[1].share_since(pair[0])).collect();
+        assert_eq!(shares, [0.5, 1.0, 1.0 / 3.0, 0.0]);
+        assert_eq!(at_7.share_since(at_7), 0.0);
     }
 
     #[test]
-    fn sampled_utilisation_is_that_since_the_last_sample() {
+    fn what_is_carried_is_weighted_by_the_rate() {
         let mut meter = LinkMeter::new(Limit::Packets(10));
-        meter.on_service(s(1.0), Span::ZERO, s(2.0), 1000);
-        meter.on_service(s(3.0), Span::ZERO, s(5.0), 1000);
-        let mut mark = BusyMark::default();
-        assert_eq!(meter.utilisation_since(&mut mark, s(4.0)), 0.5);
-        meter.restart(0, s(4.5));
-        assert_eq!([6.0, 7.0].map(|t| meter.utilisation_since(&mut mark, s(t))), [0.5, 0.0]);
+        meter.on_service(s(0.0), Span::ZERO, s(1.0), 1000);
+        meter.change_rate(3.0, s(2.0));
+        meter.on_service(s(2.0), Span::ZERO, s(4.0), 1000);
+        // 1 of 2 s at the first rate, then 2 of 2 s at three times that.
+        assert_eq!(meter.carried(s(4.0)).share_since(Carried::default()), 7.0 / 8.0);
+        assert_eq!(meter.carried(s(4.0)).share_since(meter.carried(s(2.0))), 1.0);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct RunResult {
 /// What happened at a link after the warm-up.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkResult {
-    /// Share of the time in which the transmitter was busy.
+    /// Share of what the link could have carried that it has: of the time in which it was busy if the rate is constant.
     pub utilisation: f64,
     /// dropped / arrived.
     pub drop_ratio: f64,
@@ -147,7 +147,7 @@ pub struct Engine {
 pub struct Series {
     /// Name of the link.
     pub link: String,
-    /// Column name and values: `time` (s), `queue` (packets), `utilisation` (share of the time since the last point),
+    /// Column name and values: `time` (s), `queue` (packets), `utilisation` (since the last point),
     /// then what the scheme shows.
     pub columns: Vec<(String, Vec<f64>)>,
 }

@@ -1,5 +1,6 @@
 //! When a link that follows a trace delivers.
 
+use crate::measure::meter::Carried;
 use crate::scenario::{OPPORTUNITY, RateTrace};
 use aqmlab_core::{Span, Time};
 use std::sync::Arc;
@@ -16,12 +17,14 @@ pub struct Deliveries {
     /// Time of the last one taken, and bytes left of it.
     at: Time,
     left: u32,
+    /// Bytes of all packets so far.
+    sent: u64,
 }
 
 impl Deliveries {
     pub fn new(trace: &RateTrace) -> Self {
         let (times, period) = (trace.times.clone(), trace.period());
-        Self { times, period, began: Time::ZERO, next: 0, at: Time::ZERO, left: 0 }
+        Self { times, period, began: Time::ZERO, next: 0, at: Time::ZERO, left: 0, sent: 0 }
     }
 
     /// When the last byte of a packet is delivered whose transmission may begin now.
@@ -36,7 +39,25 @@ impl Deliveries {
             self.take_next();
         }
         self.left -= rest;
+        self.sent += u64::from(size);
         self.at
+    }
+
+    /// Bytes delivered by now, and those that the opportunities would have carried. Of a packet in transmission what has
+    /// been delivered counts.
+    pub fn carried(&self, now: Time) -> Carried {
+        let whole = now.0 / self.period.0;
+        let within = (now.0 % self.period.0) / Span::from_millis(1).0;
+        let passed = self.times.partition_point(|time| u64::from(*time) <= within) as u64;
+        let capacity = self.bytes(whole, passed);
+        let taken = self.bytes(self.began.0 / self.period.0, self.next as u64) - u64::from(self.left);
+        let to_come = taken.saturating_sub(capacity);
+        Carried { sent: u128::from(self.sent - to_come), capacity: u128::from(capacity) }
+    }
+
+    /// What so many whole repetitions and further opportunities carry.
+    fn bytes(&self, repetitions: u64, further: u64) -> u64 {
+        (repetitions * self.times.len() as u64 + further) * u64::from(OPPORTUNITY)
     }
 
     fn take_next(&mut self) {
@@ -107,5 +128,21 @@ mod tests {
         assert_eq!(link.deliver(500, ms(4001.5)), ms(4004.0));
         assert_eq!(link.deliver(500, ms(8000.0)), ms(8000.0), "the last one of a repetition");
         assert_eq!(link.deliver(1500, ms(8000.0)), ms(8001.0), "1000 B of it, then 500 B");
+    }
+    #[test]
+    fn what_is_carried_are_bytes_of_the_opportunities_so_far() {
+        let mut link = deliveries();
+        let carried = |link: &Deliveries, time: f64| {
+            let carried = link.carried(ms(time));
+            (carried.sent, carried.capacity)
+        };
+        assert_eq!(link.deliver(4000, ms(0.0)), ms(4.0));
+        assert_eq!(carried(&link, 0.9), (0, 0));
+        assert_eq!(carried(&link, 1.0), (3000, 3000), "1000 B are still to come");
+        assert_eq!(carried(&link, 4.0), (4000, 4500));
+        // The two at 5 ms pass in vain; that of 8 ms is used, and one of 9 ms.
+        assert_eq!(link.deliver(3000, ms(6.0)), ms(9.0));
+        assert_eq!(carried(&link, 8.5), (5500, 9000));
+        assert_eq!(carried(&link, 9.0), (7000, 12000), "the other one of 9 ms is not used");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::calendar::{Lane, Order};
 use crate::engine::event::Packet;
-use crate::measure::meter::{LinkMeter, Stage};
+use crate::measure::meter::{Carried, LinkMeter, Stage};
 use crate::measure::result::LinkResult;
 use crate::net::Wired;
 use crate::net::deliveries::Deliveries;
@@ -53,6 +53,10 @@ pub struct Link<P = Packet> {
     /// When all that was accepted will have been sent, where departures are foreseen.
     clear_at: Time,
     rate: Rate,
+    /// The rate that it began with.
+    first_rate: Rate,
+    /// What had been carried when metrics began to count.
+    carried_before: Carried,
     /// Salt of the hash of flows.
     salt: u64,
     /// Which series of periodic updates counts.
@@ -143,6 +147,8 @@ impl<P: Wired> Link<P> {
             sending: None,
             clear_at: Time::ZERO,
             rate: spec.rate,
+            first_rate: spec.rate,
+            carried_before: Carried::default(),
             salt,
             ticks: 0,
             changes,
@@ -278,13 +284,14 @@ impl<P: Wired> Link<P> {
     /// The rate changes now: the next packet is the first at the new one.
     pub fn change_rate(&mut self, now: Time) {
         if let Some((_, rate)) = self.upcoming.take() {
-            self.set_rate(rate);
+            self.set_rate(rate, now);
             self.upcoming = self.changes.next(rate, now);
         }
     }
 
     /// The next packet is the first at this rate.
-    pub fn set_rate(&mut self, rate: Rate) {
+    pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        self.meter.change_rate(rate.0 / self.first_rate.0, now);
         self.rate = rate;
         self.transmission = (0, Span::ZERO);
         self.queue.set_rate(rate);
@@ -316,6 +323,21 @@ impl<P: Wired> Link<P> {
         self.catch_up(now);
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
+        self.carried_before = self.carried(now);
+    }
+
+    /// What it has carried, and what it could have: bytes of the opportunities of a trace, else time weighted by the rate.
+    pub fn carried(&self, now: Time) -> Carried {
+        match &self.deliveries {
+            Some(trace) => trace.carried(now),
+            None => self.meter.carried(now),
+        }
+    }
+
+    /// Share of what it could have carried since `mark` that it has; the mark moves on to now.
+    pub fn utilisation_since(&self, mark: &mut Carried, now: Time) -> f64 {
+        let present = self.carried(now);
+        present.share_since(std::mem::replace(mark, present))
     }
 
     /// Accounts for the time up to now.
@@ -334,7 +356,7 @@ impl<P: Wired> Link<P> {
         let target = stages[0].target;
         let steady = target > 0.0 && stages.iter().all(|stage| stage.target == target);
         LinkResult {
-            utilisation: meter.utilisation(now),
+            utilisation: self.carried(now).share_since(self.carried_before),
             drop_ratio: per_arrival(accounts.dropped),
             mark_ratio: per_arrival(accounts.marked),
             queue_mean,

@@ -10,8 +10,6 @@ from aqmlab.advise.lines import Typed
 from aqmlab.advise.words import sentences
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
-from aqmlab.runs.measures import heading
-from aqmlab.runs.metrics import find
 
 SHOWN = 4
 """How many candidates stand side by side in the evidence, the baseline among them."""
@@ -48,15 +46,16 @@ def _ranking(out: Console, found: Advice) -> None:
 
 
 def _evidence(out: Console, found: Advice) -> None:
-    side = list(dict.fromkeys([*found.schemes[: SHOWN - 1], found.baseline]))
+    side = list(dict.fromkeys([found.advised, *found.schemes]))[: SHOWN - 1]
+    side = list(dict.fromkeys([*side, found.baseline]))
     shown = table("Evidence", "Condition", "Measure", numbers=map(label, side))
-    every = found.seen(found.first)
+    every = found.seen(found.advised)
     told = [each for each in every if _spread(found, each, side) > NOTABLE]
     for each in told:
-        metric = find(each.sign.measure)
+        metric = each.sign.metric
         values = [found.summary(scheme, each) for scheme in side]
         texts = [metric.show(value.mean, value.half_width) if value else metric.show(None) for value in values]
-        shown.add_row(found.names[each.condition], heading(each.sign.measure), *texts)
+        shown.add_row(found.names[each.condition], each.sign.heading, *texts)
     left = len(every) - len(told)
     out.print(
         shown,

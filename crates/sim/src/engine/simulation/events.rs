@@ -245,7 +245,7 @@ impl Simulation {
         for ((series, link), (plotted, mark)) in self.series.iter_mut().zip(&mut self.links).zip(columns) {
             link.catch_up(self.now);
             let waiting = f64::from(link.queue.len());
-            let utilisation = link.meter.utilisation_since(mark, self.now);
+            let utilisation = link.utilisation_since(mark, self.now);
             let shown = plotted.iter().map(|place| place.map_or(f64::NAN, |i| link.queue.observe(i)));
             let values = [self.now.seconds(), waiting, utilisation].into_iter().chain(shown);
             for ((_, column), value) in series.columns.iter_mut().zip(values) {

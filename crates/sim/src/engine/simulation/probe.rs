@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::setup::Sends;
-use crate::measure::meter::BusyMark;
+use crate::measure::meter::Carried;
 use crate::scenario::{LinkSpec, Scenario};
 use aqmlab_aqm::{Accounts, Discipline};
 use aqmlab_core::{Rate, Time};
@@ -41,7 +41,7 @@ pub struct LinkProbe {
     pub queue_delay_mean: Option<f64>,
     /// The longest of them, s.
     pub queue_delay_max: Option<f64>,
-    /// Share of the time in which the transmitter was busy.
+    /// Share of what the link could have carried that it has.
     pub utilisation: f64,
     /// What the scheme shows now, by name.
     pub observables: Vec<(&'static str, f64)>,
@@ -92,7 +92,7 @@ pub(super) struct LinkSeen {
     arrived: i64,
     dropped: i64,
     marked: i64,
-    busy: BusyMark,
+    carried: Carried,
 }
 
 impl LinkSeen {
@@ -158,7 +158,7 @@ impl Simulation {
             queue: link.queue.len(),
             queue_delay_mean: sojourn.map(|(mean, _)| mean),
             queue_delay_max: sojourn.map(|(_, max)| max),
-            utilisation: link.meter.utilisation_since(&mut seen.busy, self.now),
+            utilisation: link.utilisation_since(&mut seen.carried, self.now),
             observables: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{Event, Timer};
 use crate::engine::memory;
 use crate::measure::group::{GroupMeter, Receipts};
-use crate::measure::meter::BusyMark;
+use crate::measure::meter::Carried;
 use crate::measure::result::{Series, TransferTable};
 use crate::net::flow::{Flow, Group};
 use crate::net::link::Link;
@@ -91,7 +91,7 @@ impl Simulation {
             rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
             shown: Vec::new(),
             probed: Probed::new(&scenario),
-            sampled: vec![BusyMark::default(); scenario.links.len()],
+            sampled: vec![Carried::default(); scenario.links.len()],
             calendar: Calendar::default(),
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,

@@ -141,7 +141,7 @@ def _of_processor(scheme: str, scenario: Scenario, commands: list[str]) -> list[
 
 
 def best(found: Advice, dev: str, write: Writer, has: str = "Linux") -> dict[str, Typed]:
-    """Return the lines of what is advised; if it has none, those of the best that has some too, from `has` (Linux, SQM)."""
+    """Return the lines of what is advised; if it has none, those of the best that `has` (Linux, SQM) has some for."""
     scenario = found.whole
     lines = {found.advised: write(found.advised, scenario, dev)}
     if lines[found.advised].commands:

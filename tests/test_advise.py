@@ -257,10 +257,10 @@ def test_only_equals_of_the_best_are_advised() -> None:
 
 def test_what_has_no_lines_has_those_of_the_best_that_has_beside_it() -> None:
     found = given({"fq-pie": [0.010, 0.010], "codel": [0.015, 0.015], "fq-codel": [0.02, 0.02], "cake": [0.04, 0.04]})
-    lines = best(found, "eth0", openwrt)
+    lines = best(found, "eth0", openwrt, "SQM")
     assert list(lines) == ["fq-pie", "fq-codel"]
     assert "not for fq_pie" in str(lines["fq-pie"].why_not)
-    assert lines["fq-codel"].notes[0].startswith("the best that can be set here: FQ-CoDel, score 70.7 %")
+    assert lines["fq-codel"].notes[0].startswith("the best that SQM has: FQ-CoDel, 70.7 %")
     assert list(best(found, "eth0", linux)) == ["fq-pie"]
 
 

@@ -120,7 +120,7 @@ def _of_link_layer(scheme: str, scenario: Scenario) -> str:
     if values.get("overhead", "auto") != "auto":
         return f"link layer: overhead {values['overhead']}, mpu {values['mpu']}, framing {values['framing']}, as asked"
     if scheme.partition(":")[0] == "cake":
-        how = "append docsis, pppoe-ptm, bridged-ptm, pppoe-llcsnap or the like to the lines of cake"
+        how = "write docsis, pppoe-ptm, bridged-ptm, pppoe-llcsnap or the like in place of raw noatm"
     else:
         how = "put stab overhead BYTES, with linklayer atm for ATM, before htb"
     return f"link layer: none assumed, packets count with their Ethernet header of 14 B; on cable or DSL {how}"
@@ -140,8 +140,8 @@ def _of_processor(scheme: str, scenario: Scenario, commands: list[str]) -> list[
     return [what + (multi if scheme.partition(":")[0] == "cake" else "")]
 
 
-def best(found: Advice, dev: str, write: Writer) -> dict[str, Typed]:
-    """Return the lines of what is advised; if it has none, also those of the best that has some, which say so."""
+def best(found: Advice, dev: str, write: Writer, has: str = "Linux") -> dict[str, Typed]:
+    """Return the lines of what is advised; if it has none, those of the best that `has` (Linux, SQM) has some for."""
     scenario = found.whole
     lines = {found.advised: write(found.advised, scenario, dev)}
     if lines[found.advised].commands:
@@ -149,7 +149,7 @@ def best(found: Advice, dev: str, write: Writer) -> dict[str, Typed]:
     for scheme in dict.fromkeys([*found.ties, *found.schemes]):
         typed = write(scheme, scenario, dev)
         if typed.commands:
-            note = f"the best that can be set here: {title(scheme)}, score {percent(found.score(scheme))}"
+            note = f"the best that {has} has: {title(scheme)}, {percent(found.score(scheme))}"
             return lines | {scheme: replace(typed, notes=(note, *typed.notes))}
     return lines
 

@@ -85,5 +85,7 @@ def advise(
     if as_json:
         print_json(document.document(found, lines.writer(for_openwrt=False, shape=share), dev))
     else:
-        tables.advice(found, lines.best(found, dev, lines.writer(for_openwrt=openwrt, shape=share)))
+        tables.advice(
+            found, lines.best(found, dev, lines.writer(for_openwrt=openwrt, shape=share), "SQM" if openwrt else "Linux")
+        )
     exit_if_failed(found.failures)

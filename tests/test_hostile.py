@@ -8,6 +8,8 @@ import re
 import shutil
 import stat
 import struct
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -380,3 +382,54 @@ def test_runs_of_a_bundle_cost_no_more_than_they_say(small: dict[str, bytes], tm
     refused(path, "there twice")
     assert len(artefact.read(small).runs) == 1
     assert zipfile.is_zipfile(path)
+
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "dotted key": lambda n: "trace." * n + "a = 1",
+    "header": lambda n: "[trace" + ".a" * n + "]",
+    "deep array": lambda n: "trace = " + "[" * n,
+    "deep inline table": lambda n: "trace = " + "{a=" * n,
+    "inline table": lambda n: "schema = 1\ntrace = {" + ",k=[" * n,
+    "inline strings": lambda n: "schema = 1\ntrace = {" + ',k="' * n,
+    "string": lambda n: 'trace = "' + "x" * n + '"',
+    "number": lambda n: "trace = " + "1" * n,
+    "keys": lambda n: "".join(f"trace{i} = 1\n" for i in range(n)),
+    "tables": lambda n: "".join(f"[trace{i}]\n" for i in range(n)),
+    "long header and keys": lambda n: f"[{'t' * n}]\n" + "".join(f"k{i} = 1\n" for i in range(n)),
+}
+"""Texts of about `n` times a few characters; "trace" in it makes who looks for traces read it."""
+READ = """
+import resource, sys, tracemalloc
+from pathlib import Path
+from aqmlab import InputError, scenario
+from aqmlab.runs import plan
+from aqmlab.studio import check
+
+resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
+tracemalloc.start()
+for name in sys.argv[1:]:
+    file = Path(name)
+    text = file.read_text()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    for read in (lambda: check.parse(text, "mine"), lambda: scenario.load(file), lambda: plan.read(file)):
+        try:
+            read()
+        except InputError as error:
+            check.problems(text, str(error))
+        else:
+            sys.exit(f"{name} is accepted")
+    print(tracemalloc.get_traced_memory()[1] - before)
+"""
+
+
+def test_twice_the_text_takes_twice_the_memory_at_most(tmp_path: Path) -> None:
+    files = [tmp_path / f"{kind} {n}.toml" for kind in KINDS for n in (10_000, 20_000)]
+    for file in files:
+        kind, n = file.stem.rsplit(" ", 1)
+        file.write_text(KINDS[kind](int(n)), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", READ, *map(str, files)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    peaks = [int(line) for line in done.stdout.split()]
+    for kind, once, twice in zip(KINDS, peaks[::2], peaks[1::2], strict=True):
+        assert twice < 2 * once + 500_000, kind

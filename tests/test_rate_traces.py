@@ -55,13 +55,6 @@ def test_waiting_for_an_opportunity_is_no_use_of_a_link(cell: Path) -> None:
     assert run(cell, "droptail").links["cell"].utilisation == pytest.approx(1, abs=0.001)
 
 
-def test_a_changing_rate_weighs_its_time(cell: Path) -> None:
-    # 2 Mbit/s are all that the link carries in one second, and a quarter in the other.
-    rate = '{ values = ["2 Mbit/s", "8 Mbit/s"], hold = "1 s" }'
-    short = {"links.cell.rate": rate, "flows.udp.rate": "2 Mbit/s", "warmup": "0 s", "duration": "2 s"}
-    assert run(cell, "droptail", set=short).links["cell"].utilisation == pytest.approx(0.4, abs=0.005)
-
-
 def test_a_scenario_takes_its_trace_along(cell: Path) -> None:
     scenario = load(cell)
     (cell.parent / "traces" / "cell").unlink()

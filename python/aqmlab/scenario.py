@@ -7,7 +7,6 @@ A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package 
 import json
 import os
 import re
-import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -15,13 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import InputError, Scenario, read_toml
 from aqmlab.names import unknown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -80,8 +74,8 @@ def with_traces(text: str, folder: Path, values: Iterable[str] = ()) -> str:
 def _toml(text: str) -> dict[str, Any]:
     """Read TOML that may name a trace; nothing of any other, nor of what is no TOML, which the engine refuses."""
     try:
-        return tomllib.loads(text) if "trace" in text else {}
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return read_toml(text, "scenario") if "trace" in text else {}
+    except InputError:
         return {}
 
 

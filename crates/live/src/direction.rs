@@ -129,7 +129,7 @@ impl Direction {
                     self.is_warm = true;
                 }
                 What::Sample => self.take_sample(now),
-                What::Change => self.change(now),
+                What::Change => self.change(),
             }
         }
     }
@@ -178,10 +178,10 @@ impl Direction {
     }
 
     /// Makes the line's next change.
-    fn change(&mut self, now: Time) {
+    fn change(&mut self) {
         let Line { link: spec, delay, changes, .. } = &self.line;
         match changes[self.changed].1 {
-            Action::Rate(_, rate) => self.link.set_rate(rate, now),
+            Action::Rate(_, rate) => self.link.set_rate(rate),
             Action::Delay(_, own) => self.delay = Span(delay.0 - spec.delay.0) + own,
             Action::Loss(_, loss) => self.link.set_loss(loss, spec, self.seed),
             _ => {} // a line has no others

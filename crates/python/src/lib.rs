@@ -14,6 +14,7 @@ mod live;
 mod output;
 mod own;
 mod simulation;
+mod toml_text;
 
 use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::{Entry, OWN, Signal, Standing, entries, entry};
@@ -471,6 +472,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(columns::columns, m)?)?;
+    m.add_function(wrap_pyfunction!(toml_text::read_toml, m)?)?;
     m.add("CommandError", m.py().get_type::<CommandError>())?;
     #[cfg(target_os = "linux")]
     live::fill(m)?;

@@ -126,7 +126,9 @@ def _check(group: Group) -> None:
     if group.acks_queue:
         raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
     if group.delayed_ack:
-        raise InputError(f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip; write false, or tcp = \"sack\"")
+        raise InputError(
+            f'{where}.tcp.delayed_ack: true; the model\'s window grows by one packet a round trip; write false, or tcp = "sack"'
+        )
     if group.stops:
         raise InputError(f"{where}.stop: flows that stop; the model is linearised at one number of flows")
 

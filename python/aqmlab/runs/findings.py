@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,11 +17,6 @@ from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store, held
 from aqmlab.runs.table import PLACES, Case, Table
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TABLED = (
     "link.utilisation",
@@ -56,7 +50,7 @@ class Findings:
     def title(self) -> str:
         """The title of the experiment, or the name of the folder."""
         with suppress(OSError, ValueError, KeyError):
-            return str(tomllib.loads((self.folder / "experiment.toml").read_text("utf-8"))["title"])
+            return str(_core.read_toml((self.folder / "experiment.toml").read_text("utf-8"), "experiment")["title"])
         return self.folder.name
 
     @cached_property

@@ -6,7 +6,6 @@ A plan is scenario files × overrides × arms × seeds. A condition is all of th
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
@@ -23,11 +22,6 @@ from aqmlab.runs import MOST_SEEDS, grid
 from aqmlab.runs.simulate import check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import Task
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup")
 MSER = "mser"
@@ -228,10 +222,7 @@ def _check(data: Mapping[str, Any]) -> None:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(scenario.read_file(path, "experiment"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"experiment: {path}: no TOML ({error})") from error
+    return _core.read_toml(scenario.read_file(path, "experiment"), f"experiment: {path}")
 
 
 def _conditions(

@@ -1,16 +1,15 @@
 """What is wrong with a scenario, and where in its text: the engine names the field, this finds its line."""
 
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from aqmlab._core import InputError, Scenario
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+LONGEST_LINE, LONGEST_PATH = 1000, 200
+"""Characters: what is in a longer line, or under a longer path, is not looked for, as patterns are tried at each of them."""
+MOST = 100
+"""Problems that are shown."""
 
 
 class TextError(InputError):
@@ -40,29 +39,22 @@ def parse(text: str, name: str) -> Scenario:
 def problems(text: str, message: str, lane: int | None = None) -> list[dict[str, Any]]:
     """Return what an error says, line by line: field, message, and where in the text its field is."""
     spots = dict(_spots(text)) if text else {}
-    return [_problem(text, line, spots) | {"lane": lane} for line in message.splitlines()]
+    return [_problem(line, spots) | {"lane": lane} for line in message.splitlines()[:MOST]]
 
 
-def _problem(text: str, line: str, spots: dict[str, Spot]) -> dict[str, Any]:
+def _problem(line: str, spots: dict[str, Spot]) -> dict[str, Any]:
     field, colon, reason = line.partition(": ")
     if not colon or " " in field:
         return {"field": None, "message": line, "line": None, "column": None, "length": None}
-    spot = _syntax(text, reason) if reason.startswith("is not TOML") else _spot(field, reason, spots)
+    spot = _syntax(reason) if reason.startswith("is not TOML") else _spot(field, reason, spots)
     found = spot._asdict() if spot else {"line": None, "column": None, "length": None}
     return {"field": field, "message": reason, **found}
 
 
-def _syntax(text: str, reason: str) -> Spot | None:
+def _syntax(reason: str) -> Spot | None:
     """Where a text ceases to be TOML."""
-    try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        if found := re.search(r"at line (\d+), column (\d+)", str(error)):
-            return Spot(int(found[1]), int(found[2]), 1)
-    lines = text.splitlines() or [""]
-    named = re.search(r"line (\d+)", reason)
-    line = min(int(named[1]) if named else len(lines), len(lines))
-    return Spot(line, 1, max(len(lines[line - 1]), 1))
+    found = re.match(r"is not TOML: line (\d+), column (\d+)", reason)
+    return Spot(int(found[1]), int(found[2]), 1) if found else None
 
 
 def _spot(field: str, reason: str, spots: dict[str, Spot]) -> Spot | None:
@@ -76,7 +68,7 @@ def _spot(field: str, reason: str, spots: dict[str, Spot]) -> Spot | None:
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'-]+)\s*\]\]?")
 _PAIR = re.compile(r"""\s*([\w."'-]+)\s*=\s*""")
-_INLINE = re.compile(r"""[{,]\s*([\w"'-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|[^,}\]]+)""")
+_INLINE = re.compile(r"""[{,]\s*([\w"'-]+)\s*=\s*("(?:[^"\\]|\\.){0,99}"|'[^']{0,99}'|\[[^\]]{0,99}\]|[^,}\]]+)""")
 _VALUE = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^#"']+)+""")
 
 
@@ -103,8 +95,10 @@ def _spots(text: str) -> Iterator[tuple[str, Spot]]:
 def _by_index(text: str) -> Iterator[tuple[str, Spot]]:
     table, counts = "", dict[str, int]()
     for number, line in _code(text):
+        if len(line) > LONGEST_LINE:
+            continue
         if header := _HEADER.match(line):
-            table = _unquoted(header[2])
+            table = _unquoted(header[2])[:LONGEST_PATH]
             if header[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 table = f"{table}.{counts[table]}"

@@ -31,6 +31,8 @@ def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:
         raise InputError(f"{key}: expected a text")
     if len(found) > longest:
         raise InputError(f"{key}: longer than {longest} characters")
+    if not found.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in found):
+        raise InputError(f"{key}: has half of a character (a lone surrogate); expected Unicode text")
     return found
 
 

@@ -111,9 +111,9 @@ impl Served {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carried {
     /// What it has carried.
-    pub sent: u128,
+    pub sent: u64,
     /// What it could have carried.
-    pub capacity: u128,
+    pub capacity: u64,
 }
 
 impl Carried {
@@ -121,14 +121,6 @@ impl Carried {
     pub fn share_since(self, mark: Carried) -> f64 {
         (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64
     }
-}
-
-/// A time when the rate changed: what had been carried, and for how long the transmitter had been busy by then.
-#[derive(Clone, Copy, Default)]
-struct RateChange {
-    at: Time,
-    busy: Span,
-    carried: Carried,
 }
 
 /// Measures one link.
@@ -140,10 +132,6 @@ pub struct LinkMeter {
     time_at: Vec<u64>,
     busy: Span,
     busy_until: Time,
-    /// The last one.
-    rate_change: RateChange,
-    /// The rate as a multiple of the first.
-    rate: f64,
     /// Since the last probe; `None` if nobody will ask.
     pub served: Option<Served>,
     /// Time from arrival to start of service.
@@ -167,8 +155,6 @@ impl LinkMeter {
             time_at: vec![0; levels],
             busy: Span::ZERO,
             busy_until: Time::ZERO,
-            rate_change: RateChange::default(),
-            rate: 1.0,
             served: Some(Served::default()),
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
@@ -236,26 +222,10 @@ impl LinkMeter {
         }
     }
 
-    /// What the link has carried, and what it could have: the time in which it was busy and all time, in ps, weighted
-    /// by the rate where that has changed.
+    /// What the link has carried, and what it could have: the time in which the transmitter was busy and all time, ps.
     pub fn carried(&self, now: Time) -> Carried {
-        let RateChange { at, busy, carried } = self.rate_change;
-        let weighted = |time: u64| if self.rate == 1.0 { time } else { (time as f64 * self.rate) as u64 };
-        Carried {
-            sent: carried.sent + u128::from(weighted(self.busy_by(now).0 - busy.0)),
-            capacity: carried.capacity + u128::from(weighted(now.since(at).0)),
-        }
-    }
-
-    /// From now on the rate is this multiple of the first one.
-    pub fn change_rate(&mut self, rate: f64, now: Time) {
-        self.rate_change = RateChange { at: now, busy: self.busy_by(now), carried: self.carried(now) };
-        self.rate = rate;
-    }
-
-    /// How long the transmitter has been busy.
-    fn busy_by(&self, now: Time) -> Span {
-        Span(self.busy.0 - self.busy_until.since(now).0)
+        let busy = self.busy.0 - self.busy_until.since(now).0;
+        Carried { sent: busy, capacity: now.0 }
     }
 
     /// What was served since the last call.
@@ -358,17 +328,6 @@ mod tests {
         let shares: Vec<f64> = carried.windows(2).map(|pair| pair[1].share_since(pair[0])).collect();
         assert_eq!(shares, [0.5, 1.0, 1.0 / 3.0, 0.0]);
         assert_eq!(at_7.share_since(at_7), 0.0);
-    }
-
-    #[test]
-    fn what_is_carried_is_weighted_by_the_rate() {
-        let mut meter = LinkMeter::new(Limit::Packets(10));
-        meter.on_service(s(0.0), Span::ZERO, s(1.0), 1000);
-        meter.change_rate(3.0, s(2.0));
-        meter.on_service(s(2.0), Span::ZERO, s(4.0), 1000);
-        // 1 of 2 s at the first rate, then 2 of 2 s at three times that.
-        assert_eq!(meter.carried(s(4.0)).share_since(Carried::default()), 7.0 / 8.0);
-        assert_eq!(meter.carried(s(4.0)).share_since(meter.carried(s(2.0))), 1.0);
     }
 
     #[test]

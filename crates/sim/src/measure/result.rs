@@ -30,7 +30,7 @@ pub struct RunResult {
 /// What happened at a link after the warm-up.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkResult {
-    /// Share of what the link could have carried that it has: of the time in which it was busy if the rate is constant.
+    /// Share of the time in which the transmitter was busy; on a trace, of the bytes that its opportunities could carry.
     pub utilisation: f64,
     /// dropped / arrived.
     pub drop_ratio: f64,

@@ -52,7 +52,7 @@ impl Deliveries {
         let capacity = self.bytes(whole, passed);
         let taken = self.bytes(self.began.0 / self.period.0, self.next as u64) - u64::from(self.left);
         let to_come = taken.saturating_sub(capacity);
-        Carried { sent: u128::from(self.sent - to_come), capacity: u128::from(capacity) }
+        Carried { sent: self.sent - to_come, capacity }
     }
 
     /// What so many whole repetitions and further opportunities carry.
@@ -129,6 +129,7 @@ mod tests {
         assert_eq!(link.deliver(500, ms(8000.0)), ms(8000.0), "the last one of a repetition");
         assert_eq!(link.deliver(1500, ms(8000.0)), ms(8001.0), "1000 B of it, then 500 B");
     }
+
     #[test]
     fn what_is_carried_are_bytes_of_the_opportunities_so_far() {
         let mut link = deliveries();

@@ -53,8 +53,6 @@ pub struct Link<P = Packet> {
     /// When all that was accepted will have been sent, where departures are foreseen.
     clear_at: Time,
     rate: Rate,
-    /// The rate that it began with.
-    first_rate: Rate,
     /// What had been carried when metrics began to count.
     carried_before: Carried,
     /// Salt of the hash of flows.
@@ -147,7 +145,6 @@ impl<P: Wired> Link<P> {
             sending: None,
             clear_at: Time::ZERO,
             rate: spec.rate,
-            first_rate: spec.rate,
             carried_before: Carried::default(),
             salt,
             ticks: 0,
@@ -284,14 +281,13 @@ impl<P: Wired> Link<P> {
     /// The rate changes now: the next packet is the first at the new one.
     pub fn change_rate(&mut self, now: Time) {
         if let Some((_, rate)) = self.upcoming.take() {
-            self.set_rate(rate, now);
+            self.set_rate(rate);
             self.upcoming = self.changes.next(rate, now);
         }
     }
 
     /// The next packet is the first at this rate.
-    pub fn set_rate(&mut self, rate: Rate, now: Time) {
-        self.meter.change_rate(rate.0 / self.first_rate.0, now);
+    pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
         self.transmission = (0, Span::ZERO);
         self.queue.set_rate(rate);
@@ -326,7 +322,7 @@ impl<P: Wired> Link<P> {
         self.carried_before = self.carried(now);
     }
 
-    /// What it has carried, and what it could have: bytes of the opportunities of a trace, else time weighted by the rate.
+    /// What it has carried, and what it could have: bytes of the opportunities of a trace, else time.
     pub fn carried(&self, now: Time) -> Carried {
         match &self.deliveries {
             Some(trace) => trace.carried(now),

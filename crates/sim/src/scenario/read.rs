@@ -20,13 +20,7 @@ const MAX_FLOWS: u32 = 1_000_000;
 
 /// Reads a scenario; `overrides` are `path = value` pairs as of `--set`, such as `links.bottleneck.rate = 15 Mbit/s`.
 pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
-    if text.len() > MAX_TEXT {
-        return Err(Problems::one(
-            name,
-            format!("is not a scenario: {} bytes, at most {MAX_TEXT} are read", text.len()),
-        ));
-    }
-    let mut table: Table = text.parse().map_err(|error| syntax_problem(name, text, &error))?;
+    let mut table = read_toml(text, name)?;
     let mut found = Found::new();
     for (path, value) in overrides {
         if let Err(reason) = set(&mut table, path, value) {
@@ -40,9 +34,21 @@ pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<S
     }
 }
 
+/// Reads TOML that a stranger may have written: size and depth are limited, so that time and memory grow as the text does.
+/// `name` is what the text is called in the problem.
+pub fn read_toml(text: &str, name: &str) -> Result<Table, Problems> {
+    if text.len() > MAX_TEXT {
+        return Err(Problems::one(name, format!("is too long: {} bytes, at most {MAX_TEXT} are read", text.len())));
+    }
+    text.parse().map_err(|error| syntax_problem(name, text, &error))
+}
+
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
-    let line = error.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
-    Problems::one(name, format!("is not TOML: line {line}: {}", error.message().replace('\n', "; ")))
+    let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
+    let line = 1 + before.bytes().filter(|b| *b == b'\n').count();
+    let column = 1 + before.rsplit('\n').next().unwrap_or("").chars().count();
+    let message = error.message().replace('\n', "; ");
+    Problems::one(name, format!("is not TOML: line {line}, column {column}: {message}"))
 }
 
 fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenario> {

@@ -5,6 +5,9 @@ use aqmlab_core::{Problem, Quantity};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
+/// Unknown keys of a table that are named one by one.
+const MOST_UNKNOWN: usize = 20;
+
 /// Problems found so far.
 pub type Found = Vec<Problem>;
 
@@ -174,9 +177,13 @@ impl<'a, 'f> Reader<'a, 'f> {
     /// Refuses every key that was not asked for.
     pub fn finish(mut self) {
         let known: Vec<&str> = self.asked.iter().copied().collect();
-        for key in self.table.keys().filter(|key| !known.contains(&key.as_str())) {
+        let mut others = self.table.keys().filter(|key| !known.contains(&key.as_str()));
+        for key in others.by_ref().take(MOST_UNKNOWN) {
             let reason = unknown("key", key, &known);
             self.refuse(key, reason);
+        }
+        if let (Some(key), more) = (others.next(), others.count()) {
+            self.refuse(key, format!("unknown key, and {more} more; known: {}", known.join(", ")));
         }
     }
 }

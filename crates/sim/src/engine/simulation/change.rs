@@ -88,7 +88,7 @@ impl Simulation {
         }
         match action.clone() {
             Action::Rate(link, rate) => {
-                self.links[link].set_rate(rate, self.now);
+                self.links[link].set_rate(rate);
                 self.routes.set_rate(&self.scenario, link, rate);
             }
             Action::Delay(link, delay) => self.routes.set_delay(&self.scenario, link, delay),

@@ -1,0 +1,33 @@
+//! TOML that a stranger may have written, as Python objects: by the reader of scenarios, which bounds time and memory.
+
+use crate::refused;
+use aqmlab_sim::scenario;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use toml::Value;
+
+/// Reads TOML; dates are texts. `name` is what the text is called where it is no TOML, with line and column.
+#[pyfunction]
+pub fn read_toml<'py>(py: Python<'py>, text: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let table = py.detach(|| scenario::read_toml(text, name)).map_err(refused)?;
+    object(py, &Value::Table(table))
+}
+
+fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Boolean(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        Value::Float(number) => number.into_pyobject(py)?.into_any(),
+        Value::String(text) => text.into_pyobject(py)?.into_any(),
+        Value::Datetime(time) => time.to_string().into_pyobject(py)?.into_any(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| object(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Table(entries) => {
+            let dict = PyDict::new(py);
+            entries.iter().try_for_each(|(key, item)| dict.set_item(key, object(py, item)?))?;
+            dict.into_any()
+        }
+    })
+}

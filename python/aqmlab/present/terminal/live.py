@@ -34,6 +34,10 @@ def live(document: Mapping[str, Any], simulated: RunResult | None) -> None:
     p50, p99 = (_milliseconds(of[key]) for key in ("lateness_p50", "lateness_p99"))
     late = f"Packets were written late by {p50} ms (p50), {p99} ms (p99)"
     out.print(links, flows, aside(f"{late}; {of['duration']:.1f} s."))
+    if simulated is not None:
+        out.print(
+            aside("Simulated flows send from the first instant; --set warmup=3s leaves out how a command begins.")
+        )
     for why in of["why"]:
         out.print(note(f"Not valid: {why}"))
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from aqmlab import extras
 from aqmlab._core import InputError, Scenario
 from aqmlab.scenario import load
 
@@ -48,6 +49,7 @@ def analyse(
     Raises InputError for bad input, a scheme without linear model, and where there is no operating point. Where the
     model does not hold, the result's `doubts` say why.
     """
+    extras.check("control")
     from aqmlab.analysis.design import design as designed
     from aqmlab.analysis.maps import axes, stability_map
     from aqmlab.analysis.network import network

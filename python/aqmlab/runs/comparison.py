@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import settles, title
-from aqmlab.extras import required
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
@@ -142,16 +141,18 @@ class Comparison(Result):
             if two
         ]
 
-    def table(self, link: str | None = None, wanted: Sequence[str] | None = None) -> "pd.DataFrame":
-        """Return mean and 95 % half-width ("mean", "ci95") of measures, one row a scheme.
+    def table(self, link: str | None = None, wanted: Sequence[str] | None = None) -> "pd.DataFrame | Sheet":
+        """Return mean and 95 % half-width ("mean", "ci95") of measures, one row a scheme, as a data frame.
 
         `wanted` are names, with globs; without it the columns are the metrics of a link, by default the first, and the
-        measures that were asked for.
+        measures that were asked for. Without pandas it is a `Sheet`, which prints the same values as text.
         """
-        with required():
-            import pandas as pd
-
         names = self._tabled(link or self.scenario.links[0], wanted)
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            texts = [[spec, *(self.text(spec, name) for name in names.values())] for spec in self.schemes]
+            return Sheet("", ["aqm", *map(measures.heading, names.values())], texts)
         rows = {spec: self._row(spec, names.values()) for spec in self.schemes}
         heads = pd.MultiIndex.from_product([list(names), ["mean", "ci95"]])
         return pd.DataFrame.from_dict(rows, orient="index", columns=heads, dtype=float).rename_axis("aqm")

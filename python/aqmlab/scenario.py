@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,15 @@ LARGEST_FILE = 16_000_000
 """Bytes; a scenario is a page of text and a trace an hour of a link, so anything larger is some other file."""
 
 
-def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | None = None) -> Scenario:
+Values = Mapping[str, str | float]
+"""Values of a scenario by path; a plain number or a truth value may be given as such, {"flows.ftp.count": 50}."""
+
+
+def load(source: str | os.PathLike[str] | Scenario, set: Values | None = None) -> Scenario:
     """Return the scenario `source` (a built-in name, a path or a scenario) with the values of `set`.
 
-    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}. Traces of rates are
+    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}. Quantities are
+    texts with a unit; plain numbers, and True and False, may be given as such. Traces of rates are
     files relative to the scenario's, to the present folder for a built-in one.
     Raises InputError for an unknown name, an unusable file and every mistake within it.
     """
@@ -41,8 +47,28 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
             raise InputError(f"set: {source.name}: values are set while reading; give the name or file instead")
         return source
     name, text = read(source)
-    values = set or {}
-    return Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items()))
+    values = written(set or {})
+    file = None if source in scenarios() else os.fspath(source)
+    return Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items()), file)
+
+
+def written(values: Values) -> dict[str, str]:
+    """Return values to be set as TOML; InputError for what can be none."""
+    if not isinstance(values, Mapping):
+        raise InputError(f'set: {values!r}: expected values by path, such as {{"duration": "5 s"}}')
+    return {path: _written(path, value) for path, value in values.items()}
+
+
+def _written(path: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        return repr(float(value))
+    raise InputError(f'set: {path}: {value!r}: expected a text such as "5 s", a number, True or False')
 
 
 def folder_of(source: str | os.PathLike[str]) -> Path:
@@ -97,6 +123,8 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
     """
     if isinstance(source, str) and source in scenarios():
         return source, _text(original(source))
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"scenario: {source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
         raise unknown("scenario", "no built-in scenario and no file", source, scenarios())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import extras
 from aqmlab._core import InputError, Scenario
-from aqmlab.scenario import load
+from aqmlab.scenario import Values, load, written
 
 if TYPE_CHECKING:
     from aqmlab.analysis.beside import Beside
@@ -37,7 +37,7 @@ def analyse(
     design: bool = False,
     map: Sequence[str] = (),
     beside: bool | None = None,
-    set: Mapping[str, str] | None = None,
+    set: Values | None = None,
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
@@ -79,7 +79,7 @@ def _loaded(
     packet: str,
     target: str | None,
     ecn: bool,
-    set: Mapping[str, str],
+    set: Values,
 ) -> Scenario:
     """Return the scenario, its measurements over the second half where it sets no warm-up."""
     from aqmlab.analysis.network import scenario as described
@@ -91,7 +91,7 @@ def _loaded(
                 f"{missing[0]}: missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
             )
         text = described(given["rate"], given["rtt"], given["flows"], packet, target, ecn=ecn)
-        return Scenario.parse(text, "network", list(set.items()))
+        return Scenario.parse(text, "network", list(written(set).items()))
     if len(missing) < len(given) or target or ecn:
         raise InputError("scenario: has its own link and flows; change them with set, such as flows.ftp.count=60")
     loaded = load(scenario, set)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import settles, title
+from aqmlab.names import Named, unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
@@ -45,9 +46,8 @@ class Comparison(Result):
     def runs(self) -> Mapping[tuple[str, int], RunResult]:
         """The runs that succeeded, by scheme and seed."""
         keys = [(spec, seed) for spec in self.schemes for seed in range(1, self.seeds + 1)]
-        return {
-            key: outcome for key, outcome in zip(keys, self.outcomes, strict=True) if isinstance(outcome, RunResult)
-        }
+        found = zip(keys, self.outcomes, strict=True)
+        return Named("runs", {key: outcome for key, outcome in found if isinstance(outcome, RunResult)})
 
     @property
     def failures(self) -> list[Failure]:
@@ -85,8 +85,16 @@ class Comparison(Result):
     def summary(self, spec: str, measure: str, state: State | None = None) -> Summary | None:
         """Return mean and interval of a measure over the seeds (of a state), None if no seed has it.
 
-        The settling time has a value only for the seeds that settled, `n` of them.
+        The settling time has a value only for the seeds that settled, `n` of them. InputError for a scheme that was not
+        compared, and for a link or a group of flows that the scenario does not have.
         """
+        if spec not in self.schemes:
+            raise unknown("aqm", "not compared:", spec, self.schemes)
+        of, _, name = split(measure)[0].partition(".")
+        if of == "links":
+            self.scenario.link(name)
+        elif of == "flows":
+            self.scenario.group(name)
         return self.measured.summary(self.scenario.name, spec, measure, state)
 
     def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:
@@ -147,6 +155,8 @@ class Comparison(Result):
         `wanted` are names, with globs; without it the columns are the metrics of a link, by default the first, and the
         measures that were asked for. Without pandas it is a `Sheet`, which prints the same values as text.
         """
+        if link is not None:
+            self.scenario.link(link)
         names = self._tabled(link or self.scenario.links[0], wanted)
         try:
             import pandas as pd

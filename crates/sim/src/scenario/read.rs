@@ -20,13 +20,18 @@ const MAX_FLOWS: u32 = 1_000_000;
 
 /// Reads a scenario; `overrides` are `path = value` pairs as of `--set`, such as `links.bottleneck.rate = 15 Mbit/s`.
 pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
+    parse_file(text, name, name, overrides)
+}
+
+/// Reads a scenario whose text is from `file`, which is named where the text is not TOML.
+pub fn parse_file(text: &str, name: &str, file: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
     if text.len() > MAX_TEXT {
         return Err(Problems::one(
             name,
             format!("is not a scenario: {} bytes, at most {MAX_TEXT} are read", text.len()),
         ));
     }
-    let mut table: Table = text.parse().map_err(|error| syntax_problem(name, text, &error))?;
+    let mut table: Table = text.parse().map_err(|error| syntax_problem(file, text, &error))?;
     let mut found = Found::new();
     for (path, value) in overrides {
         if let Err(reason) = set(&mut table, path, value) {
@@ -40,9 +45,11 @@ pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<S
     }
 }
 
-fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
-    let line = error.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
-    Problems::one(name, format!("is not TOML: line {line}: {}", error.message().replace('\n', "; ")))
+fn syntax_problem(file: &str, text: &str, error: &toml::de::Error) -> Problems {
+    let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or(text);
+    let line = 1 + before.matches('\n').count();
+    let column = 1 + before.rsplit('\n').next().unwrap_or("").chars().count();
+    Problems::one(file, format!("is not TOML: line {line}, column {column}: {}", error.message().replace('\n', "; ")))
 }
 
 fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenario> {

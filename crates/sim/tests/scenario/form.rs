@@ -62,9 +62,9 @@ fn all_problems_are_reported_together() {
 
 #[test]
 fn text_that_is_not_toml_is_refused_with_its_line() {
-    assert!(problems("schema = 1\nduration =\n", &[]).starts_with("test: is not TOML: line 2: "));
-    assert!(problems("schema = 1\nschema = 1\n", &[]).starts_with("test: is not TOML: line 2: "));
-    assert!(problems("\u{0}", &[]).starts_with("test: is not TOML: line 1: "));
+    assert!(problems("schema = 1\nduration =\n", &[]).starts_with("test: is not TOML: line 2, column 11: "));
+    assert!(problems("schema = 1\nschema = 1\n", &[]).starts_with("test: is not TOML: line 2, column 1: "));
+    assert!(problems("\u{0}", &[]).starts_with("test: is not TOML: line 1, column 1: "));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn deep_nesting_and_sheer_size_are_refused() {
         format!("[{}a]", "a.".repeat(MB / 2 - 4)),
     ] {
         let found = problems(&text, &[]);
-        assert!(found.starts_with("test: is not TOML: line 1: ") && found.len() < 300, "{found}");
+        assert!(found.starts_with("test: is not TOML: line 1, column ") && found.len() < 300, "{found}");
     }
     assert_eq!(
         problems(&" ".repeat((MB << 4) + 1), &[]),

@@ -1,7 +1,7 @@
 """Scenarios by name or by file.
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
-`<study>/<name>`; any other TOML file is called by its stem.
+`<study>/<name>`; that of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
 """
 
 import json
@@ -146,22 +146,24 @@ def chosen(name: str) -> list[str]:
 @cache
 def scenarios() -> tuple[str, ...]:
     """Return the names of the built-in scenarios, tables in numerical order."""
-    found = [
-        f"{study.name}/{item.name.removesuffix('.toml')}"
-        for study in _folder().iterdir()
-        if study.is_dir()
-        for item in study.iterdir()
-        if item.name.endswith(".toml")
-    ]
-    return tuple(sorted(found, key=_natural))
+    return tuple(sorted(_built_in(), key=_natural))
 
 
 def _text(name: str) -> str:
-    return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return _built_in()[name].read_text(encoding="utf-8")
 
 
-def _folder() -> "Traversable":
-    return files("aqmlab") / "scenarios"
+@cache
+def _built_in() -> "Mapping[str, Traversable]":
+    """The files of the built-in scenarios, by name: those of each study, and those of the studio's lessons."""
+    package = files("aqmlab")
+    folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
+    return {
+        f"{folder.name}/{item.name.removesuffix('.toml')}": item
+        for folder in [*folders, package / "studio" / "lessons"]
+        for item in folder.iterdir()
+        if item.name.endswith(".toml")
+    }
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

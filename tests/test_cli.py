@@ -325,7 +325,7 @@ def test_what_a_scheme_prints_is_no_answer(aqmlab: Aqmlab, small: str, tmp_path:
 
 def test_the_title_says_what_was_set(aqmlab: Aqmlab, small: str, tmp_path: Path) -> None:
     told = "Ten flows for two seconds, with flows.ftp.count=3, duration=1 s"
-    options = ("--set", "flows.ftp.count=3", "--set", "duration=11 s")
+    options = ("--set", "flows.ftp.count=3", "--set", "duration=1 s")
     assert told in aqmlab("run", small, *options).stdout
     assert told in aqmlab("compare", small, "--aqms", "pi", *options, "--out", "out").stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -363,7 +363,7 @@ def test_the_list_of_commands_is_not_cut(aqmlab: Aqmlab) -> None:
 def test_the_scenario_of_a_lesson_goes_by_name(aqmlab: Aqmlab) -> None:
     assert "lessons/01-bufferbloat" in aqmlab("list", "scenarios").stdout
     assert "600" in aqmlab("show", "lessons/01-bufferbloat").stdout
-    ran = aqmlab("run", "lessons/01-bufferbloat", "--set", "duration=1 s", "--json")
+    ran = aqmlab("run", "lessons/01-bufferbloat", "--set", "duration=11 s", "--json")
     assert json.loads(ran.stdout)["scenario"] == "lessons/01-bufferbloat", ran.stderr
     for command in ("run", "show"):
         refused = aqmlab(command, "lessons/01-bufferblot")

@@ -116,8 +116,9 @@ def tcp() -> str:
         "to the clock tick, with Reno: papers that used ns-2 need it ([validation](validation.md)). It has Reno's law\n"
         "only. Segments of both have 1000 B unless `packet` says otherwise.",
         "Linux has no loss recovery but `rack`. So a group of flows that names `reno`, `newreno` or `sack` as its\n"
-        "`variant`, and no profile, has profile `rfc`. A law may set constants of TCP over the profile, as LEDBAT does\n"
-        "with `initial_window`; its page says which. Parameters of a law are written with its name, as a scheme's are:",
+        "`variant`, and no profile, has profile `rfc`. A law may set constants of TCP over the profile, as LEDBAT\n"
+        "does with `initial_window`; its page says which. Parameters of a law are written with its name, as a\n"
+        "scheme's are:",
         '```toml\ntcp = "cubic"                # CUBIC as Linux ships it; so is a group that says nothing of TCP\n'
         'tcp = "cubic:beta=0.8"\n'
         'tcp = "reno"                 # Reno\'s law in Linux\n'
@@ -127,9 +128,9 @@ def tcp() -> str:
         'tcp = { congestion_control = "cubic", profile = "rfc" }\n'
         'tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }\n```',
         "## Files of 0.1",
-        "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of the\n"
-        "loss recoveries above has other results since 0.2, and aqmlab says so in one line. Name a profile and the line\n"
-        "goes away. These give the numbers of 0.1:",
+        "Until version 0.1 the default profile was `rfc`. A group of flows that names neither a profile nor one of\n"
+        "the loss recoveries above has other results since 0.2, and aqmlab says so in one line. Name a profile and\n"
+        "the line goes away. These give the numbers of 0.1:",
         table(
             ("0.1", "since 0.2"),
             (
@@ -141,8 +142,8 @@ def tcp() -> str:
                 ('`tcp = "linux"` without `packet`', '`tcp = "linux"` with `packet = "1000 B"`'),
             ),
         ),
-        "A bundle of 0.1 holds its numbers, and `aqmlab verify` shows those of this version beside them. The same file\n"
-        "gives the same numbers to the bit in the version that the bundle names.",
+        "A bundle of 0.1 holds its numbers, and `aqmlab verify` shows those of this version beside them. The same\n"
+        "file gives the same numbers to the bit in the version that the bundle names.",
         "## In detail",
         "A receiver reports CE marks as the law asks: with one echo until the sender has answered (RFC 3168), with\n"
         "an echo per packet (RFC 8257, section 3.2), or with a count of marked segments on every ACK (AccECN). The\n"

@@ -340,3 +340,46 @@ def test_a_scheme_set_where_others_take_its_place_is_refused(aqmlab: Aqmlab, sma
         assert f"set: {given}: the schemes asked for replace it" in refused.stderr
     kept = aqmlab("compare", small, "--aqms", "pi", "--set", given, "--set", "links.bottleneck.fixed=true", "--json")
     assert kept.returncode == 0
+
+
+@pytest.mark.parametrize("line", ["list", "show pi", "tc fq-codel --rate 50Mbit/s", "cite pie", "compare --help"])
+def test_a_reader_who_leaves_is_no_failure(line: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)  # gone before the first byte, as `head` is sooner or later
+    program = f"import sys; sys.argv = {['aqmlab', *line.split()]!r}; from aqmlab.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_list_of_commands_is_not_cut(aqmlab: Aqmlab) -> None:
+    text = aqmlab("--help").stdout
+    assert "..." not in text.partition("Commands:")[2]
+    assert "Say which scheme suits a line, with which parameters, why," in text
+
+
+def test_the_scenario_of_a_lesson_goes_by_name(aqmlab: Aqmlab) -> None:
+    assert "lessons/01-bufferbloat" in aqmlab("list", "scenarios").stdout
+    assert "600" in aqmlab("show", "lessons/01-bufferbloat").stdout
+    ran = aqmlab("run", "lessons/01-bufferbloat", "--set", "duration=11 s", "--json")
+    assert json.loads(ran.stdout)["scenario"] == "lessons/01-bufferbloat", ran.stderr
+    for command in ("run", "show"):
+        refused = aqmlab(command, "lessons/01-bufferblot")
+        assert refused.returncode == 2
+        assert 'did you mean "lessons/01-bufferbloat"?' in refused.stderr
+
+
+def test_an_unknown_name_without_a_near_one_lists_few(aqmlab: Aqmlab) -> None:
+    refused = aqmlab("show", "foo")
+    assert refused.returncode == 2
+    assert re.search(r"nearest of \d+: [\w/-]+, [\w/-]+, [\w/-]+; aqmlab list has all$", refused.stderr.strip())
+
+
+def test_a_mistake_in_toml_names_the_file_and_the_place(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "bad.toml").write_text("schema = 1\nduration =\n")
+    refused = aqmlab("run", "sub/bad.toml")
+    assert refused.returncode == 2
+    assert "sub/bad.toml: is not TOML: line 2, column 11: " in refused.stderr

@@ -116,9 +116,7 @@ def test_what_is_missing_is_said_with_the_line_that_installs_it(
     ("statement", "extra"),
     [
         ("aqmlab.analyse('pi', rate='45 Mbit/s', rtt='80 ms', flows=60)", "reports"),
-        ("aqmlab.compare(SMALL, 'pi').table()", "reports"),
         ("aqmlab.compare(SMALL, 'pi').measured.frame()", "reports"),
-        ("aqmlab.reproduce('li2014', tables=['1']).table()", "reports"),
         ("aqmlab.load_experiment(SWEPT)", "reports"),
         ("aqmlab.load_series(SWEPT)", "reports"),
         ("aqmlab.load_delays(SWEPT)", "reports"),
@@ -140,6 +138,55 @@ def test_python_too_is_told_which_extra_is_missing(
     done = python_without_extras(folder, f"SMALL, SWEPT = {small!r}, {str(swept)!r}; import aqmlab; {statement}")
     told = rf"aqmlab\.extras\.MissingExtraError: \w+ is not installed: pip install 'aqmlab\[{extra}\]'"
     assert re.fullmatch(told, done.stderr.splitlines()[-1])
+
+
+BEFORE_WORK = (
+    "import os\n"
+    "from aqmlab import _core\n"
+    "def work(*_): os.write(2, b'simulated first'); os._exit(9)\n"
+    "_core.run = work\n"
+)
+"""Nothing is simulated that a missing package would lose."""
+
+
+@pytest.mark.parametrize(
+    ("line", "extra"),
+    [
+        ("compare SMALL --aqms pi --seeds 30 --out report", "reports"),
+        ("compare --study rfc7928 --aqms pie --out report", "reports"),
+        ("reproduce li2014 --table 1 --out report", "reports"),
+        ("bundle li2014 --table 1", "reports"),
+        ("bundle e.toml --out b.zip", "reports"),
+        ("analyse pi --scenario SMALL", "reports"),
+        ("tune pi --scenario SMALL --objective 'min link.queue_mean' --out tuned", "reports"),
+        ("tune pi --scenario SMALL --objective 'min link.queue_mean'", "tune"),
+        ("tune --study tuned --out tuned", "reports"),
+        ("tune --study tuned", "tune"),
+    ],
+)
+def test_what_is_missing_is_noticed_before_the_work(line: str, extra: str, folder: Path, small: str) -> None:
+    before = set(folder.iterdir())
+    typed = ["aqmlab", *shlex.split(line.replace("SMALL", small))]
+    program = f"import sys; sys.argv = {typed!r}; from aqmlab.cli import main; main()"
+    done = python_without_extras(folder, BEFORE_WORK + program)
+    assert done.returncode == 1
+    assert "simulated first" not in done.stderr
+    assert f"is not installed: pip install 'aqmlab[{extra}]'" in done.stderr
+    assert set(folder.iterdir()) == before, "nothing half done is left"
+
+
+def test_tables_are_read_without_pandas_too(folder: Path, small: str) -> None:
+    program = (
+        f"import aqmlab; compared = aqmlab.compare({small!r}, 'pi,red', 2); table = compared.table()\n"
+        "print(table); print(compared.table(wanted=['total.goodput']))\n"
+        "print(aqmlab.reproduce('li2014', tables=['1']).table())"
+    )
+    done = python_without_extras(folder, program)
+    assert done.stderr == ""
+    assert re.search(r"^aqm +pi +red$", done.stdout, re.MULTILINE)
+    assert re.search(r"^bottleneck: Queue mean.* [\d.]+ ±\s[\d.]+ +[\d.]+ ±\s[\d.]+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^pi +[\d.]+ ±\s[\d.]+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^1 +pi +queue_mean +packets", done.stdout, re.MULTILINE)
 
 
 def test_what_of_a_package_needs_no_extra_works_without(folder: Path) -> None:

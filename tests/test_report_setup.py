@@ -12,6 +12,7 @@ from aqmlab.present.html import glance
 from aqmlab.present.html.setup import setup
 from aqmlab.present.html.table import Table
 from aqmlab.present.html.topology import topology
+from aqmlab.runs import metrics
 from aqmlab.runs.simulate import compare_all
 from conftest import SMALL, Aqmlab
 
@@ -109,6 +110,22 @@ def test_a_first_table_says_what_users_notice() -> None:
         call,
     )
     assert "FCT p95 of web is" in web
+
+
+def test_a_first_table_of_greedy_flows_has_the_delay_of_the_queue() -> None:
+    [compared] = compare_all([str(SMALL)], ["droptail", "codel"])
+    table = glance.glance([compared])
+    assert list(table.rows) == ["ftp: Goodput (Mbit/s)", "bottleneck: Delay mean (ms)"]
+    [told] = glance.sentences([compared])
+    slow, fast = (compared.text(spec, "links.bottleneck.queue_delay_mean").split()[0] for spec in ("droptail", "codel"))
+    assert told.endswith(f"Delay mean of bottleneck is {slow} ms under DropTail, {fast} ms under CoDel.")
+
+
+def test_delays_that_nobody_notices_are_alike() -> None:
+    metric = metrics.find("link.queue_delay_mean")
+    assert glance._ratio(metric, {"a": 0.0, "b": 5e-5}) < glance.ALIKE
+    assert glance._ratio(metric, {"a": 0.0, "b": 0.040}) > glance.ALIKE
+    assert glance._ratio(metric, {"a": 0.0157, "b": 0.0424}) > 2
 
 
 def test_a_report_replaces_only_one_on_the_same(aqmlab: Aqmlab, tmp_path: Path) -> None:

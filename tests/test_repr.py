@@ -96,6 +96,17 @@ MORE = [
 ]
 """What has no public name, but is returned by what is public; and a user's scheme."""
 
+
+def test_a_result_that_is_printed_shows_its_numbers(shown: dict[str, Any]) -> None:
+    run, compared = (shown[f"aqmlab.runs.{name}"] for name in ("results.RunResult", "comparison.Comparison"))
+    text = str(run)
+    assert text.startswith(run.headline)
+    assert f"{run.links['bottleneck'].queue_mean:.1f}" in text
+    for view in compared.views:
+        assert all(compared.text("pi", name) in str(compared) for name in view.columns.values())
+    assert max(map(len, str(compared).splitlines())) <= 120
+
+
 NAMED = ("aqmlab.runs.comparison.Comparison", "aqmlab.runs.results.RunResult", "aqmlab.runs.sweep.Sweep")
 NAMED += ("aqmlab.bundle.verify.Verified", "aqmlab.tune.result.Tuned")
 """Whose table or head line has the name of the scenario."""

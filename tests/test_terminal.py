@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 import aqmlab as lab
-from aqmlab.present.terminal import catalogue, console, runs
+from aqmlab.present.terminal import catalogue, console, progress, runs
 from aqmlab.present.terminal.console import table
 
 HEADS = [f"Measure{i} (ms)" for i in range(8)]
@@ -96,3 +96,33 @@ def test_tables_of_runs_are_whole(
             assert all(word in text for word in heading.split())
             assert all(compared.text(scheme, measure) in text for scheme in ("pi", "red"))
     assert all(word in text for word in ("Retransmits", "Timeouts", "mean_packet"))
+
+
+def told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *states: tuple[float, float]
+) -> list[str]:
+    """What is printed off a terminal at these times (s) with so many of 100 runs done."""
+    clock = iter([0.0, *(now for now, _ in states)])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.pace("Sweeping") as pace:
+        for _, done in states:
+            pace(done, 100)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_the_time_left_is_estimated_from_several_runs_and_corrected(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = told(monkeypatch, capsys, (0.2, 0), (12, 1), (20, 20), (22, 40), (25, 45), (40, 80), (60, 99), (61, 100))
+    assert lines == [
+        "20 of 100 runs done, 1.0 runs/s, about 1 min 20 s left",
+        "80 of 100 runs done, 2.0 runs/s, about 10 s left",
+        "99 of 100 runs done, 1.6 runs/s, about 1 s left",
+    ]
+
+
+def test_what_was_done_before_says_nothing_of_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = told(monkeypatch, capsys, (0.2, 60), (11, 61), (20, 70), (40, 100))
+    assert lines == ["70 of 100 runs done, 0.5 runs/s, about 1 min 0 s left"]

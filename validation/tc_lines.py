@@ -90,7 +90,7 @@ def advised() -> list[dict[str, Any]]:
             if of_scheme(scheme.partition(":")[0]).kind in UNTESTED:
                 continue
             for name in scenarios[0].links:
-                at = lines.at_link(scenarios[0], name)
+                at = lines.at_link(scenarios[0], name, 1)
                 given = {
                     "aqm": scheme,
                     "rate": at.rate,

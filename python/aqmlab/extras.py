@@ -30,6 +30,17 @@ def required() -> Iterator[None]:
         raise MissingExtraError(f"{error.name} is not installed: {line}", name=error.name) from None
 
 
+def check(*packages: str) -> None:
+    """Raise MissingExtraError unless these packages, which extras bring, are installed. Imports nothing.
+
+    Whoever will need one asks before the work that would be lost.
+    """
+    with required():
+        for name in packages:
+            if find_spec(name) is None:
+                raise ModuleNotFoundError(name=name)
+
+
 def extras() -> dict[str, list[str]]:
     """Return the packages of each extra; they are imported by the names under which they are installed."""
     from importlib.metadata import requires

@@ -15,6 +15,22 @@ class Sheet:
     rows: Sequence[Sequence[str]]
     names: int = 1
 
+    def __str__(self) -> str:
+        """Return it as text: one line a row, or one a head where there are more heads than rows."""
+        grid = [self.heads, *self.rows]
+        if len(self.heads) > len(grid):
+            grid = list(zip(*grid, strict=True))
+        widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+        first, *others = widths
+        lines = [
+            "  ".join([row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))])
+            for row in grid
+        ]
+        return "\n".join([self.title] * bool(self.title) + [line.rstrip() for line in lines])
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
     def html(self) -> str:
         """Return it as HTML."""
         heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.heads)
@@ -40,6 +56,10 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.headline}>"
+
+    def __str__(self) -> str:
+        """Return what `print` shows: the headline and the tables as text."""
+        return "\n\n".join([self.headline, *map(str, self.sheets())])
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.headline)}</p>" + "".join(sheet.html() for sheet in self.sheets())

@@ -1,7 +1,7 @@
 """Scenarios by name or by file.
 
 A built-in scenario is the file `scenarios/<study>/<name>.toml` of this package and is called
-`<study>/<name>`; any other TOML file is called by its stem.
+`<study>/<name>`; that of a lesson is `lessons/<name>`; any other TOML file is called by its stem.
 """
 
 import json
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,15 @@ class ScenarioNotice(UserWarning):
     """A scenario has another meaning than it had in an earlier version."""
 
 
-def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | None = None) -> Scenario:
+Values = Mapping[str, str | float]
+"""Values of a scenario by path; a plain number or a truth value may be given as such, {"flows.ftp.count": 50}."""
+
+
+def load(source: str | os.PathLike[str] | Scenario, set: Values | None = None) -> Scenario:
     """Return the scenario `source` (a built-in name, a path or a scenario) with the values of `set`.
 
-    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}. Traces of rates are
+    `set` replaces values of the file before it is checked: {"links.bottleneck.rate": "15 Mbit/s"}. Quantities are
+    texts with a unit; plain numbers, and True and False, may be given as such. Traces of rates are
     files relative to the scenario's, to the present folder for a built-in one.
     Raises InputError for an unknown name, an unusable file and every mistake within it.
     """
@@ -40,8 +46,10 @@ def load(source: str | os.PathLike[str] | Scenario, set: Mapping[str, str] | Non
             raise InputError(f"set: {source.name}: values are set while reading; give the name or file instead")
         return source
     name, text = read(source)
-    values = set or {}
-    return told(Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items())))
+    values = written(set or {})
+    file = None if source in scenarios() else os.fspath(source)
+    parsed = Scenario.parse(with_traces(text, folder_of(source), values.values()), name, list(values.items()), file)
+    return told(parsed)
 
 
 def told(scenario: Scenario) -> Scenario:
@@ -49,6 +57,25 @@ def told(scenario: Scenario) -> Scenario:
     if scenario.notice:
         warnings.warn(scenario.notice, ScenarioNotice, stacklevel=3)
     return scenario
+
+
+def written(values: Values) -> dict[str, str]:
+    """Return values to be set as TOML; InputError for what can be none."""
+    if not isinstance(values, Mapping):
+        raise InputError(f'set: {values!r}: expected values by path, such as {{"duration": "5 s"}}')
+    return {path: _written(path, value) for path, value in values.items()}
+
+
+def _written(path: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        return repr(float(value))
+    raise InputError(f'set: {path}: {value!r}: expected a text such as "5 s", a number, True or False')
 
 
 def folder_of(source: str | os.PathLike[str]) -> Path:
@@ -103,6 +130,8 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
     """
     if isinstance(source, str) and source in scenarios():
         return source, _text(original(source))
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"scenario: {source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
         raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
@@ -124,22 +153,24 @@ def chosen(name: str) -> list[str]:
 @cache
 def scenarios() -> tuple[str, ...]:
     """Return the names of the built-in scenarios, tables in numerical order."""
-    found = [
-        f"{study.name}/{item.name.removesuffix('.toml')}"
-        for study in _folder().iterdir()
-        if study.is_dir()
-        for item in study.iterdir()
-        if item.name.endswith(".toml")
-    ]
-    return tuple(sorted(found, key=_natural))
+    return tuple(sorted(_built_in(), key=_natural))
 
 
 def _text(name: str) -> str:
-    return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return _built_in()[name].read_text(encoding="utf-8")
 
 
-def _folder() -> "Traversable":
-    return files("aqmlab") / "scenarios"
+@cache
+def _built_in() -> "Mapping[str, Traversable]":
+    """The files of the built-in scenarios, by name: those of each study, and those of the studio's lessons."""
+    package = files("aqmlab")
+    folders = [each for each in (package / "scenarios").iterdir() if each.is_dir()]
+    return {
+        f"{folder.name}/{item.name.removesuffix('.toml')}": item
+        for folder in [*folders, package / "studio" / "lessons"]
+        for item in folder.iterdir()
+        if item.name.endswith(".toml")
+    }
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -40,10 +40,20 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// Most names that are listed beside a guess.
+const FEW: usize = 12;
+
 /// The reason for refusing an unknown name: `unknown key "tagret"; did you mean "target"? known: ...`.
+///
+/// With a guess, a long list of what is known is left out.
 pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
-    let guess =
-        nearest(given, known.iter().copied()).map(|name| format!(" did you mean \"{name}\"?")).unwrap_or_default();
+    let guess = match nearest(given, known.iter().copied()) {
+        Some(name) if known.len() > FEW => {
+            return format!("unknown {what} \"{}\"; did you mean \"{name}\"?", clip(given));
+        }
+        Some(name) => format!(" did you mean \"{name}\"?"),
+        None => String::new(),
+    };
     let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
     format!("unknown {what} \"{}\";{guess} known: {known}", clip(given))
 }

@@ -93,17 +93,17 @@ struct Source(String, Vec<(String, String)>);
 
 #[pymethods]
 impl Scenario {
-    /// Reads TOML text; `overrides` are (path, value) pairs as of `--set`.
+    /// Reads TOML text; `overrides` are (path, value) pairs as of `--set`, `file` is where the text is from.
     #[staticmethod]
-    #[pyo3(signature = (text, name, overrides=Vec::new()))]
-    fn parse(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        let parsed = scenario::parse(text, name, &overrides).map_err(refused)?;
+    #[pyo3(signature = (text, name, overrides=Vec::new(), file=None))]
+    fn parse(text: &str, name: &str, overrides: Vec<(String, String)>, file: Option<&str>) -> PyResult<Self> {
+        let parsed = scenario::parse_file(text, name, file.unwrap_or(name), &overrides).map_err(refused)?;
         Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
     }
 
     #[new]
     fn new(text: &str, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        Self::parse(text, name, overrides)
+        Self::parse(text, name, overrides, None)
     }
 
     fn __repr__(&self) -> String {

@@ -15,9 +15,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import own
+from aqmlab import extras, own
 from aqmlab._core import InputError, Scenario
-from aqmlab.scenario import load
+from aqmlab.scenario import Values, load, written
 
 if TYPE_CHECKING:
     from aqmlab.analysis.beside import Beside
@@ -37,7 +37,7 @@ def analyse(
     design: bool = False,
     map: Sequence[str] = (),
     beside: bool | None = None,
-    set: Mapping[str, str] | None = None,
+    set: Values | None = None,
 ) -> "Analysis":
     """Analyse the control loop of a scheme in a scenario, or on one link with long-lived flows.
 
@@ -50,6 +50,7 @@ def analyse(
     Raises InputError for bad input, a scheme without linear model, and where there is no operating point. Where the
     model does not hold, the result's `doubts` say why.
     """
+    extras.check("control")
     from aqmlab.analysis.design import design as designed
     from aqmlab.analysis.maps import axes, stability_map
     from aqmlab.analysis.network import network
@@ -80,7 +81,7 @@ def _loaded(
     packet: str,
     target: str | None,
     ecn: bool,
-    set: Mapping[str, str],
+    set: Values,
 ) -> Scenario:
     """Return the scenario, its measurements over the second half where it sets no warm-up."""
     from aqmlab.analysis.network import scenario as described
@@ -92,7 +93,7 @@ def _loaded(
                 f"{missing[0]}: missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
             )
         text = described(given["rate"], given["rtt"], given["flows"], packet, target, ecn=ecn)
-        return Scenario.parse(text, "network", list(set.items()))
+        return Scenario.parse(text, "network", list(written(set).items()))
     if len(missing) < len(given) or target or ecn:
         raise InputError("scenario: has its own link and flows; change them with set, such as flows.ftp.count=60")
     loaded = load(scenario, set)

@@ -127,7 +127,8 @@ def _check(group: Group) -> None:
         raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
     if group.delayed_ack:
         raise InputError(
-            f'{where}.tcp.delayed_ack: true; the model\'s window grows by one packet a round trip; write false, or tcp = "sack"'
+            f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip; write false, "
+            'or tcp = "sack"'
         )
     if group.stops:
         raise InputError(f"{where}.stop: flows that stop; the model is linearised at one number of flows")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core
+from aqmlab import _core, extras
 from aqmlab._core import InputError, Scenario
 from aqmlab.bundle import artefact, words
 from aqmlab.bundle.archive import pack
@@ -48,6 +48,7 @@ def bundle(
     `tables`, `figures` and `seeds` are those of a study. A sweep's folder is packed as it is; for any other source the
     runs are done here. Raises InputError for a folder whose results this version does not give.
     """
+    extras.check("jinja2", "plotly")
     path = Path(source)
     is_study = source in studies()
     if not is_study and (tables or figures or seeds):

@@ -2,7 +2,10 @@
 
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Callable
+from inspect import cleandoc
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -37,6 +40,9 @@ from aqmlab.cli.verify import verify
 from aqmlab.extras import MissingExtraError, required
 from aqmlab.names import plain
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 app = typer.Typer(
     name="aqmlab",
     no_args_is_help=True,
@@ -50,6 +56,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line: exit 0 when done, 1 if a run failed, 2 on bad input, 130 when interrupted."""
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:  # no test has put its own there
+        sys.stdout = _patient(sys.stdout.fileno(), sys.stdout.encoding)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     warnings.showwarning = _note
@@ -66,9 +74,29 @@ def main() -> None:
         sys.exit(130)
 
 
-def _note(message: Warning | str, category: type[Warning], *place: object) -> None:
+def _note(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as one line: a user of the command line does not know the place in the code."""
     print(plain(f"Note: {message}"), file=sys.stderr)
+
+
+class _Patient(FileIO):
+    """A file whose reader may leave, as in `aqmlab list | head -1`: what nobody reads is dropped, and is no failure.
+
+    So the exit code is the same however much was read.
+    """
+
+    def write(self, data: "ReadableBuffer") -> int:
+        """Write, and take what cannot be written as written if the reader has left."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def _patient(number: int, encoding: str) -> TextIO:
+    """Return a text file of that descriptor that endures a reader who leaves."""
+    raw = _Patient(number, "w", closefd=False)
+    return TextIOWrapper(BufferedWriter(raw), encoding, line_buffering=raw.isatty())
 
 
 def _version(wanted: bool) -> None:
@@ -88,22 +116,28 @@ def _options(
     pass
 
 
-app.command("list", epilog="Example: aqmlab list aqms")(list_)
-app.command(epilog="Example: aqmlab show pi")(show)
-app.command(epilog="Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")(run)
-app.command(epilog="Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")(compare)
-app.command(epilog="Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")(reproduce)
-app.command(epilog="Example: aqmlab sweep experiment.toml --out results --resume")(sweep)
-app.command(epilog="Example: aqmlab report results --format latex --measure link.queue_delay_p99")(report)
-app.command(epilog="Example: aqmlab plot results ranking --out ranking.pdf")(plot)
-app.command(epilog=EPILOG)(analyse)
-app.command(epilog=ADVISE_EPILOG)(advise)
-app.command(epilog=TUNE_EPILOG)(tune)
-app.command("tc", epilog=TC_EPILOG)(tc_)
-app.command("export-policy", epilog=EXPORT_EPILOG)(export_policy)
-app.command(epilog=LIVE_EPILOG)(live)
-app.command(epilog=STUDIO_EPILOG)(studio)
-app.command(epilog="Example: aqmlab bundle li2014 --table 1 --out li2014.zip")(bundle)
-app.command(epilog="Example: aqmlab verify li2014.zip")(verify)
-app.command(epilog="Example: aqmlab cite pie li2014")(cite)
-app.command(epilog="Example: aqmlab doctor")(doctor)
+def _add(function: Callable[..., Any], epilog: str, name: str | None = None) -> None:
+    """Add a command; the list of commands shows the first line of its help whole."""
+    summary = cleandoc(function.__doc__ or "").partition("\n")[0]
+    app.command(name, epilog=epilog, short_help=summary)(function)
+
+
+_add(list_, "Example: aqmlab list aqms", "list")
+_add(show, "Example: aqmlab show pi")
+_add(run, "Example: aqmlab run li2014/table-1 --aqm pi:a=1e-5,b=9e-6 --seed 2")
+_add(compare, "Example: aqmlab compare li2014/table-1 --aqms ared,rem,pi --seeds 5 --out report")
+_add(reproduce, "Example: aqmlab reproduce li2014 --table 1 --table 2 --seeds 5 --out report")
+_add(sweep, "Example: aqmlab sweep experiment.toml --out results --resume")
+_add(report, "Example: aqmlab report results --format latex --measure link.queue_delay_p99")
+_add(plot, "Example: aqmlab plot results ranking --out ranking.pdf")
+_add(analyse, EPILOG)
+_add(advise, ADVISE_EPILOG)
+_add(tune, TUNE_EPILOG)
+_add(tc_, TC_EPILOG, "tc")
+_add(export_policy, EXPORT_EPILOG, "export-policy")
+_add(live, LIVE_EPILOG)
+_add(studio, STUDIO_EPILOG)
+_add(bundle, "Example: aqmlab bundle li2014 --table 1 --out li2014.zip")
+_add(verify, "Example: aqmlab verify li2014.zip")
+_add(cite, "Example: aqmlab cite pie li2014")
+_add(doctor, "Example: aqmlab doctor")

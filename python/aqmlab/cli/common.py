@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import files
+from aqmlab import extras, files
 from aqmlab._core import InputError
 from aqmlab.names import plain
 
@@ -84,7 +84,11 @@ def leave(folder: Path, contents: dict[str, bytes | str]) -> None:
 
 
 def check_report(path: Path, subject: str) -> None:
-    """Raise InputError if `path` has a page that is not a report on `subject`, which a report would replace."""
+    """Raise InputError if `path` has a page that is not a report on `subject`, which a report would replace.
+
+    MissingExtraError if what writes reports is not installed. A command asks before it simulates.
+    """
+    extras.check("jinja2")
     if not path.exists():
         return
     head = path.read_bytes()[:HEAD].decode("utf-8", "replace")

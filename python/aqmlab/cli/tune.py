@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import files
+from aqmlab import extras, files
 from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, Settings, check_report, command, exit_if_failed, leave, progress
 from aqmlab.scenario import assignments
@@ -162,6 +162,9 @@ def _study(
         raise unknown("study", "no study", name, [NAME])
     if scheme is not None:
         raise InputError(f"aqm: {scheme}: the study has its own schemes; leave it out")
+    if out:
+        files.check_folder(out)
+        extras.check("jinja2")
     with progress("Tuning and comparing") as told:
         found = compare(out, resume=resume, jobs=jobs, executor=executor, progress=told)
     if out:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import settles, title
-from aqmlab.extras import required
+from aqmlab.names import Named, unknown
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import measures
 from aqmlab.runs.metrics import LINK_METRICS, find, split
@@ -46,9 +46,8 @@ class Comparison(Result):
     def runs(self) -> Mapping[tuple[str, int], RunResult]:
         """The runs that succeeded, by scheme and seed."""
         keys = [(spec, seed) for spec in self.schemes for seed in range(1, self.seeds + 1)]
-        return {
-            key: outcome for key, outcome in zip(keys, self.outcomes, strict=True) if isinstance(outcome, RunResult)
-        }
+        found = zip(keys, self.outcomes, strict=True)
+        return Named("runs", {key: outcome for key, outcome in found if isinstance(outcome, RunResult)})
 
     @property
     def failures(self) -> list[Failure]:
@@ -86,8 +85,16 @@ class Comparison(Result):
     def summary(self, spec: str, measure: str, state: State | None = None) -> Summary | None:
         """Return mean and interval of a measure over the seeds (of a state), None if no seed has it.
 
-        The settling time has a value only for the seeds that settled, `n` of them.
+        The settling time has a value only for the seeds that settled, `n` of them. InputError for a scheme that was not
+        compared, and for a link or a group of flows that the scenario does not have.
         """
+        if spec not in self.schemes:
+            raise unknown("aqm", "not compared:", spec, self.schemes)
+        of, _, name = split(measure)[0].partition(".")
+        if of == "links":
+            self.scenario.link(name)
+        elif of == "flows":
+            self.scenario.group(name)
         return self.measured.summary(self.scenario.name, spec, measure, state)
 
     def states(self, spec: str, link: str, told_apart: ToldApart = branches) -> tuple[State, State] | None:
@@ -142,16 +149,20 @@ class Comparison(Result):
             if two
         ]
 
-    def table(self, link: str | None = None, wanted: Sequence[str] | None = None) -> "pd.DataFrame":
-        """Return mean and 95 % half-width ("mean", "ci95") of measures, one row a scheme.
+    def table(self, link: str | None = None, wanted: Sequence[str] | None = None) -> "pd.DataFrame | Sheet":
+        """Return mean and 95 % half-width ("mean", "ci95") of measures, one row a scheme, as a data frame.
 
         `wanted` are names, with globs; without it the columns are the metrics of a link, by default the first, and the
-        measures that were asked for.
+        measures that were asked for. Without pandas it is a `Sheet`, which prints the same values as text.
         """
-        with required():
-            import pandas as pd
-
+        if link is not None:
+            self.scenario.link(link)
         names = self._tabled(link or self.scenario.links[0], wanted)
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            texts = [[spec, *(self.text(spec, name) for name in names.values())] for spec in self.schemes]
+            return Sheet("", ["aqm", *map(measures.heading, names.values())], texts)
         rows = {spec: self._row(spec, names.values()) for spec in self.schemes}
         heads = pd.MultiIndex.from_product([list(names), ["mean", "ci95"]])
         return pd.DataFrame.from_dict(rows, orient="index", columns=heads, dtype=float).rename_axis("aqm")

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
+from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.columns import flat
 from aqmlab.runs.metrics import LINK_METRICS, FlowResult, LinkResult, Metric, find
@@ -35,6 +36,12 @@ def columns(links: Iterable[LinkResult], *, target: bool) -> list[Metric]:
     }
     unwanted = {"queue_p95", *(name for name, is_there in present.items() if not is_there)}
     return [metric for metric in LINK_METRICS if metric.name not in unwanted]
+
+
+def _by_link(field: str, found: "Series") -> "Series":
+    """Return what was recorded of each link; the field says so if nothing was."""
+    told = field if found else f"{field} (recorded with series=True only)"
+    return Named(told, {link: Named(f"{field} of {link}", columns) for link, columns in found.items()})
 
 
 OF_FLOWS = ("goodput", "jain", "packet_delay_mean", "packet_delay_p99", "retransmits", "timeouts")
@@ -78,10 +85,10 @@ class RunResult(Result):
         """Return what Rust measured."""
         return cls(
             text=run.json(),
-            series=run.series(),
-            delays=run.delays(),
-            flow_table=run.flow_table(),
-            transfer_table=run.transfer_table(),
+            series=_by_link("series", run.series()),
+            delays=_by_link("delays", run.delays()),
+            flow_table=Named("flow_table", run.flow_table()),
+            transfer_table=Named("transfer_table", run.transfer_table()),
             trace=run.trace(),
         )
 
@@ -126,12 +133,12 @@ class RunResult(Result):
     @cached_property
     def links(self) -> Mapping[str, LinkResult]:
         """What was measured of each link."""
-        return {name: LinkResult(**link) for name, link in self.measured["links"].items()}
+        return Named("links", {name: LinkResult(**link) for name, link in self.measured["links"].items()})
 
     @cached_property
     def flows(self) -> Mapping[str, FlowResult]:
         """What was measured of each group of flows."""
-        return {name: FlowResult.of(group) for name, group in self.measured["flows"].items()}
+        return Named("flows", {name: FlowResult.of(group) for name, group in self.measured["flows"].items()})
 
     @cached_property
     def total(self) -> FlowResult:
@@ -143,7 +150,7 @@ class RunResult(Result):
         """Every measure by its full name, such as "links.bottleneck.queue_mean"."""
         found = flat("links", self.measured["links"]) | flat("flows", self.measured["flows"])
         found |= flat("total", self.measured["total"])
-        return {name: value for name, value in found.items() if not isinstance(value, list)}
+        return Named("values", {name: value for name, value in found.items() if not isinstance(value, list)})
 
     def json(self) -> str:
         """Return the result as JSON, the same text that `aqmlab run --json` prints."""

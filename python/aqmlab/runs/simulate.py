@@ -2,19 +2,19 @@
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from statistics import fmean
 
 from aqmlab import catalogue, own
 from aqmlab._core import InputError, Scenario, SchemeError
-from aqmlab.runs import MOST_SEEDS, metrics
+from aqmlab.runs import check_seed, check_seeds, metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.measures import every, expand
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, RunError, Task
-from aqmlab.scenario import load
+from aqmlab.scenario import Values, load
 
 Source = str | os.PathLike[str] | Scenario
 
@@ -26,7 +26,7 @@ def run(
     *,
     series: bool = False,
     trace: str | None = None,
-    set: Mapping[str, str] | None = None,
+    set: Values | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
@@ -40,6 +40,7 @@ def run(
     """
     if threads is not None and threads < 1:
         raise InputError(f"threads: {threads}: at least one")
+    check_seed(seed)
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, set)
     if scheme is not None:
@@ -60,7 +61,7 @@ def compare(
     aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
     seeds: int = 1,
     *,
-    set: Mapping[str, str] | None = None,
+    set: Values | None = None,
     measures: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -80,7 +81,7 @@ def compare_all(
     aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
     seeds: int = 1,
     *,
-    set: Mapping[str, str] | None = None,
+    set: Values | None = None,
     measures: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -119,8 +120,7 @@ def compare_many(
 
     Seed 1 comes with `series` if wanted, every seed in the scenarios that `every_series` names.
     """
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise InputError(f"seeds: {seeds}: out of range; 1 to {MOST_SEEDS}")
+    check_seeds(seeds)
     for scenario, specs in grid:
         check_schemes(scenario, specs)
     tasks = [

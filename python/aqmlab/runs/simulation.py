@@ -1,13 +1,14 @@
 """A simulation that can be stepped, inspected, changed and copied from Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab import _core, own
 from aqmlab._core import Probe
+from aqmlab.runs import check_seed
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulate import Source
-from aqmlab.scenario import load
+from aqmlab.scenario import Values, load, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,8 +55,9 @@ class Simulation:
         causal: bool = False,
         series: bool = False,
         trace: str | None = None,
-        set: Mapping[str, str] | None = None,
+        set: Values | None = None,
     ) -> None:
+        check_seed(seed)
         scheme = None if aqm is None else own.spec(aqm)
         loaded = load(scenario, set)
         self._engine = _core.Simulation(loaded, scheme, seed, series=series, causal=causal, trace=trace)
@@ -108,13 +110,13 @@ class Simulation:
         """Return what has happened since the last probe (or the start), and what is now; this changes no result."""
         return self._engine.probe()
 
-    def set(self, path: str, value: str) -> None:
+    def set(self, path: str, value: str | float) -> None:
         """Change what `path` names to `value` now; both are written as in a scenario's `[[changes]]`.
 
         Paths are `links.NAME.rate`, `.delay`, `.buffer`, `.target`, `.aqm` (another scheme) and `.aqm.PARAMETER`, and
         `flows.NAME.count`, `.rtt` and `.stop`. Raises InputError for anything else, and nothing has changed then.
         """
-        self._engine.set(path, value)
+        self._engine.set(path, written({path: value})[path])
 
     def flow(self, group: str, i: int = 0) -> dict[str, Any]:
         """Return `cwnd` (segments), `srtt` (s), `retransmits` and `timeouts` of the `i`-th TCP flow of a group."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from aqmlab._core import InputError, Scenario
 
 LONGEST_LINE, LONGEST_PATH = 1000, 200
-"""Characters: what is in a longer line, or under a longer path, is not looked for, as patterns are tried at each of them."""
+"""Characters: what is in a longer line is not looked for, nor all of a longer path; patterns are tried at each."""
 MOST = 100
 """Problems that are shown."""
 

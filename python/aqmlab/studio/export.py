@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from aqmlab import extras
 from aqmlab._core import InputError, Scenario
-from aqmlab.extras import required
 from aqmlab.runs import simulate
 from aqmlab.runs.executor import Progress
 from aqmlab.studio.lanes import Lanes
@@ -114,10 +114,10 @@ def report(done: Done, _lane: int, told: Progress) -> File:
     aqms = [aqm for aqm in done.aqms if aqm is not None]
     if done.seed != 1:
         raise InputError(f"report: a comparison begins with seed 1, and this is seed {done.seed}")
+    extras.check("jinja2")
     compared = simulate.compare(done.scenario(0), aqms, 1, progress=told)
     line = shlex.join(["aqmlab", "compare", f"{done.name}.toml", "--aqms", ",".join(aqms), "--seeds", "1"])
-    with required():
-        left = page.files([compared], line)["report.html"]
+    left = page.files([compared], line)["report.html"]
     return File(f"{done.name}.html", "text/html", left if isinstance(left, str) else left.decode())
 
 

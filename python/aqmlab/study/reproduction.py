@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.extras import required
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
@@ -104,12 +103,15 @@ class Reproduction(Result):
         names = {name for panel in figure.panels for name in panel.schemes}
         return figure.kind == "range" or bool(names - set(self.absent(figure)))
 
-    def table(self) -> "pd.DataFrame":
-        """Return the cells as a data frame, one row a cell."""
-        with required():
+    def table(self) -> "pd.DataFrame | Sheet":
+        """Return the cells as a data frame, one row a cell; without pandas as a `Sheet`, which prints as text."""
+        entries = [cell.entry() for cell in self.cells]
+        try:
             import pandas as pd
-
-        return pd.DataFrame([cell.entry() for cell in self.cells])
+        except ModuleNotFoundError:
+            heads = list(dict.fromkeys(key for entry in entries for key in entry))
+            return Sheet("", heads, [[_text(entry.get(head)) for head in heads] for entry in entries])
+        return pd.DataFrame(entries)
 
     @property
     def headline(self) -> str:
@@ -191,6 +193,13 @@ def reproduce(
     asked = paper.asked(tables, figures)
     measured = measure(asked.needed, asked.read, seeds, jobs, progress)
     return Reproduction(paper, seeds, asked, measured)
+
+
+def _text(value: object) -> str:
+    """A value of a cell's entry."""
+    if isinstance(value, list | tuple):
+        return " to ".join(map(_text, value))
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _shown(cell: Cell | None) -> str:

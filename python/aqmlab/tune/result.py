@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core, files
+from aqmlab import _core, extras, files
 from aqmlab._core import InputError
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs import workers as places
@@ -203,6 +203,7 @@ def tune(
 
     With `out`, each run is stored there as soon as it is done, and `resume` goes on with what is there.
     """
+    extras.check("optuna", *(["cmaes"] if plan.sampler == "cma-es" else []))
     started = time.perf_counter()
     if out is not None:
         files.check_folder(out)

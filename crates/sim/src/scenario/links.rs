@@ -8,7 +8,7 @@ use super::trace::{Trace, Traces};
 use super::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges, usable};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
-use aqmlab_core::problem::clip;
+use aqmlab_core::problem::{clip, nearest};
 use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
 use toml::{Table, Value};
 
@@ -230,12 +230,28 @@ fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Opt
     limit(&text, rate, crossing).map_err(|reason| link.refuse("buffer", reason)).ok()
 }
 
+/// The units that a buffer may have.
+const UNITS: [&str; 10] = ["packets", "bdp", "B", "kB", "MB", "KiB", "MiB", "s", "ms", "us"];
+
+/// Why `text` is no buffer: `why`, but if its unit is unknown, all that a buffer may be.
+fn expected(text: &str, why: String) -> String {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || "+-._".contains(c)).trim();
+    if unit.is_empty() || unit.len() == text.trim().len() || UNITS.contains(&unit) {
+        return why;
+    }
+    let guess = nearest(unit, UNITS).map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
+    format!(
+        "\"{}\" has an unknown unit: expected packets, bytes (B, kB, MB, KiB, MiB), a time (s, ms, us) or bdp{guess}",
+        clip(text)
+    )
+}
+
 /// Packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product at the longest RTT that
 /// crosses the link.
 pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Result<Limit, String> {
     let bytes = match Span::parse(text) {
         Ok(time) => Some(rate.map_or(1.0, |rate| rate.0 / 8.0 * time.seconds())),
-        Err(_) if text.trim().ends_with('B') => Some(Bytes::parse(text)?.0),
+        Err(_) if text.trim().ends_with('B') => Some(Bytes::parse(text).map_err(|why| expected(text, why))?.0),
         Err(_) => None,
     };
     if let Some(bytes) = bytes {
@@ -249,7 +265,7 @@ pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Resul
             let bdp = rate.map_or(0.0, |rate| rate.0) * crossing.longest_rtt.unwrap_or(0.0) / 8.0 / crossing.packet;
             (f64::parse(multiple)? * bdp).ceil()
         }
-        None => Packets::parse(text)?.0,
+        None => Packets::parse(text).map_err(|why| expected(text, why))?.0,
     };
     if !(1.0..=1e7).contains(&packets) || packets.fract() != 0.0 {
         return Err(format!(

@@ -19,7 +19,7 @@ pub use changes::{Action, Change};
 pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
-pub use read::{parse, read_toml};
+pub use read::{parse, parse_file, read_toml};
 pub use trace::{OPPORTUNITY, RateTrace};
 
 use aqmlab_aqm::link_layer::LinkLayer;

@@ -20,7 +20,12 @@ const MAX_FLOWS: u32 = 1_000_000;
 
 /// Reads a scenario; `overrides` are `path = value` pairs as of `--set`, such as `links.bottleneck.rate = 15 Mbit/s`.
 pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
-    let mut table = read_toml(text, name)?;
+    parse_file(text, name, name, overrides)
+}
+
+/// Reads a scenario whose text is from `file`, which is named where the text is not TOML.
+pub fn parse_file(text: &str, name: &str, file: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
+    let mut table = read_toml(text, file)?;
     let mut found = Found::new();
     for (path, value) in overrides {
         if let Err(reason) = set(&mut table, path, value) {

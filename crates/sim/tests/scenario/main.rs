@@ -311,7 +311,17 @@ fn units_are_asked_for_and_held_against_the_dimension() {
         ("\"10 s\"", "\"10 packets\"", "duration: \"10 packets\" is not a time"),
         ("\"30 packets\"", "\"30 Mbit/s\"", "links.bottleneck.target: \"30 Mbit/s\" is not a number of packets"),
         ("\"30 packets\"", "\"30 Mbit/s\"", ", or a delay such as \"10 ms\""),
-        ("\"100 packets\"", "\"100 Hz\"", "links.bottleneck.buffer: \"100 Hz\" is not a number of packets"),
+        ("\"100 packets\"", "\"100 Hz\"", "links.bottleneck.buffer: \"100 Hz\" has an unknown unit"),
+        (
+            "\"100 packets\"",
+            "\"2 BDP\"",
+            "packets, bytes (B, kB, MB, KiB, MiB), a time (s, ms, us) or bdp; did you mean \"bdp\"?",
+        ),
+        (
+            "\"100 packets\"",
+            "\"2 GB\"",
+            "links.bottleneck.buffer: \"2 GB\" has an unknown unit: expected packets, bytes",
+        ),
         ("a = 2e-5", "a = \"2e-5 packets\"", "schemes.pi.a: \"2e-5 packets\" is not a plain number"),
     ]);
 }

@@ -18,6 +18,9 @@ GOOD, POOR = 4.0, 3.0
 ALIKE = 1.1
 """Schemes whose ratio is below this are not told apart."""
 
+BLUR = 1e-3
+"""Seconds added to times before they are compared: nobody notices less, and an empty queue has no delay."""
+
 LEGEND = (
     "Bold: the best, or within 1 % of it, which says nothing about significance. n× and +n %: so many times the least, "
     "and so much more; n %: of the most. "
@@ -41,7 +44,7 @@ def sentences(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yield, for each scenario, in which of these measures the schemes differ most, and by how much."""
     for each in comparisons:
         found = dict(_measured(each))
-        ratios = {measure: _ratio(means) for measure, means in found.items()}
+        ratios = {measure: _ratio(find(measure), means) for measure, means in found.items()}
         measure = max(ratios, key=ratios.__getitem__, default="")
         if measure and ratios[measure] >= ALIKE:
             yield f"{each.scenario.title}: {_sentence(measure, found[measure])}"
@@ -81,13 +84,21 @@ def _measured(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, float]
 
 
 def _telling(comparison: Comparison) -> list[str]:
+    """Return what was asked for, or a measure of each group; with goodput alone the delay of the queues, too.
+
+    Flows that send as fast as they can share the same rate under almost any scheme; what differs is how long others
+    wait.
+    """
     if comparison.asked:
         return [measure for measure in comparison.asked if find(measure).better]
     found: dict[str, str] = {}
     for measure in sorted(usual(comparison.scenario), key=_rank):
         found.setdefault(split(measure)[0], measure)
     order = [f"flows.{name}" for name in comparison.scenario.flows]
-    return [found[place] for place in order if place in found]
+    telling = [found[place] for place in order if place in found]
+    if all(split(measure)[1] == "goodput" for measure in telling):
+        telling += [f"links.{link}.queue_delay_mean" for link in comparison.scenario.links]
+    return telling
 
 
 def _rank(measure: str) -> int:
@@ -126,9 +137,10 @@ def _less(metric: Metric) -> bool:
     return metric.better == "less" or metric.unit == "s"
 
 
-def _ratio(means: Mapping[str, float]) -> float:
-    """Return by what factor the largest mean exceeds the least."""
-    least, most = min(means.values()), max(means.values())
+def _ratio(metric: Metric, means: Mapping[str, float]) -> float:
+    """Return by what factor the largest mean exceeds the least; times are alike within a fraction of a millisecond."""
+    blurred = BLUR if metric.unit == "s" else 0.0
+    least, most = min(means.values()) + blurred, max(means.values()) + blurred
     return most / least if least > 0 else 1.0
 
 

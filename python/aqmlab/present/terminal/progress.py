@@ -1,4 +1,4 @@
-"""How far the work is: a bar on stderr, or one line where stderr is not a terminal."""
+"""How far the work is: a bar on stderr, or a line now and then where stderr is not a terminal."""
 
 import sys
 import time
@@ -12,8 +12,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 
 from aqmlab.runs.executor import Progress as OnDone
 
-ESTIMATE_AFTER = 5
-"""Seconds of a sweep before its time is estimated."""
+TELL_EVERY = 10
+"""Seconds between the lines that say how far a sweep is, at least."""
+
+TELL_STEP = 0.1
+"""Share of the runs between two such lines, at least."""
+
+ENOUGH = 2
+"""Runs done before the time left is estimated: one alone may be the longest, or have waited for the others."""
 
 
 @contextmanager
@@ -54,23 +60,33 @@ def pace(title: str) -> Iterator[OnDone]:
 
 @dataclass
 class _Pace:
-    """How fast the runs of a sweep go, on stderr: a bar for people, one line where stderr is not a terminal."""
+    """How fast the runs of a sweep go, on stderr: a bar for people, lines in steps where stderr is not a terminal.
+
+    The rate is that of all runs done since the start, so each line corrects the one before.
+    """
 
     bar: Progress | None
     began: float
     first: float | None = None
-    told: bool = False
+    told_at: float = 0.0
+    told: float = 0.0
 
     def __call__(self, done: float, total: int) -> None:
-        now = time.monotonic()
+        now = time.monotonic() - self.began
         self.first = done if self.first is None else self.first
-        rate = (done - self.first) / max(now - self.began, 1e-9)
+        rate = (done - self.first) / max(now, 1e-9)
         if self.bar:
             self.bar.update(self.bar.task_ids[0], completed=done, total=total, rate=f"{rate:.1f} runs/s")
-        elif rate and not self.told and now - self.began > ESTIMATE_AFTER:
-            self.told = True
+        elif self._is_due(now, done, total):
+            self.told_at, self.told = now, done
             left = _clock((total - done) / rate)
             print(f"{done:,.0f} of {total:,} runs done, {rate:.1f} runs/s, about {left} left", file=sys.stderr)
+
+    def _is_due(self, now: float, done: float, total: int) -> bool:
+        """Whether it is time for a line: enough is known, time has passed, a step is done, and something is left."""
+        is_known = done - (self.first or 0.0) >= ENOUGH
+        is_step = not self.told or done - self.told >= TELL_STEP * total
+        return is_known and is_step and done < total and now - self.told_at >= TELL_EVERY
 
 
 def _clock(seconds: float) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import aqmlab
+from aqmlab.studio.lessons import lesson
 
 STORED = Path(__file__).with_name("frozen.json")
 PAPERS = ("boudi", "jafar", "li2014", "sun2007", "xiong2010")
@@ -43,8 +44,10 @@ def key(path: str) -> str:
 
 
 def schemes_of(scenario: str) -> list[str]:
-    """Return the schemes that a scenario is held to: its paper's, or all."""
-    study = scenario.partition("/")[0]
+    """Return the schemes that a scenario is held to: its paper's, its lesson's, or all."""
+    study, _, name = scenario.partition("/")
+    if study == "lessons":
+        return [spec for spec in lesson(name).aqms if spec]
     if study in PAPERS:
         from aqmlab.study.paper import load_study
 

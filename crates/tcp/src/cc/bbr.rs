@@ -55,7 +55,8 @@ params! {
     /// first window. Marks are ignored, and not counted as answered. It goes with loss recovery `rack`, whose window it replaces.
     ///
     /// ## Departures
-    /// Times are exact, where Linux rounds those of min_rtt to a jiffy. What waits for its pace in the host is not
+    /// Linux does not renew an expired min_rtt by what may be a delayed ACK, which it knows by a segment below full size; none
+    /// is here. Times are exact, where Linux rounds those of min_rtt to a jiffy. What waits for its pace in the host is not
     /// subtracted from what is in flight (less than a quantum). A spurious timeout does not begin the search for the full
     /// bandwidth again, and a timeout does not end an interval of the search for a policer. A policer's rates are the same
     /// within 4 kbit/s of packets of 1500 B too.

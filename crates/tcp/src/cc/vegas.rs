@@ -18,6 +18,9 @@ params! {
     /// from there:   diff < alpha:  cwnd += 1;   diff > beta:  cwnd -= 1;   at least 2
     /// ```
     ///
+    /// diff is in segments. The flow's share of the queue is diff*base/rtt segments: a little less than diff while the queue is
+    /// short beside the path, and at most half of it once the queue takes as long as the path.
+    ///
     /// With fewer than three round-trip times in a round trip it grows as Reno. A loss or mark halves, as Reno's does.
     ///
     /// ## What to expect
@@ -34,11 +37,11 @@ params! {
     /// Numbers are real, where Linux cuts diff down to whole segments: there a window falls from diff = 5 on. The paper's
     /// finer timeouts and duplicate ACKs (3.1) are left out, as in Linux.
     pub struct VegasParams {
-        /// Segments in the queue below which the window grows.
+        /// diff, in segments, below which the window grows.
         alpha: f64 = "2" in "0.1" ..= "1000", unit "packets", from "Linux, tcp_vegas.c; paper: 1 to 2";
-        /// Segments in the queue above which it shrinks.
+        /// diff, in segments, above which it shrinks.
         beta: f64 = "4" in "0.1" ..= "1000", unit "packets", from "Linux, tcp_vegas.c; paper: 3 to 4";
-        /// Segments in the queue that end slow start.
+        /// diff, in segments, that ends slow start.
         gamma: f64 = "1" in "0.1" ..= "1000", unit "packets", from "Linux, tcp_vegas.c; paper, section 3.3";
     }
     check |p| if p.alpha <= p.beta { Ok(()) } else { Err("alpha must not exceed beta".into()) };

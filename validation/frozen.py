@@ -86,6 +86,9 @@ def main() -> int:
     """Store or compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", action="store_true", help="store what is measured now")
+    parser.add_argument(
+        "--new-keys", action="store_true", help="with --store: hold new measures too; every digest changes"
+    )
     parser.add_argument("--dump", type=Path, metavar="DIR", help="also write every result there")
     asked = parser.parse_args()
     documents = measure_all()
@@ -95,14 +98,15 @@ def main() -> int:
             (asked.dump / f"{name.replace('/', '_').replace(' ', '__')}.json").write_text(
                 json.dumps(document, indent=1)
             )
+    stored = json.loads(STORED.read_text())
+    keys = frozenset(stored["keys"])
     if asked.store:
-        keys = frozenset(key(path) for document in documents.values() for path, _ in leaves(document))
+        if asked.new_keys:
+            keys = frozenset(key(path) for document in documents.values() for path, _ in leaves(document))
         digests = {name: digest(document, keys) for name, document in documents.items()}
         STORED.write_text(json.dumps({"keys": sorted(keys), "digests": digests}, indent=0) + "\n")
         print(f"{len(digests)} results stored")
         return 0
-    stored = json.loads(STORED.read_text())
-    keys = frozenset(stored["keys"])
     moved = [
         name
         for name, expected in stored["digests"].items()

@@ -1,5 +1,6 @@
 """The studio in a browser, as people use it: with mouse, with keys, on a phone, along a lesson."""
 
+import base64
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +143,42 @@ def test_a_link_holds_the_whole_state(studio: Studio) -> None:
     _until(browser, f"document.querySelector('.clock')?.firstChild.textContent === '{before[0]}' && !({PLAYING})")
     assert browser.run(f"return {state}") == before
     assert _data(browser, "Queue")[-1] == queue
+
+
+@pytest.mark.parametrize(
+    ("shared", "told"),
+    [
+        (b"no JSON", "This link cannot be read: it is cut off, or of another kind."),
+        (
+            b'{"opening": {"text": "duration =", "aqms": ["pi"]}, "changes": [], "now": 1}',
+            "This link cannot be opened.",
+        ),
+    ],
+)
+def test_a_link_that_cannot_be_opened_says_so_beside_the_usual_run(studio: Studio, shared: bytes, told: str) -> None:
+    browser, address = studio
+    packer = zlib.compressobj(wbits=-15)
+    packed = base64.urlsafe_b64encode(packer.compress(shared) + packer.flush()).decode().rstrip("=")
+    browser.open("about:blank", WIDE)
+    browser.open(f"{address}#s={packed}", WIDE)
+    _until(browser, f"document.querySelector('#notice')?.textContent.startsWith({json.dumps(told)})")
+    assert browser.run("return document.querySelector('#notice').textContent").endswith(
+        "The usual run is open instead."
+    )
+    assert browser.run(f"return {CLOCK} >= 0")
+
+
+def test_what_a_lesson_points_at_is_drawn(studio: Studio) -> None:
+    browser, address = studio
+    browser.open("about:blank", WIDE)
+    browser.open(f"{address}#lessons", WIDE)
+    _until(browser, "document.querySelectorAll('.cards button').length === 8")
+    browser.run(
+        "const { prototype } = CanvasRenderingContext2D, fill = prototype.fillText; window.drawn = new Set();"
+        "prototype.fillText = function (text, ...where) { drawn.add(text); fill.call(this, text, ...where); }"
+    )
+    browser.run("document.querySelector('.cards button').click()")
+    _until(browser, "[...drawn].some((text) => text.startsWith('good for a call'))")
 
 
 def test_errors_of_a_scenario_stand_at_their_line(studio: Studio) -> None:

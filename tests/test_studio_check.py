@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aqmlab._core import InputError
-from aqmlab.studio import check
+from aqmlab.studio import check, field
 from aqmlab.studio.frames import MOST_ROWS, Frames, thinned
 
 TEXT = """\
@@ -118,3 +118,9 @@ def test_a_client_that_takes_nothing_costs_no_memory() -> None:
     assert data is not None
     assert len(data) < 8 * (MOST_ROWS + 1000) + 100
     assert frames.take(2) is None
+
+
+def test_half_of_a_character_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match="half of a character"):
+        field.read('{"type": "open", "text": "\\ud800"}')
+    assert field.read('{"name": "\\u00e9 \\ud83d\\ude00"}') == {"name": "é 😀"}

@@ -15,7 +15,7 @@ import { blasted, targetOf } from "./quantities";
 import { Results } from "./results";
 import { short, seconds } from "./scale";
 import { catalogue as ask, Session } from "./session";
-import { address, repeat, shared } from "./share";
+import { address, isShared, repeat, shared } from "./share";
 import { Setup } from "./setup";
 import { Sight } from "./sight";
 import { Transport } from "./transport";
@@ -55,7 +55,7 @@ class Studio {
     this.curves.levels = (lane, quantity) => [
       ...this.published.levels(model.run!, lane, quantity, place()),
       ...(this.lesson?.overlays ?? [])
-        .filter(({ curve }) => curveOf(curve).quantity === quantity.id && curveOf(curve).place === place())
+        .filter(({ curve }) => curveOf(curve).quantity === quantity.id && (curveOf(curve).of !== "links" || curveOf(curve).place === place()))
         .map(({ value, label }) => ({ value: value * quantity.scale, label })),
     ];
     this.measures.published = (lane, measure) => this.published.value(model.run!, lane, measure);
@@ -74,18 +74,31 @@ class Studio {
     this.tools();
     window.addEventListener("hashchange", () => void this.route());
     window.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("beforeunload", (event) => {
+      if (model.changes().length && navigator.userActivation.hasBeenActive) event.preventDefault(); // what was changed by hand would be lost
+    });
+  }
+
+  /** The server has ended: nothing can be asked of it any more. */
+  end(): void {
+    for (const control of byId("transport").querySelectorAll<HTMLButtonElement | HTMLSelectElement>("button, select")) control.disabled = true;
   }
 
   /** Show what the address asks for, or else something worth watching. */
   async begin(scenario: string | null): Promise<void> {
     const given = await shared(location.hash);
+    let refused = isShared(location.hash) ? "This link cannot be read: it is cut off, or of another kind." : "";
     if (given) {
       this.view("live");
       await announce(() => repeat(this.model, given));
-      this.sight.state = given;
-      this.look();
-      return;
+      if (this.model.run) {
+        this.sight.state = given;
+        this.look();
+        return;
+      }
+      refused = `This link cannot be opened. ${byId("notice").textContent}`;
     }
+    if (refused) history.replaceState(null, "", location.pathname); // else the route below would begin again with it
     if (location.hash.startsWith("#lesson=")) return this.route();
     const named = scenario ?? this.catalogue.scenario;
     this.model.opening = { aqms: named === null ? FIRST.aqms : [null] };
@@ -94,6 +107,7 @@ class Studio {
       await this.setup.openNamed(named ?? FIRST.scenario);
       if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();
     });
+    if (refused) notice(`${refused} The usual run is open instead.`);
     await this.route();
   }
 
@@ -218,8 +232,12 @@ async function start(): Promise<void> {
   const scenario = query.get("scenario");
   history.replaceState(null, "", location.pathname + location.hash);
   const [catalogue, session] = await Promise.all([ask(), Session.connect()]);
-  session.onLost = () => notice("The server has ended. What is drawn stays; start `aqmlab studio` again to go on.");
-  await new Studio(new Model(session), catalogue).begin(scenario);
+  const studio = new Studio(new Model(session), catalogue);
+  session.onLost = () => {
+    studio.end();
+    notice("The server has ended. What is drawn stays; start `aqmlab studio` again to go on.");
+  };
+  await studio.begin(scenario);
 }
 
 start().catch((error: Error) => notice(error.message));

@@ -28,6 +28,9 @@ export async function address(model: Model, sight: Sight): Promise<string> {
   return `${location.origin}/${KEY}${packed}`;
 }
 
+/** It is of this kind, whether it can be read or not. */
+export const isShared = (fragment: string): boolean => fragment.startsWith(KEY);
+
 /** What an address holds; null if it holds nothing of this kind. */
 export async function shared(fragment: string): Promise<Shared | null> {
   if (!fragment.startsWith(KEY)) return null;

@@ -17,6 +17,10 @@ def read(text: str) -> dict[str, Any]:
     """Return a JSON object."""
     try:
         found = json.loads(text)
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()  # half of a character (a lone surrogate) has no bytes
+    except UnicodeEncodeError as error:
+        raise InputError("message: has half of a character (a lone surrogate); expected Unicode text") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"message: is not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -31,8 +35,6 @@ def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:
         raise InputError(f"{key}: expected a text")
     if len(found) > longest:
         raise InputError(f"{key}: longer than {longest} characters")
-    if not found.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in found):
-        raise InputError(f"{key}: has half of a character (a lone surrogate); expected Unicode text")
     return found
 
 

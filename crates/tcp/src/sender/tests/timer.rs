@@ -188,7 +188,7 @@ fn linux_forgives_a_syn_that_is_lost_once() {
         let mut bench = bench(Variant::Rack, Profile::Linux, &[]);
         bench.open();
         (0..lost).for_each(|_| drop(bench.timeout()));
-        bench.now = bench.now + Span::from_millis(100);
+        bench.now += Span::from_millis(100);
         bench.ack(0);
         assert_eq!(bench.cwnd_and_ssthresh(), (window, bench.params.window.0), "{lost} lost");
     }

@@ -244,7 +244,9 @@ def test_tshark_counts_what_we_count(tmp_path: Path, aqm: str) -> None:
 @pytest.mark.parametrize("aqm", ["red", "droptail"])
 def test_tshark_takes_none_for_out_of_order_on_a_slow_link_without_syns(tmp_path: Path, aqm: str) -> None:
     # Without a SYN tshark takes 3 ms for the round-trip time; a packet takes 4.2 ms.
-    result, capture, table = write(tmp_path, SLOW + "tcp = { syn = false }\n", aqm, "slow")
+    result, capture, table = write(
+        tmp_path, SLOW.replace('tcp = "rfc"', 'tcp = { profile = "rfc", syn = false }'), aqm, "slow"
+    )
     assert tshark(capture, "tcp.analysis.out_of_order") == 0
     assert tshark(capture, "tcp.analysis.retransmission") == resent(table[table.event == "dequeue"]) > 10
     assert tshark(capture, "ip.dsfield.ecn == 3") == result.links["slow"].marked

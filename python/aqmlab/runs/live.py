@@ -47,8 +47,8 @@ class LiveRun(Result):
     @property
     def headline(self) -> str:
         """How the command ended, and whether the numbers are to be used."""
-        why = "; ".join(self.document["live"]["why"])
-        return f"exit code {self.code}, {'valid' if self.is_valid else f'not valid: {why}'}"
+        ended = f"exit code {self.code}"
+        return f"{ended}, valid" if self.is_valid else f"{ended}, not valid: {'; '.join(self.document['live']['why'])}"
 
     def sheets(self) -> Iterator[Sheet]:
         """Return the links."""

@@ -100,7 +100,7 @@ def test_what_an_option_cannot_mean_is_refused(aqmlab: Aqmlab) -> None:
         (("home/call", "--up", "1 Mbit"), "links.up.rate"),
         (("--study", "rfc7928", "--down", "1 Mbit/s"), "down: 1 Mbit/s: is for scenarios"),
         (("--study", "rfc7928", "--buffer", "3 s", "--rate", "1 x"), "rate"),
-        (("--study", "rfc7928", "--buffer", "3 x"), 'buffer: "3 x" is not'),
+        (("--study", "rfc7928", "--buffer", "3 x"), 'buffer: "3 x" has an unknown unit'),
         (("--study", "rfc7928", "--only", "5.2", "--up", "1 Mbit/s"), "none of the experiments has two directions"),
         (("--study", "rfc7928", "--only", "5.2-cubicc"), 'did you mean "5.2-cubic"'),
         (("--study", "l4s", "--buffer", "1 MB"), "buffer: 1 MB: l4s has claims"),

@@ -61,12 +61,10 @@ NOTES = (
 )
 """What is known to differ."""
 
-OF_LAW = {
-    "cubic": {"flows.bulk.tcp.halve": "window"},
-    "dctcp": {"flows.bulk.tcp.variant": "rack"},
-    "bbr": {"flows.bulk.tcp.variant": "rack"},
-}
-"""What else a law sets in the scenario."""
+SACK = {"flows.bulk.tcp.limited_transmit": "true", "flows.bulk.tcp.halve": "flight"}
+RACK = {"flows.bulk.tcp.variant": "rack"}
+OF_LAW = {"cubic": SACK | {"flows.bulk.tcp.halve": "window"}, "dctcp": RACK, "bbr": RACK}
+"""What else a law sets in the scenario: `SACK` where it is not here."""
 
 FEW = "twenty to thirty drops in a run; the intervals of the seeds overlap."
 
@@ -190,6 +188,7 @@ def seeds(row: Row) -> range:
 def values_of(row: Row) -> dict[str, str]:
     """What the row changes in the scenario."""
     values = {"links.bottleneck.buffer": f"{buffer(row)} packets", "flows.bulk.ecn": str(row["ecn"]).lower()}
+    values |= OF_LAW.get(row["law"], SACK)
     if row["law"] in OTHERS:
         trips = ", ".join(f'"{62 + 76 * flow // (row["flows"] - 1)} ms"' for flow in range(row["flows"]))
         values |= {
@@ -197,7 +196,6 @@ def values_of(row: Row) -> dict[str, str]:
             "flows.bulk.count": str(row["flows"]),
             "flows.bulk.rtt": f"{{ values = [{trips}] }}",
             "flows.bulk.tcp.congestion_control": row["law"],
-            **OF_LAW[row["law"]],
         }
     if row["aqm"] == "fq-codel":
         values["schemes.fq-codel.behind"] = "queue"  # ns-3 has a CoDel discipline for each flow

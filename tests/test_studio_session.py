@@ -345,7 +345,7 @@ def test_exports_while_it_runs(page: Tab) -> None:
 
 
 def test_a_report_without_its_extra_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['jinja2'] = None")  # as if it were not installed
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['jinja2'] = None")  # not installed
     (tmp_path / "aqmlab-0.dist-info").mkdir()
     (tmp_path / "aqmlab-0.dist-info" / "METADATA").write_text("Name: aqmlab\nRequires-Dist: jinja2; extra == 'reports'")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

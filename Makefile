@@ -50,7 +50,7 @@ test-rust:
 
 nightly: build site wheel  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
-	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-sim --test scenario any_text
+	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-scenario --test scenario any_text
 	AQMLAB_FUZZ=1000000 cargo test --locked --quiet -p aqmlab-live --lib any_
 	AQMLAB_FUZZ=1000000 $(BIN)/python -m pytest -q -n auto tests/test_fuzz.py
 	$(BIN)/python validation/frozen.py

@@ -5,8 +5,8 @@ use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windo
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
-use aqmlab_sim::scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
-use aqmlab_sim::{AqmChoice, Chosen, Scenario};
+use aqmlab_scenario::{AqmChoice, Chosen, Scenario};
+use aqmlab_scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
 use serde::Serialize;
 
 /// Classes that a group of flows with random round trips or starts is divided into, at most.

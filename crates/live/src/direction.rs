@@ -6,8 +6,9 @@ use crate::store::Slot;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_aqm::{Discipline, Failure, Fate};
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_sim::scenario::Action;
-use aqmlab_sim::{AqmChoice, Carried, Link, Offered, Scenario};
+use aqmlab_scenario::Action;
+use aqmlab_scenario::{AqmChoice, Scenario};
+use aqmlab_sim::{Carried, Link, Offered};
 use std::collections::VecDeque;
 
 /// What became of a packet.
@@ -251,8 +252,8 @@ mod tests {
     use crate::log::Record;
     use crate::replay::replay;
     use aqmlab_core::Stream;
-    use aqmlab_sim::scenario::parse;
-    use aqmlab_sim::{Chosen, Scenario};
+    use aqmlab_scenario::parse;
+    use aqmlab_scenario::{Chosen, Scenario};
 
     /// One link called `up` with these keys, beside a round-trip time of 20 ms.
     fn scenario(keys: &str) -> Scenario {

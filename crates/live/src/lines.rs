@@ -3,8 +3,8 @@
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Problem, Problems, Rate, Span, Time};
-use aqmlab_sim::scenario::{Action, Impairments, LinkSpec, RateChanges};
-use aqmlab_sim::{AqmChoice, Scenario};
+use aqmlab_scenario::{Action, Impairments, LinkSpec, RateChanges};
+use aqmlab_scenario::{AqmChoice, Scenario};
 
 /// The two directions, and what a packet takes in each beside its link.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use crate::direction::{Decision, Direction};
 use crate::lines::Lines;
 use crate::log::{Kind, RECORD, Record};
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_sim::{Chosen, Scenario};
+use aqmlab_scenario::{Chosen, Scenario};
 
 /// No live run lasts longer; a later time in a log is a fault, and would take as long to reach.
 const LONGEST: Span = Span::from_secs(7 * 24 * 3600);
@@ -80,7 +80,7 @@ fn compare(arrived: usize, live: &[Record], replayed: &[Decision]) -> Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aqmlab_sim::scenario::parse;
+    use aqmlab_scenario::parse;
     use proptest::prelude::*;
 
     const LINE: &str = "schema = 1\nduration = \"2 s\"\nsample = \"1 s\"\n[[links]]\nname = \"up\"\nrate = \"1 Mbit/s\"\n\

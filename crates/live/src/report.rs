@@ -7,7 +7,8 @@ use crate::message::Counts;
 use crate::run::Options;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::{Chosen, Series, Spans, Stage, jain};
+use aqmlab_scenario::Chosen;
+use aqmlab_sim::{Series, Spans, Stage, jain};
 use serde_json::{Map, Value, json};
 
 /// A run is valid if half of its packets were written at most so late...

@@ -3,7 +3,7 @@
 use crate::{Scenario, failed, refused};
 use aqmlab_core::Span;
 use aqmlab_core::problem::unknown;
-use aqmlab_sim::AqmChoice;
+use aqmlab_scenario::AqmChoice;
 use aqmlab_sim::environment::{Environment, GAUGES, Job, Knob, Row, Scale, Shown, Task, gauge, step_all};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! A group of flows of a scenario, in numbers.
 
 use crate::counted;
-use aqmlab_sim::scenario::{FlowSpec, Law};
+use aqmlab_scenario::{FlowSpec, Law};
 use pyo3::prelude::*;
 
 /// A group of flows.

@@ -20,7 +20,9 @@ use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::{Entry, OWN, Signal, Standing, entries, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_sim::{AqmChoice, Chosen, Options, RunError, scenario};
+use aqmlab_scenario::parse_file;
+use aqmlab_scenario::{AqmChoice, Chosen};
+use aqmlab_sim::{Options, RunError};
 use aqmlab_tcp::cc::Needs;
 use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
 use output::{Run, Trace};
@@ -86,7 +88,7 @@ impl Watch {
 
 /// A checked scenario, and what it was read from, so that it can travel to another process.
 #[pyclass(frozen, module = "aqmlab._core")]
-struct Scenario(Arc<aqmlab_sim::Scenario>, Source);
+struct Scenario(Arc<aqmlab_scenario::Scenario>, Source);
 
 /// Text and overrides, as [`Scenario::parse`] takes them.
 struct Source(String, Vec<(String, String)>);
@@ -97,7 +99,7 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, name, overrides=Vec::new(), file=None))]
     fn parse(text: &str, name: &str, overrides: Vec<(String, String)>, file: Option<&str>) -> PyResult<Self> {
-        let parsed = scenario::parse_file(text, name, file.unwrap_or(name), &overrides).map_err(refused)?;
+        let parsed = parse_file(text, name, file.unwrap_or(name), &overrides).map_err(refused)?;
         Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
     }
 
@@ -275,7 +277,7 @@ fn failed(error: RunError) -> PyErr {
 }
 
 /// Index of the link with this name.
-fn link(scenario: &aqmlab_sim::Scenario, name: &str) -> PyResult<usize> {
+fn link(scenario: &aqmlab_scenario::Scenario, name: &str) -> PyResult<usize> {
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     let found = names.iter().position(|known| *known == name);
     found.ok_or_else(|| refused(format!("link: {}", unknown("link", name, &names))))

@@ -1,7 +1,7 @@
 //! A link of a scenario, in numbers.
 
 use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_sim::scenario::{LinkSpec, RateChanges};
+use aqmlab_scenario::{LinkSpec, RateChanges};
 use pyo3::prelude::*;
 
 /// A queueing link.

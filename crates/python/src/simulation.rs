@@ -242,7 +242,7 @@ fn tcp_flows(engine: &aqmlab_sim::Simulation, flows: &[(String, usize)]) -> PyRe
 /// What a simulation shows at one instant. Numbers are read from it by name.
 #[pyclass(frozen)]
 pub struct Probe {
-    names: Arc<aqmlab_sim::Scenario>,
+    names: Arc<aqmlab_scenario::Scenario>,
     probe: aqmlab_sim::Probe,
 }
 

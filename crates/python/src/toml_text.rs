@@ -1,7 +1,6 @@
 //! TOML that a stranger may have written, as Python objects: by the reader of scenarios, which bounds time and memory.
 
 use crate::refused;
-use aqmlab_sim::scenario;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use toml::Value;
@@ -9,7 +8,7 @@ use toml::Value;
 /// Reads TOML; dates are texts. `name` is what the text is called where it is no TOML, with line and column.
 #[pyfunction]
 pub fn read_toml<'py>(py: Python<'py>, text: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let table = py.detach(|| scenario::read_toml(text, name)).map_err(refused)?;
+    let table = py.detach(|| aqmlab_scenario::read_toml(text, name)).map_err(refused)?;
     object(py, &Value::Table(table))
 }
 

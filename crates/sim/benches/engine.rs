@@ -2,8 +2,10 @@
 
 use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
+use aqmlab_scenario::parse;
+use aqmlab_scenario::{Chosen, Scenario};
 use aqmlab_sim::event_queue::{Calendar, Lane, OfTimer, Timer};
-use aqmlab_sim::{Chosen, Options, Scenario, run, scenario};
+use aqmlab_sim::{Options, run};
 use criterion::measurement::WallTime;
 use criterion::{Bencher, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use std::cmp::Reverse;
@@ -52,7 +54,7 @@ fn many(flows: u32, rtt: &str) -> Arc<Scenario> {
 
 fn table_1(settings: &[(&str, String)]) -> Arc<Scenario> {
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
-    Arc::new(scenario::parse(TABLE_1, "table-1", &settings).expect("Table 1 and its settings are valid"))
+    Arc::new(parse(TABLE_1, "table-1", &settings).expect("Table 1 and its settings are valid"))
 }
 
 /// Times whole runs: the set-up, its events, its metrics.

@@ -1,13 +1,15 @@
 //! Runs a scenario file and prints its result: `cargo run --release --example run -- FILE NAME [AQM] [SEED] [THREADS]`.
 
-use aqmlab_sim::{Chosen, Options, run, scenario};
+use aqmlab_scenario::Chosen;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{Options, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     let [_, file, name, rest @ ..] = &args[..] else {
         return Err("usage: run FILE NAME [AQM] [SEED] [THREADS]".into());
     };
-    let scenario = scenario::parse(&std::fs::read_to_string(file)?, name, &[])?;
+    let scenario = parse(&std::fs::read_to_string(file)?, name, &[])?;
     let aqm = rest.first().map(|text| Chosen::parse(text)).transpose()?;
     let seed = rest.get(1).map_or(Ok(1), |text| text.parse())?;
     let threads = rest.get(2).map_or(Ok(1), |text| text.parse())?;

@@ -1,7 +1,6 @@
 //! Packet-level simulation: a scenario in, a result out.
 //!
 //! ```text
-//!   scenario/   the scenario language: text -> Scenario, every problem with its path
 //!   engine/     calendar     the event queue: time, then order of insertion
 //!               event        what can happen, and the packets to which it happens
 //!               crossing     what happens to packets at the queues
@@ -29,7 +28,6 @@ mod engine;
 pub mod environment;
 mod measure;
 mod net;
-pub mod scenario;
 mod traffic;
 
 /// The event queue, for its benchmark.
@@ -53,4 +51,3 @@ pub use measure::trace::{Columns, Trace};
 pub use net::Wired;
 pub use net::impairment::Impairment;
 pub use net::link::{Link, Offered};
-pub use scenario::{AqmChoice, Chosen, Scenario};

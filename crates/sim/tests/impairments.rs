@@ -1,7 +1,8 @@
 //! Links that lose, delay, reorder and mangle: what flows and queues see of it.
 
-use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{Chosen, Options, RunResult, run};
+use aqmlab_scenario::Chosen;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{Options, RunResult, run};
 
 /// A run of a scenario of which this is the end: links and flows.
 fn measure(duration: &str, text: &str) -> RunResult {

@@ -3,8 +3,9 @@
 
 use aqmlab_aqm::{Entry, entries};
 use aqmlab_core::{Span, Time, read_any};
-use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{Chosen, Options, RunResult, Simulation, run};
+use aqmlab_scenario::Chosen;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{Options, RunResult, Simulation, run};
 
 /// Two groups that overload a link, each flow with a round trip of its own.
 fn scenario(time: f64, size: f64, groups: [&str; 2]) -> String {

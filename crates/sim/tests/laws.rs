@@ -2,7 +2,7 @@
 //! law can ask for.
 
 use aqmlab_core::{Frequency, ParamSet, Span, Time, params};
-use aqmlab_sim::scenario::parse;
+use aqmlab_scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, run};
 use aqmlab_tcp::cc::{self, Event, Facts, Info, Needs, RateSample, Window};
 use aqmlab_tcp::{CongestionControl, EcnFeedback, Law, Variant};

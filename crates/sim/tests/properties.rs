@@ -3,10 +3,9 @@
 
 use aqmlab_aqm::{AnyScheme, Limit, entries};
 use aqmlab_core::{Rate, Span, Time};
-use aqmlab_sim::scenario::{LinkSpec, Mangling, RateChanges, Traffic, parse};
-use aqmlab_sim::{
-    Chosen, FlowResult, LinkResult, Options, RunResult, Scenario, Simulation, VideoResult, run, run_divided,
-};
+use aqmlab_scenario::{Chosen, Scenario};
+use aqmlab_scenario::{LinkSpec, Mangling, RateChanges, Traffic, parse};
+use aqmlab_sim::{FlowResult, LinkResult, Options, RunResult, Simulation, VideoResult, run, run_divided};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::Cell;

@@ -2,8 +2,9 @@
 
 use aqmlab_aqm::Ecn;
 use aqmlab_core::Quantity;
-use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{FlowResult, LinkResult, Options, Scenario, VideoResult, run};
+use aqmlab_scenario::Scenario;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{FlowResult, LinkResult, Options, VideoResult, run};
 use aqmlab_tcp::{Profile, Variant};
 
 /// One link and what crosses it.

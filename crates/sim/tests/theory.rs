@@ -6,8 +6,9 @@
 
 use aqmlab_aqm::{AnyScheme, Aqm, QueueView, entries};
 use aqmlab_core::Rate;
-use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{Chosen, FlowResult, LinkResult, Options, run};
+use aqmlab_scenario::Chosen;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{FlowResult, LinkResult, Options, run};
 
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 7680.0;

@@ -1,7 +1,9 @@
 //! Runs divided into rounds, on one thread and on several: the bytes of one event after the other.
 
 use aqmlab_core::Span;
-use aqmlab_sim::{Engine, Options, Output, RunResult, Scenario, Simulation, run_divided, scenario};
+use aqmlab_scenario::Scenario;
+use aqmlab_scenario::parse;
+use aqmlab_sim::{Engine, Options, Output, RunResult, Simulation, run_divided};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,8 +23,7 @@ fn built_in(path: &Path) -> Option<Arc<Scenario>> {
     if text.contains("same_as = ") {
         return None;
     }
-    let mut scenario =
-        scenario::parse(&text, "built in", &[]).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    let mut scenario = parse(&text, "built in", &[]).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
     scenario.duration = scenario.duration.min(Span::from_millis(3000));
     scenario.warmup = scenario.warmup.min(Span::from_millis(1000));
     Some(Arc::new(scenario))
@@ -64,7 +65,7 @@ fn events_of_one_instant_keep_their_order() {
                 [[flows]]\nname = \"b\"\ncount = 8\npath = [\"one\", \"two\"]\nrtt = \"80 ms\"\npacket = \"500 B\"\n\
                 ack_path = [\"two\", \"one\"]\ntcp = { delayed_ack = true }\n\
                 [[flows]]\nname = \"c\"\ncount = 4\npath = [\"two\"]\nkind = \"udp-cbr\"\nrate = \"80 kbit/s\"\nrtt = \"40 ms\"\n";
-    let scenario = Arc::new(scenario::parse(text, "equal", &[]).unwrap());
+    let scenario = Arc::new(parse(text, "equal", &[]).unwrap());
     let one = json(undivided(&scenario, Options::default()));
     for threads in [1, 2, 3, 16] {
         let several = run_divided(scenario.clone(), Options { threads, ..Options::default() }).unwrap();
@@ -85,7 +86,7 @@ fn senders_that_are_ahead_change_nothing() {
                 [[flows]]\nname = \"slow\"\ncount = 5\npath = [\"one\"]\nrtt = \"30 ms\"\naccess_rate = \"64 kbit/s\"\n\
                 [[flows]]\nname = \"overtakes\"\ncount = 9\npath = [\"one\"]\nack_path = [\"back\"]\nrtt = \"50 ms\"\n\
                 start = { uniform = [\"0 s\", \"1 s\"] }\ntcp = { delayed_ack = true, min_rto = \"200 ms\" }\n";
-    let scenario = Arc::new(scenario::parse(text, "ahead", &[]).unwrap());
+    let scenario = Arc::new(parse(text, "ahead", &[]).unwrap());
     for seed in 0..12 {
         let options = Options { seed, ..Options::default() };
         let one = json(undivided(&scenario, options.clone()));
@@ -105,7 +106,7 @@ fn what_cannot_be_divided_is_not() {
         )
     };
     let divided = |more: &str| {
-        let scenario = scenario::parse(&text(more), "small", &[]).unwrap();
+        let scenario = parse(&text(more), "small", &[]).unwrap();
         run_divided(scenario, Options { threads: 2, ..Options::default() }).unwrap().is_some()
     };
     assert!(divided(""));

@@ -6,8 +6,8 @@ use crate::packet::tests::{v4, v6};
 use crate::packet::{TCP, UDP};
 use crate::store::tests::large;
 use aqmlab_core::Stream;
-use aqmlab_sim::scenario::parse;
-use aqmlab_sim::{AqmChoice, Scenario};
+use aqmlab_scenario::parse;
+use aqmlab_scenario::{AqmChoice, Scenario};
 
 /// What an interface may give, and what it should not: packets of every kind, large segments, noise; some bytes changed,
 /// some cut off.

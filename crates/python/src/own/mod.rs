@@ -11,7 +11,7 @@ use aqmlab_aqm::contract::{self, Outcome, bench};
 use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, Info, OWN, Observable, QueueView, Tune};
 use aqmlab_core::declared::read_all;
 use aqmlab_core::{Declared, ParamSpec, Problems, Time};
-use aqmlab_sim::AqmChoice;
+use aqmlab_scenario::AqmChoice;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use scheme::OwnAqm;

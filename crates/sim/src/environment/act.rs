@@ -2,11 +2,11 @@
 
 use super::{Episode, Task};
 use crate::engine::event::Packet;
-use crate::{AqmChoice, Scenario};
 use aqmlab_aqm::disciplines::Limit;
 use aqmlab_aqm::{AnyQueue, Discipline, QueueView, entry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSpec, Problems, Rate, read_any};
+use aqmlab_scenario::{AqmChoice, Scenario};
 
 /// Where a knob stands at a place u between 0 and 1. An action a in [-1, 1] moves it to u = (a + 1)/2, or by a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,10 @@ mod observe;
 pub use act::{Knob, Scale};
 pub use observe::{GAUGES, Gauge, Shown, gauge};
 
-use crate::{AqmChoice, Chosen, Options, RunError, Scenario, Simulation};
+use crate::{Options, RunError, Simulation};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Problems, Span, Time};
+use aqmlab_scenario::{AqmChoice, Chosen, Scenario};
 use observe::{Readings, Watched};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario;
+use aqmlab_scenario::parse;
 
 const TEXT: &str = r#"
 schema = 1
@@ -17,7 +17,7 @@ tcp = "rfc"
 "#;
 
 fn world() -> Arc<Scenario> {
-    Arc::new(scenario::parse(TEXT, "test", &[]).unwrap())
+    Arc::new(parse(TEXT, "test", &[]).unwrap())
 }
 
 /// A parameter to move, its ends, scale and largest increment.

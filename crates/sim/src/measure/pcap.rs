@@ -5,9 +5,9 @@
 
 use crate::engine::event::{Kind, Packet};
 use crate::measure::trace::{Trace, Transfers};
-use crate::scenario::FlowSpec;
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
+use aqmlab_scenario::FlowSpec;
 use std::io::{self, Write};
 
 const ETHERNET: u32 = 14;
@@ -293,15 +293,15 @@ mod tests {
     use super::*;
     use crate::engine::event::{Data, Label, Stamp};
     use crate::measure::trace::Record;
-    use crate::scenario;
     use aqmlab_core::Span;
+    use aqmlab_scenario::parse;
     use aqmlab_tcp::Ack;
 
     /// A trace of one flow of 1000 B segments, whose ACKs queue too.
     fn trace(of_flow: &str, records: Vec<Record>) -> Trace {
         let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"l\"\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n\
                     [[flows]]\nrtt = \"80 ms\"\npacket = \"1000 B\"\ntcp.profile = \"rfc\"\n";
-        Trace::new(&scenario::parse(&format!("{text}{of_flow}"), "pcap", &[]).unwrap(), 0, records, vec![0])
+        Trace::new(&parse(&format!("{text}{of_flow}"), "pcap", &[]).unwrap(), 0, records, vec![0])
     }
 
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {

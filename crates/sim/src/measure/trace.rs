@@ -2,10 +2,10 @@
 
 use crate::engine::event::Packet;
 use crate::measure::pcap::{self, Shape};
-use crate::scenario::Scenario;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
+use aqmlab_scenario::Scenario;
 use std::io::{self, Write};
 
 /// Something that happened to a packet.

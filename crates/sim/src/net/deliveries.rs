@@ -1,8 +1,8 @@
 //! When a link that follows a trace delivers.
 
 use crate::measure::meter::Carried;
-use crate::scenario::{OPPORTUNITY, RateTrace};
 use aqmlab_core::{Span, Time};
+use aqmlab_scenario::{OPPORTUNITY, RateTrace};
 use std::sync::Arc;
 
 /// The opportunities of a trace. What is left of one when the link has nothing to send is lost.

@@ -4,10 +4,10 @@ use crate::engine::calendar::{Lane, Pending};
 use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp, Timer};
 use crate::measure::group::ReceiptMeter;
 use crate::net::route::{Lanes, Leg, Route, Way};
-use crate::scenario::{FlowSpec, Traffic};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
+use aqmlab_scenario::{FlowSpec, Traffic};
 use aqmlab_tcp::{Ack, Arrival, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
 use std::ops::Range;
 
@@ -372,7 +372,7 @@ mod tests {
         let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n\
                     [[flows]]\nrtt = \"80 ms\"\nrtt_notification = true\n";
         for (text, expected) in [(text.to_string(), Some(80.0)), (text.replace("true", "false"), None)] {
-            let scenario = crate::scenario::parse(&text, "announce", &[]).unwrap();
+            let scenario = aqmlab_scenario::parse(&text, "announce", &[]).unwrap();
             let group = Group::new(&scenario.flows[0]);
             let routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(0, Span::from_seconds(0.08));

@@ -4,8 +4,8 @@
 //! whatever its flow and whenever it is sent.
 
 use crate::net::Wired;
-use crate::scenario::{Impairments, LinkSpec, Loss};
 use aqmlab_core::{Ratio, Span, Stream, Time};
+use aqmlab_scenario::{Impairments, LinkSpec, Loss};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -109,8 +109,8 @@ impl Impairment {
 mod tests {
     use super::*;
     use crate::engine::event::{Announced, Data, Label, Packet};
-    use crate::scenario::parse;
     use aqmlab_aqm::{Carried, Ecn};
+    use aqmlab_scenario::parse;
 
     const NAME: &str = "bottleneck";
 

@@ -7,10 +7,10 @@ use crate::measure::result::LinkResult;
 use crate::net::Wired;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
-use crate::scenario::{Impairments, Law, LinkSpec, Loss, RateChanges};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
+use aqmlab_scenario::{Impairments, Law, LinkSpec, Loss, RateChanges};
 use std::collections::VecDeque;
 
 /// How the departures of a link are computed.

@@ -2,9 +2,9 @@
 
 use crate::engine::calendar::{Calendar, Lane};
 use crate::engine::event::{AT_SENDER, Event};
-use crate::scenario::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_core::{Rate, Span};
+use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
 /// What a flow has of its own on its path; the rest is its group's [`Way`].

@@ -1,8 +1,8 @@
 //! Clients: they ask for objects, and each object is a transfer: web sessions, short transfers, players of video.
 
-use crate::scenario::{FlowSpec, Law, Pages, Traffic};
 use crate::traffic::video::Player;
 use aqmlab_core::{Span, Stream, Time};
+use aqmlab_scenario::{FlowSpec, Law, Pages, Traffic};
 
 /// The sender at the other end of a flow's path.
 #[derive(Clone, Copy, Default)]

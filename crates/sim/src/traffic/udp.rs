@@ -1,7 +1,7 @@
 //! Sources of datagrams: a constant rate, or a constant rate that goes on and off.
 
-use crate::scenario::{Law, Traffic};
 use aqmlab_core::{Rate, Span, Stream, Time};
+use aqmlab_scenario::{Law, Traffic};
 
 /// One source.
 #[derive(Clone)]

@@ -5,8 +5,8 @@
 //! rate-adaptation algorithms in adaptive streaming over HTTP"); the harmonic mean is that of Jiang et al. 2012
 //! (FESTIVE). RFC 7928 asks for adaptive video and leaves the rule open.
 
-use crate::scenario::Video;
 use aqmlab_core::{Span, Time};
+use aqmlab_scenario::Video;
 
 /// Segments that the throughput is averaged over.
 const HISTORY: usize = 3;

@@ -5,10 +5,9 @@ use super::{RunError, Simulation};
 use crate::engine::calendar::Lane;
 use crate::engine::event::{Event, Packet};
 use crate::net::link::Departures;
-use crate::scenario::{Action, AqmChoice, Change, Law, Scenario};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::{Problem, Problems, Span, Time};
-use toml::{Table, Value};
+use aqmlab_scenario::{Action, AqmChoice, Change, Law, Scenario};
 
 /// Most flows in a simulation.
 const MOST_FLOWS: usize = 1_000_000;
@@ -58,14 +57,7 @@ impl Simulation {
     /// The scenario with everything that has been changed as `[[changes]]`: run under the same scheme and seed it gives the
     /// same result.
     pub fn to_toml(&self) -> String {
-        let mut source = self.scenario.source.clone();
-        let tables: Vec<Value> = self.changes().iter().map(|change| Value::Table(change.table())).collect();
-        source.remove("changes");
-        let mut text = source.to_string();
-        for table in tables {
-            text += &Table::from_iter([("changes".to_string(), Value::Array(vec![table]))]).to_string();
-        }
-        text
+        self.scenario.to_toml(&self.changes())
     }
 
     /// A copy that goes its own way from now on.
@@ -224,7 +216,7 @@ impl Simulation {
 /// If a change of the scenario does not fit the schemes that it meets.
 pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Result<Vec<bool>, Problems> {
     let (mut specs, mut schemes) = (scenario.links.clone(), schemes.to_vec());
-    let rates = (0..specs.len()).filter(|link| specs[*link].changes != crate::scenario::RateChanges::None);
+    let rates = (0..specs.len()).filter(|link| specs[*link].changes != aqmlab_scenario::RateChanges::None);
     let mut changing: Vec<usize> = rates.flat_map(|link| scenario.together_with(link)).collect();
     for (i, change) in scenario.changes.iter().enumerate() {
         let refused = |problem: Problem| Problem { path: format!("changes.{i}.{}", problem.path), ..problem };

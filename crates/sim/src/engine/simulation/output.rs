@@ -12,10 +12,10 @@ use crate::measure::result::{
 use crate::measure::trace::{Record, Trace};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
-use crate::scenario::{Chosen, LinkSpec};
 use crate::traffic::client::Client;
 use crate::traffic::video::Seen;
 use aqmlab_core::Span;
+use aqmlab_scenario::{Chosen, LinkSpec};
 
 /// What one flow got: bit/s, and whether it was active all the time.
 struct Share {

@@ -3,9 +3,9 @@
 use super::Simulation;
 use super::setup::Sends;
 use crate::measure::meter::Carried;
-use crate::scenario::{LinkSpec, Scenario};
 use aqmlab_aqm::{Accounts, Discipline};
 use aqmlab_core::{Rate, Time};
+use aqmlab_scenario::{LinkSpec, Scenario};
 
 /// What has happened since the last probe, or since the start, and what is now. SI units (s, bit/s), or packets.
 #[derive(Clone, Debug, PartialEq)]

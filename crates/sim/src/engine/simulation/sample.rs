@@ -137,7 +137,7 @@ impl Simulation {
 mod tests {
     use super::*;
     use crate::engine::simulation::{Options, run};
-    use crate::scenario;
+    use aqmlab_scenario::parse;
 
     const TEN: &str = r#"
 schema = 1
@@ -168,7 +168,7 @@ rate = "1 Mbit/s"
 "#;
 
     fn simulation(text: &str) -> Simulation {
-        let scenario = scenario::parse(text, "ten", &[]).expect("the scenario is legal");
+        let scenario = parse(text, "ten", &[]).expect("the scenario is legal");
         Simulation::new(scenario, Options { seed: 1, causal: true, ..Options::default() }).expect("the scheme fits")
     }
 
@@ -214,7 +214,7 @@ rate = "1 Mbit/s"
     #[test]
     fn an_empty_group_changes_nothing() {
         let of = |text: &str| {
-            let scenario = scenario::parse(text, "ten", &[]).expect("the scenario is legal");
+            let scenario = parse(text, "ten", &[]).expect("the scenario is legal");
             run(scenario, Options { seed: 1, ..Options::default() }).expect("it runs").result
         };
         let (alone, beside) = (of(TEN), of(&format!("{TEN}{NOBODY}")));

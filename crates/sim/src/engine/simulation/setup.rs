@@ -12,11 +12,11 @@ use crate::measure::result::{Series, TransferTable};
 use crate::net::flow::{Flow, Group};
 use crate::net::link::Link;
 use crate::net::route::Routes;
-use crate::scenario::{AqmChoice, FlowSpec, LinkSpec, Scenario};
 use crate::traffic::client::{Client, Peer};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Observable};
 use aqmlab_core::{Problems, Span, Stream, Time};
+use aqmlab_scenario::{AqmChoice, FlowSpec, LinkSpec, Scenario};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 use super::*;
 use crate::engine::event::{Label, Packet};
 use crate::measure::trace::{Columns, Record, Trace};
-use crate::scenario;
 use aqmlab_aqm::Happening;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_core::Span;
+use aqmlab_scenario::parse;
 use std::collections::BTreeMap;
 
 const TWO_LINKS: &str = r#"
@@ -70,7 +70,7 @@ off = { exponential = "500 ms" }
 "#;
 
 fn two_links() -> Arc<Scenario> {
-    Arc::new(scenario::parse(TWO_LINKS, "two-links", &[]).unwrap())
+    Arc::new(parse(TWO_LINKS, "two-links", &[]).unwrap())
 }
 
 fn options(name: &str, causal: bool) -> Options {
@@ -103,7 +103,7 @@ fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
         rtt = "20 ms"
         bitrates = ["500 kbit/s"]
     "#;
-    let scenario = scenario::parse(text, "ports", &[]).unwrap();
+    let scenario = parse(text, "ports", &[]).unwrap();
     let mut simulation = Simulation::new(scenario, Options { seed: 1, ..Options::default() }).unwrap();
     let mut seen = [Vec::new(), Vec::new()];
     for tenth in 1..200 {
@@ -132,7 +132,7 @@ fn departures_foreseen_and_computed_at_service_give_the_same_run() {
 #[test]
 fn so_they_do_where_arrivals_and_departures_coincide() {
     let no_delay = TWO_LINKS.replace("delay = \"4 ms\"", "").replace("delay = \"3 ms\"", "");
-    let scenario = Arc::new(scenario::parse(&no_delay, "no-delay", &[]).unwrap());
+    let scenario = Arc::new(parse(&no_delay, "no-delay", &[]).unwrap());
     for aqm in ["droptail", "red", "ared", "pd-red", "pi", "fq-red"] {
         let [foreseen, at_service] =
             [false, true].map(|causal| text(run(scenario.clone(), options(aqm, causal)).unwrap()));
@@ -146,7 +146,7 @@ fn impaired(reorder: &str) -> Arc<Scenario> {
                  jitter = { exponential = \"2 ms\" }\necn_mangling = \"ce-only\"\n";
     let source = TWO_LINKS.replace("delay = \"4 ms\"\n", &format!("delay = \"4 ms\"\n{first}{reorder}"));
     let source = source.replace("delay = \"3 ms\"\n", "delay = \"3 ms\"\nloss = \"1%\"\n");
-    Arc::new(scenario::parse(&source, "impaired", &[]).unwrap())
+    Arc::new(parse(&source, "impaired", &[]).unwrap())
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn so_they_do_on_links_with_impairments() {
 
 #[test]
 fn a_cancelled_run_yields_nothing() {
-    let scenario = scenario::parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
+    let scenario = parse(&TWO_LINKS.replace("4 s", "1000 s"), "long", &[]).unwrap();
     let watch = Arc::new(Watch::default());
     watch.cancel();
     let outcome = run(scenario, Options { watch: Some(watch.clone()), ..Options::default() });
@@ -179,7 +179,7 @@ fn addresses_and_ports_depend_on_the_group_alone() {
     let tuples = |groups: &[(&str, &str)]| {
         let group = |(name, more): &(&str, &str)| format!("[[flows]]\nname = \"{name}\"\nrtt = \"9 ms\"\n{more}");
         let text = links.to_string() + &groups.iter().map(group).collect::<String>();
-        let scenario = scenario::parse(&text, "tuples", &[]).unwrap();
+        let scenario = parse(&text, "tuples", &[]).unwrap();
         let simulation = Simulation::new(scenario, Options::default()).unwrap();
         simulation.flows.iter().map(|flow| flow.label(0).tuple).collect::<Vec<_>>()
     };
@@ -290,7 +290,7 @@ fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
         let simulation = changed(aqm, true, &ALL_CHANGES).unwrap_or_else(|error| panic!("{aqm}: {error}"));
         let source = simulation.to_toml();
         let by_hand = text(simulation.finish().unwrap());
-        let repeated = scenario::parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}"));
+        let repeated = parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}"));
         assert_eq!(repeated.changes.len(), ALL_CHANGES.len());
         for causal in [false, true] {
             assert_eq!(by_hand, text(run(repeated.clone(), options(aqm, causal)).unwrap()), "{aqm}");
@@ -396,7 +396,7 @@ fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
 /// Two packets join, the first is dropped at the head, the second leaves, a third is refused.
 #[test]
 fn a_trace_by_hand() {
-    let scenario = scenario::parse(TWO_LINKS, "two-links", &[]).unwrap();
+    let scenario = parse(TWO_LINKS, "two-links", &[]).unwrap();
     let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
     let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let events = [
@@ -425,7 +425,7 @@ fn a_trace_by_hand() {
 
 #[test]
 fn a_trace_tells_of_every_packet_and_changes_nothing() {
-    let scenario = Arc::new(scenario::parse(&TWO_LINKS.replace("warmup = \"1 s\"", ""), "two-links", &[]).unwrap());
+    let scenario = Arc::new(parse(&TWO_LINKS.replace("warmup = \"1 s\"", ""), "two-links", &[]).unwrap());
     for name in aqmlab_aqm::entries().iter().map(|entry| entry.info.name).chain(["fq-droptail", "fq-red"]) {
         let options = Options { trace: Some(1), ..options(name, false) };
         let output = run(scenario.clone(), options.clone()).unwrap();

@@ -1,6 +1,6 @@
 //! Traces of a line: its rate, delay and loss over time, as a table in CSV.
 
-use super::changes::{Change, exact, within};
+use crate::changes::{Change, exact, within};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Quantity, Rate, Ratio, Span};
 use toml::Value;

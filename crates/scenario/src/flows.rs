@@ -1,10 +1,10 @@
 //! Reads the flows of a scenario.
 
-use super::law::Law;
-use super::reader::{Found, Reader, kind, scalar};
-use super::tcp::{Tcp, read_tcp};
-use super::traffic::{read_law, read_traffic, required_law};
-use super::{Batch, FlowSpec, LinkSpec, Traffic};
+use crate::law::Law;
+use crate::reader::{Found, Reader, kind, scalar};
+use crate::tcp::{Tcp, read_tcp};
+use crate::traffic::{read_law, read_traffic, required_law};
+use crate::{Batch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};

@@ -1,6 +1,6 @@
 //! Laws that times, sizes and numbers are drawn from.
 
-use super::reader::{kind, scalar};
+use crate::reader::{kind, scalar};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Packets, Quantity, Span, Stream};
 use rand_distr::{Distribution, Exp1, StandardNormal};

@@ -3,7 +3,7 @@
 use super::{VALID, problems, valid_with};
 use aqmlab_aqm::Limit;
 use aqmlab_core::Span;
-use aqmlab_sim::scenario::{Law, parse};
+use aqmlab_scenario::{Law, parse};
 
 #[test]
 fn other_units_mean_the_same() {

@@ -346,6 +346,16 @@ impl Scenario {
         })
     }
 
+    /// The text that it was read from, overrides included, with these changes in place of its own.
+    pub fn to_toml(&self, changes: &[Change]) -> String {
+        let mut source = self.source.clone();
+        source.remove("changes");
+        let tables = changes.iter().map(|change| toml::Value::Table(change.table()));
+        tables.fold(source.to_string(), |text, table| {
+            text + &toml::Table::from_iter([("changes".to_string(), toml::Value::Array(vec![table]))]).to_string()
+        })
+    }
+
     /// What is set on `choice` here: the scenario's own for that scheme, then what the choice itself says.
     fn settings<'a>(&'a self, choice: &'a AqmChoice) -> impl Iterator<Item = (&'a str, &'a str)> {
         let own = self.schemes.iter().filter(|(name, _)| *name == choice.name).flat_map(|(_, params)| params);

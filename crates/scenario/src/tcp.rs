@@ -1,6 +1,6 @@
 //! Reads how a group of flows speaks TCP.
 
-use super::reader::{Reader, kind, scalar};
+use crate::reader::{Reader, kind, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{ParamSet, Problems, Quantity};
 use aqmlab_tcp::params::Bursts;

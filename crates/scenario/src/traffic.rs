@@ -1,8 +1,8 @@
 //! Reads what a group of flows sends.
 
-use super::law::{Drawn, Law};
-use super::reader::{Reader, kind, scalar};
-use super::{Pages, Traffic, Video};
+use crate::law::{Drawn, Law};
+use crate::reader::{Reader, kind, scalar};
+use crate::{Pages, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Frequency, Packets, Quantity, Rate, Span};
 use toml::Value;

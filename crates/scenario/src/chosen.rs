@@ -1,6 +1,6 @@
 //! What a run names: a scheme for every link, or one for each of some.
 
-use super::{AqmChoice, LinkSpec};
+use crate::{AqmChoice, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
 
 /// What a run names.

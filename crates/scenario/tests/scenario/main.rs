@@ -4,8 +4,8 @@ mod accepted;
 mod any_text;
 mod form;
 
-use aqmlab_sim::Scenario;
-use aqmlab_sim::scenario::{Loss, parse};
+use aqmlab_scenario::Scenario;
+use aqmlab_scenario::{Loss, parse};
 
 const VALID: &str = r#"schema = 1
 title = "a valid scenario"

@@ -1,7 +1,7 @@
 //! No text makes the scenario language panic.
 
 use super::VALID;
-use aqmlab_sim::scenario::parse;
+use aqmlab_scenario::parse;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -1,8 +1,8 @@
 //! What happens to packets on the wire of a link, as a scenario says it.
 
-use super::law::Law;
-use super::reader::{Reader, kind, scalar};
-use super::traffic::read_law;
+use crate::law::Law;
+use crate::reader::{Reader, kind, scalar};
+use crate::traffic::read_law;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Quantity, Ratio, Span};

@@ -1,6 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use super::{FlowSpec, Law, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
+use crate::{FlowSpec, Law, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Traces that links follow: of the rate, as Mahimahi records and replays them, or of the whole line.
 
-use super::line_trace::LineTrace;
-use super::reader::{Reader, kind};
+use crate::line_trace::LineTrace;
+use crate::reader::{Reader, kind};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Quantity, Rate, Span};
 use std::collections::BTreeMap;

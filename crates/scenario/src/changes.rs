@@ -1,10 +1,10 @@
-//! Changes of a running simulation: what `[[changes]]` and [`Simulation::set`](crate::Simulation::set) may say.
+//! Changes of a running simulation: what `[[changes]]`, and whoever changes a simulation from outside, may say.
 
-use super::impairments::Loss;
-use super::law::Law;
-use super::links::{Crossing, limit, target};
-use super::reader::{Found, Reader, scalar};
-use super::{AqmChoice, LinkSpec, RateChanges, Scenario};
+use crate::impairments::Loss;
+use crate::law::Law;
+use crate::links::{Crossing, limit, target};
+use crate::reader::{Found, Reader, scalar};
+use crate::{AqmChoice, LinkSpec, RateChanges, Scenario};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Problem, Quantity, Rate, Span};

@@ -1,12 +1,12 @@
 //! Text -> scenario. All problems of a file are reported together, each with the path of its field.
 
-use super::changes::read_changes;
-use super::flows::{check_flows, read_flows};
-use super::links::read_link;
-use super::reader::{Found, Reader, default_name, kind, scalar};
-use super::set::set;
-use super::trace::read_traces;
-use super::{Change, ECN, FlowSpec, LinkSpec, Scenario};
+use crate::changes::read_changes;
+use crate::flows::{check_flows, read_flows};
+use crate::links::read_link;
+use crate::reader::{Found, Reader, default_name, kind, scalar};
+use crate::set::set;
+use crate::trace::read_traces;
+use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
 use aqmlab_core::problem::clip;
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};

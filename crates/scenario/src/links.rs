@@ -1,11 +1,11 @@
 //! Reads the links of a scenario.
 
-use super::impairments::{Impairments, Loss};
-use super::law::Law;
-use super::line_trace::LineTrace;
-use super::reader::{Found, Reader, kind, scalar};
-use super::trace::{Trace, Traces};
-use super::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges, usable};
+use crate::impairments::{Impairments, Loss};
+use crate::law::Law;
+use crate::line_trace::LineTrace;
+use crate::reader::{Found, Reader, kind, scalar};
+use crate::trace::{Trace, Traces};
+use crate::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges, usable};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::{clip, nearest};

@@ -14,10 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aqmlab._core import InputError, Packet, Queue, Scenario, SchemeError, Verdict
+    from aqmlab._core import Packet, Queue, Scenario, SchemeError, Verdict
     from aqmlab.analysis import analyse
     from aqmlab.catalogue import schemes
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
+    from aqmlab.problems import InputError, Place, Problem
     from aqmlab.runs.columns import StoreError
     from aqmlab.runs.simulate import compare, run
     from aqmlab.runs.simulation import Simulation
@@ -40,6 +41,8 @@ __all__ = [
     "InputError",
     "Packet",
     "Param",
+    "Place",
+    "Problem",
     "Queue",
     "RunError",
     "Scenario",
@@ -70,9 +73,11 @@ _HOME = {
     "PASS": "own",
     "SIGNAL": "own",
     "Aqm": "own",
-    "InputError": "_core",
+    "InputError": "problems",
     "Packet": "_core",
     "Param": "own",
+    "Place": "problems",
+    "Problem": "problems",
     "Queue": "_core",
     "RunError": "runs.task",
     "Scenario": "_core",

@@ -6,9 +6,6 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict, final
 import numpy as np
 from numpy.typing import NDArray
 
-class InputError(ValueError):
-    """A scenario, scheme or parameter that cannot be used; the text names each problem on its own line."""
-
 class SchemeError(RuntimeError):
     """A scheme that broke down during a run; the text names it, the simulated time and the cause."""
 
@@ -497,6 +494,15 @@ def declare(
     /,
 ) -> Parameters: ...
 def check(aqm: str) -> list[tuple[str, str | None, str | None]]: ...
+def buffer_packets(text: str, rate: float, rtt: float, packet: float) -> float:
+    """Return a buffer as a scenario writes it, in packets of so many bytes, at a rate (bit/s) and an RTT (s)."""
+
+def scheme_values(aqm: str) -> dict[str, str]:
+    """Return every parameter of a scheme, which may set some, with its value as text."""
+
+def hint(given: str, known: list[str]) -> str:
+    """Return what helps where an unknown name is given: the nearest one, those that are known if they are few."""
+
 def read_toml(text: str, name: str) -> dict[str, Any]: ...
 def version() -> str: ...
 def source() -> str: ...

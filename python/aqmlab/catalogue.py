@@ -9,7 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from aqmlab import _core
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def by_link(spec: str) -> dict[str, str]:
     """Return the schemes of "cake@up+codel:target=8ms@down" by link; nothing of a scheme for all links."""
     *pairs, rest = _AT.split(spec)
     if pairs and (rest or len(set(pairs[1::2])) < len(pairs[1::2])):
-        raise InputError(f"aqm: {spec}: each link has one scheme; write it as in cake@up+codel:target=8ms@down")
+        raise InputError("aqm", f"{spec}: each link has one scheme; write it as in cake@up+codel:target=8ms@down")
     return dict(zip(map(str.strip, pairs[1::2]), map(str.strip, pairs[::2]), strict=True))
 
 
@@ -305,11 +306,12 @@ def split(text: str) -> list[str]:
         else:
             scheme = specs[-1] if specs else "NAME"
             raise InputError(
-                f"aqms: {item}: a parameter needs its scheme before it; write {scheme}:{item}; "
-                "a scheme for one link is written cake@up"
+                "aqms",
+                f"{item}: a parameter needs its scheme before it; write {scheme}:{item}; "
+                "a scheme for one link is written cake@up",
             )
     if "" in specs:
-        raise InputError(f"aqms: {text!r}: an empty name; write names separated by commas, or 'all'")
+        raise InputError("aqms", f"{text!r}: an empty name; write names separated by commas, or 'all'")
     return specs
 
 

@@ -5,22 +5,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 
 def check_folder(path: Path) -> None:
     """Raise InputError unless `path` is, or can become, a folder we may write to. Creates nothing."""
     if path.exists() and not path.is_dir():
-        raise InputError(f"out: {path}: is a file; expected a folder, new or existing")
+        raise InputError("out", f"{path}: is a file; expected a folder, new or existing")
     _check_writable("out", path, path)
 
 
 def check_file(option: str, path: Path) -> None:
     """Raise InputError, which names `option`, unless `path` is, or can become, a file we may write. Creates nothing."""
     if path.is_dir():
-        raise InputError(f"{option}: {path}: is a directory; expected a file, new or existing")
+        raise InputError(option, f"{path}: is a directory; expected a file, new or existing")
     if path.exists() and not path.is_file():
-        raise InputError(f"{option}: {path}: not a regular file; expected a file, new or existing")
+        raise InputError(option, f"{path}: not a regular file; expected a file, new or existing")
     _check_writable(option, path, path.parent)
 
 
@@ -33,7 +33,7 @@ def _check_writable(option: str, path: Path, parent: Path) -> None:
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"{option}: {path}: {parent} cannot be written to; choose another folder")
+        raise InputError(option, f"{path}: {parent} cannot be written to; choose another folder")
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes | str]) -> None:

@@ -1,13 +1,10 @@
 """Names from anywhere: unknown ones, in one wording with the nearest valid one, and as a terminal may show them."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import TypeVar
 
-from aqmlab._core import InputError
-
-FEW = 12
-"""Most names that an error lists."""
+from aqmlab import _core
+from aqmlab.problems import InputError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -15,24 +12,17 @@ V = TypeVar("V")
 
 def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error for a `name` given in `field` that is none of `known`; `what` says what it is not."""
-    return InputError(f'{field}: {what} "{name}"; {_hint(name, known)}')
+    return InputError(field, _reason(what, name, known), "unknown")
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    """The nearest name; without one that is near, all names if they are few, or else those that are least far."""
-    choices = sorted(set(known))
-    if near := get_close_matches(name, choices, n=1, cutoff=0.5):
-        return f'did you mean "{near[0]}"?'
-    if len(choices) <= FEW:
-        return f"known: {', '.join(choices) or 'none'}"
-    nearest = get_close_matches(name, choices, n=3, cutoff=0)
-    return f"nearest of {len(choices)}: {', '.join(nearest)}; aqmlab list has all"
+def _reason(what: str, name: str, known: Iterable[str]) -> str:
+    return f'{what} "{name}"; {_core.hint(name, sorted(set(known)))}'
 
 
 class UnknownNameError(InputError, KeyError):
     """A name that a result does not have; the message has the nearest one."""
 
-    __str__ = Exception.__str__
+    __str__ = InputError.__str__
 
 
 class Named(dict[K, V]):
@@ -48,7 +38,7 @@ class Named(dict[K, V]):
     def __missing__(self, key: K) -> V:
         name = key if isinstance(key, str) else repr(key)
         known = [each if isinstance(each, str) else repr(each) for each in self]
-        raise UnknownNameError(f'{self.field}: unknown name "{name}"; {_hint(name, known)}')
+        raise UnknownNameError(self.field, _reason("unknown name", name, known), "unknown")
 
 
 def plain(text: str) -> str:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from aqmlab import _core, catalogue
-from aqmlab._core import InputError, Packet, Parameters, Queue, Verdict
+from aqmlab._core import Packet, Parameters, Queue, Verdict
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 PASS = Verdict.Pass
 """Let the packet pass."""
@@ -185,10 +186,10 @@ def spec(aqm: Scheme) -> str:
     found = aqm if isinstance(aqm, type) else type(aqm)
     if not issubclass(found, Aqm) or found is Aqm:
         raise InputError(
-            f"aqm: {aqm!r} is not a scheme; expected a name, a subclass of aqmlab.Aqm or an instance of one"
+            "aqm", f"{aqm!r} is not a scheme; expected a name, a subclass of aqmlab.Aqm or an instance of one"
         )
     if _CLASSES[found.name] is not found:
-        raise InputError(f"aqm: {aqm!r}: a later class has taken the name {found.name!r}; use that one")
+        raise InputError("aqm", f"{aqm!r}: a later class has taken the name {found.name!r}; use that one")
     return found.name if isinstance(aqm, type) else str(aqm)
 
 
@@ -203,17 +204,17 @@ def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
 def _declare(cls: type[Aqm]) -> Parameters:
     namesake = _CLASSES.get(cls.name)
     if namesake and namesake.__module__ != cls.__module__:
-        raise InputError(f"{cls.name}.name: a class of {namesake.__module__} is called so; set another name")
+        raise InputError(f"{cls.name}.name", f"a class of {namesake.__module__} is called so; set another name")
     for base in cls.__mro__[: cls.__mro__.index(Aqm)]:
         for name in RESERVED & base.__dict__.keys():
-            raise InputError(f"{cls.name}.{name}: is the engine's; prepare in reset, set self.p in the hooks")
+            raise InputError(f"{cls.name}.{name}", "is the engine's; prepare in reset, set self.p in the hooks")
         for name, item in base.__dict__.items():
             if name.startswith("on_") and name not in HOOKS and callable(item):
                 raise unknown(f"{cls.name}.{name}", "no hook is called", name, HOOKS)
     named = dict.fromkeys(name for base in reversed(cls.__mro__) for name in base.__dict__)
     params = {name: param for name in named if isinstance(param := getattr(cls, name, None), Param)}
     for name in params.keys() & TAKEN:
-        raise InputError(f"{cls.name}.{name}: no parameter can be called so")
+        raise InputError(f"{cls.name}.{name}", "no parameter can be called so")
     summary, _, rest = (inspect.cleandoc(cls.__doc__ or "") or cls.title).partition("\n")
     return _core.declare(
         cls,
@@ -253,13 +254,13 @@ def _spec_in(file: str, rest: str) -> str:
     named, _, parameters = ("", "", rest) if "=" in rest.partition(":")[0] else rest.partition(":")
     path = Path(file)
     if not path.is_file():
-        raise InputError(f"aqm: {file}: no such file; expected a name (aqmlab list aqms) or a Python file")
+        raise InputError("aqm", f"{file}: no such file; expected a name (aqmlab list aqms) or a Python file")
     classes = _classes((path.resolve(), path.stat().st_mtime_ns))
     if not classes:
-        raise InputError(f"aqm: {file}: no scheme in it; write a class that is a subclass of aqmlab.Aqm")
+        raise InputError("aqm", f"{file}: no scheme in it; write a class that is a subclass of aqmlab.Aqm")
     if not named and len(classes) > 1:
         raise InputError(
-            f"aqm: {file}: which of its schemes? write {file}:{next(iter(classes))}; it has " + ", ".join(classes)
+            "aqm", f"{file}: which of its schemes? write {file}:{next(iter(classes))}; it has " + ", ".join(classes)
         )
     if named and named not in classes:
         raise unknown("aqm", f"{file} has no scheme", named, classes)
@@ -273,13 +274,13 @@ def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
     path = file[0]
     found = spec_from_file_location(str(path.with_suffix("")), path)
     if found is None or found.loader is None:
-        raise InputError(f"aqm: {path.name}: cannot be read as Python")
+        raise InputError("aqm", f"{path.name}: cannot be read as Python")
     module = sys.modules[found.name] = module_from_spec(found)
     try:
         with redirect_stdout(sys.stderr):
             found.loader.exec_module(module)
     except Exception as error:
-        raise InputError(f"aqm: {path.name}: {_cause(error)}") from error
+        raise InputError("aqm", f"{path.name}: {_cause(error)}") from error
     defined = {
         name: item for name, item in vars(module).items() if isinstance(item, type) and item.__module__ == found.name
     }

@@ -1,7 +1,7 @@
 """Quantities as text, and in base units: s, bit/s, B, packets, Hz."""
 
 from aqmlab import _core
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 UNITS = {"time": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))}
 """The units in which we write times and rates."""
@@ -33,10 +33,13 @@ def written(value: float, unit: str) -> str:
 
 def option_value(option: str, text: str | None, unit: str) -> float | None:
     """Return the value of an option, such as "50Mbit/s", in bit/s or s; InputError for anything else."""
-    if text is None:
-        return None
+    return None if text is None else read(option, text, unit)
+
+
+def read(field: str, text: str, unit: str) -> float:
+    """Return a rate ("bit/s") or a time ("s"), such as "50Mbit/s"; InputError for anything else."""
     found = _core.quantity(text)
     if found is None or found[1] != unit or found[0] <= 0:
         example = {"bit/s": "a rate; write e.g. 50Mbit/s", "s": "a time; write e.g. 30ms"}[unit]
-        raise InputError(f'{option}: "{text}" is not {example}')
+        raise InputError(field, f'"{text}" is not {example}')
     return found[0]

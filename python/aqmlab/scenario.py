@@ -15,8 +15,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab._core import InputError, Scenario, read_toml
+from aqmlab._core import Scenario, read_toml
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -43,7 +44,7 @@ def load(source: str | os.PathLike[str] | Scenario, set: Values | None = None) -
     """
     if isinstance(source, Scenario):
         if set:
-            raise InputError(f"set: {source.name}: values are set while reading; give the name or file instead")
+            raise InputError("set", f"{source.name}: values are set while reading; give the name or file instead")
         return source
     name, text = read(source)
     values = written(set or {})
@@ -62,7 +63,7 @@ def told(scenario: Scenario) -> Scenario:
 def written(values: Values) -> dict[str, str]:
     """Return values to be set as TOML; InputError for what can be none."""
     if not isinstance(values, Mapping):
-        raise InputError(f'set: {values!r}: expected values by path, such as {{"duration": "5 s"}}')
+        raise InputError("set", f'{values!r}: expected values by path, such as {{"duration": "5 s"}}')
     return {path: _written(path, value) for path, value in values.items()}
 
 
@@ -75,7 +76,7 @@ def _written(path: str, value: object) -> str:
         return str(int(value))
     if isinstance(value, Real):
         return repr(float(value))
-    raise InputError(f'set: {path}: {value!r}: expected a text such as "5 s", a number, True or False')
+    raise InputError("set", f'{path}: {value!r}: expected a text such as "5 s", a number, True or False')
 
 
 def folder_of(source: str | os.PathLike[str]) -> Path:
@@ -118,7 +119,7 @@ def assignments(settings: Iterable[str]) -> dict[str, str]:
     for setting in settings:
         path, equals, value = setting.partition("=")
         if not equals:
-            raise InputError(f"set: {setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'")
+            raise InputError("set", f"{setting}: no value; write PATH=VALUE, such as links.bottleneck.rate='15 Mbit/s'")
         found[path] = value
     return found
 
@@ -131,7 +132,7 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
     if isinstance(source, str) and source in scenarios():
         return source, _text(original(source))
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"scenario: {source!r}: expected a built-in name, a path, or what aqmlab.load returned")
+        raise InputError("scenario", f"{source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
         raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
@@ -183,21 +184,21 @@ def read_file(path: Path, kind: str = "scenario") -> str:
     format_ = "text file" if kind == "trace" else "TOML file"
     expected = f"expected a {format_} with the {kind}, UTF-8 text of at most 16 MB"
     if path.is_dir():
-        raise InputError(f"{kind}: {path}: is a directory; {expected}")
+        raise InputError(kind, f"{path}: is a directory; {expected}")
     if not path.exists():
-        raise InputError(f"{kind}: {path}: no such file; {expected}")
+        raise InputError(kind, f"{path}: no such file; {expected}")
     if not path.is_file():
-        raise InputError(f"{kind}: {path}: not a regular file; {expected}")
+        raise InputError(kind, f"{path}: not a regular file; {expected}")
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise InputError(f"{kind}: {path}: larger than 16 MB; {expected}")
+            raise InputError(kind, f"{path}: larger than 16 MB; {expected}")
         text = data.decode("utf-8")
     except OSError as error:
-        raise InputError(f"{kind}: {path}: cannot be read ({error.strerror}); {expected}") from error
+        raise InputError(kind, f"{path}: cannot be read ({error.strerror}); {expected}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{kind}: {path}: not UTF-8 text; {expected}") from error
+        raise InputError(kind, f"{path}: not UTF-8 text; {expected}") from error
     if "\0" in text:
-        raise InputError(f"{kind}: {path}: a binary file; {expected}")
+        raise InputError(kind, f"{path}: a binary file; {expected}")
     return text

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab import files
-from aqmlab._core import InputError, Scenario, Trace
+from aqmlab._core import Scenario, Trace
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,10 +24,10 @@ class Files:
         """Return the link to trace, the first by default; None if no file is asked for. Raises InputError."""
         if not self.pcap and not self.trace:
             if name is not None:
-                raise InputError(f"link: {name}: chooses the link of --pcap or --trace, and neither is given")
+                raise InputError("link", f"{name}: chooses the link of --pcap or --trace, and neither is given")
             return None
         if self.pcap and self.trace and self.pcap.resolve() == self.trace.resolve():
-            raise InputError(f"trace: {self.trace}: is also the file of --pcap; choose another name")
+            raise InputError("trace", f"{self.trace}: is also the file of --pcap; choose another name")
         for option, path in (("pcap", self.pcap), ("trace", self.trace)):
             if path:
                 files.check_file(option, path)

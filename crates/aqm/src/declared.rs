@@ -29,7 +29,7 @@ pub struct Declaration {
 ///
 /// # Errors
 /// If its name is not one, or that of another family's scheme; if a name is taken twice.
-pub fn declare(declaration: Declaration) -> Result<(), String> {
+pub fn declare(declaration: Declaration) -> Result<(), Problem> {
     check(&declaration)?;
     let declared: &'static Declaration = Box::leak(Box::new(declaration));
     let read =
@@ -64,14 +64,16 @@ fn build(declared: &Declaration, path: &str, pairs: Pairs, queue: &QueueView) ->
     Ok(AnyScheme::Fifo(AnyAqm::Boxed(made)))
 }
 
-fn check(declared: &Declaration) -> Result<(), String> {
+fn check(declared: &Declaration) -> Result<(), Problem> {
     let name = declared.info.name;
     if !is_name(name) {
-        return Err(format!("name: \"{}\" is not a name; write small letters, digits and -, as in my-aqm", clip(name)));
+        let why = format!("\"{}\" is not a name; write small letters, digits and -, as in my-aqm", clip(name));
+        return Err(Problem::new("name", why));
     }
     if entry(name).is_ok_and(|known| known.info.family != OWN) {
         let built_in: Vec<&str> = entries().iter().map(|entry| entry.info.name).collect();
-        return Err(format!("name: \"{name}\" is taken; the schemes are {}", built_in.join(", ")));
+        let why = format!("\"{name}\" is taken; the schemes are {}", built_in.join(", "));
+        return Err(Problem::new("name", why));
     }
     let params = declared.params.iter().map(|param| param.spec.name);
     let columns =
@@ -80,7 +82,7 @@ fn check(declared: &Declaration) -> Result<(), String> {
         .map(|name| ("parameter", name))
         .or(twice(columns).map(|name| ("observable", name)))
     {
-        Some((what, name)) => Err(format!("{name}: the name of this {what} is taken")),
+        Some((what, name)) => Err(Problem::new(name, format!("the name of this {what} is taken"))),
         None => Ok(()),
     }
 }
@@ -153,9 +155,10 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_told_apart_are_refused() {
-        assert!(declare(declaration("pi", "1")).unwrap_err().starts_with("name: \"pi\" is taken"));
-        assert!(declare(declaration("fq-pi", "1")).unwrap_err().starts_with("name: \"fq-pi\" is taken"));
-        assert!(declare(declaration("My Aqm", "1")).unwrap_err().contains("is not a name"));
+        let refused = |name: &'static str| declare(declaration(name, "1")).unwrap_err().to_string();
+        assert!(refused("pi").starts_with("name: \"pi\" is taken"));
+        assert!(refused("fq-pi").starts_with("name: \"fq-pi\" is taken"));
+        assert!(refused("My Aqm").contains("is not a name"));
         let p = Observable { name: "time", unit: "s", doc: "" };
         assert!(declare(Declaration { observables: vec![p], ..declaration("own-c", "1") }).is_err());
     }

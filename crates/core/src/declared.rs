@@ -2,7 +2,7 @@
 //! refusals are those of [`params!`](crate::params!).
 
 use crate::params::{ParamSpec, Values, read_in_range};
-use crate::problem::{Problem, clip, unknown};
+use crate::problem::{Kind, Problem, clip, unknown};
 use crate::{Bytes, Frequency, Packets, Quantity, Rate, Ratio, Span, Value};
 
 /// Reads a text against the declaration: the value, and the text that stands for it.
@@ -43,23 +43,23 @@ impl Declared {
     ///
     /// # Errors
     /// If default and range are of no one kind, or the default is out of range.
-    pub fn new(mut spec: ParamSpec) -> Result<Self, String> {
+    pub fn new(mut spec: ParamSpec) -> Result<Self, Problem> {
         let unbounded = ParamSpec { range: None, ..spec };
         let (unit, read) = kind(&unbounded)?;
         spec.unit = unit;
-        let bound = |text| read(&unbounded, text).map_err(|why| format!("range: {why}"));
+        let bound = |text| read(&unbounded, text).map_err(|why| Problem::new("range", why));
         if let Some((least, greatest)) = spec.range
             && let (Value::Number(least), Value::Number(greatest)) = (bound(least)?.0, bound(greatest)?.0)
             && least > greatest
         {
-            return Err("range: the least value lies above the greatest".into());
+            return Err(Problem::new("range", "the least value lies above the greatest"));
         }
-        read(&spec, spec.default).map_err(|why| format!("default: {why}"))?;
+        read(&spec, spec.default).map_err(|why| Problem::new("default", why))?;
         Ok(Self { spec, read })
     }
 }
 
-fn kind(spec: &ParamSpec) -> Result<(&'static str, Read), String> {
+fn kind(spec: &ParamSpec) -> Result<(&'static str, Read), Problem> {
     if !spec.choices.is_empty() {
         return Ok(("choice", word));
     }
@@ -72,12 +72,15 @@ fn kind(spec: &ParamSpec) -> Result<(&'static str, Read), String> {
     let found = KINDS.iter().find(|(_, read)| read(spec, spec.default).is_ok());
     let kind = found.filter(|_| spec.unit.is_empty()).copied();
     kind.ok_or_else(|| match found {
-        Some((unit, _)) => format!("unit: \"{}\" is not that of the default, {unit}; leave it out", clip(spec.unit)),
-        None => format!(
-            "default: \"{}\" is not a quantity; write e.g. \"80 ms\", \"45 Mbit/s\", \"1000 B\", \"300 packets\", \
-             \"170 Hz\", \"5 %\", \"0.1\" or \"true\"",
-            clip(spec.default)
-        ),
+        Some((unit, _)) => {
+            let unit = format!("\"{}\" is not that of the default, {unit}; leave it out", clip(spec.unit));
+            Problem::new("unit", unit)
+        }
+        None => {
+            let examples =
+                "\"80 ms\", \"45 Mbit/s\", \"1000 B\", \"300 packets\", \"170 Hz\", \"5 %\", \"0.1\" or \"true\"";
+            Problem::new("default", format!("\"{}\" is not a quantity; write e.g. {examples}", clip(spec.default)))
+        }
     })
 }
 
@@ -91,7 +94,7 @@ pub fn read_all(
 ) -> (Vec<Value>, Values) {
     let names: Vec<&str> = declared.iter().map(|param| param.spec.name).collect();
     for (name, _) in pairs.iter().filter(|(name, _)| !names.contains(name)) {
-        problems.push(Problem { path: format!("{path}.{}", clip(name)), reason: unknown("parameter", name, &names) });
+        problems.push(Problem::new(format!("{path}.{}", clip(name)), unknown("parameter", name, &names)).of(Kind::Key));
     }
     let mut all = (Vec::new(), Values::new());
     for Declared { spec, read } in declared {
@@ -101,7 +104,7 @@ pub fn read_all(
                 all.0.push(value);
                 all.1.push((spec.name, text));
             }
-            Err(reason) => problems.push(Problem { path: format!("{path}.{}", spec.name), reason }),
+            Err(reason) => problems.push(Problem::new(format!("{path}.{}", spec.name), reason)),
         }
     }
     all
@@ -116,7 +119,7 @@ mod tests {
     }
 
     fn read(spec: ParamSpec, text: &str) -> Result<(Value, String), String> {
-        let declared = Declared::new(spec)?;
+        let declared = Declared::new(spec).map_err(|problem| problem.to_string())?;
         let mut problems = Vec::new();
         let (values, texts) = read_all(&[declared], "demo", &[("x", text)], &mut problems);
         problems.pop().map_or_else(|| Ok((values[0], texts[0].1.clone())), |problem| Err(problem.to_string()))
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn contradictory_declarations_are_refused() {
-        let why = |spec| Declared::new(spec).unwrap_err();
+        let why = |spec| Declared::new(spec).unwrap_err().to_string();
         assert!(why(spec("ten", None)).contains("default: \"ten\" is not a quantity"));
         assert!(why(spec("2 s", Some(("1 ms", "1 s")))).contains("default: \"2 s\" is out of range"));
         assert!(why(spec("2 s", Some(("1", "3")))).contains("range: \"1\" has no unit"));

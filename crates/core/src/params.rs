@@ -1,6 +1,6 @@
 //! A parameter is declared once; struct, default, range, help, documentation and reader come from it.
 
-use crate::problem::{Problem, clip, unknown};
+use crate::problem::{Kind, Problem, clip, unknown};
 use crate::quantity::{Quantity, Value};
 use crate::time::Span;
 
@@ -68,17 +68,19 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     ) {
         let before = problems.len();
         for (name, text) in pairs {
-            let reason = match self.set(name, text) {
+            let (reason, kind) = match self.set(name, text) {
                 Some(Ok(())) => continue,
-                Some(Err(reason)) => reason,
-                None => unknown("parameter", name, &Self::specs().iter().map(|s| s.name).collect::<Vec<_>>()),
+                Some(Err(reason)) => (reason, Kind::Value),
+                None => {
+                    (unknown("parameter", name, &Self::specs().iter().map(|s| s.name).collect::<Vec<_>>()), Kind::Key)
+                }
             };
-            problems.push(Problem { path: format!("{path}.{}", clip(name)), reason });
+            problems.push(Problem::new(format!("{path}.{}", clip(name)), reason).of(kind));
         }
         if problems.len() == before
             && let Err(reason) = self.check()
         {
-            problems.push(Problem { path: path.to_string(), reason });
+            problems.push(Problem::new(path, reason));
         }
     }
 }

@@ -5,15 +5,84 @@ use std::fmt;
 /// One refused value: where it stands and why it is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Path of the field, such as `links.bottleneck.rate`.
+    /// Path of the field, such as `links.bottleneck.rate`; empty if it is the whole input.
     pub path: String,
     /// The value, what was expected, and the nearest valid choice.
     pub reason: String,
+    /// What is wrong, for a program.
+    pub kind: Kind,
+    /// Where it is written, if it is in a file.
+    pub place: Option<Place>,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Its value.
+    #[default]
+    Value,
+    /// Its value is the name of something that is not there.
+    Unknown,
+    /// There is no such field.
+    Key,
+    /// It has to be there.
+    Missing,
+    /// The text around it: it does not follow its format.
+    Syntax,
+}
+
+impl Kind {
+    /// Its name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Value => "value",
+            Kind::Unknown => "unknown",
+            Kind::Key => "key",
+            Kind::Missing => "missing",
+            Kind::Syntax => "syntax",
+        }
+    }
+}
+
+/// Where something is written: line and column count from 1, column and length in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the file, or of the text.
+    pub file: String,
+    /// Line.
+    pub line: usize,
+    /// Column of its first character.
+    pub column: usize,
+    /// Characters of it that are on this line, at least 1.
+    pub length: usize,
+}
+
+impl Problem {
+    /// A value that is refused.
+    pub fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { path: path.into(), reason: reason.into(), kind: Kind::Value, place: None }
+    }
+
+    /// The same of another kind.
+    pub fn of(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The same within the field `outer`.
+    pub fn within(self, outer: &str) -> Self {
+        Self { path: format!("{outer}.{}", self.path), ..self }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.reason)
+        if let Some(Place { file, line, column, .. }) = &self.place {
+            write!(f, "{file}:{line}:{column}: ")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.reason)
     }
 }
 
@@ -25,37 +94,68 @@ pub struct Problems(pub Vec<Problem>);
 impl Problems {
     /// A single problem.
     pub fn one(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self(vec![Problem { path: path.into(), reason: reason.into() }])
+        Self(vec![Problem::new(path, reason)])
     }
 }
 
-/// The known name closest to `given`, if any is close enough to be a slip of the finger.
-pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let given = given.to_lowercase().replace('_', "-");
-    known
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase().replace('_', "-")), name))
-        .min()
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
-        .map(|(_, name)| name)
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
 }
+
+/// The known name closest to `given`, if any is close enough to be a slip of the finger, or else the shortest one of which it
+/// is a part.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let slip = by_distance(given, &known).next().filter(|(distance, name)| *distance <= 1 + name.len() / 3);
+    let whole = || {
+        let part = comparable(given);
+        let names = known.iter().filter(|name| part.len() >= LEAST_PART && comparable(name).contains(&part));
+        names.min_by_key(|name| name.len()).copied()
+    };
+    slip.map(|(_, name)| name).or_else(whole)
+}
+
+/// Known names and how far each is from `given`, the closest first.
+fn by_distance<'a>(given: &str, known: &[&'a str]) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+    let given: String = comparable(given).chars().take(LONGEST).collect();
+    let mut all: Vec<_> =
+        known.iter().map(|name| (strsim::damerau_levenshtein(&given, &comparable(name)), *name)).collect();
+    all.sort_unstable();
+    all.into_iter()
+}
+
+fn comparable(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
+}
+
+/// Characters of a given name that are compared, so that a stranger's takes no time.
+const LONGEST: usize = 200;
+/// Least length of a part by which a name is found.
+const LEAST_PART: usize = 3;
 
 /// Most names that are listed beside a guess.
 const FEW: usize = 12;
 
 /// The reason for refusing an unknown name: `unknown key "tagret"; did you mean "target"? known: ...`.
-///
-/// With a guess, a long list of what is known is left out.
 pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
-    let guess = match nearest(given, known.iter().copied()) {
-        Some(name) if known.len() > FEW => {
-            return format!("unknown {what} \"{}\"; did you mean \"{name}\"?", clip(given));
+    format!("unknown {what} \"{}\"; {}", clip(given), hint(given, known))
+}
+
+/// What helps where an unknown name is given: the nearest one, and all if they are few; without one that is near, those that are
+/// least far.
+pub fn hint(given: &str, known: &[&str]) -> String {
+    let all = || if known.is_empty() { "none".to_string() } else { known.join(", ") };
+    match nearest(given, known.iter().copied()) {
+        Some(name) if known.len() > FEW => format!("did you mean \"{name}\"?"),
+        Some(name) => format!("did you mean \"{name}\"? known: {}", all()),
+        None if known.len() > FEW => {
+            let few: Vec<&str> = by_distance(given, known).take(3).map(|(_, name)| name).collect();
+            format!("nearest of {}: {}", known.len(), few.join(", "))
         }
-        Some(name) => format!(" did you mean \"{name}\"?"),
-        None => String::new(),
-    };
-    let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
-    format!("unknown {what} \"{}\";{guess} known: {known}", clip(given))
+        None => format!("known: {}", all()),
+    }
 }
 
 /// `text` on one line and no longer than a reader wants to see.
@@ -73,6 +173,7 @@ mod tests {
         assert_eq!(nearest("tagret", ["buffer", "target", "rate"]), Some("target"));
         assert_eq!(nearest("an_aqm", ["pi", "an-aqm"]), Some("an-aqm"));
         assert_eq!(nearest("zzzzzz", ["buffer", "target"]), None);
+        assert_eq!(nearest("table-3", ["li2014/table-3", "li2014/table-31", "rfc7928/5.1"]), Some("li2014/table-3"));
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl<'a> Case<'a> {
 /// Refuses what the model has no place for.
 fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
     let mut problems = Vec::new();
-    let mut refuse = |path: String, reason: &str| problems.push(Problem { path, reason: reason.to_string() });
+    let mut refuse = |path: String, reason: &str| problems.push(Problem::new(path, reason));
     if scenario.links.len() > 1 {
         refuse("links".into(), "the fluid model has one queue; take a scenario with one link");
     }

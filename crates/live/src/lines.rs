@@ -74,10 +74,7 @@ fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> 
             Action::Rate(link, _) | Action::Delay(link, _) | Action::Loss(link, _) => {
                 Ok((link, Time::ZERO + change.at, action))
             }
-            _ => Err(Problem {
-                path: change.path.clone(),
-                reason: "cannot change live; rate, delay and loss of a link can".into(),
-            }),
+            _ => Err(Problem::new(&change.path, "cannot change live; rate, delay and loss of a link can")),
         }
     });
     live.collect::<Result<_, _>>().map_err(|problem| Problems(vec![problem]))

@@ -1,8 +1,7 @@
 //! Environments side by side, which write into arrays that Python keeps.
 
-use crate::{Scenario, failed, refused};
-use aqmlab_core::Span;
-use aqmlab_core::problem::unknown;
+use crate::{Scenario, failed, not_known, refused};
+use aqmlab_core::{Problem, Span};
 use aqmlab_scenario::AqmChoice;
 use aqmlab_sim::environment::{Environment, GAUGES, Job, Knob, Row, Scale, Shown, Task, gauge, step_all};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -31,7 +30,7 @@ fn knob(aqm: &AqmChoice, (name, ends, scale, step): Moved) -> PyResult<Knob> {
         Some("log") => Some(Scale::Log),
         Some("square") => Some(Scale::Square),
         Some(other) => {
-            return Err(refused(format!("ranges.{name}: {}", unknown("scale", other, &["linear", "log", "square"]))));
+            return Err(not_known(&format!("ranges.{name}"), "scale", other, &["linear", "log", "square"]));
         }
     };
     Knob::new(aqm, &name, ends, scale, step).map_err(refused)
@@ -53,10 +52,10 @@ impl Environments {
         observe: Vec<String>,
         threads: usize,
     ) -> PyResult<Self> {
-        let aqm = AqmChoice::parse(aqm).map_err(|why| refused(format!("act: {why}")))?;
+        let aqm = AqmChoice::parse(aqm).map_err(|why| refused(Problem::new("act", why)))?;
         let names = moved.iter().map(|(name, ..)| name.clone()).collect();
         let knobs = moved.into_iter().map(|moved| knob(&aqm, moved)).collect::<PyResult<_>>()?;
-        let place = |name: &String| gauge(name).map_err(|why| refused(format!("observe: {why}")));
+        let place = |name: &String| gauge(name).map_err(|why| refused(Problem::new("observe", why)));
         let observe = observe.iter().map(place).collect::<PyResult<Vec<_>>>()?;
         let width = observe.len();
         let task = Task { link, aqm, knobs, every: Span::from_seconds(every), observe };
@@ -135,7 +134,10 @@ impl Environments {
     fn check(&self, actions: &[f32]) -> PyResult<()> {
         let Some(i) = actions.iter().position(|action| !(-1.0..=1.0).contains(action)) else { return Ok(()) };
         let (name, environment) = (&self.moved[i % self.moved.len()], i / self.moved.len());
-        Err(refused(format!("action: {} for {name} in environment {environment}; expected -1 to 1", actions[i])))
+        Err(refused(Problem::new(
+            "action",
+            format!("{} for {name} in environment {environment}; expected -1 to 1", actions[i]),
+        )))
     }
 
     fn width(&self, py: Python<'_>) -> usize {

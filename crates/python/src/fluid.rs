@@ -1,6 +1,7 @@
 //! The fluid model of a scenario, as numbers and arrays.
 
 use crate::{Scenario, object, parse_choice, refused};
+use aqmlab_core::Problem;
 use aqmlab_fluid::{Request, Solution, Trajectory};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ impl Windows {
     /// Those of this name: "classic" or "refined".
     #[new]
     fn new(name: &str) -> PyResult<Self> {
-        aqmlab_fluid::Windows::named(name).map(Windows).map_err(|why| refused(format!("windows: {why}")))
+        aqmlab_fluid::Windows::named(name).map(Windows).map_err(|why| refused(Problem::new("windows", why)))
     }
 
     /// Name.

@@ -1,11 +1,10 @@
 //! The linear law of a scheme, as functions of NumPy arrays.
 
-use crate::refused;
+use crate::{not_known, refused};
 use aqmlab_aqm::linear::{self, Complex64};
 use aqmlab_aqm::{Entry, entries, entry};
 use aqmlab_core::params::Typed;
-use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSpec, Value};
+use aqmlab_core::{ParamSpec, Problem, Value};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -55,7 +54,10 @@ impl Law {
                     entries().iter().filter(|entry| has_law(entry)).map(|e| e.info.name).collect();
                 known.sort_unstable();
                 let known = known.join(", ");
-                Err(refused(format!("aqm: \"{name}\" has no linear model; those that have one: {known}")))
+                Err(refused(Problem::new(
+                    "aqm",
+                    format!("\"{name}\" has no linear model; those that have one: {known}"),
+                )))
             }
         }
     }
@@ -64,7 +66,7 @@ impl Law {
         let specs = (self.entry.params)();
         let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
         let found = specs.iter().find(|spec| spec.name == name).copied();
-        found.ok_or_else(|| refused(format!("{}: {}", self.entry.info.name, unknown("parameter", name, &names))))
+        found.ok_or_else(|| not_known(self.entry.info.name, "parameter", name, &names))
     }
 }
 
@@ -89,7 +91,7 @@ impl Law {
     #[pyo3(signature = (name, parameters=BTreeMap::new()))]
     fn new(name: &str, parameters: BTreeMap<String, String>) -> PyResult<Self> {
         let pairs: Vec<(&str, &str)> = parameters.iter().map(|(name, text)| (&**name, &**text)).collect();
-        Self::of(entry(name).map_err(|why| refused(format!("aqm: {why}")))?, &pairs)
+        Self::of(entry(name).map_err(|why| refused(Problem::new("aqm", why)))?, &pairs)
     }
 
     fn __repr__(&self) -> String {
@@ -151,7 +153,10 @@ impl Law {
     /// The answer to small changes at an operating point.
     fn at(&self, point: Point) -> PyResult<Linear> {
         let Point { network, p, queue } = point;
-        self.law.at(&linear::Point { network: network.plain(), p, queue }).map(Linear).map_err(refused)
+        self.law
+            .at(&linear::Point { network: network.plain(), p, queue })
+            .map(Linear)
+            .map_err(|why| refused(Problem::new("aqm", why)))
     }
 }
 

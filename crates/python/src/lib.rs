@@ -18,28 +18,21 @@ mod toml_text;
 
 use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::{Entry, OWN, Signal, Standing, entries, entry};
-use aqmlab_core::problem::unknown;
-use aqmlab_core::{ParamSet, ParamSpec};
-use aqmlab_scenario::parse_file;
-use aqmlab_scenario::{AqmChoice, Chosen};
+use aqmlab_core::problem::{self, Kind, unknown};
+use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
+use aqmlab_scenario::{AqmChoice, Chosen, parse_file};
 use aqmlab_sim::{Options, RunError};
 use aqmlab_tcp::cc::Needs;
 use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
 use output::{Run, Trace};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-create_exception!(
-    aqmlab,
-    InputError,
-    PyValueError,
-    "A scenario, scheme or parameter is refused; the message says why."
-);
 create_exception!(
     aqmlab,
     SchemeError,
@@ -54,8 +47,33 @@ create_exception!(
 );
 create_exception!(aqmlab, Interrupted, PyException, "The run was cancelled.");
 
-fn refused(problems: impl ToString) -> PyErr {
-    InputError::new_err(problems.to_string())
+/// An input that is refused, as Python raises it: `aqmlab.problems.InputError`.
+fn refused(problems: impl Into<Problems>) -> PyErr {
+    let Problems(problems) = problems.into();
+    Python::attach(|py| input_error(py, &problems).unwrap_or_else(|error| error))
+}
+
+fn input_error(py: Python<'_>, problems: &[Problem]) -> PyResult<PyErr> {
+    let module = py.import("aqmlab.problems")?;
+    let (problem, place) = (module.getattr("Problem")?, module.getattr("Place")?);
+    let each = problems.iter().map(|each| {
+        let at = each.place.as_ref();
+        let at = at.map(|at| place.call1((&at.file, at.line, at.column, at.length))).transpose()?;
+        problem.call1((&each.path, &each.reason, each.kind.name(), at))
+    });
+    let each = PyTuple::new(py, each.collect::<PyResult<Vec<_>>>()?)?;
+    Ok(PyErr::from_value(module.getattr("InputError")?.call1(each)?))
+}
+
+/// What helps where an unknown name is given: the nearest one, those that are known if they are few.
+#[pyfunction]
+fn hint(given: &str, known: Vec<String>) -> String {
+    problem::hint(given, &known.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// A name that is none of those `known`.
+fn not_known(path: &str, what: &str, given: &str, known: &[&str]) -> PyErr {
+    refused(Problem::new(path, unknown(what, given, known)).of(Kind::Unknown))
 }
 
 /// Shared with a run: shows how far it has come, and can stop it.
@@ -188,9 +206,7 @@ impl Scenario {
     fn group(&self, name: &str) -> PyResult<group::Group> {
         let names: Vec<&str> = self.0.flows.iter().map(|flows| flows.name.as_str()).collect();
         let found = self.0.flows.iter().find(|flows| flows.name == name);
-        found
-            .map(|flows| group::Group(flows.clone()))
-            .ok_or_else(|| refused(format!("flows: {}", unknown("group of flows", name, &names))))
+        found.map(|flows| group::Group(flows.clone())).ok_or_else(|| not_known("flows", "group of flows", name, &names))
     }
 
     /// Every parameter of a scheme as it will run here, as text with its unit; "up.target" of a scheme for one link.
@@ -240,7 +256,7 @@ fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py
 
 /// What `--aqm` names, if anything.
 fn parse_choice(aqm: Option<&str>) -> PyResult<Option<Chosen>> {
-    aqm.map(Chosen::parse).transpose().map_err(|why| refused(format!("aqm: {why}")))
+    aqm.map(Chosen::parse).transpose().map_err(|why| refused(Problem::new("aqm", why)))
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
@@ -280,7 +296,7 @@ fn failed(error: RunError) -> PyErr {
 fn link(scenario: &aqmlab_scenario::Scenario, name: &str) -> PyResult<usize> {
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     let found = names.iter().position(|known| *known == name);
-    found.ok_or_else(|| refused(format!("link: {}", unknown("link", name, &names))))
+    found.ok_or_else(|| not_known("link", "link", name, &names))
 }
 
 /// Every scheme with its page and parameters.
@@ -292,7 +308,7 @@ fn catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
 /// One scheme, listed or not (`fq-` and any scheme of a single queue).
 #[pyfunction]
 fn scheme<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    object(py, &describe(&entry(name).map_err(|why| refused(format!("aqm: {why}")))?))
+    object(py, &describe(&entry(name).map_err(|why| refused(Problem::new("aqm", why)))?))
 }
 
 /// Every congestion-control law with its page and parameters.
@@ -367,7 +383,7 @@ fn standing(found: Standing) -> serde_json::Value {
 /// What a scheme costs with its default parameters, measured now on this machine; times in s.
 #[pyfunction]
 fn cost<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let entry = entry(name).map_err(refused)?;
+    let entry = entry(name).map_err(|why| refused(Problem::new("aqm", why)))?;
     let cost = measure(&entry).map_err(refused)?;
     let Cost { parameters, memory, packet, update, update_every } = cost;
     let found = json!({
@@ -433,6 +449,23 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     aqmlab_core::read_any(text)
 }
 
+/// A buffer as a scenario writes it, in packets of `packet` bytes, at a rate in bit/s and a round-trip time in s.
+#[pyfunction]
+fn buffer_packets(text: &str, rate: f64, rtt: f64, packet: f64) -> PyResult<f64> {
+    let found = aqmlab_scenario::buffer_packets(text, Rate(rate), rtt, packet);
+    found.map_err(|why| refused(Problem::new("buffer", why)))
+}
+
+/// Every parameter of a scheme (as in `--aqm`) with its value as text.
+#[pyfunction]
+fn scheme_values(aqm: &str) -> PyResult<BTreeMap<String, String>> {
+    let refused = |why| refused(Problem::new("aqm", why));
+    let choice = AqmChoice::parse(aqm).map_err(refused)?;
+    let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let values = entry(&choice.name).map_err(refused)?.values(&choice.name, &pairs).map_err(crate::refused)?;
+    Ok(values.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
+}
+
 /// How the extension was compiled: `release` or `debug`.
 #[pyfunction]
 fn build_profile() -> &'static str {
@@ -450,9 +483,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// # Errors
 /// What Python raises.
 pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
     m.add("SchemeError", m.py().get_type::<SchemeError>())?;
+    m.add_function(wrap_pyfunction!(buffer_packets, m)?)?;
+    m.add_function(wrap_pyfunction!(hint, m)?)?;
+    m.add_function(wrap_pyfunction!(scheme_values, m)?)?;
     m.add_class::<own::Answer>()?;
     m.add_class::<own::Packet>()?;
     m.add_class::<own::Queue>()?;

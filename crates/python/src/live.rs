@@ -1,7 +1,7 @@
 //! Real traffic through the schemes.
 
 use crate::output::arrays;
-use crate::{CommandError, InputError, Scenario, object, parse_choice};
+use crate::{CommandError, Scenario, object, parse_choice, refused};
 use aqmlab_core::Span;
 use aqmlab_live::{Flow, LiveError, Options, Report, Setup, View};
 use pyo3::exceptions::PyOSError;
@@ -98,7 +98,7 @@ pub fn live(
         raised.map_or(Ok(done), Err)
     })?;
     done.map(Live).map_err(|error| match error {
-        LiveError::Input(problems) => InputError::new_err(problems.to_string()),
+        LiveError::Input(problems) => refused(problems),
         LiveError::Scheme { .. } => crate::SchemeError::new_err(error.to_string()),
         LiveError::NotStarted(code, why) => CommandError::new_err((why, code)),
         LiveError::Sandbox(_) | LiveError::Io(_) => PyOSError::new_err(error.to_string()),
@@ -114,7 +114,7 @@ pub fn replay(scenario: &Scenario, aqm: Option<&str>, seed: u64, direction: &str
     let aqm = parse_choice(aqm)?;
     let log = std::fs::read(&log).map_err(|why| PyOSError::new_err(format!("{}: {why}", log.display())))?;
     let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", &log);
-    let found = found.map_err(|problems| InputError::new_err(problems.to_string()))?;
+    let found = found.map_err(refused)?;
     Ok((found.arrived, found.decisions, found.same, found.first_difference))
 }
 

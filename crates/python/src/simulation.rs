@@ -1,8 +1,8 @@
 //! A simulation that Python steps, probes, changes and copies.
 
-use crate::{Run, Scenario, Watch, counted, failed, is_own, link, parse_choice, refused};
-use aqmlab_core::problem::unknown;
-use aqmlab_core::{Span, Time};
+use crate::{Run, Scenario, Watch, counted, failed, is_own, link, not_known, parse_choice, refused};
+use aqmlab_core::problem::Kind;
+use aqmlab_core::{Problem, Span, Time};
 use aqmlab_sim::{GroupProbe, LinkProbe, Options, Place, SampleColumn};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
@@ -87,7 +87,10 @@ impl Simulation {
     /// Lets everything happen up to and including `seconds`.
     fn step_until(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         if seconds.is_nan() || seconds < 0.0 {
-            return Err(refused(format!("step_until: {seconds} is not a time; expected seconds from 0 on")));
+            return Err(refused(Problem::new(
+                "step_until",
+                format!("{seconds} is not a time; expected seconds from 0 on"),
+            )));
         }
         let time = Time::ZERO + Span::from_seconds(seconds);
         self.with(py, |engine| engine.as_mut().map(|engine| engine.step_until(time)))
@@ -105,9 +108,8 @@ impl Simulation {
         flows: Vec<(String, usize)>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         if !(every >= 1e-6 && seconds >= 0.0) {
-            return Err(refused(format!(
-                "sample_until: {seconds} s, every {every} s: expected times, every at least 1 us"
-            )));
+            let why = format!("{seconds} s, every {every} s: expected times, every at least 1 us");
+            return Err(refused(Problem::new("sample_until", why)));
         }
         let (until, every) = (Time::ZERO + Span::from_seconds(seconds), Span::from_seconds(every));
         let flows = self.at_once(py, |engine| tcp_flows(engine, &flows))??;
@@ -224,14 +226,15 @@ fn column_of(engine: &aqmlab_sim::Simulation, column: SampleColumn) -> ColumnOf 
 fn group_of(engine: &aqmlab_sim::Simulation, what: &str, group: &str) -> PyResult<usize> {
     let names: Vec<&str> = engine.scenario().flows.iter().map(|spec| spec.name.as_str()).collect();
     let index = names.iter().position(|name| *name == group);
-    index.ok_or_else(|| refused(format!("{what}: {}", unknown("group of flows", group, &names))))
+    index.ok_or_else(|| not_known(what, "group of flows", group, &names))
 }
 
 /// A TCP flow by the index of its group.
 fn tcp_flow(engine: &aqmlab_sim::Simulation, group: &str, i: usize) -> PyResult<(usize, usize)> {
     let index = group_of(engine, "flow", group)?;
     engine.flow_state(index, i).map(|_| (index, i)).ok_or_else(|| {
-        refused(format!("flow: {group} has no TCP flow {i}: flows count from 0; clients and UDP have no window"))
+        let why = format!("{group} has no TCP flow {i}: flows count from 0; clients and UDP have no window");
+        refused(Problem::new("flow", why).of(Kind::Unknown))
     })
 }
 

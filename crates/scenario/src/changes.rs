@@ -74,7 +74,7 @@ impl Change {
     /// # Errors
     /// What is wrong with path or value.
     pub fn action(&self, scenario: &Scenario, links: &[LinkSpec]) -> Result<Action, Problem> {
-        let refused = |reason| Problem { path: clip(&self.path), reason };
+        let refused = |reason: String| Problem::new(clip(&self.path), reason);
         let keys: Vec<&str> = self.path.split('.').collect();
         match keys[..] {
             ["links", name, ref keys @ ..] if !keys.is_empty() => {
@@ -218,7 +218,7 @@ pub fn read_changes(tables: &[&Table], of_traces: Vec<Change>, scenario: &Scenar
             reader.refuse("path", format!("missing; {FORM}"));
         }
         if value.is_none() {
-            reader.refuse("value", "missing; write e.g. value = \"100 packets\"");
+            reader.miss("value", "\"100 packets\"");
         }
         if at.is_some_and(|at| at > scenario.duration) {
             reader.refuse("at", format!("is after the end of the run ({})", scenario.duration.text()));
@@ -236,9 +236,7 @@ pub fn read_changes(tables: &[&Table], of_traces: Vec<Change>, scenario: &Scenar
     for (i, change) in &changes {
         match change.action(scenario, &links) {
             Ok(action) => action.update(&mut links),
-            Err(problem) => {
-                found.push(Problem { path: format!("changes.{i}.{}", problem.path), reason: problem.reason })
-            }
+            Err(problem) => found.push(problem.within(&format!("changes.{i}"))),
         }
     }
     let mut all: Vec<Change> = of_traces.into_iter().chain(changes.into_iter().map(|(_, change)| change)).collect();

@@ -172,7 +172,7 @@ fn read_batch(flow: &mut Reader) -> Option<Batch> {
 pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found: &mut Found) {
     for flow in flows {
         let mut refuse =
-            |key: &str, reason: String| found.push(Problem { path: format!("flows.{}.{key}", flow.name), reason });
+            |key: &str, reason: String| found.push(Problem::new(format!("flows.{}.{key}", flow.name), reason));
         let own = flow.own_delay(|link| links[link].delay);
         let least = flow.rtt.least();
         if least < own && !flow.rtt.is_drawn_from_zero() {

@@ -7,6 +7,7 @@ mod impairments;
 mod law;
 mod line_trace;
 mod links;
+mod place;
 mod read;
 mod reader;
 mod set;
@@ -19,6 +20,7 @@ pub use changes::{Action, Change};
 pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
+pub use links::buffer_packets;
 pub use read::{parse, parse_file, read_toml};
 pub use trace::{OPPORTUNITY, RateTrace};
 

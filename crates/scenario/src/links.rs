@@ -217,7 +217,7 @@ fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
 
 fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Option<Limit> {
     let Some(value) = link.raw("buffer") else {
-        link.refuse("buffer", "missing; write e.g. buffer = \"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"");
+        link.miss("buffer", "\"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"");
         return None;
     };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
@@ -274,6 +274,15 @@ pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Resul
         ));
     }
     Ok(Limit::Packets(packets as u32))
+}
+
+/// A buffer as a scenario writes it, in packets of `packet` bytes, at a rate and a round-trip time in s.
+///
+/// # Errors
+/// Why it is no buffer.
+pub fn buffer_packets(text: &str, rate: Rate, rtt: f64, packet: f64) -> Result<f64, String> {
+    let crossing = Crossing { packet, longest_rtt: Some(rtt) };
+    Ok(crossing.packets(limit(text, Some(rate), crossing)?))
 }
 
 /// Packets, or a delay at the link's rate; a third of the buffer (as in the papers) when it is not given.

@@ -3,11 +3,12 @@
 use crate::changes::read_changes;
 use crate::flows::{check_flows, read_flows};
 use crate::links::read_link;
+use crate::place::{locate, place};
 use crate::reader::{Found, Reader, default_name, kind, scalar};
 use crate::set::set;
 use crate::trace::read_traces;
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
-use aqmlab_core::problem::clip;
+use aqmlab_core::problem::{Kind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};
 
@@ -29,14 +30,19 @@ pub fn parse_file(text: &str, name: &str, file: &str, overrides: &[(String, Stri
     let mut found = Found::new();
     for (path, value) in overrides {
         if let Err(reason) = set(&mut table, path, value) {
-            found.push(Problem { path: clip(path), reason });
+            found.push(Problem::new(if path.is_empty() { "\"\"".to_string() } else { clip(path) }, reason));
         }
     }
     let scenario = if found.is_empty() { read_scenario(&table, name, &mut found) } else { None };
-    match scenario {
+    let checked = match scenario {
         Some(scenario) if found.is_empty() => scenario.check_schemes(None).map(|()| scenario),
         _ => Err(Problems(found)),
-    }
+    };
+    checked.map_err(|Problems(mut found)| {
+        let set: Vec<&str> = overrides.iter().map(|(path, _)| path.as_str()).collect();
+        locate(&mut found, text, file, &set);
+        Problems(found)
+    })
 }
 
 /// Reads TOML that a stranger may have written: size and depth are limited, so that time and memory grow as the text does.
@@ -49,11 +55,9 @@ pub fn read_toml(text: &str, name: &str) -> Result<Table, Problems> {
 }
 
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
-    let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
-    let line = 1 + before.bytes().filter(|b| *b == b'\n').count();
-    let column = 1 + before.rsplit('\n').next().unwrap_or("").chars().count();
-    let message = error.message().replace('\n', "; ");
-    Problems::one(name, format!("is not TOML: line {line}, column {column}: {message}"))
+    let place = place(text, name, &error.span().unwrap_or(0..0));
+    let reason = format!("is not TOML: {}", error.message().replace('\n', "; "));
+    Problems(vec![Problem { place: Some(place), ..Problem::new("", reason).of(Kind::Syntax) }])
 }
 
 fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenario> {
@@ -75,11 +79,11 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
     let flows: Vec<FlowSpec> = flows.into_iter().flatten().collect();
     refuse_twice("flows", flows.iter().map(|f| f.name.as_str()), found);
     if flows.iter().map(|f| u64::from(f.count())).sum::<u64>() > u64::from(MAX_FLOWS) {
-        found.push(Problem { path: "flows".into(), reason: format!("more than {MAX_FLOWS} flows") });
+        found.push(Problem::new("flows", format!("more than {MAX_FLOWS} flows")));
     }
     if let Some(first) = flows.first().filter(|_| flows.iter().all(|group| group.count() == 0)) {
         let path = format!("flows.{}.count", first.name);
-        found.push(Problem { path, reason: "0: a group may be empty at first, but not all of them".into() });
+        found.push(Problem::new(path, "0: a group may be empty at first, but not all of them"));
     }
     let links: Vec<Option<(LinkSpec, Vec<Change>)>> =
         link_tables.iter().enumerate().map(|(i, t)| read_link(t, i, &flows, &traces, found)).collect();
@@ -162,6 +166,6 @@ fn read_names(tables: &[&Table], list: &'static str, found: &mut Found) -> Vec<S
 fn refuse_twice<'a>(list: &str, names: impl Iterator<Item = &'a str>, found: &mut Found) {
     let mut seen = std::collections::BTreeSet::new();
     for name in names.filter(|name| !seen.insert(*name)).collect::<Vec<_>>() {
-        found.push(Problem { path: format!("{list}.{}", clip(name)), reason: "this name is used twice".into() });
+        found.push(Problem::new(format!("{list}.{}", clip(name)), "this name is used twice"));
     }
 }

@@ -1,6 +1,6 @@
 //! Reads the keys of a TOML table one by one and remembers what is wrong with them.
 
-use aqmlab_core::problem::{clip, unknown};
+use aqmlab_core::problem::{Kind, clip, unknown};
 use aqmlab_core::{Problem, Quantity};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
@@ -69,8 +69,16 @@ impl<'a, 'f> Reader<'a, 'f> {
 
     /// Notes a problem with `key`.
     pub fn refuse(&mut self, key: &str, reason: impl Into<String>) {
-        let path = self.path(key);
-        self.found.push(Problem { path, reason: reason.into() });
+        self.note(key, reason, Kind::Value);
+    }
+
+    /// Notes that `key` has to be there; `example` is what to write.
+    pub fn miss(&mut self, key: &str, example: &str) {
+        self.note(key, format!("missing; write e.g. {key} = {example}"), Kind::Missing);
+    }
+
+    fn note(&mut self, key: &str, reason: impl Into<String>, kind: Kind) {
+        self.found.push(Problem::new(self.path(key), reason).of(kind));
     }
 
     /// Notes problems that carry their own paths.
@@ -107,7 +115,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     /// The quantity at `key`; its absence is a problem.
     pub fn required<Q: Quantity>(&mut self, key: &'static str, example: &str) -> Option<Q> {
         if self.raw(key).is_none() {
-            self.refuse(key, format!("missing; write e.g. {key} = {example}"));
+            self.miss(key, example);
         }
         self.optional(key)
     }
@@ -169,7 +177,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     /// The tables of the list `[[key]]`, of which there must be one.
     pub fn some_tables(&mut self, key: &'static str) -> Vec<&'a Table> {
         if self.raw(key).is_none_or(|value| value.as_array().is_some_and(Vec::is_empty)) {
-            self.refuse(key, format!("missing: a scenario needs at least one [[{key}]]"));
+            self.note(key, format!("missing: a scenario needs at least one [[{key}]]"), Kind::Missing);
         }
         self.tables(key)
     }
@@ -180,10 +188,10 @@ impl<'a, 'f> Reader<'a, 'f> {
         let mut others = self.table.keys().filter(|key| !known.contains(&key.as_str()));
         for key in others.by_ref().take(MOST_UNKNOWN) {
             let reason = unknown("key", key, &known);
-            self.refuse(key, reason);
+            self.note(key, reason, Kind::Key);
         }
         if let (Some(key), more) = (others.next(), others.count()) {
-            self.refuse(key, format!("unknown key, and {more} more; known: {}", known.join(", ")));
+            self.note(key, format!("unknown key, and {more} more; known: {}", known.join(", ")), Kind::Key);
         }
     }
 }

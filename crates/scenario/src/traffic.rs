@@ -35,7 +35,7 @@ pub fn read_law<Q: Drawn>(flow: &mut Reader, key: &'static str) -> Option<Law<Q>
 /// The law at `key`; its absence is a problem.
 pub fn required_law<Q: Drawn>(flow: &mut Reader, key: &'static str, example: &str) -> Option<Law<Q>> {
     if flow.raw(key).is_none() {
-        flow.refuse(key, format!("missing; write e.g. {key} = {example}"));
+        flow.miss(key, example);
     }
     read_law(flow, key)
 }

@@ -7,13 +7,14 @@ from math import exp, log
 from statistics import fmean
 
 from aqmlab import own
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.advise.candidates import candidates
 from aqmlab.advise.line import INCOMING
 from aqmlab.advise.needs import NEEDS, Sign, signs
 from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.catalogue import halves
 from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
@@ -274,9 +275,9 @@ def advise(
         schemes = [scheme for scheme in schemes if halves(scheme)[0] != PACED]
     if seeds < 2 or len(schemes) < 2:
         what, value = ("seeds", seeds) if seeds < 2 else ("aqms", ", ".join(schemes))
-        raise InputError(f"{what}: {value}: expected two at least, as advice needs something to compare")
+        raise InputError(what, f"{value}: expected two at least, as advice needs something to compare")
     if not any(signs(scenario, needs) for scenario in conditions):
-        raise InputError(f"for: {', '.join(needs)}: nothing in these scenarios tells of it")
+        raise InputError("for", f"{', '.join(needs)}: nothing in these scenarios tells of it")
     found = compare_many([(each, schemes) for each in conditions], seeds, series=False, jobs=jobs, progress=progress)
     advice = Advice(tuple(found), tuple(needs), range(1, seeds + 1), whole)
     if not advice.schemes:

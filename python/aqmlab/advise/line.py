@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, log2
 
 from aqmlab import _core
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 from aqmlab.quantities import written
 from aqmlab.scenario import chosen, load
 
@@ -71,10 +72,10 @@ class Line:
         """Raise InputError for rates that describe no line."""
         if (self.rate is None) == (self.down is None) or (self.up is None) != (self.down is None):
             raise InputError(
-                "advise: describe the line: --down and --up, or --rate for one direction, or name scenarios"
+                "advise", "describe the line: --down and --up, or --rate for one direction, or name scenarios"
             )
         if self.flows is not None and self.rate is None:
-            raise InputError(f"flows: {self.flows}: is for a link of one direction; give --rate")
+            raise InputError("flows", f"{self.flows}: is for a link of one direction; give --rate")
 
     @property
     def parts(self) -> int:

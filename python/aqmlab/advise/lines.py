@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from aqmlab import _core, tc
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.advise.advice import Advice
 from aqmlab.advise.line import INCOMING, OUTGOING
 from aqmlab.advise.words import percent
 from aqmlab.catalogue import title
+from aqmlab.problems import InputError
 from aqmlab.quantities import written
 from aqmlab.tc.openwrt import sqm
 
@@ -58,7 +59,7 @@ def share(text: str) -> float:
     found = _core.quantity(text)
     least, most = SHARES
     if found is None or found[1] != "1" or not least <= found[0] <= most:
-        raise InputError(f'shape: "{text}" is no share of the rate; write 95% or 0.95, from 10 to 100 %')
+        raise InputError("shape", f'"{text}" is no share of the rate; write 95% or 0.95, from 10 to 100 %')
     return found[0]
 
 

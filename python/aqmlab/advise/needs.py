@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from aqmlab._core import Group, InputError, Scenario
+from aqmlab._core import Group, Scenario
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs.measures import heading, is_call
 from aqmlab.runs.metrics import Metric, find, split
 
@@ -64,7 +65,7 @@ def chosen(text: str) -> tuple[str, ...]:
         if name not in (*NEEDS, EVERYTHING):
             raise unknown("for", "no need", name, [*NEEDS, EVERYTHING])
     if EVERYTHING in names and len(names) > 1:
-        raise InputError(f"for: {text}: everything is all of {', '.join(NEEDS)}; name it alone, or some of them")
+        raise InputError("for", f"{text}: everything is all of {', '.join(NEEDS)}; name it alone, or some of them")
     return tuple(NEEDS) if names == [EVERYTHING] else tuple(dict.fromkeys(names))
 
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab import extras, own
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 from aqmlab.scenario import Values, load, written
 
 if TYPE_CHECKING:
@@ -90,12 +91,12 @@ def _loaded(
     if scenario is None:
         if missing:
             raise InputError(
-                f"{missing[0]}: missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
+                f"{missing[0]}", "missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
             )
         text = described(given["rate"], given["rtt"], given["flows"], packet, target, ecn=ecn)
         return Scenario.parse(text, "network", list(written(set).items()))
     if len(missing) < len(given) or target or ecn:
-        raise InputError("scenario: has its own link and flows; change them with set, such as flows.ftp.count=60")
+        raise InputError("scenario", "has its own link and flows; change them with set, such as flows.ftp.count=60")
     loaded = load(scenario, set)
     return loaded if loaded.warmup else load(scenario, {**set, "warmup": f"{loaded.duration / 2} s"})
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import exp, hypot, pi, sqrt
 
-from aqmlab._core import InputError, Law
+from aqmlab._core import Law
 from aqmlab.analysis.network import Network
+from aqmlab.problems import InputError
 
 GAIN_MARGIN = 3.0
 """Of PID and RQ-AQM; the corresponding phase margin is 90 degrees (1 - 1/3) = 60 degrees."""
@@ -45,7 +46,7 @@ def design(law: Law, network: Network) -> Design:
     InputError for a scheme without a rule.
     """
     if law.name not in RULES:
-        raise InputError(f'aqm: "{law.name}" has no design rule; those that have one: {", ".join(sorted(RULES))}')
+        raise InputError("aqm", f'"{law.name}" has no design rule; those that have one: {", ".join(sorted(RULES))}')
     rtt = network.longest + network.target / network.capacity
     load = rtt * network.capacity / network.flows
     plant = _Plant(load**2 * rtt * network.capacity / 4, 2 / (load * rtt), rtt, network.capacity)
@@ -112,8 +113,9 @@ def _red(law: Law, network: Network, plant: _Plant) -> Design:
     crossover = min(plant.pole, 1 / plant.rtt) / 10
     if excess <= 1:
         raise InputError(
-            f"red: gain at rest L P(0) = {excess:.3g} is not above 1 and needs no average; raise max_p, or bring the "
-            "thresholds together"
+            "red",
+            f"gain at rest L P(0) = {excess:.3g} is not above 1 and needs no average; raise max_p, or bring the "
+            "thresholds together",
         )
     pole = crossover / sqrt(excess**2 - 1)
     return Design(

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aqmlab._core import InputError, Law, Scenario
+from aqmlab._core import Law, Scenario
 from aqmlab.analysis.loop import close
 from aqmlab.analysis.network import Network
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.quantities import number
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def axis(text: str, network: Network, rule: Law, points: int = POINTS) -> Axis:
     else:
         parts = [_number(name, part.strip()) for part in ends.split("..")]
         if len(parts) != 2 or not 0 < parts[0] < parts[1]:
-            raise InputError(f"map: {text}: expected {name}=FROM..TO with 0 < FROM < TO, such as rtt=20 ms..400 ms")
+            raise InputError("map", f"{text}: expected {name}=FROM..TO with 0 < FROM < TO, such as rtt=20 ms..400 ms")
         low, high = parts
     return Axis(name, np.geomspace(low, high, points), present)
 
@@ -84,7 +85,7 @@ def _present(name: str, network: Network, rule: Law) -> float:
 def _number(name: str, text: str) -> float:
     value = number(text)
     if isinstance(value, str):
-        raise InputError(f"map: {name}: {text!r} is not a quantity; write numbers with their unit, such as 20 ms")
+        raise InputError("map", f"{name}: {text!r} is not a quantity; write numbers with their unit, such as 20 ms")
     return value
 
 
@@ -117,11 +118,11 @@ def _margin(network: Network, rule: Law, values: dict[str, float]) -> tuple[floa
 def axes(text: Sequence[str], scenario: Scenario, aqm: str, network: Network) -> tuple[Axis, Axis]:
     """Return both axes of `--map X,Y`; the ends of a parameter's axis are put to the scheme's own limits."""
     if len(text) != 2:
-        raise InputError(f"map: {','.join(text)}: expected two names, such as rtt,flows")
+        raise InputError("map", f"{','.join(text)}: expected two names, such as rtt,flows")
     rule = scenario.law(aqm)
     both = [axis(one, network, rule) for one in text]
     if both[0].name == both[1].name:
-        raise InputError(f"map: {both[0].name}: named twice; expected two different names")
+        raise InputError("map", f"{both[0].name}: named twice; expected two different names")
     for one in both:
         if one.name in rule.params:
             for end in (one.values[0], one.values[-1]):

@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aqmlab._core import Group, InputError, Scenario
+from aqmlab._core import Group, Scenario
+from aqmlab.problems import InputError
 from aqmlab.scenario import load
 
 QUANTILES = 16
@@ -92,19 +93,21 @@ def network(source: str | Scenario) -> Network:
     groups = [loaded.group(name) for name in loaded.flows]
     link = loaded.link(loaded.links[0])
     if len(loaded.links) > 1:
-        raise InputError(f"links: {len(loaded.links)} links; the model has one queue")
+        raise InputError("links", f"{len(loaded.links)} links; the model has one queue")
     if link.rate_changes:
-        raise InputError(f"links.{link.name}.rate: changes; the model is linearised at one rate")
+        raise InputError(f"links.{link.name}.rate", "changes; the model is linearised at one rate")
     if link.has_layer:
-        raise InputError(f"links.{link.name}.overhead: the model sends packets as they are; leave the link layer out")
+        raise InputError(f"links.{link.name}.overhead", "the model sends packets as they are; leave the link layer out")
     for key in link.impairments:
-        raise InputError(f"links.{link.name}.{key}: impairments of the wire; the model's only signals are the queue's")
+        raise InputError(
+            f"links.{link.name}.{key}", "impairments of the wire; the model's only signals are the queue's"
+        )
     for group in groups:
         _check(group)
     sizes = {group.payload + group.header for group in groups}
     ecn = {group.ecn and link.ecn for group in groups}
     if len(sizes) > 1 or len(ecn) > 1:
-        raise InputError("flows: packet sizes or ECN differ between groups; the model has one of each")
+        raise InputError("flows", "packet sizes or ECN differ between groups; the model has one of each")
     made = Network(
         rate=link.rate,
         packet=sizes.pop(),
@@ -122,22 +125,24 @@ def network(source: str | Scenario) -> Network:
 def _check(group: Group) -> None:
     where = f"flows.{group.name}"
     if group.kind != "ftp":
-        raise InputError(f'{where}.kind: "{group.kind}" is not a long-lived TCP flow; the model has only these ("ftp")')
+        raise InputError(
+            f"{where}.kind", f'"{group.kind}" is not a long-lived TCP flow; the model has only these ("ftp")'
+        )
     if group.acks_queue:
-        raise InputError(f"{where}.ack_path: ACKs that queue; the model's return path is a delay")
+        raise InputError(f"{where}.ack_path", "ACKs that queue; the model's return path is a delay")
     if group.delayed_ack:
         raise InputError(
-            f"{where}.tcp.delayed_ack: true; the model's window grows by one packet a round trip; write false, "
-            'or tcp = "sack"'
+            f"{where}.tcp.delayed_ack",
+            'true; the model\'s window grows by one packet a round trip; write false, or tcp = "sack"',
         )
     if group.stops:
-        raise InputError(f"{where}.stop: flows that stop; the model is linearised at one number of flows")
+        raise InputError(f"{where}.stop", "flows that stop; the model is linearised at one number of flows")
 
 
 def _check_access(made: Network, groups: Sequence[Group]) -> None:
     rates = [None if group.access_rate is None else group.access_rate * group.count for group in groups]
     if all(rate is not None for rate in rates) and sum(rate or 0 for rate in rates) <= made.rate:
-        raise InputError("flows: access links together are no faster than the link; no queue, no operating point")
+        raise InputError("flows", "access links together are no faster than the link; no queue, no operating point")
 
 
 def _classes(group: Group, rate: float) -> list[FlowClass]:
@@ -146,7 +151,7 @@ def _classes(group: Group, rate: float) -> list[FlowClass]:
     if group.rtt is not None:
         return [FlowClass(group.count, group.rtt + sending)]
     if group.rtt_range is None:
-        raise InputError(f"flows.{group.name}.rtt: the model takes a constant or a uniform law")
+        raise InputError(f"flows.{group.name}.rtt", "the model takes a constant or a uniform law")
     low, high = group.rtt_range
     step = (high - low) / QUANTILES
     return [FlowClass(group.count / QUANTILES, low + (i + 0.5) * step + sending) for i in range(QUANTILES)]

@@ -16,8 +16,9 @@ SPREAD/2 (W + 1/2) + 1 at a signal, as those of the fluid model do; the equation
 from dataclasses import dataclass
 from math import isinf
 
-from aqmlab._core import InputError, Law, Windows
+from aqmlab._core import Law, Windows
 from aqmlab.analysis.network import Network
+from aqmlab.problems import InputError
 
 LEAST_P = 1e-9
 
@@ -94,17 +95,19 @@ def solve(network: Network, law: Law, windows: Windows = CLASSIC) -> Point:
         return 0.0 if isinf(queue) else sum(rates) * (1 if network.ecn else 1 - p)
 
     if arrivals(LEAST_P) < network.capacity:
-        raise InputError("operating point: none, the flows cannot fill the link; nothing needs to be signalled")
+        raise InputError("operating point", "none, the flows cannot fill the link; nothing needs to be signalled")
     if arrivals(1.0) > network.capacity:
         raise InputError(
-            f"operating point: none, with every packet marked the {network.flows:g} flows still offer "
-            f"{arrivals(1.0) / network.capacity:.2f} of the capacity; fewer flows, or drops"
+            "operating point",
+            f"none, with every packet marked the {network.flows:g} flows still offer "
+            f"{arrivals(1.0) / network.capacity:.2f} of the capacity; fewer flows, or drops",
         )
     p = brentq(lambda p: arrivals(p) - network.capacity, LEAST_P, 1.0, xtol=1e-15, rtol=1e-12)
     if isinf(law.queue(p * (1 + 1e-6), network)):
         raise InputError(
-            f"operating point: none, {law.name} signals {100 * p:.3g} % at most before it drops everything, and more "
-            "is needed; raise max_p"
+            "operating point",
+            f"none, {law.name} signals {100 * p:.3g} % at most before it drops everything, and more "
+            "is needed; raise max_p",
         )
     return _point(network, law, p, windows)
 
@@ -113,13 +116,15 @@ def _point(network: Network, law: Law, p: float, windows: Windows) -> Point:
     queue, window = law.queue(p, network), windows.at(p)
     if not 0 < queue <= network.buffer:
         raise InputError(
-            f"operating point: none, {law.name} rests at {queue:.4g} packets; "
-            f"the queue has 0 to {network.buffer:g}; change the target, the thresholds or the buffer"
+            "operating point",
+            f"none, {law.name} rests at {queue:.4g} packets; "
+            f"the queue has 0 to {network.buffer:g}; change the target, the thresholds or the buffer",
         )
     if window > network.window:
         raise InputError(
-            f"operating point: none, the flows need windows of {window:.4g} packets and the receivers' have "
-            f"{network.window:g}; nothing needs to be signalled"
+            "operating point",
+            f"none, the flows need windows of {window:.4g} packets and the receivers' have "
+            f"{network.window:g}; nothing needs to be signalled",
         )
     rtts = tuple(each.rtt + queue / network.capacity for each in network.classes)
     return Point(network, p, queue, window, rtts, windows)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from aqmlab._core import InputError
 from aqmlab.names import plain
+from aqmlab.problems import InputError
 
 MANIFEST = "SHA256SUMS"
 """The manifest, as `sha256sum --check` reads it."""
@@ -67,7 +67,7 @@ def unpack(path: Path) -> dict[str, bytes]:
     """
     where = f"bundle: {plain(str(path))}"
     if not path.exists():
-        raise InputError(f"{where}: no such file; expected what aqmlab bundle left, or the folder it was unpacked to")
+        raise InputError(where, "no such file; expected what aqmlab bundle left, or the folder it was unpacked to")
     if path.is_dir():
         found = _of_folder(path, where)
     else:
@@ -75,7 +75,7 @@ def unpack(path: Path) -> dict[str, bytes]:
             found = _of_zip(file, path.stat().st_size, where)
     listed = found.pop(MANIFEST, None)
     if listed is None:
-        raise InputError(f"{where}: has no {MANIFEST}; expected what aqmlab bundle left")
+        raise InputError(where, f"has no {MANIFEST}; expected what aqmlab bundle left")
     _check_manifest(listed, found, where)
     return found
 
@@ -85,15 +85,15 @@ def _check_manifest(listed: bytes, found: Files, where: str) -> None:
     for number, line in enumerate(listed.decode("ascii", "replace").splitlines(), 1):
         fits = _LINE.fullmatch(line)
         if not fits or fits[2] in sums:
-            raise InputError(f"{where}: {MANIFEST}: line {number} is not a SHA-256 and the name of one more file")
+            raise InputError(where, f"{MANIFEST}: line {number} is not a SHA-256 and the name of one more file")
         sums[fits[2]] = fits[1]
     for name in sorted(found.keys() | sums.keys()):
         if name not in found:
-            raise InputError(f"{where}: {plain(name)}: is missing; {MANIFEST} lists it")
+            raise InputError(where, f"{plain(name)}: is missing; {MANIFEST} lists it")
         if name not in sums:
-            raise InputError(f"{where}: {name}: is not in {MANIFEST}; it was added later")
+            raise InputError(where, f"{name}: is not in {MANIFEST}; it was added later")
         if hashlib.sha256(found[name]).hexdigest() != sums[name]:
-            raise InputError(f"{where}: {name}: was changed; its SHA-256 is not that of {MANIFEST}")
+            raise InputError(where, f"{name}: was changed; its SHA-256 is not that of {MANIFEST}")
 
 
 def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
@@ -105,33 +105,33 @@ def _of_zip(packed: BinaryIO, size: int, where: str) -> dict[str, bytes]:
     except InputError:
         raise
     except (BadZipFile, zlib.error, EOFError) as error:
-        raise InputError(f"{where}: is damaged, or not a zip file ({plain(str(error))})") from error
+        raise InputError(where, f"is damaged, or not a zip file ({plain(str(error))})") from error
     except (OSError, ValueError, RuntimeError, ArithmeticError, LookupError) as error:  # zipfile on made-up headers
-        raise InputError(f"{where}: cannot be read ({plain(str(error) or type(error).__name__)})") from error
+        raise InputError(where, f"cannot be read ({plain(str(error) or type(error).__name__)})") from error
 
 
 def _check_entries(entries: list[ZipInfo], where: str, packed: int) -> None:
     """Refuse what a bundle never has, before any of it is unpacked."""
     if len(entries) > MOST_FILES:
-        raise InputError(f"{where}: {len(entries):,} files; at most {MOST_FILES:,}")
+        raise InputError(where, f"{len(entries):,} files; at most {MOST_FILES:,}")
     seen: set[str] = set()
     for entry in entries:
         name = entry.orig_filename
         _check_name(name, where)
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            raise InputError(f"{where}: {name}: is a link or another special file; a bundle has plain files only")
+            raise InputError(where, f"{name}: is a link or another special file; a bundle has plain files only")
         if entry.flag_bits & 1 or entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise InputError(f"{where}: {name}: is encrypted or packed in a way that a bundle has not")
+            raise InputError(where, f"{name}: is encrypted or packed in a way that a bundle has not")
         if name.lower() in seen:
-            raise InputError(f"{where}: {name}: is there twice, or differs from another file only in capitals")
+            raise InputError(where, f"{name}: is there twice, or differs from another file only in capitals")
         seen.add(name.lower())
     _check_sizes(where, {entry.filename: entry.file_size for entry in entries})
     for entry in entries:
         if entry.file_size > MOST_RATIO * max(entry.compress_size, 1):
-            raise InputError(f"{where}: {entry.filename}: becomes more than {MOST_RATIO} times as large when unpacked")
+            raise InputError(where, f"{entry.filename}: becomes more than {MOST_RATIO} times as large when unpacked")
     if sum(entry.compress_size for entry in entries) > packed:
-        raise InputError(f"{where}: its files overlap")
+        raise InputError(where, "its files overlap")
 
 
 def _of_folder(folder: Path, where: str) -> dict[str, bytes]:
@@ -140,7 +140,7 @@ def _of_folder(folder: Path, where: str) -> dict[str, bytes]:
         _check_name(name, where)
         paths[name] = path
         if len(paths) > MOST_FILES:
-            raise InputError(f"{where}: more than {MOST_FILES:,} files")
+            raise InputError(where, f"more than {MOST_FILES:,} files")
     _check_sizes(where, {name: path.stat().st_size for name, path in paths.items()})
     return {name: path.read_bytes() for name, path in paths.items()}
 
@@ -154,7 +154,7 @@ def _walk(folder: Path, before: str, where: str) -> Iterator[tuple[str, Path]]:
         elif entry.is_file(follow_symlinks=False):
             yield name, Path(entry.path)
         else:
-            raise InputError(f"{where}: {plain(name)}: is a link or another special file; a bundle has plain files")
+            raise InputError(where, f"{plain(name)}: is a link or another special file; a bundle has plain files")
 
 
 def _check_name(name: str, where: str) -> None:
@@ -162,14 +162,15 @@ def _check_name(name: str, where: str) -> None:
     bad = len(name) > 200 or not _NAME.fullmatch(name) or any(_DEVICE.match(part) for part in parts)
     if bad or any(part.endswith(".") for part in parts):
         raise InputError(
-            f"{where}: {plain(name)}: is no name of a file in a bundle: letters, digits, _ . - and / between folders, "
-            "none beginning with a point or a dash"
+            f"{where}",
+            f"{plain(name)}: is no name of a file in a bundle: letters, digits, _ . - and / between folders, "
+            "none beginning with a point or a dash",
         )
 
 
 def _check_sizes(where: str, sizes: Mapping[str, int]) -> None:
     for name, size in sizes.items():
         if size > LARGEST_FILE:
-            raise InputError(f"{where}: {name}: {size:,} bytes; at most {LARGEST_FILE:,}")
+            raise InputError(where, f"{name}: {size:,} bytes; at most {LARGEST_FILE:,}")
     if sum(sizes.values()) > MOST_BYTES:
-        raise InputError(f"{where}: {sum(sizes.values()):,} bytes unpacked; at most {MOST_BYTES:,}")
+        raise InputError(where, f"{sum(sizes.values()):,} bytes unpacked; at most {MOST_BYTES:,}")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
-from aqmlab._core import InputError
 from aqmlab.bundle.archive import Files
+from aqmlab.problems import InputError
 from aqmlab.runs.columns import flat
 from aqmlab.runs.statistics import summarise
 from aqmlab.runs.table import Pairs
@@ -169,7 +169,7 @@ def _runs(files: Files) -> Iterable[Run]:
             run = Run(entry["scenario"], pairs, entry["aqm"], entry["seed"], entry["result"], entry["error"])
             fits = not any(is_number(value) and abs(value) > LARGEST for value in run.values.values())
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"bundle: {RUNS}: line {number}: is not a run ({type(error).__name__})") from error
+            raise InputError("bundle", f"{RUNS}: line {number}: is not a run ({type(error).__name__})") from error
         texts = [run.scenario, run.aqm, *(text for pair in pairs for text in pair)]
         fits = fits and all(isinstance(text, str) for text in texts) and type(run.seed) is int
         fits = fits and isinstance(run.result, dict | None) and isinstance(run.error, str | None)
@@ -185,18 +185,18 @@ def _json(files: Files, name: str) -> Any:
     try:
         return json.loads(_text(files, name))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"bundle: {name}: is not JSON") from error
+        raise InputError("bundle", f"{name}: is not JSON") from error
 
 
 def _text(files: Files, name: str) -> str:
     if name not in files:
-        raise InputError(f"bundle: {name}: is missing")
+        raise InputError("bundle", f"{name}: is missing")
     try:
         return files[name].decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"bundle: {name}: is not UTF-8 text") from error
+        raise InputError("bundle", f"{name}: is not UTF-8 text") from error
 
 
 def _check(good: bool, where: str, why: str) -> None:
     if not good:
-        raise InputError(f"bundle: {where}: {why}")
+        raise InputError("bundle", f"{where}: {why}")

@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from aqmlab import _core, extras
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.bundle import artefact, words
 from aqmlab.bundle.archive import pack
 from aqmlab.bundle.artefact import ABOUT, RUNS, SUMMARY, Key, Run
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs.executor import Progress
 from aqmlab.study.paper import Study, load_study, studies
 from aqmlab.study.reproduction import Reproduction, reproduce
@@ -53,7 +54,7 @@ def bundle(
     is_study = source in studies()
     if not is_study and (tables or figures or seeds):
         raise InputError(
-            "bundle: only a study has tables, figures and seeds to choose; an experiment file says its own"
+            "bundle", "only a study has tables, figures and seeds to choose; an experiment file says its own"
         )
     if is_study:
         return _of_study(reproduce(source, tables, seeds or 1, figures=figures, jobs=jobs, progress=progress))
@@ -75,16 +76,17 @@ def _of_folder(folder: Path, jobs: int | None, progress: Progress | None) -> Bun
     try:
         document = json.loads(name.read_text(encoding="utf-8")) if name.is_file() else {}
     except ValueError as error:
-        raise InputError(f"bundle: {name}: is not JSON") from error
+        raise InputError("bundle", f"{name}: is not JSON") from error
     if not isinstance(document, dict) or "study" not in document:
         raise InputError(
-            f"bundle: {folder}: holds neither a sweep nor one study; a comparison is bundled from an experiment file "
-            "with its scenarios and schemes"
+            "bundle",
+            f"{folder}: holds neither a sweep nor one study; a comparison is bundled from an experiment file "
+            "with its scenarios and schemes",
         )
     study = load_study(document["study"])
     again = reproduce(study.name, **_asked(study, document), jobs=jobs, progress=progress)
     if again.json() + "\n" != name.read_text(encoding="utf-8"):
-        raise InputError(f"bundle: {name}: this version measures other numbers; reproduce the study again")
+        raise InputError("bundle", f"{name}: this version measures other numbers; reproduce the study again")
     return _of_study(again)
 
 
@@ -101,7 +103,7 @@ def _of_study(found: Reproduction) -> Bundle:
     from aqmlab.present.html import reproduction as page
 
     if found.failures:
-        raise InputError(f"bundle: a run failed: {found.failures[0]}")
+        raise InputError("bundle", f"a run failed: {found.failures[0]}")
     numbers = {"tables": [table.number for table in found.tables], "figures": [each.number for each in found.figures]}
     asked = [part for kind, chosen in numbers.items() for number in chosen for part in (f"--{kind[:-1]}", number)]
     command = " ".join(["aqmlab reproduce", found.study.name, *asked, "--seeds", str(found.seeds)])
@@ -128,9 +130,9 @@ def _of_sweep(folder: Path, asked: "Plan | None" = None) -> Bundle:
     every = (plan.PlannedRun(condition, seed) for condition in asked.conditions for seed in seeds)
     known = {run.key: run for run in every}
     if missing := sum(key not in stored for key in planned):
-        raise InputError(f"bundle: {folder}: {missing:,} runs are not done yet; go on with aqmlab sweep --resume")
+        raise InputError("bundle", f"{folder}: {missing:,} runs are not done yet; go on with aqmlab sweep --resume")
     if any(key not in known for key in planned):
-        raise InputError(f"bundle: {folder}: was made by another version; bundle it with that one, or sweep again")
+        raise InputError("bundle", f"{folder}: was made by another version; bundle it with that one, or sweep again")
     runs, schemes, scenarios = [], {}, {}
     for key in planned:
         run, row = known[key], stored[key]
@@ -156,7 +158,7 @@ def _bundle(
     study: Mapping[str, Any] | None = None,
 ) -> Bundle:
     if _core.__name__ != "aqmlab._core":
-        raise InputError("bundle: this engine has schemes of its own in Rust, which a bundle cannot bring to others")
+        raise InputError("bundle", "this engine has schemes of its own in Rust, which a bundle cannot bring to others")
     paths = _paths(scenarios)
     about = artefact.about(title, machine(), command=command, scenarios=paths, schemes=dict(schemes), study=study)
     contents = {

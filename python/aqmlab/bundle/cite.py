@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 
 from aqmlab import _core, catalogue
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.study.paper import load_study, studies, suites
 from aqmlab.study.suite import load_suite
 

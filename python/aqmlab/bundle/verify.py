@@ -8,11 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.bundle import archive, artefact
 from aqmlab.bundle.artefact import RESULTS, RUNS, SUMMARY, Artefact, Key, Run, is_number
 from aqmlab.bundle.build import machine
 from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
 from aqmlab.runs.columns import flat
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.results import RunResult
@@ -90,7 +91,7 @@ def read(path: str | os.PathLike[str]) -> Artefact:
     """Return what a bundle says, its files held against the manifest and its summary against its runs."""
     found = artefact.read(archive.unpack(Path(path)))
     if found.files.get(SUMMARY) != artefact.summary(found.runs):
-        raise InputError(f"bundle: {SUMMARY}: is not what {RUNS} gives")
+        raise InputError("bundle", f"{SUMMARY}: is not what {RUNS} gives")
     return found
 
 
@@ -130,12 +131,15 @@ def verify(
 def _check_code(found: Artefact, named: Sequence[str]) -> None:
     for name in named:
         if name not in found.code:
-            raise InputError(f"run-code: {name}: is no scheme of the bundle; it has {', '.join(found.code) or 'none'}")
+            raise InputError(
+                "run-code", f"{name}: is no scheme of the bundle; it has {', '.join(found.code) or 'none'}"
+            )
     if silent := [file for file in found.code if file not in named]:
         options = " ".join(f"--run-code {file}" for file in found.code)
         raise InputError(
-            f"run-code: the bundle has code that its runs need: {', '.join(silent)}; read it, and to run it on this "
-            f"machine say {options}"
+            "run-code",
+            f"the bundle has code that its runs need: {', '.join(silent)}; read it, and to run it on this "
+            f"machine say {options}",
         )
 
 
@@ -181,11 +185,11 @@ def _study(
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError("bundle: bundle.json: study: is not as aqmlab bundle writes it") from error
+        raise InputError("bundle", "bundle.json: study: is not as aqmlab bundle writes it") from error
 
     def find(wanted: str) -> Scenario:
         if wanted not in texts:
-            raise InputError(f"bundle: {wanted}: the study needs this scenario here, and the bundle does not have it")
+            raise InputError("bundle", f"{wanted}: the study needs this scenario here, and the bundle does not have it")
         return texts[wanted]
 
     measured = measure(asked.needed, asked.read, seeds, jobs, progress, find)
@@ -245,7 +249,7 @@ def _documents(found: Artefact, again: Mapping[str, Any], *, runs_are_same: bool
         leaves = flat("", _by_index(stored))
         intervals = [cell["interval"] for cell in stored["cells"]]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"bundle: {RESULTS}: is not as aqmlab bundle writes it") from error
+        raise InputError("bundle", f"{RESULTS}: is not as aqmlab bundle writes it") from error
     new = flat("", _by_index(again))
     for path in dict.fromkeys([*leaves, *new]):
         here, there = leaves.get(path), new.get(path)

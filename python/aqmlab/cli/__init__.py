@@ -11,7 +11,7 @@ import typer
 
 import aqmlab
 from aqmlab import _core
-from aqmlab._core import InputError, SchemeError
+from aqmlab._core import SchemeError
 from aqmlab.cli.advise import EPILOG as ADVISE_EPILOG
 from aqmlab.cli.advise import advise
 from aqmlab.cli.analyse import EPILOG, analyse
@@ -39,6 +39,7 @@ from aqmlab.cli.tune import tune
 from aqmlab.cli.verify import verify
 from aqmlab.extras import MissingExtraError, required
 from aqmlab.names import plain
+from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Settings, exit_if_failed, print_json, progress
+from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, chosen, load
 
@@ -65,7 +65,7 @@ def advise(
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
         for option, value in of_line.items():
             if value is not None:
-                raise InputError(f"{option}: {value}: describes a line; leave the scenarios out, or set it by --set")
+                raise InputError(option, f"{value}: describes a line; leave the scenarios out, or set it by --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
         rates = {name: option_value(name, text, "bit/s") for name, text in (("down", down), ("up", up), ("rate", rate))}

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, leave_file, progress
 from aqmlab.names import plain
+from aqmlab.problems import InputError
 
 
 def bundle(
@@ -37,7 +37,7 @@ def bundle(
         try:
             read(path)
         except InputError:
-            raise InputError(f"out: {path}: is there and is no bundle; choose another name, or delete it") from None
+            raise InputError("out", f"{path}: is there and is no bundle; choose another name, or delete it") from None
     with progress(f"Bundling {source}") as told:
         made = build.bundle(source, tables=table, figures=figure, seeds=seeds, jobs=jobs, progress=told)
     leave_file(path, made.data)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import extras, files
-from aqmlab._core import InputError
 from aqmlab.names import plain
+from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from aqmlab.runs.executor import Progress
@@ -95,7 +95,7 @@ def check_report(path: Path, subject: str) -> None:
     found = re.search(r'<meta name="subject" content="([^"]*)">', head)
     if not found or unescape(found[1]) != subject:
         about = f"is about {unescape(found[1])}" if found else "does not say what it is about"
-        raise InputError(f"out: {path}: this report {about}; choose another place for {subject}, or delete it")
+        raise InputError("out", f"{path}: this report {about}; choose another place for {subject}, or delete it")
 
 
 def exit_if_failed(failures: "Sequence[Failure | str]") -> None:

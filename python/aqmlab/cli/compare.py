@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab import files
-from aqmlab._core import InputError
 from aqmlab.cli.common import (
     SPREAD,
     Jitter,
@@ -25,6 +24,7 @@ from aqmlab.cli.common import (
     print_json,
     progress,
 )
+from aqmlab.problems import InputError
 from aqmlab.scenario import assignments, chosen, read
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def compare(
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):
-        raise InputError("scenario: give one or more scenarios, or --study rfc7928 for every experiment of a suite")
+        raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
     wanted = Wanted(aqms, seeds, jobs, as_json, out)
@@ -111,7 +111,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse(options: Mapping[str, Any], why: str) -> None:
     """Raise InputError for an option that has no meaning here."""
     for option, value in _given(options).items():
-        raise InputError(f"{option}: {value[0] if isinstance(value, list) else value}: {why}")
+        raise InputError(option, f"{value[0] if isinstance(value, list) else value}: {why}")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab import scenario as scenarios
-from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
+from aqmlab.problems import InputError
 
 
 class Kind(str, Enum):
@@ -64,9 +64,9 @@ def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
     from aqmlab.runs import measures, metrics
 
     if kind is not Kind.measures:
-        raise InputError(f"scenario: {scenario}: only measures are those of a scenario: list measures SCENARIO")
+        raise InputError("scenario", f"{scenario}: only measures are those of a scenario: list measures SCENARIO")
     if scenario is None:
-        raise InputError("scenario: missing; which measures there are depends on it: list measures SCENARIO")
+        raise InputError("scenario", "missing; which measures there are depends on it: list measures SCENARIO")
     found = {name: metrics.find(name) for name in measures.every(scenarios.load(scenario))}
     if as_json:
         print_json(
@@ -82,7 +82,7 @@ def _measures(kind: Kind | None, scenario: str | None, as_json: bool) -> None:
 
 def _costs(kind: Kind | None, as_json: bool) -> None:
     if kind not in (None, Kind.aqms):
-        raise InputError(f"--cost: only schemes have a cost here; write: aqmlab list {Kind.aqms.value} --cost")
+        raise InputError("--cost", f"only schemes have a cost here; write: aqmlab list {Kind.aqms.value} --cost")
     from aqmlab import catalogue
     from aqmlab.present.terminal import catalogue as pages
     from aqmlab.present.terminal.console import console

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import files
-from aqmlab._core import CommandError, InputError, Scenario, SchemeError
+from aqmlab._core import CommandError, Scenario, SchemeError
 from aqmlab.cli.common import Json, Out, Settings, leave, print_json
+from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, load
 
@@ -163,12 +164,12 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
     """Scenario and command: what stands before and behind `--`, which the parser has taken away."""
     if "--" not in sys.argv:
         if len(words) > 1:
-            raise InputError(f"command: {words[1]}: write the command behind --, as in: aqmlab live -- {words[1]}")
+            raise InputError("command", f"{words[1]}: write the command behind --, as in: aqmlab live -- {words[1]}")
         return (words[0] if words else None), []
     behind = len(sys.argv) - sys.argv.index("--") - 1
     before, command = words[: len(words) - behind], words[len(words) - behind :]
     if len(before) > 1:
-        raise InputError(f"scenario: {before[1]}: one scenario, and the command behind --")
+        raise InputError("scenario", f"{before[1]}: one scenario, and the command behind --")
     return (before[0] if before else None), command
 
 
@@ -179,5 +180,5 @@ def _line(name: str | None, line: "Line", settings: list[str] | None, rate: str 
         return replace(line, values=values)
     for option, value in (("rate", rate), ("up", line.up), ("down", line.down)):
         if value is not None:
-            raise InputError(f"{option}: {value}: describes a line; leave the scenario out, or set it by --set")
+            raise InputError(option, f"{value}: describes a line; leave the scenario out, or set it by --set")
     return load(name, values)

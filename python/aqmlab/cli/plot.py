@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab._core import InputError
 from aqmlab.cli.common import Folder, leave_file
+from aqmlab.problems import InputError
 
 KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
@@ -85,7 +85,7 @@ def plot(
         tables.what_to_draw(found, figures.FIGURES)
         return
     if out.suffix not in KINDS:
-        raise InputError(f"out: {out}: expected a name that ends in {', '.join(KINDS)}")
+        raise InputError("out", f"{out}: expected a name that ends in {', '.join(KINDS)}")
     files.check_file("out", out)
     from aqmlab.present.plots.files import draw, encode
     from aqmlab.present.plots.style import SIZES, Print

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import files
-from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, Seeds, check_report, command, exit_if_failed, leave, progress
+from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from aqmlab.study.reproduction import Reproduction
@@ -32,9 +32,9 @@ def reproduce(
     from aqmlab.study import paper, reproduction
 
     if every == (name is not None):
-        raise InputError("study: give one study, or --all for every study; see: aqmlab list studies")
+        raise InputError("study", "give one study, or --all for every study; see: aqmlab list studies")
     if every and (table or figure):
-        raise InputError("all: every study has its own numbers; give --table and --figure with one study")
+        raise InputError("all", "every study has its own numbers; give --table and --figure with one study")
     if out:
         files.check_folder(out)
         check_report(out / "report.html", name or ", ".join(paper.studies()))

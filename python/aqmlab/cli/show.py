@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import scenario as scenarios
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
     from aqmlab.catalogue import Scheme

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 12
@@ -40,9 +40,9 @@ def studio(
     this machine, and the connection is not encrypted.
     """
     if host not in LOOPBACK and token is None:
-        raise InputError(f"host: {host}: others can reach it there; give --token TEXT, without which nobody gets in")
+        raise InputError("host", f"{host}: others can reach it there; give --token TEXT, without which nobody gets in")
     if token is not None and len(token) < SHORTEST_TOKEN:
-        raise InputError(f"token: shorter than {SHORTEST_TOKEN} characters can be guessed")
+        raise InputError("token", f"shorter than {SHORTEST_TOKEN} characters can be guessed")
 
     from aqmlab import own
     from aqmlab.scenario import load

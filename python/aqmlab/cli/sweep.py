@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from aqmlab._core import InputError
 from aqmlab.cli.common import SPREAD, Jitter, Jobs, Json, Measures, Out, exit_if_failed, print_json
+from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 
 
@@ -64,7 +64,7 @@ def sweep(
             tables.plan(asked, done)
         return
     if out is None:
-        raise InputError("out: missing; --out DIR says where the results go, --dry-run runs nothing")
+        raise InputError("out", "missing; --out DIR says where the results go, --dry-run runs nothing")
     print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
     with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # what schemes print is no answer
         swept = sweeps.sweep(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab._core import InputError
 from aqmlab.cli.common import Json, print_json
+from aqmlab.problems import InputError
 from aqmlab.quantities import option_value, written
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def tc_(
     from aqmlab.tc.openwrt import sqm
 
     if (scheme is None) == (lines is None):
-        raise InputError("tc: give a scheme to print its lines, or --from and lines to read")
+        raise InputError("tc", "give a scheme to print its lines, or --from and lines to read")
     if lines is not None:
         _show(tc.read(_text(lines), packet), as_json)
         return
     link = tc.Link(option_value("rate", rate, "bit/s"), buffer, ecn, packet)
     setting = tc.Setting(own.spec(scheme or ""), link, shaper and rate is not None, dev)
     if down and not openwrt:
-        raise InputError("down: only SQM shapes both directions; add --openwrt")
+        raise InputError("down", "only SQM shapes both directions; add --openwrt")
     found = sqm(setting, option_value("down", down, "bit/s")) if openwrt else tc.write(setting)
     if as_json:
         print_json(asdict(found))

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from aqmlab import extras, files
-from aqmlab._core import InputError
 from aqmlab.cli.common import Jobs, Json, Out, Settings, check_report, command, exit_if_failed, leave, progress
+from aqmlab.problems import InputError, Problem
 from aqmlab.scenario import assignments
 
 EPILOG = (
@@ -83,7 +83,7 @@ def tune(
         _study(study, scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
         return
     if scheme is None:
-        raise InputError("aqm: missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
+        raise InputError("aqm", "missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
     from aqmlab.tune.plan import plan
     from aqmlab.tune.result import tune as search
 
@@ -107,7 +107,7 @@ def tune(
         files.check_folder(out)
         check_report(out / "report.html", f"tune {scheme}")
     if resume and out is None:
-        raise InputError("resume: --out DIR says where the tune is that goes on")
+        raise InputError("resume", "--out DIR says where the tune is that goes on")
     if asked.budget.runs is None:
         print(f"Note: a budget of {asked.budget} depends on this machine; one in runs repeats", file=sys.stderr)
     with progress(f"Tuning {scheme}") as told:
@@ -125,7 +125,7 @@ def tune(
 
         tables.tuned(found)
     if unmet := found.unmet():
-        raise InputError(unmet)
+        raise InputError(Problem("", unmet))
     exit_if_failed(found.failures)
 
 
@@ -139,7 +139,7 @@ def _ranges(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise InputError(f"range: {text}: write NAME=LOW..HIGH, such as a=1e-6..1e-3")
+            raise InputError("range", f"{text}: write NAME=LOW..HIGH, such as a=1e-6..1e-3")
         found[name.strip()] = value
     return found
 
@@ -161,7 +161,7 @@ def _study(
     if name != NAME:
         raise unknown("study", "no study", name, [NAME])
     if scheme is not None:
-        raise InputError(f"aqm: {scheme}: the study has its own schemes; leave it out")
+        raise InputError("aqm", f"{scheme}: the study has its own schemes; leave it out")
     if out:
         files.check_folder(out)
         extras.check("jinja2")

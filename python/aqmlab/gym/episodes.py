@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from aqmlab import _core
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 from aqmlab.quantities import written
 from aqmlab.scenario import load
 
@@ -46,7 +47,7 @@ class Episodes:
     def first(self) -> Scenario:
         """Return a scenario as it is at the lower ends, having tried each; InputError if one is refused."""
         if not self.sources:
-            raise InputError("scenario: the list is empty")
+            raise InputError("scenario", "the list is empty")
         ends = [{path: _text(values, share) for path, values in self.draw.items()} for share in (0.0, 1.0)]
         tried = [self._load(source, end) for source in self.sources for end in ends]
         return tried[0]
@@ -91,22 +92,22 @@ _LOADED: dict[str, Scenario] = {}
 
 def _check(path: str, values: Range) -> None:
     if len(values) == 0:
-        raise InputError(f"draw.{path}: is empty; give (least, most) or a list of choices")
+        raise InputError(f"draw.{path}", "is empty; give (least, most) or a list of choices")
     if not isinstance(values, tuple):
         return
     if len(values) != 2:
-        raise InputError(f"draw.{path}: expected a pair (least, most) or a list of choices; found {values!r}")
+        raise InputError(f"draw.{path}", f"expected a pair (least, most) or a list of choices; found {values!r}")
     (least, unit), (most, other) = (_quantity(path, value) for value in values)
     if unit != other:
-        raise InputError(f"draw.{path}: {values[0]} and {values[1]} differ in their units")
+        raise InputError(f"draw.{path}", f"{values[0]} and {values[1]} differ in their units")
     if not least < most:
-        raise InputError(f"draw.{path}: the range {values[0]} to {values[1]} is empty; give the least value first")
+        raise InputError(f"draw.{path}", f"the range {values[0]} to {values[1]} is empty; give the least value first")
 
 
 def _quantity(path: str, value: str | float) -> tuple[float, str]:
     found = (float(value), "") if isinstance(value, int | float) else _core.quantity(value)
     if found is None:
-        raise InputError(f'draw.{path}: "{value}" is not a quantity; choices are given as a list')
+        raise InputError(f"draw.{path}", f'"{value}" is not a quantity; choices are given as a list')
     return found
 
 

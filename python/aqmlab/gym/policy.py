@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 ENTRY = "aqmlab.json"
 """The entry of a model's file that an export reads."""
@@ -111,15 +111,15 @@ def read(path: Path) -> dict[str, Any]:
             size = file.getinfo(ENTRY).file_size
             document = json.loads(file.read(ENTRY)) if size <= LARGEST else None
     except FileNotFoundError:
-        raise InputError(f"model: {path}: no such file") from None
+        raise InputError("model", f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"model: {path}: does not say what it was trained for; save it with aqmlab.gym.sb3.save(model, env, path)"
+            "model", f"{path}: does not say what it was trained for; save it with aqmlab.gym.sb3.save(model, env, path)"
         ) from None
     except (OSError, ValueError, RuntimeError, EOFError, ArithmeticError, zipfile.BadZipFile, zlib.error):
-        raise InputError(f"model: {path}: is not a model that Stable-Baselines3 saved") from None
+        raise InputError("model", f"{path}: is not a model that Stable-Baselines3 saved") from None
     if not isinstance(document, dict):
-        raise InputError(f"model: {path}: its {ENTRY} is no table, or larger than {LARGEST:,} bytes")
+        raise InputError("model", f"{path}: its {ENTRY} is no table, or larger than {LARGEST:,} bytes")
     return document
 
 
@@ -136,20 +136,20 @@ def export(model: Path, name: str) -> str:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
-            f"model: {model}: its {ENTRY} is not as aqmlab.gym.sb3.save writes it ({type(error).__name__}: {error})"
+            "model", f"{model}: its {ENTRY} is not as aqmlab.gym.sb3.save writes it ({type(error).__name__}: {error})"
         ) from error
 
 
 def _export(document: dict[str, Any], name: str) -> str:
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
-        raise InputError(f'name: "{name}" is not the name of a class; write e.g. MyAqm')
+        raise InputError("name", f'"{name}" is not the name of a class; write e.g. MyAqm')
     if document["act"]["scheme"] != "fixed-p":
         raise InputError(
-            f"model: moves parameters of {document['act']['scheme']}; only a policy that sets p can be a scheme"
+            "model", f"moves parameters of {document['act']['scheme']}; only a policy that sets p can be a scheme"
         )
     for gauge in document["observe"]:
         if gauge not in OBSERVED:
-            raise InputError(f"model: observes {gauge}, which a scheme cannot see; it sees {', '.join(OBSERVED)}")
+            raise InputError("model", f"observes {gauge}, which a scheme cannot see; it sees {', '.join(OBSERVED)}")
     text = _text(document, name)
     _hold(text, document)
     return text
@@ -231,4 +231,6 @@ def _hold(text: str, document: dict[str, Any]) -> None:
         answers = np.array([names["network"](each) for each in samples], dtype=np.float64)
         worst = float(np.abs(answers - np.array(document["answers"])).max())
     if not worst <= TOLERANCE:
-        raise InputError(f"model: the exported network differs from the trained one by {worst:.2g}, over {TOLERANCE:g}")
+        raise InputError(
+            "model", f"the exported network differs from the trained one by {worst:.2g}, over {TOLERANCE:g}"
+        )

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 Readings = Mapping[str, NDArray[np.float32]]
 """What the gauges read, by name: a number for each environment, in the gauge's unit."""
@@ -126,7 +126,9 @@ class Reward:
         if not isfinite(columns.sum()):
             row, column = np.argwhere(~np.isfinite(columns))[0]
             name = list(self.components)[column]
-            raise InputError(f"reward: {name} is {columns[row, column]} in environment {row}; expected a finite number")
+            raise InputError(
+                "reward", f"{name} is {columns[row, column]} in environment {row}; expected a finite number"
+            )
         return columns
 
 
@@ -140,11 +142,11 @@ def reward(given: str | Weights) -> Reward:
         raise unknown("reward", "unknown preset", given, PRESETS)
     weights: Weights = PRESETS[given].weights if isinstance(given, str) else given
     if not weights:
-        raise InputError(f"reward: is empty; known: {', '.join(COMPONENTS)}")
+        raise InputError("reward", f"is empty; known: {', '.join(COMPONENTS)}")
     components: dict[str, Component] = {}
     for key, weight in weights.items():
         if not np.isfinite(weight):
-            raise InputError(f"reward: the weight of {key} is {weight}; expected a finite number")
+            raise InputError("reward", f"the weight of {key} is {weight}; expected a finite number")
         if isinstance(key, str) and key not in COMPONENTS:
             raise unknown("reward", "unknown component", key, COMPONENTS)
         components[key if isinstance(key, str) else key.__name__] = COMPONENTS[key] if isinstance(key, str) else key

@@ -15,9 +15,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from aqmlab._core import InputError
 from aqmlab.gym.policy import ENTRY, SAMPLES
 from aqmlab.gym.vector import AqmVectorEnv
+from aqmlab.problems import InputError
 
 ACTIVATIONS = {torch.nn.Tanh: "tanh", torch.nn.ReLU: "relu"}
 
@@ -120,7 +120,7 @@ def _network(policy: Any) -> tuple[list[dict[str, Any]], str]:
     elif hasattr(policy, "actor"):  # SAC
         modules, squash = [*policy.actor.latent_pi, policy.actor.mu], "tanh"
     else:
-        raise InputError(f"policy: {type(policy).__name__} is not known; train with PPO, A2C or SAC")
+        raise InputError("policy", f"{type(policy).__name__} is not known; train with PPO, A2C or SAC")
     layers: list[dict[str, Any]] = []
     for module in modules:
         if isinstance(module, torch.nn.Linear):
@@ -129,5 +129,5 @@ def _network(policy: Any) -> tuple[list[dict[str, Any]], str]:
         elif type(module) in ACTIVATIONS:
             layers[-1]["activation"] = ACTIVATIONS[type(module)]
         else:
-            raise InputError(f"policy: a layer {type(module).__name__}; expected linear layers with tanh or ReLU")
+            raise InputError("policy", f"a layer {type(module).__name__}; expected linear layers with tanh or ReLU")
     return layers, squash

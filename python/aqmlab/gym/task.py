@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aqmlab import _core, catalogue
-from aqmlab._core import InputError
 from aqmlab.gym.actuator import SCALES, Actuator, Move
 from aqmlab.names import unknown
+from aqmlab.problems import InputError, elsewhere
 
 Ends = tuple[str | float, str | float] | tuple[str | float, str | float, str]
 """Least and greatest value, with unit where there is one, and perhaps how the action moves between them."""
@@ -36,7 +36,7 @@ def seconds(every: str | float) -> float:
     """Return the time between actions; InputError for anything but a time above zero."""
     found = (float(every), "s") if isinstance(every, int | float) else _core.quantity(every)
     if found is None or found[1] != "s" or not 0 < found[0] < float("inf"):
-        raise InputError(f'every: "{every}" is not a time above 0 s; write e.g. "10 ms"')
+        raise InputError("every", f'"{every}" is not a time above 0 s; write e.g. "10 ms"')
     return found[0]
 
 
@@ -44,15 +44,15 @@ def observed(observe: Sequence[str], act: Actuator) -> tuple[str, ...]:
     """Return the names of what is observed; InputError for what cannot be."""
     names = (observe,) if isinstance(observe, str) else tuple(observe)
     if not names:
-        raise InputError(f"observe: is empty; known: {', '.join(GAUGES)}")
+        raise InputError("observe", f"is empty; known: {', '.join(GAUGES)}")
     for name in names:
         if name not in GAUGES:
             raise unknown("observe", "unknown observation", name, GAUGES)
     if len(set(names)) < len(names):
-        raise InputError("observe: names an observation twice")
+        raise InputError("observe", "names an observation twice")
     shown = [each.name for each in catalogue.find(act.scheme).observables]
     if "p" in names and "p" not in shown:
-        raise InputError(f"observe: {act.scheme} has no p; it shows {', '.join(shown) or 'nothing'}")
+        raise InputError("observe", f"{act.scheme} has no p; it shows {', '.join(shown) or 'nothing'}")
     return names
 
 
@@ -69,17 +69,15 @@ def actuator(act: str, ranges: Mapping[str, Ends] | None) -> Actuator:
         names = [part for part in parts if "=" not in part]
         if not names:
             raise InputError(
-                f'act: "{act}" moves nothing; write "p", "increment" or SCHEME:PARAMETER,..., e.g. "pi:a,b"'
+                "act", f'"{act}" moves nothing; write "p", "increment" or SCHEME:PARAMETER,..., e.g. "pi:a,b"'
             )
         moves = [_move(name, given.pop(name, None)) for name in names]
     if given:
         raise unknown("ranges", "nothing moves", next(iter(given)), [move.name for move in moves])
     fixed = [part for part in parts if "=" in part] if kind not in ("p", "increment") else []
     scheme = "fixed-p" if kind in ("p", "increment") else kind
-    try:
+    with elsewhere(lambda _: "act"):
         catalogue.find(scheme)
-    except InputError as error:
-        raise InputError(f"act: {str(error).removeprefix('aqm: ')}") from None
     return Actuator(scheme, tuple(fixed), tuple(moves))
 
 
@@ -87,7 +85,7 @@ def _move(name: str, ends: Ends | None, scale: str | None = None, step: float | 
     if ends is None:
         return Move(name, None, scale, step)
     if len(ends) not in (2, 3):
-        raise InputError(f"ranges.{name}: expected (least, most) or (least, most, scale); found {ends!r}")
+        raise InputError(f"ranges.{name}", f"expected (least, most) or (least, most, scale); found {ends!r}")
     if len(ends) == 3:
         scale = ends[2]
         if scale not in SCALES:
@@ -99,5 +97,5 @@ def _number(path: str, value: str | float) -> float:
     """A quantity in its base unit."""
     found = (float(value), "") if isinstance(value, int | float) else _core.quantity(value)
     if found is None:
-        raise InputError(f'{path}: "{value}" is not a quantity')
+        raise InputError(str(path), f'"{value}" is not a quantity')
     return found[0]

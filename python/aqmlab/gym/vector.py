@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aqmlab import _core
-from aqmlab._core import InputError
 from aqmlab.extras import required
 from aqmlab.gym import render, rewards
 from aqmlab.gym.episodes import Episodes, Range, Source
 from aqmlab.gym.rewards import Weights
 from aqmlab.gym.task import GAUGES, OBSERVE, Ends, actuator, observed, seconds
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 with required():
     from gymnasium import spaces
@@ -70,7 +70,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     ) -> None:
         for name, value in (("num_envs", num_envs), ("threads", 1 if threads is None else threads)):
             if value < 1:
-                raise InputError(f"{name}: {value}; expected 1 or more")
+                raise InputError(name, f"{value}; expected 1 or more")
         self.num_envs = num_envs
         self.act = actuator(act, ranges)
         self.observe = observed(observe, self.act)
@@ -86,7 +86,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         first = self.episodes.first()
         self.link = first.links[0] if link is None else link
         if self.every > first.duration:
-            raise InputError(f"every: {every} is longer than the scenario ({first.duration:g} s)")
+            raise InputError("every", f"{every} is longer than the scenario ({first.duration:g} s)")
         cores = os.cpu_count() or 1
         self._engine = _core.Environments(
             num_envs,
@@ -141,7 +141,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         self._seed(seed)
         mask = np.asarray(options.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)))
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-            raise InputError(f"options.reset_mask: expected {self.num_envs} truth values")
+            raise InputError("options.reset_mask", f"expected {self.num_envs} truth values")
         for i in np.flatnonzero(mask):
             held_out = options.get("held_out")
             self._begin(int(i), None if held_out is None else int(held_out) + int(i))
@@ -155,7 +155,7 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         if seed is None:
             seed = [None] * self.num_envs
         elif len(seed) != self.num_envs:
-            raise InputError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
+            raise InputError("seed", f"{len(seed)} seeds for {self.num_envs} environments")
         self._streams = [
             self._streams[i] if self._streams and each is None else seeding.np_random(each)[0]
             for i, each in enumerate(seed)
@@ -176,10 +176,10 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     ) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Act and let an interval pass. Episodes end with their scenario: they are truncated, never terminated."""
         if not self._streams:
-            raise InputError("step: call reset first")
+            raise InputError("step", "call reset first")
         again = self._done if self._over else self._none
         if self._over and self.autoreset is AutoresetMode.DISABLED:
-            raise InputError(f"step: the episode of environment {np.argmax(again)} is over; reset it")
+            raise InputError("step", f"the episode of environment {np.argmax(again)} is over; reset it")
         all_taken = self._engine.step(self._actions(actions), again)
         self._clock += 1
         components = self.reward.each(self._columns)
@@ -206,14 +206,14 @@ class AqmVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         """Actions between -1 and 1, a row for each environment; InputError for any outside the space."""
         given = numbers(actions)
         if given.shape != self.action_space.shape:
-            raise InputError(f"action: expected the shape {self.action_space.shape}, found {given.shape}")
+            raise InputError("action", f"expected the shape {self.action_space.shape}, found {given.shape}")
         given = given.reshape(self.num_envs, len(self.act.moves))
         if self.levels is not None:
             most = self.levels - 1
             if not (given.min() >= 0 and given.max() <= most):
-                raise InputError(f"action: {given.min()} to {given.max()}; expected 0 to {most}")
+                raise InputError("action", f"{given.min()} to {given.max()}; expected 0 to {most}")
             if (broken := given != np.round(given)).any():
-                raise InputError(f"action: {given[broken][0]}; expected a whole number, 0 to {most}")
+                raise InputError("action", f"{given[broken][0]}; expected a whole number, 0 to {most}")
             given = 2.0 * given / most - 1.0
         return np.ascontiguousarray(given, dtype=np.float32)
 
@@ -256,9 +256,9 @@ def numbers(actions: Any) -> NDArray[Any]:
     try:
         given = np.asarray(actions)
     except ValueError as error:  # rows of different lengths
-        raise InputError(f"action: {actions!r}: {error}") from None
+        raise InputError("action", f"{actions!r}: {error}") from None
     if given.dtype.kind not in "biuf":
-        raise InputError(f"action: {actions!r}: expected numbers, of the action space")
+        raise InputError("action", f"{actions!r}: expected numbers, of the action space")
     return given
 
 
@@ -283,7 +283,7 @@ def _masked(infos: Mapping[str, Any], mask: NDArray[np.bool_]) -> dict[str, Any]
 
 def _levels(levels: int | None) -> int | None:
     if levels is not None and levels < 2:
-        raise InputError(f"levels: {levels}; expected 2 or more")
+        raise InputError("levels", f"{levels}; expected 2 or more")
     return levels
 
 

@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from aqmlab import catalogue
-from aqmlab._core import InputError
 from aqmlab.catalogue import Scheme
+from aqmlab.problems import InputError
 from aqmlab.study.paper import Panel, Study, Table
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from time import perf_counter
 
-from aqmlab._core import InputError, Watch
+from aqmlab._core import Watch
+from aqmlab.problems import InputError
 from aqmlab.runs import workers as places
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, RunError, Task

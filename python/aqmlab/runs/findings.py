@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _core, catalogue, files, scenario
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs.measures import expand, of_first_link
 from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Paired, Ranking
@@ -186,11 +186,11 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
 
     store = Store(folder)
     if not (store.folder / PLAN).exists():
-        raise InputError(f"sweep: {folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
+        raise InputError("sweep", f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
     store.check()
     rows = store.rows(store.results())
     if not rows:
-        raise InputError(f"sweep: {folder}: no run is done yet; go on with aqmlab sweep --resume")
+        raise InputError("sweep", f"{folder}: no run is done yet; go on with aqmlab sweep --resume")
     return Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)
 
 
@@ -220,7 +220,7 @@ def check_measure(found: Findings, measure: str) -> str:
     """Return the measure if some run has it, else raise InputError."""
     [only, *others] = _expanded(found, [measure])
     if others:
-        raise InputError(f"measure: {measure}: fits {1 + len(others)} measures; expected one")
+        raise InputError("measure", f"{measure}: fits {1 + len(others)} measures; expected one")
     return only
 
 
@@ -232,7 +232,7 @@ def _expanded(found: Findings, wanted: Sequence[str]) -> list[str]:
         for measure in wanted:
             if measure not in found.measures and not set(measure) & set("*?["):
                 find(measure)
-                raise InputError(f"measure: {measure}: no run has a value; see aqmlab plot {found.folder}") from None
+                raise InputError("measure", f"{measure}: no run has a value; see aqmlab plot {found.folder}") from None
         raise
 
 

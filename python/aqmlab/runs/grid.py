@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 RANGE = ("from", "to", "steps", "scale")
 SCALES = ("linear", "log")
@@ -17,7 +17,7 @@ QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
 def flat(entry: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the paths and values of [set]; links.bottleneck.rate may be written with quotes or without."""
     if not isinstance(entry, dict):
-        raise InputError(f"experiment.set: {entry!r}: expected a table of paths and values")
+        raise InputError("experiment.set", f"{entry!r}: expected a table of paths and values")
     for name, value in entry.items():
         if isinstance(value, dict) and "from" not in value:
             yield from flat(value, f"{path}{name}.")
@@ -31,7 +31,7 @@ def values_of(path: str, value: Any) -> list[str]:
         return _range(f"experiment.{path}", value)
     values = value if isinstance(value, list) else [value]
     if not values or not all(isinstance(each, str | int | float) for each in values):
-        raise InputError(f"experiment.{path}: {value!r}: expected a text, a number, or a list of them")
+        raise InputError(f"experiment.{path}", f"{value!r}: expected a text, a number, or a list of them")
     return list(dict.fromkeys(str(each).lower() if isinstance(each, bool) else str(each) for each in values))
 
 
@@ -42,13 +42,13 @@ def _range(path: str, entry: Mapping[str, Any]) -> list[str]:
     (low, unit), (high, other) = (_quantity(f"{path}.{end}", entry.get(end)) for end in ("from", "to"))
     steps, scale = entry.get("steps"), entry.get("scale", "linear")
     if unit != other:
-        raise InputError(f'{path}: from is in "{unit}", to in "{other}"; write both in one unit')
+        raise InputError(str(path), f'from is in "{unit}", to in "{other}"; write both in one unit')
     if not isinstance(steps, int) or isinstance(steps, bool) or not 2 <= steps <= MOST_STEPS:
-        raise InputError(f"{path}.steps: {steps!r}: expected a number of values, 2 to {MOST_STEPS}")
+        raise InputError(f"{path}.steps", f"{steps!r}: expected a number of values, 2 to {MOST_STEPS}")
     if scale not in SCALES:
         raise unknown(f"{path}.scale", "unknown scale", str(scale), SCALES)
     if scale == "log" and not low * high > 0:
-        raise InputError(f"{path}: {low:g} to {high:g}: both ends of a log range have one sign and are not 0")
+        raise InputError(str(path), f"{low:g} to {high:g}: both ends of a log range have one sign and are not 0")
     parts = [i / (steps - 1) for i in range(steps)]
     numbers = [low * (high / low) ** part if scale == "log" else low + (high - low) * part for part in parts]
     return [f"{number:.6g} {unit}".strip() for number in numbers]
@@ -65,4 +65,4 @@ def number(value: Any) -> tuple[float, str] | None:
 def _quantity(path: str, value: Any) -> tuple[float, str]:
     if found := number(value):
         return found
-    raise InputError(f'{path}: {value!r}: expected a number with its unit, such as "50 Hz"')
+    raise InputError(str(path), f'{value!r}: expected a number with its unit, such as "50 Hz"')

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _core, own
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.runs import simulate
 from aqmlab.runs.metrics import LinkResult
@@ -81,7 +82,7 @@ class Line:
         """Return it as a scenario; InputError where it is none."""
         rates = {name: rate for name, rate in (("up", self.up), ("down", self.down)) if rate is not None}
         if not rates:
-            raise InputError("rate: missing; name a scenario, or a rate by --rate, --up or --down")
+            raise InputError("rate", "missing; name a scenario, or a rate by --rate, --up or --down")
         option_value("rtt", self.rtt, "s")
         text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
         for name, rate in rates.items():
@@ -106,12 +107,13 @@ def _rate(option: str, text: str, buffer: str) -> str:
     if Path(text).is_file():
         return f"{{ trace = '{text}' }}"
     if text[:1] in "/.~" or (_core.quantity(text) is None and Path(text).suffix[1:2].isalpha()):
-        raise InputError(f"{option}: {text}: no such file; expected a rate such as 50Mbit/s, or a file with a trace")
+        raise InputError(option, f"{text}: no such file; expected a rate such as 50Mbit/s, or a file with a trace")
     rate, size = option_value(option, text, "bit/s") or 0.0, _core.quantity(buffer)
     if size is not None and size[1] == "s" and 0 < rate * size[0] / 8 < LARGEST_PACKET:
         raise InputError(
-            f"{option}: {text}: a buffer of {buffer} holds less than a packet of {LARGEST_PACKET} B then; "
-            "give a higher rate, or --buffer '10 packets'"
+            f"{option}",
+            f"{text}: a buffer of {buffer} holds less than a packet of {LARGEST_PACKET} B then; "
+            "give a higher rate, or --buffer '10 packets'",
         )
     return f'"{text}"'
 
@@ -140,9 +142,9 @@ def live(
     where the command cannot be started and SchemeError where a scheme breaks down.
     """
     if not 68 <= mtu <= 65535:
-        raise InputError(f"mtu: {mtu}: must lie in 68 ..= 65535 bytes")
+        raise InputError("mtu", f"{mtu}: must lie in 68 ..= 65535 bytes")
     if not command:
-        raise InputError("command: missing; write it behind --")
+        raise InputError("command", "missing; write it behind --")
     if not hasattr(_core, "live"):
         raise OSError("live runs need Linux")
     scheme = None if aqm is None else own.spec(aqm)
@@ -201,10 +203,10 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
         scenario = Scenario.parse(setup["text"], setup["name"], overrides)
         stored, seed = setup["aqm"], setup["seed"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"replay: {folder}: is not what aqmlab live --out leaves: {error}") from None
+        raise InputError("replay", f"{folder}: is not what aqmlab live --out leaves: {error}") from None
     given = aqm if aqm is None or isinstance(aqm, str) else own.spec(aqm)
     if (given is not None and given != stored) or (given is None and ".py" in str(stored)):
-        raise InputError(f"aqm: the live run had {stored}; to run it on this machine say --aqm {stored}")
+        raise InputError("aqm", f"the live run had {stored}; to run it on this machine say --aqm {stored}")
     scheme = None if stored is None else own.spec(stored)
     return {
         name: Replay(*_core.replay(scenario, scheme, seed, name, str(folder / f"{name}.log")))
@@ -221,7 +223,7 @@ def beside(run: LiveRun, of: Line | Scenario, aqm: own.Scheme | None = None, see
         lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}
         flows = {name: count for name, count in lasting.items() if getattr(of, name) is not None}
         if not any(flows.values()):
-            raise InputError("beside: no flow has lasted, so there is nothing to simulate")
+            raise InputError("beside", "no flow has lasted, so there is nothing to simulate")
         of = replace(of, flows=flows).scenario()
     duration = run.document["live"]["duration"] + of.warmup
     scenario = Scenario.parse(of.text, of.name, [*of.overrides, ("duration", f"'{duration} s'")])

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 LOCK = ".lock"
 
@@ -29,8 +29,9 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"out: {folder}: another sweep or tune is at work in it ({_holder(folder)}); wait for its end, or "
-                "choose another folder"
+                "out",
+                f"{folder}: another sweep or tune is at work in it ({_holder(folder)}); wait for its end, or "
+                "choose another folder",
             ) from None
         _write(file.fileno(), {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()})
         try:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from aqmlab._core import Group, InputError, Scenario
+from aqmlab._core import Group, Scenario
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs.metrics import DROPS, FIRST_LINK, OF_FLOWS, OF_LINK, Metric, at, find, split
 
 ONLY_OF = {"call.": ("udp-cbr", "udp-onoff"), "video.": ("video",)}
@@ -75,7 +76,7 @@ def expand(patterns: Iterable[str], names: Sequence[str], link: str | None = Non
         if not fitting and f".{DROPS}" in full and full.partition(f".{DROPS}")[0] in {split(name)[0] for name in names}:
             fitting = [full]  # a reason that only some schemes have
         if not fitting and set(pattern) & set("*?["):
-            raise InputError(f"measure: {pattern}: fits no measure; known, for example: {', '.join(names[:5])}")
+            raise InputError("measure", f"{pattern}: fits no measure; known, for example: {', '.join(names[:5])}")
         if not fitting:
             raise unknown("measure", "no measure", pattern, {*names, *(split(name)[1] for name in names)})
         found.update(dict.fromkeys(fitting))

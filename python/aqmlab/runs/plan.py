@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _core, catalogue, own, scenario
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError, Problem
 from aqmlab.runs import MOST_SEEDS, grid
 from aqmlab.runs.simulate import check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
@@ -203,7 +203,7 @@ def read(path: str | os.PathLike[str], more: Pairs = ()) -> Plan:
     seeds = _seeds(data.get("seeds", 1))
     runs = len(scenarios) * len(arms) * len(seeds) * prod(map(len, overrides.values()))
     if runs > MOST_RUNS:
-        raise InputError(f"experiment: {runs:,} runs; at most {MOST_RUNS:,}")
+        raise InputError("experiment", f"{runs:,} runs; at most {MOST_RUNS:,}")
     warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
     conditions = _conditions(scenarios, arms, overrides, {} if isinstance(warmup, str) else warmup)
     return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, tuple(conditions), warmup)
@@ -214,11 +214,11 @@ def _check(data: Mapping[str, Any]) -> None:
         raise unknown("experiment", "unknown key", key, KEYS)
     for key in ("schema", "scenarios", "aqms"):
         if key not in data:
-            raise InputError(f"experiment.{key}: missing; an experiment has schema = 1, scenarios and aqms")
+            raise InputError(f"experiment.{key}", "missing; an experiment has schema = 1, scenarios and aqms")
     if type(data["schema"]) is not int or data["schema"] != 1:
-        raise InputError(f"experiment.schema: {data['schema']!r}: this version reads schema 1")
+        raise InputError("experiment.schema", f"{data['schema']!r}: this version reads schema 1")
     if not isinstance(data.get("title", ""), str):
-        raise InputError(f"experiment.title: {data['title']!r}: expected a text")
+        raise InputError("experiment.title", f"{data['title']!r}: expected a text")
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -232,21 +232,26 @@ def _conditions(
     warmup: Mapping[str, str],
 ) -> list[Condition]:
     """Return each scenario with each combination of overrides under each scheme, or raise everything that is wrong."""
-    problems: dict[str, str] = {}  # each with the first scenario that has it
+    problems: dict[Problem, str] = {}  # each with the first scenario that has it
 
     def of_case(file: ScenarioFile, values: Sequence[str]) -> list[Condition]:
         try:
             more = {"warmup": warmup[file.name]} if file.name in warmup else {}
             return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms)
         except InputError as error:
-            for line in str(error).splitlines():
-                problems.setdefault(line, file.name)
+            for problem in error.problems:
+                problems.setdefault(problem, file.name)
             return []
 
     found = [each for file in scenarios for values in product(*overrides.values()) for each in of_case(file, values)]
     if problems:
-        raise InputError("\n".join(f"{name}: {problem}" for problem, name in problems.items()))
+        raise InputError(*(_of_scenario(name, problem) for problem, name in problems.items()))
     return found
+
+
+def _of_scenario(name: str, problem: Problem) -> Problem:
+    """Say which scenario a problem is of, unless its place does."""
+    return problem if problem.place else problem._replace(path=f"{name}: {problem.path}")
 
 
 def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
@@ -293,7 +298,7 @@ def _scenarios(names: Any, folder: Path, values: Sequence[str]) -> tuple[Scenari
     for name in _texts("scenarios", names):
         for file in _files(name, folder, values):
             if found.setdefault(file.name, file) != file:
-                raise InputError(f"experiment.scenarios: {name}: two scenarios are called {file.name}; rename a file")
+                raise InputError("experiment.scenarios", f"{name}: two scenarios are called {file.name}; rename a file")
     return tuple(found.values())
 
 
@@ -303,7 +308,7 @@ def _files(name: str, folder: Path, values: Sequence[str]) -> list[ScenarioFile]
     if "*" in name:
         chosen = [each for each in known if fnmatch(each, name) and scenario.original(each) == each]
         if not chosen:
-            raise InputError(f"experiment.scenarios: {name}: no built-in scenario is called so")
+            raise InputError("experiment.scenarios", f"{name}: no built-in scenario is called so")
         return [ScenarioFile(each, scenario.read(each)[1], builtin=True) for each in chosen]
     if not name.endswith(".toml"):
         if name not in known:
@@ -317,7 +322,7 @@ def _arms(aqms: Any, folder: Path) -> tuple[Arm, ...]:
     if isinstance(aqms, str):
         aqms = list(own.select(aqms))
     if not isinstance(aqms, list) or not aqms:
-        raise InputError(f"experiment.aqms: {aqms!r}: expected a list of schemes, or seed-papers, or all")
+        raise InputError("experiment.aqms", f"{aqms!r}: expected a list of schemes, or seed-papers, or all")
     expanded = [arm for i, entry in enumerate(aqms) for arm in _expand(f"aqms.{i}", entry, folder)]
     return tuple({arm.aqm: arm for arm in expanded}.values())
 
@@ -327,19 +332,21 @@ def _expand(path: str, entry: Any, folder: Path) -> list[Arm]:
     if isinstance(entry, str):
         return [_arm(entry, (), folder)]
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        raise InputError(f'experiment.{path}: {entry!r}: expected "pi:w=85Hz" or {{ name = "pi", w = ["85 Hz"] }}')
+        raise InputError(f"experiment.{path}", f'{entry!r}: expected "pi:w=85Hz" or {{ name = "pi", w = ["85 Hz"] }}')
     axes = {name: grid.values_of(f"{path}.{name}", value) for name, value in entry.items() if name != "name"}
     if prod(map(len, axes.values())) > MOST_RUNS:
-        raise InputError(f"experiment.{path}: more than {MOST_RUNS:,} combinations")
+        raise InputError(f"experiment.{path}", f"more than {MOST_RUNS:,} combinations")
     return [_arm(entry["name"], tuple(zip(axes, values, strict=True)), folder) for values in product(*axes.values())]
 
 
 def _arm(name: str, parameters: Pairs, folder: Path) -> Arm:
     at = catalogue.by_link(name)
     if parameters and at:
-        raise InputError(f"experiment.aqms: {name}: schemes of single links have no ranges; write each as a text")
+        raise InputError("experiment.aqms", f"{name}: schemes of single links have no ranges; write each as a text")
     if any(_file(each).endswith(".py") for each in at.values()):
-        raise InputError(f"experiment.aqms: {name}: a file is no scheme of a single link here; aqmlab compare takes it")
+        raise InputError(
+            "experiment.aqms", f"{name}: a file is no scheme of a single link here; aqmlab compare takes it"
+        )
     file = _file(name)
     path = (folder / file).resolve() if file.endswith(".py") else None
     given = name if path is None else name.replace(file, str(path), 1)
@@ -358,9 +365,9 @@ def _seeds(seeds: Any) -> tuple[int, ...]:
     wanted = f"expected how many (1 to {MOST_SEEDS}) or a list of different numbers from 0"
     given = list(range(1, min(seeds, MOST_SEEDS + 1) + 1)) if type(seeds) is int else seeds
     if not isinstance(given, list) or not all(type(each) is int and 0 <= each <= LARGEST_SEED for each in given):
-        raise InputError(f"experiment.seeds: {seeds!r}: {wanted}")
+        raise InputError("experiment.seeds", f"{seeds!r}: {wanted}")
     if not 1 <= len(given) <= MOST_SEEDS or len(set(given)) < len(given):
-        raise InputError(f"experiment.seeds: {seeds!r}: {wanted}")
+        raise InputError("experiment.seeds", f"{seeds!r}: {wanted}")
     return tuple(given)
 
 
@@ -368,9 +375,9 @@ def _warmup(given: Any, scenarios: Sequence[ScenarioFile], overrides: Mapping[st
     """Return "mser", or the warm-ups by scenario."""
     wanted = f'expected "{MSER}", or a table of scenarios and times, such as {{ "{scenarios[0].name}" = "10 s" }}'
     if given != MSER and not (isinstance(given, dict) and all(isinstance(each, str) for each in given.values())):
-        raise InputError(f"experiment.warmup: {given!r}: {wanted}")
+        raise InputError("experiment.warmup", f"{given!r}: {wanted}")
     if given and "warmup" in overrides:
-        raise InputError("experiment.warmup: set.warmup is given too; leave out one of them")
+        raise InputError("experiment.warmup", "set.warmup is given too; leave out one of them")
     for name in () if given == MSER else given:
         if name not in (known := [file.name for file in scenarios]):
             raise unknown("experiment.warmup", "no scenario of the experiment", name, known)
@@ -380,7 +387,7 @@ def _warmup(given: Any, scenarios: Sequence[ScenarioFile], overrides: Mapping[st
 def _texts(key: str, values: Any) -> list[str]:
     values = [values] if isinstance(values, str) else values
     if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
-        raise InputError(f"experiment.{key}: {values!r}: expected a list of names or files")
+        raise InputError(f"experiment.{key}", f"{values!r}: expected a list of names or files")
     return values
 
 

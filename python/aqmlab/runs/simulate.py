@@ -7,7 +7,8 @@ from dataclasses import replace
 from statistics import fmean
 
 from aqmlab import catalogue, own
-from aqmlab._core import InputError, Scenario, SchemeError
+from aqmlab._core import Scenario, SchemeError
+from aqmlab.problems import InputError, Problem
 from aqmlab.runs import check_seed, check_seeds, metrics
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress, run_many
@@ -39,7 +40,7 @@ def run(
     SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
     """
     if threads is not None and threads < 1:
-        raise InputError(f"threads: {threads}: at least one")
+        raise InputError("threads", f"{threads}: at least one")
     check_seed(seed)
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, set)
@@ -173,8 +174,9 @@ def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
         match path.split("."):
             case ["links", link, "aqm"] if all(each & _meant(link, names) for each in replaced):
                 raise InputError(
-                    f"set: {path}={value}: the schemes asked for replace it; "
-                    f"name it among them, or set links.{link}.fixed=true too"
+                    "set",
+                    f"{path}={value}: the schemes asked for replace it; "
+                    f"name it among them, or set links.{link}.fixed=true too",
                 )
 
 
@@ -187,14 +189,14 @@ def _meant(link: str, names: Sequence[str]) -> set[str]:
 
 def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:
     """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
-    problems = [problem for spec in specs if (problem := _problem(scenario, spec))]
+    problems = [problem for spec in specs for problem in _problems(scenario, spec)]
     if problems:
-        raise InputError("\n".join(problems))
+        raise InputError(*dict.fromkeys(problems))
 
 
-def _problem(scenario: Scenario, spec: str) -> str | None:
+def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
     try:
         scenario.parameters(spec)
     except InputError as error:
-        return str(error)
-    return None
+        return error.problems
+    return ()

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab import _core, files
-from aqmlab._core import InputError
 from aqmlab.extras import required
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs import lock
 from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, measured, table, typed
 from aqmlab.runs.results import RunResult
@@ -123,7 +123,7 @@ class Store:
             self._check_schema()
             if not resume and (self.folder / PLAN).exists():
                 raise InputError(
-                    f"out: {self.folder}: holds a sweep already; go on with --resume, or choose another folder"
+                    "out", f"{self.folder}: holds a sweep already; go on with --resume, or choose another folder"
                 )
             yield
 
@@ -199,8 +199,9 @@ class Store:
         found = [session.get("schema") for session in sessions or () if isinstance(session, dict)]
         if newer := [schema for schema in found if isinstance(schema, int) and schema > SCHEMA]:
             raise InputError(
-                f"{self.folder}: was made by a newer version (store schema {max(newer)}); this one reads schemas 1 to "
-                f"{SCHEMA}: update aqmlab"
+                f"{self.folder}",
+                f"was made by a newer version (store schema {max(newer)}); this one reads schemas 1 to "
+                f"{SCHEMA}: update aqmlab",
             )
 
     def _sound(self, name: str) -> bool:
@@ -342,7 +343,9 @@ def held(folder: Path) -> str:
 def _existing(folder: str | os.PathLike[str]) -> Store:
     store = Store(folder)
     if not (store.folder / PLAN).exists():
-        raise InputError(f"experiment: {folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left")
+        raise InputError(
+            "experiment", f"{folder}: {held(store.folder)}; expected a folder that aqmlab sweep --out left"
+        )
     store.check()
     return store
 

@@ -9,9 +9,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.measures import every, expand, heading, of_first_link
@@ -53,7 +53,7 @@ def precision(text: str, most: int = 100) -> Precision:
     name, _, share = text.rpartition("=")
     number = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*%\s*", share)
     if not number or not 0 < float(number[1]) < 100:
-        raise InputError(f'precision: {text}: expected a share of the mean, such as "2%" or "total.goodput=2%"')
+        raise InputError("precision", f'{text}: expected a share of the mean, such as "2%" or "total.goodput=2%"')
     if name:
         find(name)
     return Precision(name or "link.queue_mean", float(number[1]) / 100, most)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aqmlab import _core, own
-from aqmlab._core import InputError, Interrupted, Scenario, SchemeError, Watch
+from aqmlab._core import Interrupted, Scenario, SchemeError, Watch
+from aqmlab.problems import InputError
 from aqmlab.runs.results import RunResult
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.runs import plan
 from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
@@ -66,7 +66,8 @@ def _seconds(condition: Condition, suggested: float | None) -> int:
     seconds = None if suggested is None else ceil(round(suggested, 9))
     if seconds is None or seconds > duration / 2:
         raise InputError(
-            f"warmup: {condition.name}: by the MSER rule the queue does not settle within the first half of the run "
-            f"({duration:g} s); make the duration longer, or give the warm-up as a time"
+            "warmup",
+            f"{condition.name}: by the MSER rule the queue does not settle within the first half of the run "
+            f"({duration:g} s); make the duration longer, or give the warm-up as a time",
         )
     return seconds

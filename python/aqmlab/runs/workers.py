@@ -12,8 +12,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from aqmlab import _core
-from aqmlab._core import InputError, Interrupted, Watch
+from aqmlab._core import Interrupted, Watch
 from aqmlab.extras import required
+from aqmlab.problems import InputError
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import Failure, Task, do
 
@@ -46,7 +47,7 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
     URL and where no scheduler answers.
     """
     if jobs is not None and jobs < 1:
-        raise InputError(f"jobs: {jobs}: at least one run at a time")
+        raise InputError("jobs", f"{jobs}: at least one run at a time")
     if isinstance(where, Executor):
         slots = jobs or 2 * (cpu_count() or 1)
         yield Workers(lambda batch, _: where.submit(do, batch), slots, lambda: None, type(where).__name__)
@@ -59,7 +60,7 @@ def workers(where: str | Executor | None = None, jobs: int | None = None) -> Ite
         with _dask(where, jobs) as found:
             yield found
     else:
-        raise InputError(f'executor: {where}: unknown; expected "threads" or "dask://host:port"')
+        raise InputError("executor", f'{where}: unknown; expected "threads" or "dask://host:port"')
 
 
 class Running:
@@ -129,7 +130,7 @@ def _dask(url: str, jobs: int | None) -> Iterator[Workers]:
     try:
         client: Any = Client(f"tcp://{url.removeprefix('dask://')}", timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise InputError(f"executor: {url}: no Dask scheduler answers there ({error})") from error
+        raise InputError("executor", f"{url}: no Dask scheduler answers there ({error})") from error
     with client:
         threads = _check_versions(client, url)
         pool: Executor = client.get_executor()
@@ -148,11 +149,11 @@ def _check_versions(client: Any, url: str) -> int:
     try:
         client.wait_for_workers(1, timeout=CONNECT)
     except asyncio.TimeoutError as error:  # another than TimeoutError in Python 3.10
-        raise InputError(f"executor: {url}: the scheduler has no worker") from error
+        raise InputError("executor", f"{url}: the scheduler has no worker") from error
     for worker, version in client.run(_version).items():
         if version != _version():
             raise InputError(
-                f"executor: {url}: worker {worker} has aqmlab {version}, this is {_version()}; use one version"
+                "executor", f"{url}: worker {worker} has aqmlab {version}, this is {_version()}; use one version"
             )
     return int(sum(client.nthreads().values()))
 

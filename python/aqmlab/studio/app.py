@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import scenario as scenarios
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.extras import required
 from aqmlab.names import unknown
+from aqmlab.problems import InputError, problems_of
 from aqmlab.studio import catalogue, check, field, lanes, lessons, opening, session
 from aqmlab.studio.gate import LARGEST_BODY
 from aqmlab.studio.layout import layout
@@ -37,9 +38,6 @@ LIMITS = {
     "flows": opening.MOST_FLOWS,
     "bytes": LARGEST_BODY,
 }
-
-LOOKED_FOR = ("scenario: no ", "lesson: ", "results: ", "figure: ", "study: ")
-"""How errors begin where something is not there."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Studio:
     def folder(self, number: int) -> Folder | Reproduced:
         """Return a folder of results."""
         if number >= len(self.results):
-            raise InputError(f"results: {number}: there are {len(self.results)} folders")
+            raise InputError("results", f"{number}: there are {len(self.results)} folders", "unknown")
         return self.results[number]
 
 
@@ -114,7 +112,7 @@ async def _catalogue(request: Request) -> Response:
 
 async def _scenario(request: Request) -> Response:
     name, text = _studio(request).known(request.path_params["name"])
-    return JSONResponse({"name": name, "title": check.parse(text, name).title, "text": text})
+    return JSONResponse({"name": name, "title": Scenario.parse(text, name).title, "text": text})
 
 
 async def _check(request: Request) -> Response:
@@ -158,7 +156,8 @@ async def _session(websocket: WebSocket) -> None:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 404 if str(error).startswith(LOOKED_FOR) else 400)
+    is_unknown = any(problem.kind == "unknown" for problem in problems_of(error))
+    return JSONResponse({"error": str(error)}, 404 if is_unknown else 400)
 
 
 def _checked(message: dict[str, Any]) -> dict[str, Any]:
@@ -167,11 +166,11 @@ def _checked(message: dict[str, Any]) -> dict[str, Any]:
     name = opening.stem(field.text(message, "name") if "name" in message else "mine")
     aqms = message.get("aqms") or []
     if not isinstance(aqms, list) or len(aqms) > lanes.MOST:
-        raise InputError(f"aqms: expected a list of at most {lanes.MOST} schemes")
+        raise InputError("aqms", f"expected a list of at most {lanes.MOST} schemes")
     try:
-        scenario = check.parse(text, name)
+        scenario = Scenario.parse(text, name)
     except InputError as error:
-        return {"problems": check.problems(text, str(error))}
+        return {"problems": check.problems(error)}
     found = [problem for i, aqm in enumerate(aqms) for problem in _of_scheme(scenario, aqm, i)]
     return {"problems": found, "opened": layout(scenario)}
 
@@ -181,5 +180,5 @@ def _of_scheme(scenario: Scenario, aqm: object, lane: int) -> list[Mapping[str, 
     try:
         lanes.check_scheme(scenario, field.text({"aqms": aqm}, "aqms"))
     except InputError as error:
-        return [*check.problems("", str(error), lane)]
+        return [*check.problems(error, lane)]
     return []

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aqmlab import extras
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 from aqmlab.runs import simulate
 from aqmlab.runs.executor import Progress
 from aqmlab.studio.lanes import Lanes
@@ -108,12 +109,14 @@ def report(done: Done, _lane: int, told: Progress) -> File:
     from aqmlab.present.html import comparison as page
 
     if not done.is_one:
-        raise InputError("report: the lanes were changed in different ways; a report compares schemes in one scenario")
+        raise InputError(
+            "report", "the lanes were changed in different ways; a report compares schemes in one scenario"
+        )
     if None in done.aqms:
-        raise InputError("report: it compares schemes; name the scheme of each lane")
+        raise InputError("report", "it compares schemes; name the scheme of each lane")
     aqms = [aqm for aqm in done.aqms if aqm is not None]
     if done.seed != 1:
-        raise InputError(f"report: a comparison begins with seed 1, and this is seed {done.seed}")
+        raise InputError("report", f"a comparison begins with seed 1, and this is seed {done.seed}")
     extras.check("jinja2")
     compared = simulate.compare(done.scenario(0), aqms, 1, progress=told)
     line = shlex.join(["aqmlab", "compare", f"{done.name}.toml", "--aqms", ",".join(aqms), "--seeds", "1"])

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any, TypeVar
 
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 T = TypeVar("T")
 LONGEST_TEXT = 1000
@@ -20,11 +20,11 @@ def read(text: str) -> dict[str, Any]:
         if "\\u" in text:
             json.dumps(found, ensure_ascii=False).encode()  # half of a character (a lone surrogate) has no bytes
     except UnicodeEncodeError as error:
-        raise InputError("message: has half of a character (a lone surrogate); expected Unicode text") from error
+        raise InputError("message", "has half of a character (a lone surrogate); expected Unicode text") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"message: is not JSON: {error}") from error
+        raise InputError("message", f"is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise InputError("message: expected a JSON object")
+        raise InputError("message", "expected a JSON object")
     return found
 
 
@@ -32,9 +32,9 @@ def text(message: dict[str, Any], key: str, longest: int = LONGEST_TEXT) -> str:
     """Return a text."""
     found = message.get(key)
     if not isinstance(found, str):
-        raise InputError(f"{key}: expected a text")
+        raise InputError(key, "expected a text")
     if len(found) > longest:
-        raise InputError(f"{key}: longer than {longest} characters")
+        raise InputError(key, f"longer than {longest} characters")
     return found
 
 
@@ -44,7 +44,7 @@ def number(message: dict[str, Any], key: str) -> float | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found) or found < 0:
-        raise InputError(f"{key}: {str(found)[:60]}: expected a number from 0 on")
+        raise InputError(key, f"{str(found)[:60]}: expected a number from 0 on")
     return float(found)
 
 
@@ -54,7 +54,7 @@ def index(message: dict[str, Any], key: str, below: int) -> int | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < below:
-        raise InputError(f"{key}: {str(found)[:60]}: expected one of 0 to {below - 1}, or null")
+        raise InputError(key, f"{str(found)[:60]}: expected one of 0 to {below - 1}, or null")
     return found
 
 

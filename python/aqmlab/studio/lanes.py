@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from aqmlab import catalogue
-from aqmlab._core import InputError, Scenario, SchemeError
+from aqmlab._core import Scenario, SchemeError
 from aqmlab.present.labels import label
+from aqmlab.problems import InputError, problems_of
 from aqmlab.runs import simulate
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.simulation import Flow, Simulation
@@ -31,7 +32,7 @@ class LaneError(InputError):
     """What is wrong with one lane."""
 
     def __init__(self, lane: int, error: Exception) -> None:
-        super().__init__(str(error))
+        super().__init__(*problems_of(error))
         self.lane = lane
 
 
@@ -73,7 +74,7 @@ class Lane:
                 repeated = Scenario.parse(self.simulation.to_toml(), name)
                 self.result = simulate.run(repeated, self.aqm, seed, threads=1)
         if self.result is None:
-            raise InputError("warmup: lasts to the end; nothing is measured")
+            raise InputError("warmup", "lasts to the end; nothing is measured")
         return self.result
 
 
@@ -107,7 +108,7 @@ class Lanes:
         self, scenario: Scenario, aqms: Sequence[str | None], seed: int, sample: float, flows: Sequence[Flow]
     ) -> None:
         if not 1 <= len(aqms) <= MOST:
-            raise InputError(f"aqms: {len(aqms)} schemes; 1 to {MOST} can run side by side")
+            raise InputError("aqms", f"{len(aqms)} schemes; 1 to {MOST} can run side by side")
         self.scenario, self.seed, self.sample, self.flows = scenario, seed, sample, flows
         self.lanes: list[Lane] = []
         for i, aqm in enumerate(aqms):

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 from aqmlab.runs.simulation import Flow
-from aqmlab.studio import check, field
+from aqmlab.studio import field
 from aqmlab.studio.lanes import MOST, Lanes, memory
 
 LONGEST_SCENARIO = 1 << 20
@@ -44,13 +45,13 @@ class Opening:
         else:
             name = file = field.text(message, "name") if "name" in message else "mine"
             text = field.text(message, "text", LONGEST_SCENARIO)
-        scenario = check.parse(text, stem(file))
+        scenario = Scenario.parse(text, stem(file))
         if message.get("blast") is not None:
             link = field.one_of(message, "blast", scenario.links)
-            scenario = check.parse(with_blast(scenario, link), scenario.name)
+            scenario = Scenario.parse(with_blast(scenario, link), scenario.name)
         sample = field.number(message, "sample")
         if sample is not None and not 1e-4 <= sample <= scenario.duration:
-            raise InputError(f"sample: {sample} s: expected 0.0001 s up to the duration")
+            raise InputError("sample", f"{sample} s: expected 0.0001 s up to the duration")
         flows = _flows(message, scenario)
         return cls(name, scenario, _aqms(message), _seed(message), sample or usual_sample(scenario), flows)
 
@@ -91,14 +92,14 @@ def with_blast(scenario: Scenario, link: str) -> str:
 def _aqms(message: dict[str, Any]) -> list[str | None]:
     aqms = message.get("aqms")
     if not isinstance(aqms, list) or not 1 <= len(aqms) <= MOST:
-        raise InputError(f"aqms: expected a list of 1 to {MOST} schemes")
+        raise InputError("aqms", f"expected a list of 1 to {MOST} schemes")
     return [aqm if aqm is None else field.text({"aqms": aqm}, "aqms") for aqm in aqms]
 
 
 def _seed(message: dict[str, Any]) -> int:
     seed = message.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise InputError(f"seed: {str(seed)[:60]}: expected a whole number from 0 to {LARGEST_SEED}")
+        raise InputError("seed", f"{str(seed)[:60]}: expected a whole number from 0 to {LARGEST_SEED}")
     return seed
 
 
@@ -109,10 +110,10 @@ def _flows(message: dict[str, Any], scenario: Scenario) -> list[Flow]:
         groups = [scenario.group(name) for name in scenario.flows]
         return [(group.name, 0) for group in groups if group.kind == "ftp" and group.count][:MOST_FLOWS]
     if not isinstance(given, list) or len(given) > MOST_FLOWS:
-        raise InputError(f"flows: expected a list of at most {MOST_FLOWS} pairs of a group and a number")
+        raise InputError("flows", f"expected a list of at most {MOST_FLOWS} pairs of a group and a number")
     found = []
     for flow in given:
         if not (isinstance(flow, list) and len(flow) == 2 and isinstance(flow[1], int) and 0 <= flow[1] < 2**31):
-            raise InputError(f"flows: {str(flow)[:60]}: expected a pair of a group and a number")
+            raise InputError("flows", f"{str(flow)[:60]}: expected a pair of a group and a number")
         found.append((field.one_of({"flows": flow[0]}, "flows", scenario.flows), flow[1]))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.studio.frames import Frames
 from aqmlab.studio.lanes import Lanes
 
@@ -124,7 +124,7 @@ class Player(threading.Thread):
 
     def _open(self) -> Lanes:
         if self.lanes is None:
-            raise InputError("open: nothing is open; send open first")
+            raise InputError("open", "nothing is open; send open first")
         return self.lanes
 
     def _renew(self, *, goes_on: bool) -> None:

@@ -6,9 +6,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.labels import label
+from aqmlab.problems import InputError
 
 RESULTS = "results.json"
 LARGEST = 1 << 26
@@ -44,7 +44,7 @@ class Reproduced:
                 "version": self.version(),
             }
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"results: {self.path.name}: {RESULTS} is not of a reproduction: {error}") from None
+            raise InputError("results", f"{self.path.name}: {RESULTS} is not of a reproduction: {error}") from None
 
     def figure(self, name: str) -> bytes:
         """Return a figure as SVG; InputError if there is no such figure."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.labels import label
+from aqmlab.problems import InputError
 from aqmlab.runs import findings as stored
 from aqmlab.runs.findings import Findings
 from aqmlab.runs.measures import heading
@@ -47,7 +47,7 @@ class Folder:
 
     def _read(self) -> Findings | None:
         if not (self.path / PLAN).exists():
-            raise InputError(f"results: {self.path.name}: holds no sweep (yet)")
+            raise InputError("results", f"{self.path.name}: holds no sweep (yet)")
         try:
             return stored.findings(self.path)
         except InputError:
@@ -92,11 +92,11 @@ _DRAWING = threading.Lock()
 def folder(path: str | os.PathLike[str]) -> Folder | Reproduced:
     """Return a folder of results; InputError if there is none."""
     if not Path(path).is_dir():
-        raise InputError(f"results: {path}: no such folder; expected one that sweep --out or reproduce --out leaves")
+        raise InputError("results", f"{path}: no such folder; expected one that sweep --out or reproduce --out leaves")
     if "coverage" in reproduced.read(Path(path)):
         return Reproduced(Path(path))
     if not (Path(path) / PLAN).exists() and other(Path(path)):  # a sweep may be about to begin
-        raise InputError(f"results: {path}: {held(Path(path))}; expected what sweep --out or reproduce --out leaves")
+        raise InputError("results", f"{path}: {held(Path(path))}; expected what sweep --out or reproduce --out leaves")
     return Folder(Path(path))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from aqmlab._core import InputError
 from aqmlab.extras import required
+from aqmlab.problems import InputError
 from aqmlab.studio.app import Studio, app
 from aqmlab.studio.gate import LARGEST_BODY, Gate
 
@@ -76,13 +76,15 @@ def _socket(place: Place) -> socket.socket:
     try:
         [(family, kind, proto, _, address), *_] = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
         if ip_address(address[0]).is_unspecified:
-            raise InputError(f"host: {place.host}: is every address; name the one at which others reach this machine")
+            raise InputError("host", f"{place.host}: is every address; name the one at which others reach this machine")
         listening = socket.socket(family, kind, proto)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(128)
     except OSError as error:
-        raise InputError(f"port: {place.host}:{place.port}: cannot listen there: {error.strerror or error}") from error
+        raise InputError(
+            "port", f"{place.host}:{place.port}: cannot listen there: {error.strerror or error}"
+        ) from error
     return listening
 
 

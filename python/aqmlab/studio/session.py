@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab._core import InputError, SchemeError
+from aqmlab._core import SchemeError
 from aqmlab.extras import MissingExtraError, required
+from aqmlab.problems import InputError
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.task import RunError
 from aqmlab.studio import check, export, field
@@ -108,7 +109,7 @@ class Session:
 
     def _lanes(self) -> Lanes:
         if self._player.lanes is None:
-            raise InputError("open: nothing is open; send open first")
+            raise InputError("open", "nothing is open; send open first")
         return self._player.lanes
 
     # What a client may say.
@@ -147,7 +148,7 @@ class Session:
     async def _speed(self, message: Message) -> Message:
         speed = field.number(message, "speed")
         if speed == 0:
-            raise InputError("speed: 0: pause it instead; more than 0, or null for as fast as it goes")
+            raise InputError("speed", "0: pause it instead; more than 0, or null for as fast as it goes")
 
         def act() -> None:
             self._player.speed = speed
@@ -194,7 +195,7 @@ class Session:
     async def _mark(self, message: Message) -> Message:
         name = field.text(message, "name")
         if len(self._marks) >= MARKS:
-            raise InputError(f"mark: {MARKS} marks are kept; remove one first")
+            raise InputError("mark", f"{MARKS} marks are kept; remove one first")
         self._fits(self._lanes().memory)
         fork: Lanes = await self._do(lambda: self._lanes().fork())
         self._marked += 1
@@ -219,7 +220,7 @@ class Session:
         what = field.one_of(message, "what", export.KINDS)
         lane = field.index(message, "lane", len(self._lanes().lanes)) or 0
         if self._exporting is not None and not self._exporting.done():
-            raise InputError("export: another is under way; wait for it")
+            raise InputError("export", "another is under way; wait for it")
         done = await self._do(lambda: export.Done.of(self._lanes()))
 
         async def run() -> Message:
@@ -270,13 +271,13 @@ class Session:
         held = sum(mark.lanes.memory for mark in self._marks.values())
         if held + more > MOST_MEMORY:
             raise InputError(
-                f"memory: about {(held + more) / 1e9:.1f} GB for the lanes and marks of this session; "
-                f"at most {MOST_MEMORY / 1e9:g} GB: take fewer flows, lanes or marks"
+                "memory",
+                f"about {(held + more) / 1e9:.1f} GB for the lanes and marks of this session; "
+                f"at most {MOST_MEMORY / 1e9:g} GB: take fewer flows, lanes or marks",
             )
 
     def _problems(self, error: Exception) -> list[dict[str, Any]]:
-        lane = error.lane if isinstance(error, LaneError) else None
-        return check.problems(error.text if isinstance(error, check.TextError) else "", str(error), lane)
+        return check.problems(error, error.lane if isinstance(error, LaneError) else None)
 
     def _soon(self, act: Callable[[Message], None], message: Message) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody is there any longer

@@ -15,8 +15,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from aqmlab import catalogue
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs.metrics import SHOWN, Metric, Shown
 from aqmlab.study.ledger import Claim, load_ledger
 
@@ -270,7 +270,7 @@ class Study:
     def _find(self, kind: str, number: str, known: Mapping[str, Any]) -> Any:
         if number not in known:
             valid = ", ".join(known) or "none"
-            raise InputError(f"{kind}: {number}: {self.name} has no such {kind}; valid: {valid}")
+            raise InputError(kind, f"{number}: {self.name} has no such {kind}; valid: {valid}")
         return known[number]
 
 
@@ -315,7 +315,7 @@ def _names(folder: str) -> tuple[str, ...]:
 def load_study(name: str) -> Study:
     """Return a study by name; InputError with the nearest names if there is none."""
     if name in suites():
-        raise InputError(f"study: {name} has no published numbers; use: aqmlab compare --study {name} --aqms a,b,...")
+        raise InputError("study", f"{name} has no published numbers; use: aqmlab compare --study {name} --aqms a,b,...")
     if name not in studies():
         raise unknown("study", "unknown study", name, studies())
     data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))

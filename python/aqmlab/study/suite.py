@@ -16,9 +16,11 @@ from itertools import product
 from math import ceil
 from typing import Any
 
-from aqmlab._core import InputError, Scenario
+from aqmlab import _core
+from aqmlab._core import Scenario
 from aqmlab.names import unknown
-from aqmlab.quantities import quantity
+from aqmlab.problems import InputError
+from aqmlab.quantities import quantity, read
 from aqmlab.scenario import load
 from aqmlab.study.ledger import Claim, load_ledger
 from aqmlab.study.paper import Table, studies, suites
@@ -298,7 +300,7 @@ class Suite:
     def _refuse_option(self, option: str, value: str) -> None:
         """Raise InputError if the suite holds claims, which are of all its experiments as they are."""
         if self.claims:
-            raise InputError(f"{option}: {value}: {self.name} has claims about all its experiments as they are")
+            raise InputError(option, f"{value}: {self.name} has claims about all its experiments as they are")
 
     def links(
         self,
@@ -313,9 +315,9 @@ class Suite:
             if value is not None:
                 self._refuse_option(option, value)
         if up is not None and not any(experiment.has_up for experiment in self.experiments):
-            raise InputError(f"up: {up}: none of the experiments has two directions; those of section 9 have")
+            raise InputError("up", f"{up}: none of the experiments has two directions; those of section 9 have")
         if flows is not None and not 1 <= flows <= MOST_FLOWS:
-            raise InputError(f"flows: {flows}: out of range; 1 to {MOST_FLOWS}")
+            raise InputError("flows", f"{flows}: out of range; 1 to {MOST_FLOWS}")
         rates, rtts = (
             [_given(key, text) for text in _list(self.base[key] if given is None else given)]
             for key, given in (("rate", rate), ("rtt", rtt))
@@ -344,7 +346,7 @@ def load_suite(name: str) -> Suite:
     """Return a suite by name; InputError with what to use instead if there is none."""
     if name in studies():
         raise InputError(
-            f"study: {name} is a paper; expected a suite: {', '.join(suites())}; or: aqmlab reproduce {name}"
+            "study", f"{name} is a paper; expected a suite: {', '.join(suites())}; or: aqmlab reproduce {name}"
         )
     if name not in suites():
         raise unknown("study", "no suite of experiments", name, suites())
@@ -413,34 +415,20 @@ RATES = (1e5, 1e10, "100 kbit/s to 10 Gbit/s")
 
 BOUNDS = {"rate": RATES, "up": RATES, "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
 
-PLACES = {"rate": "links.bottleneck.rate", "up": "links.bottleneck.rate", "rtt": "flows.bulk.rtt"}
-"""Where a scenario has such a quantity."""
+PACKET = 1500
+"""Bytes of a packet on the wire in the experiments' scenarios."""
 
 
 @cache
 def _buffer(text: str, rate: float, rtt: float) -> int:
     """Return a buffer that a scenario writes so, in packets at this rate and round-trip time."""
-    place = "links.bottleneck.buffer"
-    link = {"links.bottleneck.rate": f"{rate} bit/s", "links.bottleneck.target": "1e-6 packets"}
-    try:
-        found = load("rfc7928/5.1.1-newreno", {**link, "flows.bulk.rtt": f"{rtt} s", place: text})
-    except InputError as error:
-        raise InputError(str(error).replace(place, "buffer")) from error
-    return max(1, ceil(round(found.link("bottleneck").buffer, 6)))
+    return max(1, ceil(round(_core.buffer_packets(text, rate, rtt, PACKET), 6)))
 
 
 def _given(field: str, text: str) -> float:
-    """Return a quantity in SI units, as read by the engine."""
-    place, roomy = PLACES[field], {"links.bottleneck.buffer": "9 packets", "links.bottleneck.target": "1 packets"}
-    try:
-        found = load("rfc7928/5.1.1-newreno", {**roomy, place: text})
-    except InputError as error:
-        raise InputError(str(error).replace(place, field)) from error
-    link = found.link("bottleneck")
-    value = found.group("bulk").rtt if field == "rtt" else None if link.rate_changes else link.rate
+    """Return a quantity in SI units."""
+    value = read(field, text, "s" if field == "rtt" else "bit/s")
     least, most, range_ = BOUNDS[field]
-    if value is None:
-        raise InputError(f"{field}: {text}: expected one {field}, {range_}")
     if not least <= value <= most:
-        raise InputError(f"{field}: {text}: out of range; {range_}")
+        raise InputError(field, f"{text}: out of range; {range_}")
     return value

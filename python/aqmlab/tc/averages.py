@@ -2,7 +2,7 @@
 
 import math
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 OPTIONS_OF_RED = {"bandwidth": "rate", "ewma": "number", "Plog": "number", "Scell_log": "number", "avpkt": "bytes"}
 """Options of RED and its kin that are no parameter of ours by themselves, with their units."""
@@ -12,10 +12,10 @@ def weight(burst: float, min_th: float) -> int:
     """Return n where tc sets the weight to 2**-n for a burst and a lower threshold in packets."""
     excess = burst + 1 - min_th
     if excess < 1:
-        raise InputError(f"burst: tc refuses {burst:g} packets, fewer than min ({min_th:g} packets)")
+        raise InputError("burst", f"tc refuses {burst:g} packets, fewer than min ({min_th:g} packets)")
     found = next((n for n in range(1, 32) if excess <= (1 - (1 - 0.5**n) ** burst) * 2**n), None)
     if found is None:
-        raise InputError(f"burst: tc finds no weight for {burst:g} packets")
+        raise InputError("burst", f"tc finds no weight for {burst:g} packets")
     return found
 
 
@@ -27,7 +27,7 @@ def burst_for(share: float, min_th: float) -> float:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _is_at_most(middle, min_th, wanted) else (low, middle - 1)
     if not 1 <= wanted < 32 or weight(max(low, 1), min_th) != wanted:
-        raise InputError(f"q_weight: {share:g}: tc makes it from a burst, and no burst gives 2**-{wanted}")
+        raise InputError("q_weight", f"{share:g}: tc makes it from a burst, and no burst gives 2**-{wanted}")
     return float(max(low, 1))
 
 

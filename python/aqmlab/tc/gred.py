@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.tc import numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
 from aqmlab.tc.link import Heard, Link, Said, Values, hear_limit, packets, shortest
@@ -42,7 +42,7 @@ def say(values: Values, link: Link) -> list[list[str]]:
     setup = ["setup", "vqs", str(VIRTUAL_QUEUES), "default", "0", *(["grio"] if grio else []), "limit", str(limit)]
     rate = numbers.write(link.rate or 0, "rate", "bandwidth")
     if not link.rate:
-        raise InputError("rate: gred needs that of the link in Linux; give --rate, such as 50Mbit/s")
+        raise InputError("rate", "gred needs that of the link in Linux; give --rate, such as 50Mbit/s")
     high = round(float(values["max_th"]) * full)
     queues = [
         ["vq", str(i), "prio", str(prio(i)), "limit", str(limit), "min", str(round(low * full)), "max", str(high)]
@@ -60,9 +60,9 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     setup = dict(said[: starts[0]] if starts else said)
     queues = [dict(said[start:end]) for start, end in pairwise([*starts, len(said)])]
     if setup.get("vqs") != str(VIRTUAL_QUEUES) or [queue["vq"] for queue in queues] != list("01234567"):
-        raise InputError(f"tc: gred: ours has {VIRTUAL_QUEUES} classes; give setup and the vq 0 to 7 in order")
+        raise InputError("tc", f"gred: ours has {VIRTUAL_QUEUES} classes; give setup and the vq 0 to 7 in order")
     if not all({"limit", "min", "max"} <= queue.keys() for queue in queues):
-        raise InputError("tc: gred: each vq needs limit, min and max")
+        raise InputError("tc", "gred: each vq needs limit, min and max")
     found = [
         {word: numbers.read(text, kind, word) for word, text in queue.items() if (kind := _gred_kind(word))}
         for queue in queues
@@ -79,7 +79,7 @@ def hear(said: Said, link: Link, shown: bool) -> Heard:
     }
     same = [len({queue.get(word, 0.02) for queue in found}) == 1 for word in ("max", "probability", "limit")]
     if not all(same) or len(weights) > 1:
-        raise InputError("tc: gred: max, probability, limit and weight are the same for all classes here")
+        raise InputError("tc", "gred: max, probability, limit and weight are the same for all classes here")
     values |= {"max_p": found[0].get("probability", 0.02), "q_weight": 0.5 ** weights.pop()}
     values |= _even([queue["min"] for queue in found], float(values["max_th"]), packet, 16 if shown else 0.6)
     return Heard(values, frozenset(values), link)
@@ -102,5 +102,5 @@ def _even(found: list[float], high: float, packet: int, within: float) -> Values
     share = shortest(share, lambda rounded: abs(rounded * high * packet - found[0]) <= within)
     step = shortest(step, lambda rounded: fits(share, rounded))
     if not fits(share, step):
-        raise InputError("tc: gred: the lower thresholds of our classes rise evenly from class to class")
+        raise InputError("tc", "gred: the lower thresholds of our classes rise evenly from class to class")
     return {"min_share": share, "step": step}

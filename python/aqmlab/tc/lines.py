@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.quantities import number, written
 from aqmlab.tc import numbers
 from aqmlab.tc.link import Heard, Link, Said, Values, size
@@ -87,13 +87,13 @@ def _refuse_option(qdisc: Qdisc, name: str) -> None:
     if name in qdisc.parameters or name in qdisc.options:
         return
     if name in ("limit", "memlimit", "memory_limit"):
-        raise InputError(f"{name}: it bounds the queue of the link, not {qdisc.scheme}; give --buffer")
+        raise InputError(name, f"it bounds the queue of the link, not {qdisc.scheme}; give --buffer")
     if name in ("ecn", "noecn"):
-        raise InputError(f"{name}: it is the link that marks or drops, not {qdisc.scheme}; give --ecn or --no-ecn")
+        raise InputError(name, f"it is the link that marks or drops, not {qdisc.scheme}; give --ecn or --no-ecn")
     if name in qdisc.keywords:
-        raise InputError(f"{name}: write {qdisc.scheme}:{'='.join(qdisc.keywords[name])}")
+        raise InputError(name, f"write {qdisc.scheme}:{'='.join(qdisc.keywords[name])}")
     if name in qdisc.lacking:
-        raise InputError(f"{name}: {qdisc.lacking[name]}")
+        raise InputError(name, f"{qdisc.lacking[name]}")
 
 
 def read(text: str, packet: int = 1514) -> Reading:
@@ -110,9 +110,9 @@ def read(text: str, packet: int = 1514) -> Reading:
             found.append(_heard(kind, words, Link(packet=packet), place))
     if not found or any(each[:2] != found[0][:2] for each in found):
         what = "several queueing disciplines that differ; give one" if found else "no queueing discipline in it"
-        raise InputError(f"tc: {what}")
+        raise InputError("tc", f"{what}")
     if len(rates) > 1:
-        raise InputError("tc: several classes of htb; a link here has one rate")
+        raise InputError("tc", "several classes of htb; a link here has one rate")
     qdisc, heard, dev, _ = found[0]
     link = replace(heard.link, rate=rates[0]) if rates else heard.link
     setting = Setting(_spec(qdisc, heard), link, bool(rates), dev)
@@ -150,15 +150,13 @@ def _notes(qdisc: Qdisc, setting: Setting, values: Values, groups: list[list[str
     named = _named(qdisc, setting.scheme)
     notes = [f"{qdisc.kind}: no kernel has been given such a line here yet"] if qdisc.kind in UNTESTED else []
     for name in named & {name for name, why in qdisc.unsaid.items() if why}:
-        raise InputError(f"{name}: cannot be told to {qdisc.kind}: {qdisc.unsaid[name]}")
+        raise InputError(name, f"cannot be told to {qdisc.kind}: {qdisc.unsaid[name]}")
     for name, value in values.items():
         if name in qdisc.unsaid or value == "auto" or _is_close(value, made[name]):
             continue
         ours, theirs = (_text(qdisc, name, each) for each in (value, made[name]))
         if name in named and name not in heard.said:
-            raise InputError(
-                f'{name}: "{ours}" cannot be told to {qdisc.kind}, which has {theirs} and no option for it'
-            )
+            raise InputError(name, f'"{ours}" cannot be told to {qdisc.kind}, which has {theirs} and no option for it')
         notes.append(
             f"{name}: {ours} here, {theirs} in Linux" + ("" if name in heard.said else ", which has no option")
         )
@@ -210,7 +208,7 @@ def _commands(text: str) -> list[tuple[str, list[str], str]]:
         try:
             words = shlex.split(line, comments=True)
         except ValueError as error:
-            raise InputError(f"tc: {line.strip()}: {error}") from None
+            raise InputError("tc", f"{line.strip()}: {error}") from None
         if not words:
             continue
         if line[0].isspace() and found and found[-1][2].startswith("shown"):
@@ -231,7 +229,7 @@ def _command(words: Sequence[str]) -> tuple[str, list[str], str]:
     left = [word for word in words if word != "sudo"]
     shown = left[0] in ("qdisc", "class")
     if not shown and left.pop(0).rpartition("/")[2] != "tc":
-        raise InputError(f'tc: "{words[0]}" begins no line of tc; write tc qdisc replace dev DEV root ...')
+        raise InputError("tc", f'"{words[0]}" begins no line of tc; write tc qdisc replace dev DEV root ...')
     while left and left[0].startswith("-"):
         left.pop(0)
     what = left.pop(0) if left else ""
@@ -241,12 +239,12 @@ def _command(words: Sequence[str]) -> tuple[str, list[str], str]:
         rest = [word for word in left if not word.endswith(":") and word not in ("root", "replace", "add", "change")]
         skipped = rest[rest.index("dev") + 2 :] if "dev" in rest else rest
         of_kind(skipped[0] if skipped else what)
-        raise InputError(f'tc: "{" ".join(words)}" is no line of tc qdisc or tc class')
+        raise InputError("tc", f'"{" ".join(words)}" is no line of tc qdisc or tc class')
     if shown and what == "class" and left[at] != "htb":
         return "noqueue", [], "shown"  # what such a discipline has of its flows
     if "stab" in left:
         raise InputError(
-            "tc: stab: sizes on the link are those of the packets here; CAKE has overhead, mpu, atm and ptm"
+            "tc", "stab: sizes on the link are those of the packets here; CAKE has overhead, mpu, atm and ptm"
         )
     around = left[:at] if not shown else []
     options = left[at + 1 :]

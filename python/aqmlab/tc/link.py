@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from aqmlab import _core
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.tc import numbers
 from aqmlab.tc.qdiscs import Qdisc
 
@@ -30,7 +30,7 @@ class Link:
     def bytes(self, name: str) -> float:
         """Return how many bytes may wait. InputError if that is not known."""
         if self.buffer is None:
-            raise InputError(f"buffer: {name} needs it in Linux; give --buffer, such as 600packets or 1MB")
+            raise InputError("buffer", f"{name} needs it in Linux; give --buffer, such as 600packets or 1MB")
         value, unit = size(self.buffer)
         return value * self.packet if unit == "packets" else value
 
@@ -39,7 +39,7 @@ def size(buffer: str) -> tuple[float, str]:
     """Return a buffer as a number and its unit, "packets" or "B". InputError for anything else."""
     found = _core.quantity(buffer)
     if found is None or found[1] not in ("packets", "B") or found[0] < 1:
-        raise InputError(f'buffer: "{buffer}" is no size; write 600packets or 1MB')
+        raise InputError("buffer", f'"{buffer}" is no size; write 600packets or 1MB')
     return found
 
 
@@ -58,7 +58,7 @@ def hear_limit(qdisc: Qdisc, said: Mapping[str, str], link: Link) -> Link:
     word, kind = qdisc.limit
     if word not in said:
         if not qdisc.without:
-            raise InputError(f"tc: {qdisc.kind} needs {word}")
+            raise InputError("tc", f"{qdisc.kind} needs {word}")
         return link
     limit = round(numbers.read(said[word], kind, word))
     whole = qdisc.kind in ("red", "gred") and limit % link.packet == 0

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 
 TIMES = {"": 1e-6, "us": 1e-6, "usec": 1e-6, "usecs": 1e-6, "ms": 1e-3, "msec": 1e-3, "msecs": 1e-3}
 TIMES |= {"s": 1.0, "sec": 1.0, "secs": 1.0}
@@ -44,7 +44,7 @@ def read(text: str, kind: str, word: str) -> float:
     scale = SUFFIXES[kind].get(number[2]) if number else None
     if number is None or scale is None:
         known = ", ".join(suffix for suffix in SUFFIXES[kind] if suffix)
-        raise InputError(f'{word}: "{text}" is not what tc takes: {kind}' + (f" ({known})" if known else ""))
+        raise InputError(word, f'"{text}" is not what tc takes: {kind}' + (f" ({known})" if known else ""))
     value = round(float(number[1]) * scale, 15)
     return floor_256(value) if kind == "hertz" else value
 
@@ -55,7 +55,7 @@ def write(value: float, kind: str, word: str) -> str:
     number = float(re.match(r"-?[0-9.e-]+", text)[0])  # type: ignore[index]
     most = 0xFFFFFFFF * 1e-6 if kind == "time" else MOST.get(kind, 0xFFFFFFFF)
     if (value if kind == "time" else number) > most and kind != "rate":
-        raise InputError(f"{word}: {text} is more than tc takes, {most:.10g} ({kind})")
+        raise InputError(word, f"{text} is more than tc takes, {most:.10g} ({kind})")
     return text
 
 

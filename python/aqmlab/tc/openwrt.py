@@ -2,7 +2,7 @@
 
 import re
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.tc.lines import Lines, Setting, prepared, write
 from aqmlab.tc.options import say
 
@@ -19,9 +19,9 @@ def sqm(setting: Setting, down: float | None = None) -> Lines:
     """
     qdisc, values = prepared(setting)
     if qdisc.kind not in SCRIPTS:
-        raise InputError(f"openwrt: SQM has scripts for cake and fq_codel, not for {qdisc.kind}")
+        raise InputError("openwrt", f"SQM has scripts for cake and fq_codel, not for {qdisc.kind}")
     if setting.link.rate is None:
-        raise InputError("rate: SQM is a shaper and needs that of the link; give --rate, such as 50Mbit/s")
+        raise InputError("rate", "SQM is a shaper and needs that of the link; give --rate, such as 50Mbit/s")
     [words] = say(qdisc, values, setting.link)
     given = _pairs(words)
     given.pop("bandwidth", None)
@@ -74,5 +74,5 @@ def _pairs(words: list[str]) -> dict[str, str]:
 
 def _kilobits(rate: float) -> str:
     if rate < 1000 or rate % 1000:
-        raise InputError(f"rate: SQM takes whole kbit/s, not {rate:.12g} bit/s")
+        raise InputError("rate", f"SQM takes whole kbit/s, not {rate:.12g} bit/s")
     return f"{rate / 1000:.0f}"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cache
 
 from aqmlab import _core
-from aqmlab._core import InputError
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.quantities import number
 from aqmlab.tc import gred, numbers
 from aqmlab.tc.averages import OPTIONS_OF_RED, burst_for, weight
@@ -118,11 +118,11 @@ def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
     left = iter(words)
     for word in left:
         if word in qdisc.lacking:
-            raise InputError(f"tc: {qdisc.kind}: {word}: {qdisc.lacking[word]}")
+            raise InputError("tc", f"{qdisc.kind}: {word}: {qdisc.lacking[word]}")
         if word in valued:
             text = next(left, None)
             if text is None:
-                raise InputError(f"tc: {qdisc.kind}: {word}: the value is missing")
+                raise InputError("tc", f"{qdisc.kind}: {word}: the value is missing")
             said.append((word, text))
         elif word in alone:
             said.append((word, ""))
@@ -142,9 +142,7 @@ class _Network:
 @cache
 def _texts(scheme: str) -> dict[str, str]:
     """Return every parameter of a scheme as text. InputError for what is not legal."""
-    link = '[[links]]\nname = "link"\nrate = "10 Mbit/s"\nbuffer = "1000 packets"\n'
-    flows = '[[flows]]\npath = ["link"]\nrtt = "10 ms"\npacket = "1000 B"\ntcp = "rfc"\n'
-    return _core.Scenario.parse(f'schema = 1\nduration = "1 s"\n{link}{flows}', "tc").parameters(scheme)
+    return _core.scheme_values(scheme)
 
 
 def _unsaid(qdisc: Qdisc, link: Link) -> Values:
@@ -183,7 +181,7 @@ def _ecn_words(qdisc: Qdisc) -> tuple[str, ...]:
 
 def _say_ecn(qdisc: Qdisc, ecn: bool) -> list[str]:
     if qdisc.marks == "always" and not ecn:
-        raise InputError(f"ecn: {qdisc.kind} of Linux marks whatever can be marked and has no option against it")
+        raise InputError("ecn", f"{qdisc.kind} of Linux marks whatever can be marked and has no option against it")
     if qdisc.marks == "flag":
         return ["ecn"] if ecn else []
     return ["ecn" if ecn else "noecn"] if _ecn_words(qdisc) else []
@@ -215,7 +213,7 @@ def _hear_red(qdisc: Qdisc, given: dict[str, float], values: Values, link: Link,
     for flag in ("adaptive", "adaptative", "Plog", "Scell_log"):
         given.pop(flag, None)
     if qdisc.kind == "red" and "mean_packet" not in given and not shown:
-        raise InputError("tc: red needs avpkt")
+        raise InputError("tc", "red needs avpkt")
     packet = round(given.pop("avpkt", link.packet))
     link = replace(link, packet=packet, rate=given.pop("bandwidth", link.rate))
     limit = link.bytes("red") if qdisc.kind == "red" else link.packets("choke")
@@ -226,7 +224,7 @@ def _hear_red(qdisc: Qdisc, given: dict[str, float], values: Values, link: Link,
     if "ewma" in given:
         values["q_weight"] = 0.5 ** given.pop("ewma")
     elif shown:
-        raise InputError(f"tc: {qdisc.kind}: weight and probability are missing; write tc -d qdisc show")
+        raise InputError("tc", f"{qdisc.kind}: weight and probability are missing; write tc -d qdisc show")
     else:
         size_of_one = link.packet if qdisc.kind == "red" else 1
         given.setdefault("burst", (2 * given["min_th"] + given["max_th"]) // (3 * size_of_one))
@@ -289,7 +287,7 @@ def _ramp(step: float) -> Values:
 
 def _rate(qdisc: Qdisc, link: Link) -> float:
     if link.rate is None:
-        raise InputError(f"rate: {qdisc.kind} needs that of the link in Linux; give --rate, such as 50Mbit/s")
+        raise InputError("rate", f"{qdisc.kind} needs that of the link in Linux; give --rate, such as 50Mbit/s")
     return link.rate
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from aqmlab import catalogue
-from aqmlab._core import InputError
 from aqmlab.catalogue import Parameter
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 
 NO_BYTE_MODE = "PIE weighs packets by their size then; ours counts packets"
 ESTIMATOR = "the delay would follow from a measured rate; ours comes from time stamps"
@@ -230,7 +230,7 @@ def of_scheme(name: str) -> Qdisc:
     if not found:
         catalogue.find(name)
         known = ", ".join(dict.fromkeys(each.scheme for each in TABLE))
-        raise InputError(f'aqm: Linux has nothing of "{name}"; it has {known}')
+        raise InputError("aqm", f'Linux has nothing of "{name}"; it has {known}')
     return found[0]
 
 

@@ -7,7 +7,8 @@ from math import ceil, isfinite
 from statistics import fmean
 
 from aqmlab import quantities
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError
 from aqmlab.runs.measures import every, expand, heading
 from aqmlab.runs.metrics import DROPS, Metric, find
 
@@ -99,14 +100,14 @@ def goals(objectives: Sequence[str], bounds: Sequence[str]) -> tuple[tuple[Objec
     wanted = [_objective(part) for part in parts if not part.startswith("s.t.")]
     kept = [_bound(part) for part in [*(part for part in parts if part.startswith("s.t.")), *bounds]]
     if not wanted:
-        raise InputError('objective: missing; write, for example, "min link.queue_delay_p99"')
+        raise InputError("objective", 'missing; write, for example, "min link.queue_delay_p99"')
     return tuple(dict.fromkeys(wanted)), tuple(dict.fromkeys(kept))
 
 
 def _objective(text: str) -> Objective:
     found = OBJECTIVE.fullmatch(text)
     if not found:
-        raise InputError(f'objective: "{text}": write min or max and a measure, such as "min link.queue_delay_p99"')
+        raise InputError("objective", f'"{text}": write min or max and a measure, such as "min link.queue_delay_p99"')
     return Objective(found[2], 1 if found[1] == "min" else -1)
 
 
@@ -115,8 +116,9 @@ def _bound(text: str) -> Constraint:
     value = quantities.number(found[3].strip()) if found else ""
     if not found or isinstance(value, str) or not isfinite(value):
         raise InputError(
-            f'subject-to: "{text}": write a measure, < or >, and a number, such as "total.jain > 0.9" or '
-            '"link.queue_delay_p99 < 20 ms"'
+            "subject-to",
+            f'"{text}": write a measure, < or >, and a number, such as "total.jain > 0.9" or '
+            '"link.queue_delay_p99 < 20 ms"',
         )
     return Constraint(found[1], 1 if found[2].startswith("<") else -1, value, found[3].strip())
 
@@ -130,4 +132,4 @@ def check(wanted: Sequence[Goal], scenarios: Sequence[Scenario]) -> None:
     for low in bounds:
         for high in bounds:
             if low.pattern == high.pattern and low.sign < 0 < high.sign and low.bound > high.bound:
-                raise InputError(f"subject-to: {low} and {high}: no value can keep both")
+                raise InputError("subject-to", f"{low} and {high}: no value can keep both")

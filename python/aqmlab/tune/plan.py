@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from aqmlab import _core, own
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 from aqmlab.runs.simulate import check_schemes
 from aqmlab.scenario import assignments, load
@@ -41,7 +42,7 @@ class Budget:
             return cls(runs=int(found[1]))
         value = _core.quantity(text)
         if value is None or value[1] != "s" or value[0] <= 0:
-            raise InputError(f'budget: "{text}": write a number of runs or a time, such as "200 runs" or "120 s"')
+            raise InputError("budget", f'"{text}": write a number of runs or a time, such as "200 runs" or "120 s"')
         return cls(seconds=value[0])
 
 
@@ -141,13 +142,13 @@ def plan(
 ) -> Plan:
     """Read and check everything; the sampler is TPE for one objective, NSGA-III for several, unless it is named."""
     if not scenarios:
-        raise InputError("scenario: missing; --scenario li2014/table-1 says where the scheme is to be good")
+        raise InputError("scenario", "missing; --scenario li2014/table-1 says where the scheme is to be good")
     [spec] = own.select([scheme])
     places = [Place.read(text, set or {}) for text in dict.fromkeys(scenarios)]
     outside = [Place.read(text, set or {}) for text in dict.fromkeys(held_out)]
     for place in outside:
         if place.name in {each.name for each in places}:
-            raise InputError(f"held-out: {place.name}: is among the scenarios of the search; name another")
+            raise InputError("held-out", f"{place.name}: is among the scenarios of the search; name another")
     for place in [*places, *outside]:
         check_schemes(place.scenario, [spec])
     wanted, kept = goals(objectives, subject_to)
@@ -174,18 +175,19 @@ def plan(
 def _check(asked: Plan) -> None:
     for option, value, least in (("seeds", asked.seeds, 1), ("held-out-seeds", asked.held_out_seeds, 2)):
         if not least <= value <= MOST_SEEDS:
-            raise InputError(f"{option}: {value}: out of range; {least} to {MOST_SEEDS}")
+            raise InputError(option, f"{value}: out of range; {least} to {MOST_SEEDS}")
     if asked.over not in OVER:
         raise unknown("over", "unknown", asked.over, OVER)
     if asked.sampler not in SAMPLERS:
         raise unknown("sampler", "unknown sampler", asked.sampler, SAMPLERS)
     if asked.sampler == "cma-es":
         if len(asked.objectives) > 1 or asked.constraints:
-            raise InputError("sampler: cma-es: takes one objective and no bounds; use tpe, or nsga-iii for several")
+            raise InputError("sampler", "cma-es: takes one objective and no bounds; use tpe, or nsga-iii for several")
         if len(asked.space) < 2 or any(each.choices for each in asked.space):
-            raise InputError("sampler: cma-es: needs two numbers at least, and no words; use tpe")
+            raise InputError("sampler", "cma-es: needs two numbers at least, and no words; use tpe")
     if asked.budget.runs is not None and asked.budget.runs < 2 * len(asked.blocks):
         raise InputError(
-            f"budget: {asked.budget}: two candidates take {2 * len(asked.blocks)} runs, one for each of "
-            f"{len(asked.places)} scenarios and {asked.seeds} seeds; give more runs or fewer seeds"
+            "budget",
+            f"{asked.budget}: two candidates take {2 * len(asked.blocks)} runs, one for each of "
+            f"{len(asked.places)} scenarios and {asked.seeds} seeds; give more runs or fewer seeds",
         )

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab import _core, extras, files
-from aqmlab._core import InputError
 from aqmlab.notebook import Result, Sheet
+from aqmlab.problems import InputError
 from aqmlab.runs import workers as places
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.lock import held

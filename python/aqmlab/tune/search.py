@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from aqmlab._core import InputError
 from aqmlab.extras import required
+from aqmlab.problems import InputError
 from aqmlab.runs.executor import do_all
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import paired

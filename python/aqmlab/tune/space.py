@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab import catalogue, quantities
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.catalogue import Parameter
 from aqmlab.names import unknown
+from aqmlab.problems import InputError
 from aqmlab.runs.grid import number
 
 SPAN = 30.0
@@ -57,17 +58,17 @@ def space(
     What is written with the scheme ("pi:w=85Hz") stays as it is. InputError for unknown names and empty ranges.
     """
     if catalogue.by_link(scheme):
-        raise InputError(f"aqm: {scheme}: tune one scheme, which all links have")
+        raise InputError("aqm", f"{scheme}: tune one scheme, which all links have")
     name, given = catalogue.halves(scheme)
     declared = {each.name: each for each in catalogue.find(name).parameters}
     if not declared:
-        raise InputError(f'tune: "{name}" has no parameters; nothing can be tuned')
+        raise InputError("tune", f'"{name}" has no parameters; nothing can be tuned')
     for asked in [*(names or ()), *ranges]:
         if asked not in declared:
             raise unknown("parameters", f"{name} has no parameter", asked, declared)
     fixed = {pair.partition("=")[0].strip() for pair in given.split(",")}
     for asked in fixed & {*(names or ()), *ranges}:
-        raise InputError(f"parameters: {asked}: is set in {scheme}; leave it out there to tune it")
+        raise InputError("parameters", f"{asked}: is set in {scheme}; leave it out there to tune it")
     used = scenarios[0].parameters(scheme)
     usual = [each for each in declared if each not in fixed and _usual(declared[each], used)]
     wanted = [*(usual if names is None else names), *ranges]
@@ -76,7 +77,8 @@ def space(
     ]
     if not found:
         raise InputError(
-            f'tune: no parameter of "{name}" has a positive number here; give --range {next(iter(declared))}=LOW..HIGH'
+            "tune",
+            f'no parameter of "{name}" has a positive number here; give --range {next(iter(declared))}=LOW..HIGH',
         )
     return tuple(found)
 
@@ -112,16 +114,18 @@ def _ends(parameter: Parameter, used: str, given: str | None) -> tuple[float, fl
     if given is None:
         value = quantities.number(used)
         if isinstance(value, str) or value <= 0:
-            raise InputError(f"parameters: {parameter.name}: is {used} here; give --range {parameter.name}=LOW..HIGH")
+            raise InputError("parameters", f"{parameter.name}: is {used} here; give --range {parameter.name}=LOW..HIGH")
         return max(legal[0], value / SPAN), min(legal[1], value * SPAN)
     ends = [quantities.number(end.strip()) for end in given.split("..")]
     if len(ends) != 2 or isinstance(ends[0], str) or isinstance(ends[1], str):
-        raise InputError(f"range: {parameter.name}={given}: write LOW..HIGH, such as {parameter.name}={used}..{used}")
+        raise InputError("range", f"{parameter.name}={given}: write LOW..HIGH, such as {parameter.name}={used}..{used}")
     low, high = float(ends[0]), float(ends[1])
     if low >= high:
-        raise InputError(f"range: {parameter.name}={given}: is empty; the lower end comes first")
+        raise InputError("range", f"{parameter.name}={given}: is empty; the lower end comes first")
     if low < legal[0] or high > legal[1]:
-        raise InputError(f"range: {parameter.name}={given}: outside of what {parameter.name} may be, {parameter.legal}")
+        raise InputError(
+            "range", f"{parameter.name}={given}: outside of what {parameter.name} may be, {parameter.legal}"
+        )
     return low, high
 
 

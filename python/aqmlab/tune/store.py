@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import files
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.runs.columns import StoreError
 
 RUNS, PLAN, JOURNAL = "runs.jsonl", "tune.json", "optuna.journal"
@@ -55,13 +55,14 @@ class Store:
     @staticmethod
     def _check(path: Path, text: str, *, resume: bool) -> None:
         if not resume:
-            raise InputError(f"out: {path.parent}: has a tune already; go on with --resume, or choose another folder")
+            raise InputError("out", f"{path.parent}: has a tune already; go on with --resume, or choose another folder")
         old, new = (json.loads(each) for each in (path.read_text(encoding="utf-8"), text))
         changed = [key for key in new if old.get(key) != new[key]]
         if changed:
             raise InputError(
-                f"out: {path.parent}: the tune there differs in {', '.join(changed)}; only budget, jobs and held-out "
-                "runs may change"
+                "out",
+                f"{path.parent}: the tune there differs in {', '.join(changed)}; only budget, jobs and held-out "
+                "runs may change",
             )
 
     def _load(self, path: Path) -> None:

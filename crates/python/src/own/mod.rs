@@ -10,7 +10,7 @@ use crate::refused;
 use aqmlab_aqm::contract::{self, Outcome, bench};
 use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, Info, OWN, Observable, QueueView, Tune};
 use aqmlab_core::declared::read_all;
-use aqmlab_core::{Declared, ParamSpec, Problems, Time};
+use aqmlab_core::{Declared, ParamSpec, Problem, Problems, Time};
 use aqmlab_scenario::AqmChoice;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -48,7 +48,7 @@ fn leak(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declared, String> {
+fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declared, Problem> {
     let path = name.clone();
     let choices: Vec<&'static str> = choices.into_iter().map(leak).collect();
     let spec = ParamSpec {
@@ -61,7 +61,7 @@ fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declare
         source: "",
         tc: None,
     };
-    Declared::new(spec).map_err(|why| format!("{path}.{why}"))
+    Declared::new(spec).map_err(|problem| problem.within(&path))
 }
 
 /// Adds a class to the catalogue; what it declares lives as long as the process. `hooks` are those it overrides,
@@ -79,7 +79,7 @@ pub fn declare(
     hooks: Vec<String>,
 ) -> PyResult<Parameters> {
     let name = leak(name);
-    let because = |why: String| refused(format!("{name}.{why}"));
+    let because = |problem: Problem| refused(problem.within(name));
     let params = params.into_iter().map(declared).collect::<Result<Vec<_>, _>>().map_err(because)?;
     let confidence = "a scheme of the user's own; see aqmlab.check_aqm";
     let (title, source) = (leak(title), leak(source));
@@ -110,8 +110,8 @@ type Checked = (&'static str, Option<String>, Option<&'static str>);
 /// Puts a scheme, written as for `run`, to the contract of the built-in ones.
 #[pyfunction]
 pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<Checked>> {
-    let choice = AqmChoice::parse(aqm).map_err(|why| refused(format!("aqm: {why}")))?;
-    let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
+    let choice = AqmChoice::parse(aqm).map_err(|why| refused(Problem::new("aqm", why)))?;
+    let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| refused(Problem::new("aqm", why)))?;
     let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let build = || entry.build(&choice.name, &pairs, &bench::queue(0));
     build().map_err(refused)?;

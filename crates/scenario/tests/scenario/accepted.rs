@@ -134,7 +134,7 @@ fn overrides_that_name_nothing_are_refused() {
         ("nonsense", "1", "nonsense: unknown key \"nonsense\";"),
         ("nonsense.deep.down", "1", "nonsense: unknown key \"nonsense\";"),
         ("schemes.pio.a", "1", "schemes.pio: unknown scheme \"pio\"; did you mean \"pi\"?"),
-        ("", "1", ": is not a path; write e.g. links.bottleneck.rate="),
+        ("", "1", "\"\": is not a path; write e.g. links.bottleneck.rate="),
         ("links..rate", "1", "links..rate: is not a path"),
         ("links.bottleneck.", "1", "links.bottleneck.: is not a path"),
     ] {

@@ -55,16 +55,16 @@ fn wrong_types_are_refused_everywhere() {
 fn all_problems_are_reported_together() {
     let text = VALID.replace("\"8 Mbit/s\"", "8").replace("\"20 ms\"", "\"20\"").replace("ecn = false", "ecn = 1");
     let found = problems(&text, &[]);
-    for path in ["links.bottleneck.rate: ", "flows.ftp.rtt: ", "flows.ftp.ecn: "] {
+    for path in ["test:9:8: links.bottleneck.rate: ", "test:26:7: flows.ftp.rtt: ", "test:31:7: flows.ftp.ecn: "] {
         assert!(found.lines().any(|line| line.starts_with(path)), "{path} in {found}");
     }
 }
 
 #[test]
 fn text_that_is_not_toml_is_refused_with_its_line() {
-    assert!(problems("schema = 1\nduration =\n", &[]).starts_with("test: is not TOML: line 2, column 11: "));
-    assert!(problems("schema = 1\nschema = 1\n", &[]).starts_with("test: is not TOML: line 2, column 1: "));
-    assert!(problems("\u{0}", &[]).starts_with("test: is not TOML: line 1, column "));
+    assert!(problems("schema = 1\nduration =\n", &[]).starts_with("test:2:11: is not TOML: "));
+    assert!(problems("schema = 1\nschema = 1\n", &[]).starts_with("test:2:1: is not TOML: "));
+    assert!(problems("\u{0}", &[]).starts_with("test:1:"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn deep_nesting_and_sheer_size_are_refused() {
         format!("[{}a]", "a.".repeat(MB / 2 - 4)),
     ] {
         let found = problems(&text, &[]);
-        assert!(found.starts_with("test: is not TOML: line 1, column ") && found.len() < 300, "{found}");
+        assert!(found.starts_with("test:1:") && found.len() < 300, "{found}");
     }
     assert_eq!(
         problems(&" ".repeat((MB << 4) + 1), &[]),

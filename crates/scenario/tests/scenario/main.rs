@@ -145,9 +145,12 @@ fn a_wrong_flow_is_no_fault_of_the_buffer() {
     let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"1 Mbit/s\"\nbuffer = \"2 bdp\"\n[[flows]]\nname = \"a\"\n\
                 rtt = \"90 ms\"\ntcp = \"cubik\"\n";
     let found = problems(text, &[]);
-    assert!(found.starts_with("flows.a.tcp: unknown choice \"cubik\"") && !found.contains("buffer"), "{found}");
+    assert!(
+        found.starts_with("test:9:7: flows.a.tcp: unknown choice \"cubik\"") && !found.contains("buffer"),
+        "{found}"
+    );
     let found = problems(&text.replace("90 ms", "0 s").replace("cubik", "cubic"), &[]);
-    assert!(found.starts_with("links.bottleneck.buffer: \"2 bdp\" is out of range"), "{found}");
+    assert!(found.starts_with("test:5:10: links.bottleneck.buffer: \"2 bdp\" is out of range"), "{found}");
 }
 
 #[test]

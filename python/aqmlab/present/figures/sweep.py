@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from aqmlab import catalogue
-from aqmlab._core import InputError
 from aqmlab.names import unknown
 from aqmlab.present.figures import words
 from aqmlab.present.figures.ellipses import of_mean, of_spread
@@ -34,6 +33,7 @@ from aqmlab.present.plots.data import (
     ScatterPanel,
 )
 from aqmlab.present.plots.style import THIRDS
+from aqmlab.problems import InputError
 from aqmlab.runs.findings import Findings, check_measure, more_is_better, only
 from aqmlab.runs.grid import number
 from aqmlab.runs.metrics import find
@@ -112,7 +112,7 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
     """Return a measure over two values that were varied; each panel is a scheme in a scenario with its other values."""
     check_measure(found, measure)
     if against == by:
-        raise InputError(f"by: {by}: is on the other axis already; give another value that was varied")
+        raise InputError("by", f"{by}: is on the other axis already; give another value that was varied")
     across, up = _positions(found, against), _positions(found, by)
     x, y = (sorted({place for place, _ in found_at.values()}) for found_at in (across, up))
     panels: dict[tuple[str, str], HeatPanel] = {}
@@ -127,7 +127,7 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
                 cell = y.index(up[str(row[by])][0]), x.index(across[str(row[against])][0])
                 panels.setdefault((rest, name), empty).values[cell] = summary.mean * find(measure).shown.scale
     if not panels:
-        raise InputError(f"against: {against}: no scheme has runs that vary in it and in {by}")
+        raise InputError("against", f"{against}: no scheme has runs that vary in it and in {by}")
     several = len({rest for rest, _ in panels}) > 1
     drawn = [HeatPanel(f"{name}, {rest}" if several else name, panel.values) for (rest, name), panel in panels.items()]
     return HeatMaps(_axis(found, against, across), _axis(found, by, up), words.measure(measure), x, y, drawn)
@@ -242,7 +242,7 @@ def figure(found: Findings, wanted: Wanted) -> Drawing:
         what, columns = SERIES if name in OVER_TIME else DELAYS
         runs = stored(found, what, columns, [case])
         if not runs:
-            raise InputError(f"figure: {name}: no {what} of {case.name} are stored; {how_to_store(found)}")
+            raise InputError("figure", f"{name}: no {what} of {case.name} are stored; {how_to_store(found)}")
         return OVER_TIME[name](found, case, runs) if name in OVER_TIME else cdf(found, case, runs)
     if name == "delay-throughput":
         return scatter(found, case, wanted.ellipse)
@@ -258,23 +258,23 @@ def _check(wanted: Wanted) -> None:
     """Raise InputError for what a figure does not take, and for what it lacks."""
     name = wanted.figure
     if wanted.measure and name not in OF_ANY:
-        raise InputError(f"measure: {wanted.measure}: {name} has its own; use the figure measure")
+        raise InputError("measure", f"{wanted.measure}: {name} has its own; use the figure measure")
     if wanted.against and name not in ("measure", "heat"):
-        raise InputError(f"against: {wanted.against}: only the figures measure and heat are drawn against a value")
+        raise InputError("against", f"{wanted.against}: only the figures measure and heat are drawn against a value")
     if (wanted.by is not None) != (name == "heat") or (name == "heat" and not wanted.against):
-        raise InputError("by: a heat map, and no other figure, is drawn --against one varied value and --by another")
+        raise InputError("by", "a heat map, and no other figure, is drawn --against one varied value and --by another")
     if wanted.ellipse != "mean" and name != "delay-throughput":
-        raise InputError(f"ellipse: {wanted.ellipse}: only the figure delay-throughput has ellipses")
+        raise InputError("ellipse", f"{wanted.ellipse}: only the figure delay-throughput has ellipses")
     may = LOGARITHMIC.get(name, "") if name != "measure" else "xy" if wanted.against else "y"
     for side in wanted.log:
         if side not in may:
-            raise InputError(f"log: {side}: expected {' or '.join(may) or 'nothing'} with the figure {name}")
+            raise InputError("log", f"{side}: expected {' or '.join(may) or 'nothing'} with the figure {name}")
 
 
 def _case(found: Findings, name: str | None) -> Case:
     """The case of that name, or the only one."""
     if name is None and len(found.cases) > 1:
-        raise InputError(f"scenario: missing; --scenario is one of: {'; '.join(found.cases)}")
+        raise InputError("scenario", f"missing; --scenario is one of: {'; '.join(found.cases)}")
     if name is not None and name not in found.cases:
         raise unknown("scenario", "no scenario", name, found.cases)
     return found.cases[name] if name is not None else next(iter(found.cases.values()))
@@ -291,10 +291,10 @@ def _cases(found: Findings, scenario: str | None) -> list[Case]:
 
 def _ranking(found: Findings, measure: str) -> CriticalDifference:
     if more_is_better(measure) is None:
-        raise InputError(f"measure: {measure}: neither more nor less is better, so schemes cannot be ranked by it")
+        raise InputError("measure", f"{measure}: neither more nor less is better, so schemes cannot be ranked by it")
     ranks = found.ranking(measure)
     if ranks is None:
-        raise InputError("figure: ranking: needs three schemes, and two scenarios in which each has a value")
+        raise InputError("figure", "ranking: needs three schemes, and two scenarios in which each has a value")
     return ranking(ranks)
 
 
@@ -308,12 +308,12 @@ def _positions(found: Findings, against: str) -> dict[str, tuple[float, str]]:
     """Return where each value lies on the abscissa, with its unit; InputError unless all are numbers in one unit."""
     if against not in found.varied:
         if not found.varied:
-            raise InputError(f"against: {against}: this sweep varies nothing but scenarios, schemes and seeds")
+            raise InputError("against", f"{against}: this sweep varies nothing but scenarios, schemes and seeds")
         raise unknown("against", "was not varied:", against, found.varied)
     read = {text: number(text) for text in found.varied[against]}
     xs = {text: position for text, position in read.items() if position}
     if len(xs) < len(read) or len({unit for _, unit in xs.values()}) > 1:
-        raise InputError(f"against: {against}: {', '.join(read)}: expected numbers in one unit")
+        raise InputError("against", f"{against}: {', '.join(read)}: expected numbers in one unit")
     return xs
 
 

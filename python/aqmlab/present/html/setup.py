@@ -7,12 +7,13 @@ from math import isclose
 from typing import Any
 
 from aqmlab import _core, catalogue
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.catalogue import Parameter, settles
 from aqmlab.present.html.table import Item, Table
 from aqmlab.present.html.topology import kind, topology
 from aqmlab.present.labels import label
 from aqmlab.present.text import some
+from aqmlab.problems import InputError
 
 IMPAIRMENTS = ("loss", "jitter", "reorder", "ecn_mangling")
 """What a wire does to packets, as scenarios write it."""

@@ -6,10 +6,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from aqmlab._core import InputError
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots.data import CriticalDifference
 from aqmlab.present.plots.style import DARK, LETTER, adapt, points, wanted
+from aqmlab.problems import InputError
 
 ROW, BAR = 0.19, 0.11
 """Inches from a name to the next, and from a bar to the next."""
@@ -33,7 +33,7 @@ def critical_difference(drawn: CriticalDifference) -> Figure:
     margin = 0.15 + LETTER * max(len(drawn.names[scheme]) for scheme in order)
     if 2 * margin > 0.7 * width:
         raise InputError(
-            f"size: {width:g} in: the names of the schemes leave no room for the ranks; choose a wider one"
+            "size", f"{width:g} in: the names of the schemes leave no room for the ranks; choose a wider one"
         )
     with mpl.rc_context(how.rc):
         figure = Figure(figsize=(how.size.width, how.scale * height))

@@ -219,7 +219,7 @@ pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Resu
     let rates = (0..specs.len()).filter(|link| specs[*link].changes != aqmlab_scenario::RateChanges::None);
     let mut changing: Vec<usize> = rates.flat_map(|link| scenario.together_with(link)).collect();
     for (i, change) in scenario.changes.iter().enumerate() {
-        let refused = |problem: Problem| Problem { path: format!("changes.{i}.{}", problem.path), ..problem };
+        let refused = |problem: Problem| problem.within(&format!("changes.{i}"));
         let action = change.action(scenario, &specs).map_err(|problem| Problems(vec![refused(problem)]))?;
         if let Action::Scheme(link, choice) = &action {
             schemes[*link] = choice.clone();
@@ -230,7 +230,7 @@ pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Resu
             let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, spec.ecn, 0);
             if let Action::Parameter(_, name, value) = &action {
                 let set = queue.set_param(name, value);
-                set.map_err(|reason| Problems(vec![refused(Problem { path: change.path.clone(), reason })]))?;
+                set.map_err(|reason| Problems(vec![refused(Problem::new(&change.path, reason))]))?;
             }
         }
         action.update(&mut specs);

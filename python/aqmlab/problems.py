@@ -1,0 +1,75 @@
+"""What is wrong with an input, as values: the field, the reason, and where it is written."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Literal, NamedTuple, overload
+
+Kind = Literal["value", "unknown", "key", "missing", "syntax"]
+"""What is wrong: the value; the value, which names what is not there; the field, which does not exist; that the field
+is not there; the text around it, which does not follow its format."""
+
+
+class Place(NamedTuple):
+    """Where something is written: line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+    length: int
+    """Characters of it on this line, at least 1."""
+
+
+class Problem(NamedTuple):
+    """One refused value."""
+
+    path: str
+    """The field, such as "links.bottleneck.rate"; empty if it is the whole input."""
+    reason: str
+    """The value, what was expected, and the nearest valid choice."""
+    kind: Kind = "value"
+    place: Place | None = None
+    """Where it is written, if it is in a file."""
+
+    def __str__(self) -> str:
+        at = f"{self.place.file}:{self.place.line}:{self.place.column}: " if self.place else ""
+        return f"{at}{self.path}: {self.reason}" if self.path else f"{at}{self.reason}"
+
+
+class InputError(ValueError):
+    """An input that cannot be used: a scenario, a scheme, a parameter, an option.
+
+    `InputError("seed", "-1: expected a number from 0 on")` has one problem, `InputError(*problems)` those; its text has
+    one a line.
+    """
+
+    problems: tuple[Problem, ...]
+
+    @overload
+    def __init__(self, path: str, reason: str, kind: Kind = "value", /) -> None: ...
+    @overload
+    def __init__(self, *problems: Problem) -> None: ...
+    def __init__(self, *given: "str | Problem") -> None:
+        super().__init__(*given)
+        self.problems = tuple(given) if isinstance(given[0], Problem) else (Problem(*given),)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+@contextmanager
+def elsewhere(path: Callable[[str], str]) -> Iterator[None]:
+    """Give the problems that are raised within other paths: those of what the user wrote."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(*(each._replace(path=path(each.path)) for each in error.problems)) from None
+
+
+def problems_of(error: Exception) -> tuple[Problem, ...]:
+    """Return the problems of an error; of any other than an InputError its text."""
+    return error.problems if isinstance(error, InputError) else (Problem("", str(error)),)
+
+
+def together(errors: Iterable[InputError]) -> InputError:
+    """Return one error with the problems of several, each once."""
+    return InputError(*dict.fromkeys(problem for error in errors for problem in error.problems))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from aqmlab._core import InputError, Scenario
+from aqmlab._core import Scenario
 from aqmlab.advise import Advice, Line, advise, conditions
 from aqmlab.advise.candidates import candidates
 from aqmlab.advise.document import document
@@ -16,6 +16,7 @@ from aqmlab.advise.lines import best, linux, openwrt, share
 from aqmlab.advise.needs import NEEDS, Sign, chosen, signs
 from aqmlab.advise.ties import preferred
 from aqmlab.advise.words import sentences
+from aqmlab.problems import InputError
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.table import Table
 from aqmlab.runs.task import Failure, Task

@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from aqmlab import cli
+from aqmlab.cli import app
 from conftest import COMMAND, Aqmlab
 
 SEED_PAPER = ["ared", "rem", "pi", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl"]
@@ -17,11 +20,15 @@ SEED_PAPER = ["ared", "rem", "pi", "iapi", "neuron-pid", "an-aqm", "fapidnn", "n
 def test_help_has_an_example_for_every_command(aqmlab: Aqmlab) -> None:
     overview = aqmlab("--help")
     assert overview.returncode == 0
-    for command in ("list", "show", "run", "compare", "reproduce"):
-        assert command in overview.stdout
-        page = aqmlab(command, "--help")
-        assert page.returncode == 0
-        assert f"Example: aqmlab {command}" in page.stdout
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    modules = {path.stem.strip("_").replace("_", "-") for path in Path(cli.__file__).parent.glob("*.py")}
+    assert {*commands} == modules - {"init", "common"}
+    for name, command in commands.items():
+        assert name in overview.stdout
+        assert f"Example: aqmlab {name} " in f"{command.epilog} ", name
+    page = aqmlab("list", "--help")
+    assert page.returncode == 0
+    assert commands["list"].epilog.split("  ")[0] in page.stdout
 
 
 def test_examples_in_help_are_accepted(aqmlab: Aqmlab) -> None:

@@ -1,7 +1,8 @@
 """Whatever a stranger's file says: an answer or an InputError, never another exception.
 
 Cases a test: AQMLAB_FUZZ (`make nightly` says how many), else 300, from a fixed seed. The readers in Rust (scenarios,
-traces, packets, logs) have theirs: `crates/scenario/tests/scenario/any_text.rs`, `crates/live/src/packet.rs`, `replay.rs`.
+traces, packets, logs) have theirs: `crates/scenario/tests/scenario/any_text.rs`, `crates/live/src/packet.rs` and
+`replay.rs`.
 """
 
 import io

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.runs import live
 from conftest import COMMAND, Aqmlab
 from live_runs import FLOOD, HOLE, LINE, document, python

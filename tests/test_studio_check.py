@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from aqmlab._core import InputError
+from aqmlab import Scenario
+from aqmlab.problems import InputError
 from aqmlab.studio import check, field
 from aqmlab.studio.frames import MOST_ROWS, Frames, thinned
 
@@ -47,7 +48,7 @@ max_p = 0.1
         ("count = 3", "count = -3", "flows.second.count", (18, 9, 2)),
         ("max_p = 0.1", "max_p = 7", "schemes.red.max_p", (23, 9, 1)),
         ("[schemes.red]\nmax_p = 0.1", "[schemes.rad]\nmax_p = 0.1", "schemes.rad", (22, 1, 13)),
-        ('rtt = "20 ms"\ntcp', 'rtt = 20 ms"\ntcp', "mine", (14, None, None)),
+        ('rtt = "20 ms"\ntcp', 'rtt = 20 ms"\ntcp', None, (14, None, None)),
         ("schema = 1", "", "schema", (None, None, None)),
     ],
     ids=str,
@@ -56,9 +57,9 @@ def test_a_problem_has_its_place(
     old: str, new: str, field: str, spot: tuple[int | None, int | None, int | None]
 ) -> None:
     text = TEXT.replace(old, new, 1)
-    with pytest.raises(check.TextError) as refused:
-        check.parse(text, "mine")
-    found = next(each for each in check.problems(text, str(refused.value)) if each["field"] == field)
+    with pytest.raises(InputError) as refused:
+        Scenario.parse(text, "mine")
+    found = next(each for each in check.problems(refused.value) if each["field"] == field)
     assert found["message"]
     line, column, length = spot
     assert found["line"] == line
@@ -69,23 +70,23 @@ def test_a_problem_has_its_place(
 def test_several_problems_come_together() -> None:
     text = TEXT.replace('"10 Mbit/s"', '"10 Mbi"').replace("count = 10", "count = -1")
     with pytest.raises(InputError) as refused:
-        check.parse(text, "mine")
-    assert [each["line"] for each in check.problems(text, str(refused.value), lane=2)] == [13, 7]
-    assert {each["lane"] for each in check.problems(text, str(refused.value), lane=2)} == {2}
+        Scenario.parse(text, "mine")
+    assert [each["line"] for each in check.problems(refused.value, lane=2)] == [7, 13]
+    assert {each["lane"] for each in check.problems(refused.value, lane=2)} == {2}
 
 
 def test_texts_of_several_lines_are_no_code() -> None:
     text = TEXT + "\n[traces]\n'a.down' = '''\n[[links]]\nrate = 3\n1\n2\n'''\n"
     text = text.replace('"10 Mbit/s"', "{ trace = 'b.down' }")
     with pytest.raises(InputError) as refused:
-        check.parse(text, "mine")
-    lines = {each["field"]: each["line"] for each in check.problems(text, str(refused.value))}
+        Scenario.parse(text, "mine")
+    lines = {each["field"]: each["line"] for each in check.problems(refused.value)}
     assert lines["links.bottleneck.rate"] == 7
 
 
-def test_a_message_about_no_field_stands_for_itself() -> None:
-    assert check.problems(TEXT, "Something broke: no more")[0]["message"] == "Something broke: no more"
-    assert check.problems("", "codel: is not\nred: nor")[1]["field"] == "red"
+def test_an_error_about_no_field_stands_for_itself() -> None:
+    [found] = check.problems(RuntimeError("Something broke: no more"))
+    assert (found["field"], found["message"]) == (None, "Something broke: no more")
 
 
 def rows(*pairs: tuple[float, ...]) -> Any:

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aqmlab import catalogue, tc
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.tc import averages, qdiscs
 from aqmlab.tc.lines import prepared
 from aqmlab.tc.openwrt import sqm

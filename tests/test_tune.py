@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aqmlab import Aqm, Param, Queue
-from aqmlab._core import InputError
+from aqmlab.problems import InputError
 from aqmlab.runs.task import RunError
 from aqmlab.runs.workers import workers
 from aqmlab.scenario import load

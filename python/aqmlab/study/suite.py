@@ -415,9 +415,6 @@ RATES = (1e5, 1e10, "100 kbit/s to 10 Gbit/s")
 
 BOUNDS = {"rate": RATES, "up": RATES, "rtt": (1e-4, 1.0, "0.1 ms to 1 s")}
 
-PACKET = 1500
-"""Bytes of a packet on the wire in the experiments' scenarios."""
-
 
 @cache
 def _buffer(text: str, rate: float, rtt: float) -> int:

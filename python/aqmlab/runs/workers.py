@@ -105,7 +105,7 @@ def _await_exception(thread: int) -> None:
     with suppress(Interrupted):
         _raise_in(thread)
         while True:
-            pass
+            sleep(1e-4)
 
 
 def _stop(pool: ThreadPoolExecutor, running: Running) -> None:

@@ -145,27 +145,42 @@ def test_a_link_holds_the_whole_state(studio: Studio) -> None:
     assert _data(browser, "Queue")[-1] == queue
 
 
+def _linked(state: object) -> str:
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(json.dumps(state).encode()) + packer.flush()
+    return "#s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
 @pytest.mark.parametrize(
-    ("shared", "told"),
+    ("fragment", "told"),
     [
-        (b"no JSON", "This link cannot be read: it is cut off, or of another kind."),
+        ("#s=AAAA", "This link cannot be read"),
+        (_linked({"opening": {"aqms": ["red"], "fill": " " * (1 << 21)}}), "This link cannot be read"),
         (
-            b'{"opening": {"text": "duration =", "aqms": ["pi"]}, "changes": [], "now": 1}',
-            "This link cannot be opened.",
+            _linked({"opening": {"scenario": "nowhere", "aqms": ["red"]}, "changes": [], "quantities": [], "now": 0}),
+            "nowhere",
         ),
     ],
+    ids=["no state", "too large", "unknown scenario"],
 )
-def test_a_link_that_cannot_be_opened_says_so_beside_the_usual_run(studio: Studio, shared: bytes, told: str) -> None:
+def test_a_link_that_cannot_be_opened_says_so_above_a_run(studio: Studio, fragment: str, told: str) -> None:
     browser, address = studio
-    packer = zlib.compressobj(wbits=-15)
-    packed = base64.urlsafe_b64encode(packer.compress(shared) + packer.flush()).decode().rstrip("=")
     browser.open("about:blank", WIDE)
-    browser.open(f"{address}#s={packed}", WIDE)
-    _until(browser, f"document.querySelector('#notice')?.textContent.startsWith({json.dumps(told)})")
-    assert browser.run("return document.querySelector('#notice').textContent").endswith(
-        "The usual run is open instead."
-    )
-    assert browser.run(f"return {CLOCK} >= 0")
+    browser.open(address + fragment, WIDE)
+    _until(browser, f"document.querySelector('#notice').textContent.includes({json.dumps(told)})")
+    assert browser.run("return document.querySelectorAll('.scheme').length > 0")
+
+
+def test_a_link_of_another_studio_opens_when_it_is_pasted(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    state = {"opening": {"scenario": "li2014/table-2", "aqms": ["pi"]}, "changes": [], "now": 1}
+    more = {"quantities": ["queue"], "link": "bottleneck", "together": False, "window": None}
+    _press(browser, "l")
+    _until(browser, DIALOG.format("Link"))
+    link = "http://127.0.0.1:1/" + _linked(state | more)
+    browser.run(f"document.querySelector('#given-link').value = {json.dumps(link)}")
+    _click(browser, "Open")
+    _until(browser, f"{CLOCK} === 1 && !({PLAYING}) && document.querySelectorAll('.scheme').length === 1")
 
 
 def test_what_a_lesson_points_at_is_drawn(studio: Studio) -> None:

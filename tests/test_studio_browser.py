@@ -286,7 +286,7 @@ def test_a_column_of_text_is_aligned_left_and_numbers_right(studio: Studio) -> N
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make studio; needs npm)")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_no_serious_violation(studio: Studio, dark: bool) -> None:
+def test_axe_finds_nothing(studio: Studio, dark: bool) -> None:
     browser = _start(studio, "li2014/table-1", dark=dark)
     _until(browser, f"{CLOCK} > 1")
     _press(browser, " ")
@@ -371,11 +371,10 @@ def _goodput(browser: Browser, since: float) -> float:
 
 
 def _violations(browser: Browser) -> list[str]:
-    """Return what axe finds serious or critical."""
+    """Return what axe finds, each rule once."""
     browser.run(
         "window.found = null;"
         "axe.run(document, {resultTypes: ['violations']}).then((found) => (window.found = found.violations))"
     )
     _until(browser, "window.found")
-    found = browser.run("return window.found.map((each) => [each.impact, each.id, each.nodes[0].html])")
-    return [f"{rule}: {html}" for impact, rule, html in found if impact in {"serious", "critical"}]
+    return list(browser.run("return window.found.map((each) => `${each.id}: ${each.nodes[0].html}`)"))

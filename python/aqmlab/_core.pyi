@@ -494,6 +494,7 @@ def declare(
     params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]],
     observables: list[tuple[str, str, str]],
     hooks: list[str],
+    reads_target: bool,
     /,
 ) -> Parameters: ...
 def check(aqm: str) -> list[tuple[str, str | None, str | None]]: ...

@@ -155,6 +155,11 @@ class Plan:
         schemes = {_file(arm.portable): arm.code for arm in self.arms if arm.code}
         return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
+    def own(self) -> dict[str, dict[str, Any]]:
+        """Return what figures say of the user's schemes, for whoever reads the results without their code."""
+        found = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
+        return {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in found}
+
     def _toml(self) -> str:
         lists = {
             "scenarios": [file.name if file.builtin else f"scenarios/{file.name}.toml" for file in self.scenarios],

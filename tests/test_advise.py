@@ -291,6 +291,14 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert "bandwidth 1900kbit" in text
 
 
+def test_what_nothing_tells_of_is_said() -> None:
+    asked = [load("li2014/table-1", {"duration": "2 s", "flows.ftp.count": "20"})]
+    words = sentences(advise(asked, tuple(NEEDS), ["droptail", "pi"], 2))
+    assert "over 1 condition and 2 seeds" in words[0]
+    assert "Nothing here tells of latency and transfers (the delay of calls, games and pings" in "\n".join(words)
+    assert "Nothing here" not in "\n".join(sentences(advise(asked, ("fairness",), ["droptail", "pi"], 2)))
+
+
 def test_what_matters_decides() -> None:
     # A target of 200 ms keeps the link full and callers waiting; CoDel's own 1 ms the other way round.
     schemes = ["codel:target=200ms,interval=400ms", "codel:target=1ms,interval=20ms"]
@@ -307,6 +315,7 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         ((*home, "--rate", "1 Mbit/s"), "describe the line"),
         (("--down", "1 Mb", "--up", "1 Mbit/s"), 'down: "1 Mb" is not a rate'),
         ((*home, "--rtt", "5"), 'rtt: "5" is not a time'),
+        (("--down", __file__, "--up", "1 Mbit/s"), "the trace by --set 'links.down.rate={ trace = "),
         ((*home, "--for", "speed"), "speed"),
         ((*home, "--flows", "5"), "one direction"),
         ((*home, "--aqms", "cake"), "two at least"),

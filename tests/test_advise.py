@@ -255,6 +255,14 @@ def test_only_equals_of_the_best_are_advised() -> None:
     assert found.advised == "fq-pie"
 
 
+def test_a_noisy_scheme_is_no_equal_where_a_better_one_is_none() -> None:
+    found = given({"fq-pie": [0.010, 0.010], "fq-codel": [0.012, 0.012], "cake": [0.011, 0.025]})
+    assert found.schemes == ["fq-pie", "fq-codel", "cake"]
+    assert found.score("fq-codel").sure
+    assert not found.score("cake").sure
+    assert (found.ties, found.advised) == ([], "fq-pie")
+
+
 def test_what_has_no_lines_has_those_of_the_best_that_has_beside_it() -> None:
     found = given({"fq-pie": [0.010, 0.010], "codel": [0.015, 0.015], "fq-codel": [0.02, 0.02], "cake": [0.04, 0.04]})
     lines = best(found, "eth0", openwrt, "SQM")

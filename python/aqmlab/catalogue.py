@@ -326,7 +326,7 @@ def split(text: str) -> list[str]:
                 "a scheme for one link is written cake@up"
             )
     if "" in specs:
-        raise InputError(f"aqms: {text!r}: an empty name; write names separated by commas, or 'all'")
+        raise InputError(f"aqms: {text!r}: an empty name; write names separated by commas without spaces, or 'all'")
     return specs
 
 

@@ -18,11 +18,17 @@ def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputErro
     return InputError(f'{field}: {what} "{name}"; {_hint(name, known)}')
 
 
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """Return the question whether the nearest of some names was meant, or None if none is near."""
+    near = get_close_matches(name, sorted(set(known)), n=1, cutoff=0.5)
+    return f'did you mean "{near[0]}"?' if near else None
+
+
 def _hint(name: str, known: Iterable[str]) -> str:
     """The nearest name; without one that is near, all names if they are few, or else those that are least far."""
     choices = sorted(set(known))
-    if near := get_close_matches(name, choices, n=1, cutoff=0.5):
-        return f'did you mean "{near[0]}"?'
+    if asked := suggestion(name, choices):
+        return asked
     if len(choices) <= FEW:
         return f"known: {', '.join(choices) or 'none'}"
     nearest = get_close_matches(name, choices, n=3, cutoff=0)

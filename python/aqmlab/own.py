@@ -3,7 +3,7 @@
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
@@ -197,7 +197,8 @@ def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
     """Return the schemes meant by `aqms` as texts; see `catalogue.select` for what a text may say."""
     if isinstance(aqms, Aqm | type):
         return (spec(aqms),)
-    given: Sequence[Scheme] = catalogue.select(aqms) if isinstance(aqms, str) else aqms
+    if not isinstance(aqms, Iterable) or not (given := catalogue.select(aqms) if isinstance(aqms, str) else [*aqms]):
+        raise InputError(f'aqms: {aqms!r}: expected one scheme at least, such as ["pi", "codel"]')
     return tuple(dict.fromkeys(map(spec, given)))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import InputError, Scenario, read_toml
-from aqmlab.names import unknown
+from aqmlab.names import suggestion, unknown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -134,7 +134,7 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
         raise InputError(f"scenario: {source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
-        raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
+        raise unknown("scenario", "no built-in scenario and no file", source, [*scenarios(), *_beside(path, ".toml")])
     return path.stem, read_file(path)
 
 
@@ -178,6 +178,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def _beside(path: Path, suffix: str) -> list[str]:
+    """Return the files of this suffix in the folder of a path, for the one that was meant."""
+    return [str(each) for each in path.parent.glob(f"*{suffix}")]
+
+
 def read_file(path: Path, kind: str = "scenario") -> str:
     """Return the text of a file; InputError, which calls it a `kind`, if it is not such a file."""
     format_ = "text file" if kind == "trace" else "TOML file"
@@ -185,7 +190,8 @@ def read_file(path: Path, kind: str = "scenario") -> str:
     if path.is_dir():
         raise InputError(f"{kind}: {path}: is a directory; {expected}")
     if not path.exists():
-        raise InputError(f"{kind}: {path}: no such file; {expected}")
+        near = suggestion(str(path), _beside(path, path.suffix))
+        raise InputError(f"{kind}: {path}: no such file; {near or expected}")
     if not path.is_file():
         raise InputError(f"{kind}: {path}: not a regular file; {expected}")
     try:

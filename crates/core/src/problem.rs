@@ -29,15 +29,19 @@ impl Problems {
     }
 }
 
-/// The known name closest to `given`, if any is close enough to be a slip of the finger.
+/// The known name closest to `given`, if any is close enough to be a slip of the finger or begins with it.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let given = given.to_lowercase().replace('_', "-");
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let given = plain(given);
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase().replace('_', "-")), name))
+        .map(|name| {
+            let begins = given.len() > 1 && plain(name).starts_with(&given);
+            (!begins, strsim::damerau_levenshtein(&given, &plain(name)), name)
+        })
         .min()
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
-        .map(|(_, name)| name)
+        .filter(|(other, distance, name)| !other || *distance <= 1 + name.len() / 3)
+        .map(|(_, _, name)| name)
 }
 
 /// Most names that are listed beside a guess.
@@ -73,6 +77,8 @@ mod tests {
         assert_eq!(nearest("tagret", ["buffer", "target", "rate"]), Some("target"));
         assert_eq!(nearest("an_aqm", ["pi", "an-aqm"]), Some("an-aqm"));
         assert_eq!(nearest("zzzzzz", ["buffer", "target"]), None);
+        assert_eq!(nearest("udp", ["ftp", "udp-cbr", "udp-onoff"]), Some("udp-cbr"));
+        assert_eq!(nearest("", ["rate"]), None);
     }
 
     #[test]

@@ -256,6 +256,14 @@ def test_only_equals_of_the_best_are_advised() -> None:
     assert found.advised == "fq-pie"
 
 
+def test_a_noisy_scheme_is_no_equal_where_a_better_one_is_none() -> None:
+    found = given({"fq-pie": [0.010, 0.010], "fq-codel": [0.012, 0.012], "cake": [0.011, 0.025]})
+    assert found.schemes == ["fq-pie", "fq-codel", "cake"]
+    assert found.score("fq-codel").sure
+    assert not found.score("cake").sure
+    assert (found.ties, found.advised) == ([], "fq-pie")
+
+
 def test_what_has_no_lines_has_those_of_the_best_that_has_beside_it() -> None:
     found = given({"fq-pie": [0.010, 0.010], "codel": [0.015, 0.015], "fq-codel": [0.02, 0.02], "cake": [0.04, 0.04]})
     lines = best(found, "eth0", openwrt, "SQM")
@@ -292,6 +300,14 @@ def test_a_slow_line_as_a_user_asks(aqmlab: Aqmlab) -> None:
     assert "bandwidth 1900kbit" in text
 
 
+def test_what_nothing_tells_of_is_said() -> None:
+    asked = [load("li2014/table-1", {"duration": "2 s", "flows.ftp.count": "20"})]
+    words = sentences(advise(asked, tuple(NEEDS), ["droptail", "pi"], 2))
+    assert "over 1 condition and 2 seeds" in words[0]
+    assert "Nothing here tells of latency and transfers (the delay of calls, games and pings" in "\n".join(words)
+    assert "Nothing here" not in "\n".join(sentences(advise(asked, ("fairness",), ["droptail", "pi"], 2)))
+
+
 def test_what_matters_decides() -> None:
     # A target of 200 ms keeps the link full and callers waiting; CoDel's own 1 ms the other way round.
     schemes = ["codel:target=200ms,interval=400ms", "codel:target=1ms,interval=20ms"]
@@ -308,6 +324,7 @@ def test_what_cannot_be_advised_is_refused(aqmlab: Aqmlab) -> None:
         ((*home, "--rate", "1 Mbit/s"), "describe the line"),
         (("--down", "1 Mb", "--up", "1 Mbit/s"), 'down: "1 Mb" is not a rate'),
         ((*home, "--rtt", "5"), 'rtt: "5" is not a time'),
+        (("--down", __file__, "--up", "1 Mbit/s"), "the trace by --set 'links.down.rate={ trace = "),
         ((*home, "--for", "speed"), "speed"),
         ((*home, "--flows", "5"), "one direction"),
         ((*home, "--aqms", "cake"), "two at least"),

@@ -68,7 +68,7 @@ def refused(answer: object, *words: str) -> None:
         ),
         ("schema = 1", "schema = 2", ["schema", "2"]),
         ("schema = 1", "", ["schema"]),
-        ("schema = 1", "schema = [", ["line"]),
+        ("schema = 1", "schema = [", ["wrong.toml:3:7: is not TOML"]),
     ],
 )
 def test_a_mistake_in_a_scenario(aqmlab: Aqmlab, tmp_path: Path, old: str, new: str, words: list[str]) -> None:
@@ -107,6 +107,16 @@ def test_files_that_cannot_be_read(aqmlab: Aqmlab, tmp_path: Path) -> None:
     refused(aqmlab("show", "folder.toml"), "folder.toml", "directory")
 
 
+def test_a_file_that_is_missing_may_have_been_one_beside_it(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "my-link.toml").write_text(SMALL.read_text())
+    for name in ("my-lnik.toml", "my-link", "my-link.tom"):
+        refused(aqmlab("run", name), "scenario", name, 'did you mean "my-link.toml"?')
+    (tmp_path / "gains.toml").write_text('schema = 1\nscenarios = ["mylink.toml"]\naqms = ["pi"]\n')
+    refused(aqmlab("sweep", "gain.toml", "--out", "x"), "experiment", 'did you mean "gains.toml"?')
+    refused(aqmlab("sweep", "gains.toml", "--out", "x"), "mylink.toml", 'did you mean "my-link.toml"?')
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -129,6 +139,8 @@ def test_files_that_cannot_be_read(aqmlab: Aqmlab, tmp_path: Path) -> None:
         (["run"], ["SCENARIO"]),
         (["compare", "SMALL", "--aqms", "pi,rmm"], ["rmm", "rem"]),
         (["compare", "SMALL", "--aqms", "pi,,rem"], ["aqms"]),
+        (["compare", "SMALL", "--aqms", "pi,"], ["aqms", "without spaces"]),
+        (["sweep", "SMALL"], ["experiment", "is a scenario", 'scenarios = ["small.toml"]']),
         (["compare", "SMALL", "--aqms", "a=1,pi"], ["a=1"]),
         (["compare", "SMALL", "--aqms", "pi,a=1"], ["pi:a=1"]),
         (["compare", "SMALL", "--aqms", "rem,pi:a=-1"], ["a", "-1"]),

@@ -111,6 +111,42 @@ def test_python_examples_run(page: Path, folder: Path) -> None:
         assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 
+EXTRAS = {
+    "reports": r"aqmlab (analyse|bundle|report (?!.*--format)|(compare|reproduce|tune) .*--out)"
+    r"|\bpandas\b|\.frame\(\)|\bload_\w+\(|aqmlab\.(analyse|bundle)",
+    "studio": r"aqmlab studio",
+    "tune": r"aqmlab tune|aqmlab\.tune",
+    "gym": r"gymnasium",
+    "dask": r"distributed",
+}
+"""What in an example needs each extra."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_the_extras_that_its_examples_need(page: Path) -> None:
+    shown = "\n".join(block for language in ("console", "sh", "bash", "python") for block in blocks(page, language))
+    text = page.read_text(encoding="utf-8")
+    needed = [extra for extra, pattern in EXTRAS.items() if re.search(pattern, shown)]
+    said = [rf"\bextras?\b[^.]{{0,40}}`{extra}`|aqmlab\[[\w,]*{extra}" for extra in needed]
+    assert [extra for extra, saying in zip(needed, said, strict=True) if not re.search(saying, text)] == []
+
+
+def test_a_file_in_an_example_is_on_its_page_or_on_one_that_it_links() -> None:
+    files: dict[str, list[Path]] = {}
+    for page in PAGES:
+        for block in [*blocks(page, "toml"), *blocks(page, "python")]:
+            if named := re.match(r"# (\S+\.(?:toml|py))\n", block):
+                files.setdefault(named[1], []).append(page)
+                assert block in files[named[1]][0].read_text(encoding="utf-8"), f"{page.name}: another {named[1]}"
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        shown = "\n".join(block for language in ("console", "toml", "python") for block in blocks(page, language))
+        for name, homes in files.items():
+            if re.search(rf"(?<![\w/.-]){re.escape(name)}(?!\w)", shown):
+                near = page in homes or any(f"({home.name}" in text for home in homes)
+                assert near, f"{page.name}: {name} is shown on {homes[0].name}"
+
+
 def test_the_readme_counts_the_schemes_of_the_catalogue() -> None:
     [count] = re.findall(r"\b(\d+) schemes\b", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert int(count) == len(aqmlab.schemes())

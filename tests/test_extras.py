@@ -90,6 +90,12 @@ def test_run_compare_and_plot_need_no_extra(line: str, folder: Path, swept: Path
     assert done.returncode == 0, done.stderr
 
 
+def test_what_the_help_begins_with_needs_no_extra(folder: Path) -> None:
+    [line] = re.findall(r"Begin with: aqmlab (.*)", without_extras(folder, "--help").stdout)
+    done = without_extras(folder, *line.split(), "--set", "duration=2s")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "extra"),
     [

@@ -401,7 +401,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 READ = """
 import resource, sys, tracemalloc
 from pathlib import Path
-from aqmlab import InputError, scenario
+from aqmlab import InputError, Scenario, scenario
 from aqmlab.runs import plan
 from aqmlab.studio import check
 
@@ -412,11 +412,11 @@ for name in sys.argv[1:]:
     text = file.read_text()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
-    for read in (lambda: check.parse(text, "mine"), lambda: scenario.load(file), lambda: plan.read(file)):
+    for read in (lambda: Scenario.parse(text, "mine"), lambda: scenario.load(file), lambda: plan.read(file)):
         try:
             read()
         except InputError as error:
-            check.problems(text, str(error))
+            check.problems(error)
         else:
             sys.exit(f"{name} is accepted")
     print(tracemalloc.get_traced_memory()[1] - before)

@@ -1,5 +1,6 @@
 """Pictures as journals and slides take them: fonts, widths, scales, and nothing outside the paper."""
 
+import itertools
 import re
 import shutil
 import struct
@@ -15,6 +16,7 @@ from matplotlib.text import Text
 import aqmlab as lab
 from aqmlab.present.plots import data
 from aqmlab.present.plots.files import draw, encode
+from aqmlab.present.plots.paper import short
 from aqmlab.present.plots.style import SIZES, Print
 from aqmlab.runs.statistics import Ranking, Summary
 
@@ -99,6 +101,42 @@ def test_fonts_are_embedded_and_none_is_of_type_3(kind: str, tmp_path: Path) -> 
     for font in fonts:
         assert "TrueType" in font
         assert re.search(r"Identity-H +yes yes", font), "embedded, and only the letters that are used"
+
+
+@pytest.mark.skipif(shutil.which("pdffonts") is None, reason="pdffonts is missing: install poppler-utils")
+def test_a_column_of_a_journal_has_its_letters(tmp_path: Path) -> None:
+    file = tmp_path / "picture.pdf"
+    file.write_bytes(encode(draw(pictures()["heat"], Print(SIZES["ieee1"])), "pdf"))
+    fonts = subprocess.run(["pdffonts", file], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    assert {font.split()[0].partition("+")[2].partition("-")[0] for font in fonts} == {"STIXGeneral"}
+
+
+def test_numbers_of_a_heat_map_have_three_digits_and_do_not_collide() -> None:
+    shown = [short(each) for each in (1000, 12500, 7.123, 0.00512, 1.6666e-5, 2e6)]
+    assert shown == ["1000", "12500", "7.12", "0.00512", "1.67e-5", "2e6"]
+    xs = [100.0 * i + 1 / 3 for i in range(1, 25)]
+    cells = [data.HeatPanel("PI", np.outer([1.0, 2.0], xs))]
+    figure = draw(data.HeatMaps("Link rate (Mbit/s)", "Flows", "Delay (ms)", xs, [1, 2], cells), Print(SIZES["ieee1"]))
+    FigureCanvasAgg(figure).draw()
+    boxes = [tick.get_window_extent() for tick in figure.axes[0].get_xticklabels() if tick.get_visible()]
+    assert len(boxes) >= 3
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_eight_panels_in_a_column_are_two_abreast() -> None:
+    panels = [data.Panel(f"Scheme {i}", "mean 51, std 12", [data.Curve("x", TIME, 50 + TIME)]) for i in range(8)]
+    figure = draw(data.OverTime(panels, 2.0, [data.Frame("Queue (packets)", 60.0)]), Print(SIZES["ieee1"]))
+    grid = figure.axes[0].get_subplotspec()
+    assert grid is not None
+    assert grid.get_gridspec().get_geometry() == (4, 2)
+    assert min(axes.get_position().height * figure.get_figheight() for axes in figure.axes) > 0.8  # inches
+
+
+def test_footnotes_are_left_out_on_request() -> None:
+    drawn = pictures()["dots"]
+    told, silent = (draw(drawn, Print(footnotes=shown)) for shown in (True, False))
+    assert any("reconstructed" in text.get_text() for text in told.findobj(Text))  # type: ignore[attr-defined]
+    assert not any("reconstructed" in text.get_text() for text in silent.findobj(Text))  # type: ignore[attr-defined]
 
 
 def test_letters_and_lines_of_a_slide_are_twice_as_large() -> None:

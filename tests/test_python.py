@@ -1,6 +1,7 @@
 """The package as a script or a notebook uses it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,23 @@ def test_a_cancelled_run_says_so(small: str) -> None:
     assert watch.is_cancelled()
     with pytest.raises(Interrupted):
         _core.run(aqmlab.load(small, {"duration": "1000 s"}), "pi", 1, False, watch)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda small: aqmlab.compare(small, 3), "aqms: 3: expected one scheme at least"),
+        (lambda small: aqmlab.compare(small, []), "aqms: []: expected one scheme at least"),
+        (lambda small: aqmlab.compare(small, "pi", seeds="3"), "seeds: '3': expected how many"),
+        (lambda small: aqmlab.run(small, "pi", seed="1"), "seed: '1': expected a whole number"),
+        (lambda _: aqmlab.sweep({"aqms": "pi"}, "x"), "experiment: {'aqms': 'pi'}: expected the path"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_named(small: str, call: Any, words: str) -> None:
+    with pytest.raises(aqmlab.InputError, match=re.escape(words)):
+        call(small)
+
+
+def test_a_table_may_be_named_by_a_number() -> None:
+    [table] = aqmlab.reproduce("sun2007", tables=[1], seeds=1).tables
+    assert table.number == "1"

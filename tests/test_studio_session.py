@@ -386,3 +386,18 @@ def test_numbers_that_are_not_there_are_not_zero(page: Tab) -> None:
     page.play_to(0.5)
     delay = columns(page)[0, "bottleneck", "delay"]
     assert all(math.isnan(value) for value in delay)
+
+
+def test_half_a_surrogate_pair_is_refused_and_the_session_goes_on(page: Tab) -> None:
+    page.open(TEXT, ["red"])
+    for message in ('{"type": "\\ud800"}', '{"type": "pause", "id": "\\udfff"}'):
+        page.socket.send(message)
+        assert "surrogate" in page.wait_for("problem")["problems"][0]["message"]
+    assert page.ask("pause")["type"] == "state"
+
+
+def test_a_scheme_that_was_changed_by_hand_has_its_new_name(page: Tab) -> None:
+    page.open(TEXT, ["red", "pi"])
+    page.play_to(0.5)
+    changed = page.ask("set", path="links.bottleneck.aqm", value="codel", lane=1)
+    assert [lane["label"] for lane in changed["lanes"]] == ["RED", "PI, now CoDel"]

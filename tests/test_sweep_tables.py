@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from aqmlab.present import tables as sweep_tables
+from aqmlab.runs import findings
 from conftest import Aqmlab
 from sweeping import THREE, WIDTH, by_hand
 
@@ -41,18 +42,108 @@ def test_markdown() -> None:
         "| Scheme | Drop ratio (%) |",
         "|---|--:|",
         "| DropTail | 11.00 ±\N{NO-BREAK SPACE}12.71 |",
-        "| PI | **2.00 ±\N{NO-BREAK SPACE}12.71** |",
+        "| PI | **2.00 ±\N{NO-BREAK SPACE}12.71** \\* |",
     ]
 
 
 def test_latex() -> None:
     text = sweep_tables.as_latex(by_hand({"x_1": THREE, "y": THREE}), ["link.drop_ratio", "link.queue_mean"])
-    assert r"\caption{x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; bold: the best mean.}" in text
+    told = r"bold: better than all others; *: not as DropTail (the interval of the paired difference leaves 0 out).}"
+    assert r"\caption{x\_1. Mean $\pm$ half-width of the 95 \% interval over the seeds; " + told in text
+    assert text.count(r"\label{tab:x-1}") == text.count(r"\label{tab:y}") == 1
     assert r"Scheme & Drop ratio (\%) & Queue mean (packets) \\" in text
-    assert r"PI & \textbf{2.00} $\pm$ $12.71$ & $100.0$ $\pm$ $0.0$ \\" in text
-    assert r"RED & $5.00$ $\pm$ $12.71$ & $100.0$ $\pm$ $0.0$ \\" in text
+    assert r"PI & \textbf{2.00} $\pm$ $12.71$$^*$ & $100.0$ $\pm$ $0.0$ \\" in text
+    assert r"RED & $5.00$ $\pm$ $12.71$$^*$ & $100.0$ $\pm$ $0.0$ \\" in text
     for left, right in (("{", "}"), (r"\begin{table}", r"\end{table}"), (r"\toprule", r"\bottomrule")):
         assert text.count(left) == text.count(right) > 0
+
+
+def test_footnotes_are_left_out_on_request() -> None:
+    found = by_hand({"x": THREE})
+    assert r"\caption{x.}" in sweep_tables.as_latex(found, ["link.drop_ratio"], footnotes=False)
+    assert "Mean" not in sweep_tables.as_markdown(found, ["link.drop_ratio"], footnotes=False)
+
+
+def test_bold_is_only_what_is_better_than_all_others() -> None:
+    """Under the same seeds: 1 and 3 are no better than 2 and 2, but than 2 and 4."""
+
+    def bold(**ratios: tuple[float, float]) -> list[str]:
+        found = by_hand({"x": ratios})
+        table = sweep_tables.entries(found, found.cases["x"], ["link.drop_ratio"])
+        return [scheme for scheme, [entry] in table.items() if entry.best]
+
+    assert bold(pi=(0.01, 0.03), red=(0.02, 0.02)) == []
+    assert bold(pi=(0.01, 0.03), red=(0.02, 0.04)) == ["pi"]
+    assert bold(pi=(0.01, 0.03), red=(0.01, 0.03), rem=(0.05, 0.07)) == []
+
+
+TWO = """
+schema = 1
+duration = "5 s"
+[[links]]
+name = "narrow"
+rate = "5 Mbit/s"
+buffer = "50 packets"
+[[links]]
+name = "wide"
+rate = "50 Mbit/s"
+buffer = "50 packets"
+[[flows]]
+count = 3
+rtt = "40 ms"
+path = ["narrow", "wide"]
+tcp = "linux"
+"""
+
+
+def test_a_link_can_be_chosen(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(TWO)
+    (tmp_path / "e.toml").write_text('schema = 1\nscenarios = ["two.toml"]\naqms = ["droptail", "pi"]\nseeds = 2\n')
+    assert aqmlab("sweep", "e.toml", "--out", "out").returncode == 0
+
+    def queues(*options: str) -> list[float]:
+        told = aqmlab("report", "out", "--format", "csv", "--measure", "link.queue_mean", *options)
+        return [float(row["mean"]) for row in csv.DictReader(told.stdout.splitlines())]
+
+    assert min(queues()) > 1 > max(queues("--link", "wide")) >= 0
+    assert queues("--link", "narrow") == queues()
+    refused = aqmlab("plot", "out", "measure", "--measure", "link.queue_mean", "--link", "wid", "--out", "f.png")
+    assert (refused.returncode, 'did you mean "wide"' in refused.stderr) == (2, True)
+    assert aqmlab("plot", "out", "measure", "--measure", "links.wide.queue_mean", "--out", "f.svg").returncode == 0
+    chosen = aqmlab("plot", "out", "box", "--measure", "link.queue_mean", "--link", "wide", "--out", "f.pdf")
+    assert chosen.returncode == 0
+
+
+OWN = """
+import aqmlab
+
+class {name}(aqmlab.Aqm):
+    "Signals."
+
+    title = "{title}"
+
+    def on_enqueue(self, packet, queue):
+        return {rule}
+"""
+
+
+def test_a_scheme_of_ones_own_has_its_title_and_no_target_unless_it_reads_it(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(TWO)
+    (tmp_path / "half.py").write_text(OWN.format(name="Half", title="Half & half", rule="self.random() < 0.02"))
+    (tmp_path / "follower.py").write_text(
+        OWN.format(name="Follower", title="The follower", rule="queue.packets > queue.target")
+    )
+    (tmp_path / "e.toml").write_text(
+        'schema = 1\nscenarios = ["two.toml"]\naqms = ["half.py", "follower.py", "pi"]\nseeds = 1\n'
+    )
+    assert aqmlab("sweep", "e.toml", "--out", "out").returncode == 0
+    printed = aqmlab("report", "out", "--format", "latex", "--measure", "link.queue_mean").stdout
+    assert r"Half \& half &" in printed
+    assert "The follower &" in printed
+    found = findings.findings(tmp_path / "out")
+    [case] = found.cases.values()
+    targets = [found.target(case, scheme) for scheme in found.schemes]
+    assert targets == [None, pytest.approx(50 / 3), pytest.approx(50 / 3)]
 
 
 def test_two_states_are_shown_and_said() -> None:

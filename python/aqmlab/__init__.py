@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aqmlab.analysis import analyse
     from aqmlab.catalogue import schemes
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
-    from aqmlab.problems import InputError, Place, Problem
+    from aqmlab.problems import InputError
     from aqmlab.runs.columns import StoreError
     from aqmlab.runs.simulate import compare, run
     from aqmlab.runs.simulation import Simulation
@@ -41,8 +41,6 @@ __all__ = [
     "InputError",
     "Packet",
     "Param",
-    "Place",
-    "Problem",
     "Queue",
     "RunError",
     "Scenario",
@@ -76,8 +74,6 @@ _HOME = {
     "InputError": "problems",
     "Packet": "_core",
     "Param": "own",
-    "Place": "problems",
-    "Problem": "problems",
     "Queue": "_core",
     "RunError": "runs.task",
     "Scenario": "_core",

@@ -491,6 +491,7 @@ def declare(
     params: list[tuple[str, str, tuple[str, str] | None, list[str], str, str]],
     observables: list[tuple[str, str, str]],
     hooks: list[str],
+    reads_target: bool,
     /,
 ) -> Parameters: ...
 def check(aqm: str) -> list[tuple[str, str | None, str | None]]: ...
@@ -502,6 +503,9 @@ def scheme_values(aqm: str) -> dict[str, str]:
 
 def hint(given: str, known: list[str]) -> str:
     """Return what helps where an unknown name is given: the nearest one, those that are known if they are few."""
+
+def nearest(given: str, known: list[str]) -> str | None:
+    """Return the name that was meant, if one is near."""
 
 def read_toml(text: str, name: str) -> dict[str, Any]: ...
 def version() -> str: ...

@@ -15,6 +15,12 @@ def unknown(field: str, what: str, name: str, known: Iterable[str]) -> InputErro
     return InputError(field, _reason(what, name, known), "unknown")
 
 
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """Return the question whether the nearest of some names was meant, or None if none is near."""
+    near = _core.nearest(name, sorted(set(known)))
+    return None if near is None else f'did you mean "{near}"?'
+
+
 def _reason(what: str, name: str, known: Iterable[str]) -> str:
     return f'{what} "{name}"; {_core.hint(name, sorted(set(known)))}'
 

@@ -3,12 +3,13 @@
 import inspect
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import CodeType
 from typing import Any, ClassVar
 
 from aqmlab import _core, catalogue
@@ -197,7 +198,8 @@ def select(aqms: Scheme | Sequence[Scheme]) -> tuple[str, ...]:
     """Return the schemes meant by `aqms` as texts; see `catalogue.select` for what a text may say."""
     if isinstance(aqms, Aqm | type):
         return (spec(aqms),)
-    given: Sequence[Scheme] = catalogue.select(aqms) if isinstance(aqms, str) else aqms
+    if not isinstance(aqms, Iterable) or not (given := catalogue.select(aqms) if isinstance(aqms, str) else [*aqms]):
+        raise InputError("aqms", f'{aqms!r}: expected one scheme at least, such as ["pi", "codel"]')
     return tuple(dict.fromkeys(map(spec, given)))
 
 
@@ -225,7 +227,23 @@ def _declare(cls: type[Aqm]) -> Parameters:
         [_declared(name, param) for name, param in params.items()],
         [(name, unit, f"self.{name}") for name, unit in _observables(cls).items()],
         [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Aqm, hook)],
+        _reads_target(cls),
     )
+
+
+def _reads_target(cls: type[Aqm]) -> bool:
+    """Whether a method of the class, or of one of its own bases, reads `queue.target`: figures draw a target then."""
+    own = cls.__mro__[: cls.__mro__.index(Aqm)]
+    methods = [item for base in own for item in base.__dict__.values() if inspect.isfunction(item)]
+    return any("target" in code.co_names for method in methods for code in _codes(method.__code__))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a function's code and that of the functions within it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
 
 
 def _observables(cls: type[Aqm]) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Scenario, read_toml
-from aqmlab.names import unknown
+from aqmlab.names import suggestion, unknown
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def read(source: str | os.PathLike[str]) -> tuple[str, str]:
         raise InputError("scenario", f"{source!r}: expected a built-in name, a path, or what aqmlab.load returned")
     path = Path(source)
     if isinstance(source, str) and path.suffix != ".toml" and not path.exists():
-        raise unknown("scenario", "no built-in scenario and no file", source, scenarios())
+        raise unknown("scenario", "no built-in scenario and no file", source, [*scenarios(), *_beside(path, ".toml")])
     return path.stem, read_file(path)
 
 
@@ -179,6 +179,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def _beside(path: Path, suffix: str) -> list[str]:
+    """Return the files of this suffix in the folder of a path, for the one that was meant."""
+    return [str(each) for each in path.parent.glob(f"*{suffix}")]
+
+
 def read_file(path: Path, kind: str = "scenario") -> str:
     """Return the text of a file; InputError, which calls it a `kind`, if it is not such a file."""
     format_ = "text file" if kind == "trace" else "TOML file"
@@ -186,7 +191,8 @@ def read_file(path: Path, kind: str = "scenario") -> str:
     if path.is_dir():
         raise InputError(kind, f"{path}: is a directory; {expected}")
     if not path.exists():
-        raise InputError(kind, f"{path}: no such file; {expected}")
+        near = suggestion(str(path), _beside(path, path.suffix))
+        raise InputError(kind, f"{path}: no such file; {near or expected}")
     if not path.is_file():
         raise InputError(kind, f"{path}: not a regular file; {expected}")
     try:

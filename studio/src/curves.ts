@@ -2,6 +2,7 @@
 
 import { byId, h, setText } from "./dom";
 import type { Model } from "./model";
+import type { Change } from "./protocol";
 import { Panel, type Axes, type Level, type Line } from "./panel";
 import { schemeColour, schemeDash } from "./palette";
 import type { Part, Quantity } from "./quantities";
@@ -42,7 +43,7 @@ export class Curves {
   private read = 0;
   private seen = new IntersectionObserver((entries) => this.look(entries), { rootMargin: "100px" });
   private sized = new ResizeObserver(() => this.resize());
-  private changes: number[] = [];
+  private changes: Panel["changes"] = [];
 
   constructor(private host: HTMLElement, private model: Model) {
     this.sized.observe(host);
@@ -83,7 +84,7 @@ export class Curves {
   refresh(): void {
     this.extents.clear();
     const run = this.model.run;
-    this.changes = run ? [...new Set(run.lanes.flatMap((lane) => lane.changes.map((change) => change.at)))] : [];
+    this.changes = run ? wordsOf(run.lanes.flatMap(({ changes }) => changes)) : [];
     for (const each of this.drawn) {
       each.panel.levels = [...this.targetOf(each), ...this.levels(each.lane, each.quantity)];
       each.panel.changes = this.changes;
@@ -326,6 +327,16 @@ export class Curves {
     for (const each of this.drawn) each.panel.fit(each.host);
     this.invalidate();
   }
+}
+
+/** Each time at which something was changed, with what: "aqm.w 340 Hz, rate 6 Mbit/s". */
+function wordsOf(changes: Change[]): { at: number; words: string }[] {
+  const found = new Map<number, Set<string>>();
+  for (const { at, path, value } of changes) {
+    if (!found.has(at)) found.set(at, new Set());
+    found.get(at)!.add(`${path.replace(/^links\.[^.]+\.|^flows\./, "")} ${value}`);
+  }
+  return [...found].sort(([a], [b]) => a - b).map(([at, words]) => ({ at, words: [...words].join(", ") }));
 }
 
 function legend(lines: Line[]): HTMLElement {

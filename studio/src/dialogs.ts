@@ -6,6 +6,7 @@ import type { Model } from "./model";
 import { attempt } from "./form";
 import { png, svg } from "./picture";
 import type { Exported } from "./protocol";
+import { fragmentOf } from "./share";
 
 const KEYS: [string, string][] = [
   ["Space", "play or pause"],
@@ -67,8 +68,17 @@ export async function linkDialog(address: string): Promise<void> {
   const copied = await navigator.clipboard.writeText(address).then(() => true, () => false);
   const field = h("input", { readOnly: true, value: address, "aria-label": "Link", onfocus: () => field.select() });
   const told = copied ? "It is in the clipboard." : "Copy it from here.";
-  const about = "It opens the same run in a studio at the same address: scenario, schemes, what was changed by hand, and the curves in sight. Nothing of it is sent to a server: it is all in the address.";
-  show("Link", h("p", {}, told), field, h("p", { className: "soft" }, about));
+  const about = "It holds scenario, schemes, what was changed by hand, and the curves in sight. It opens by itself in the studio that made it while that one runs; any other studio opens it when it is pasted below. No server sees what is behind the #.";
+  const given = h("input", { type: "text", id: "given-link", spellcheck: false, autocomplete: "off" });
+  const open = h("button", { type: "button" }, "Open");
+  open.onclick = () => void attempt(given, async () => {
+    location.hash = fragmentOf(given.value);
+    open.closest("dialog")!.close();
+  });
+  show(
+    "Link", h("p", {}, told), field, h("p", { className: "soft" }, about),
+    h("div", { className: "field" }, h("label", { htmlFor: given.id }, "Open a link"), given, h("div", { className: "row" }, open)),
+  );
 }
 
 function show(title: string, ...content: HTMLElement[]): void {

@@ -23,7 +23,7 @@ export class Live {
       event.preventDefault();
       void attempt(this.path, () => model.set(this.path.value.trim(), this.value.value.trim()));
     });
-    this.element.append(this.knobs, form, h("h3", { className: "label" }, "Changed by hand"), this.made);
+    this.element.append(this.knobs, form, h("h2", { className: "label" }, "Changed by hand"), this.made);
   }
 
   /** Make the knobs of a run that was just opened. */

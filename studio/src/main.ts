@@ -15,7 +15,7 @@ import { blasted, targetOf } from "./quantities";
 import { Results } from "./results";
 import { short, seconds } from "./scale";
 import { catalogue as ask, Session } from "./session";
-import { address, isShared, repeat, shared } from "./share";
+import { address, repeat, shared } from "./share";
 import { Setup } from "./setup";
 import { Sight } from "./sight";
 import { Transport } from "./transport";
@@ -55,7 +55,7 @@ class Studio {
     this.curves.levels = (lane, quantity) => [
       ...this.published.levels(model.run!, lane, quantity, place()),
       ...(this.lesson?.overlays ?? [])
-        .filter(({ curve }) => curveOf(curve).quantity === quantity.id && (curveOf(curve).of !== "links" || curveOf(curve).place === place()))
+        .filter(({ curve }) => isOf(curveOf(curve), quantity.id, place()))
         .map(({ value, label }) => ({ value: value * quantity.scale, label })),
     ];
     this.measures.published = (lane, measure) => this.published.value(model.run!, lane, measure);
@@ -63,8 +63,7 @@ class Studio {
     model.on(["opened"], () => this.opened());
     model.on(["changed"], () => {
       if (this.columns === columnsOf(model.run!)) this.curves.refresh();
-      else this.sight.show();
-      this.columns = columnsOf(model.run!);
+      else this.look();
       this.drawing.show();
     });
     model.on(["frame"], () => this.grow());
@@ -73,32 +72,17 @@ class Studio {
     followTheme(() => this.opened());
     this.tools();
     window.addEventListener("hashchange", () => void this.route());
-    window.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("beforeunload", (event) => {
-      if (model.changes().length && navigator.userActivation.hasBeenActive) event.preventDefault(); // what was changed by hand would be lost
+      if (!model.lost && navigator.userActivation.hasBeenActive && (model.changes().length || model.marks.length)) event.preventDefault();
     });
-  }
-
-  /** The server has ended: nothing can be asked of it any more. */
-  end(): void {
-    for (const control of byId("transport").querySelectorAll<HTMLButtonElement | HTMLSelectElement>("button, select")) control.disabled = true;
+    window.addEventListener("keydown", (event) => this.key(event));
   }
 
   /** Show what the address asks for, or else something worth watching. */
   async begin(scenario: string | null): Promise<void> {
-    const given = await shared(location.hash);
-    let refused = isShared(location.hash) ? "This link cannot be read: it is cut off, or of another kind." : "";
-    if (given) {
-      this.view("live");
-      await announce(() => repeat(this.model, given));
-      if (this.model.run) {
-        this.sight.state = given;
-        this.look();
-        return;
-      }
-      refused = `This link cannot be opened. ${byId("notice").textContent}`;
-    }
-    if (refused) history.replaceState(null, "", location.pathname); // else the route below would begin again with it
+    const why = await this.repeat().catch((error: Error) => error.message);
+    if (why === null && this.model.run) return;
+    if (why) history.replaceState(null, "", "#live");
     if (location.hash.startsWith("#lesson=")) return this.route();
     const named = scenario ?? this.catalogue.scenario;
     this.model.opening = { aqms: named === null ? FIRST.aqms : [null] };
@@ -107,8 +91,19 @@ class Studio {
       await this.setup.openNamed(named ?? FIRST.scenario);
       if (!matchMedia("(prefers-reduced-motion: reduce)").matches) await this.model.play();
     });
-    if (refused) notice(`${refused} The usual run is open instead.`);
     await this.route();
+    if (why) notice(why);
+  }
+
+  /** Do again what the address holds, if it does; null if all went well. */
+  private async repeat(): Promise<string | null> {
+    const given = await shared(location.hash);
+    if (!given) return "";
+    this.view("live");
+    await repeat(this.model, given);
+    this.sight.state = given;
+    this.look();
+    return null;
   }
 
   private tools(): void {
@@ -157,9 +152,14 @@ class Studio {
   private async route(): Promise<void> {
     const hash = location.hash.slice(1);
     const [view, lesson] = hash.split("=");
-    if (view === "s") return this.begin(null);
+    if (view === "s") return this.follow();
     this.view(view === "lesson" ? "live" : VIEWS.includes(view ?? "") ? view! : "live");
     if (view === "lesson" && lesson && this.lessons.current?.id !== lesson) await this.lessons.open(lesson);
+  }
+
+  /** Open a link that was put into the address of a page that shows a run already. */
+  private async follow(): Promise<void> {
+    await announce(async () => void (await this.repeat()));
   }
 
   private view(name: string): void {
@@ -218,7 +218,11 @@ class Studio {
 }
 
 /** What changes when other lines are to be drawn. */
-const columnsOf = (run: Opened): string => `${run.epoch} ${blasted(run)}`;
+const columnsOf = (run: Opened): string => `${run.epoch} ${blasted(run)} ${run.lanes.map(({ label }) => label)}`;
+
+/** Whether a curve is drawn with a quantity: those of links only where their link is in sight. */
+const isOf = (curve: ReturnType<typeof curveOf>, quantity: string, link: string): boolean =>
+  curve.quantity === quantity && (curve.of !== "links" || curve.place === link);
 
 /** "links.up.delay": of what, which, and the quantity that shows it. */
 function curveOf(curve: string): { of: string; place: string; quantity: string } {
@@ -232,12 +236,12 @@ async function start(): Promise<void> {
   const scenario = query.get("scenario");
   history.replaceState(null, "", location.pathname + location.hash);
   const [catalogue, session] = await Promise.all([ask(), Session.connect()]);
-  const studio = new Studio(new Model(session), catalogue);
+  const model = new Model(session);
   session.onLost = () => {
-    studio.end();
+    model.end();
     notice("The server has ended. What is drawn stays; start `aqmlab studio` again to go on.");
   };
-  await studio.begin(scenario);
+  await new Studio(model, catalogue).begin(scenario);
 }
 
 start().catch((error: Error) => notice(error.message));

@@ -22,6 +22,8 @@ export class Model {
   opening: Opening = { aqms: ["droptail"] };
   playing = false;
   ended = false;
+  /** The server has ended: nothing can be done any more. */
+  lost = false;
   now = 0;
   speed: number | null = 1;
   measured = 0;
@@ -132,6 +134,12 @@ export class Model {
   count(group: string): number {
     const changed = this.changes().findLast(({ path, lane }) => path === `flows.${group}.count` && lane === null);
     return changed ? Number(changed.value) : (this.run?.groups.find(({ name }) => name === group)?.count ?? 0);
+  }
+
+  /** The server has ended. */
+  end(): void {
+    [this.lost, this.playing] = [true, false];
+    this.say("state");
   }
 
   private take(message: Message): void {

@@ -40,8 +40,8 @@ export class Panel {
   readonly plot: uPlot;
   ghosts: Ghost[] = [];
   levels: Level[] = [];
-  /** Times of changes by hand, drawn as upright lines. */
-  changes: readonly number[] = [];
+  /** Changes by hand, in order of time, drawn as upright lines with their words where these have room. */
+  changes: readonly { at: number; words: string }[] = [];
 
   constructor(host: HTMLElement, lines: Line[], axes: Axes, pointed: (index: number | null) => void) {
     const series: uPlot.Series[] = lines.map((line) => ({
@@ -87,17 +87,33 @@ export class Panel {
       ctx.strokeStyle = theme.soft;
       ctx.globalAlpha = 0.6;
       ctx.beginPath();
-      for (const time of this.changes) {
-        const x = this.plot.valToPos(time, "x", true);
+      for (const { at } of this.changes) {
+        const x = this.plot.valToPos(at, "x", true);
         ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
       }
       ctx.stroke();
       ctx.globalAlpha = 1;
+      this.words();
       ctx.strokeStyle = theme.pale;
       ctx.lineWidth = 1.5 * devicePixelRatio;
       for (const ghost of this.ghosts) this.trace(ghost);
     });
+  }
+
+  /** What was changed, at the top beside its line; no words on top of others. */
+  private words(): void {
+    const { ctx, bbox } = this.plot;
+    ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.fillStyle = theme.soft;
+    ctx.textAlign = "left";
+    let free = bbox.left;
+    for (const { at, words } of this.changes) {
+      const x = this.plot.valToPos(at, "x", true) + 3 * devicePixelRatio;
+      if (x < free) continue;
+      ctx.fillText(words, x, bbox.top + 11 * devicePixelRatio);
+      free = x + ctx.measureText(words).width;
+    }
   }
 
   private before(): void {

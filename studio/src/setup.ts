@@ -1,6 +1,6 @@
 // The column on the left: scenario, schemes, what can be changed.
 
-import { h } from "./dom";
+import { byId, h } from "./dom";
 import { Editor } from "./editor";
 import { attempt, field } from "./form";
 import { Live } from "./live";
@@ -9,6 +9,9 @@ import type { Catalogue, Layout, Opening } from "./protocol";
 import { BLAST } from "./quantities";
 import { Schemes } from "./schemes";
 import { check, get, layout } from "./session";
+
+/** One column: what is changed stands above the curves. */
+const narrow = matchMedia("(max-width: 56rem)");
 
 export class Setup {
   private choice = h("select", {});
@@ -47,8 +50,11 @@ export class Setup {
       part("Scenario", true, field("Built in", this.choice), field("Seed", this.seed, "The same seed gives all schemes the same arrivals."),
         field("Windows of flows", this.windows, "Whose congestion windows are drawn: ftp 1, ftp 2"), text),
       part("Schemes", true, this.schemes.element),
-      part("Change while it runs", true, this.live.element),
     );
+    const live = part("Change while it runs", true, this.live.element);
+    const lay = () => (narrow.matches ? byId("curves").before(live) : host.append(live));
+    narrow.addEventListener("change", lay);
+    lay();
     model.on(["changed"], () => {
       this.live.list();
       this.schemes.show(this.link());

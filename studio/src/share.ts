@@ -18,6 +18,8 @@ export interface Shared extends Sight {
 }
 
 const KEY = "#s=";
+/** Bytes of the state; the server takes no longer messages. */
+const LARGEST = 1 << 20;
 
 /** The address at which a colleague sees the same. */
 export async function address(model: Model, sight: Sight): Promise<string> {
@@ -28,20 +30,25 @@ export async function address(model: Model, sight: Sight): Promise<string> {
   return `${location.origin}/${KEY}${packed}`;
 }
 
-/** It is of this kind, whether it can be read or not. */
-export const isShared = (fragment: string): boolean => fragment.startsWith(KEY);
-
-/** What an address holds; null if it holds nothing of this kind. */
+/** What an address holds; null if it holds nothing of this kind. An error where it cannot be read. */
 export async function shared(fragment: string): Promise<Shared | null> {
   if (!fragment.startsWith(KEY)) return null;
   try {
     const text = atob(fragment.slice(KEY.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const found = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes))) as Shared;
-    return Array.isArray(found.opening?.aqms) && Array.isArray(found.changes) ? found : null;
+    if (Array.isArray(found.opening?.aqms) && Array.isArray(found.changes) && Array.isArray(found.quantities)) return found;
   } catch {
-    return null;
+    // told below
   }
+  throw new Error("This link cannot be read: it is cut off, or not a link of the studio. Nothing of it was opened.");
+}
+
+/** The part of a pasted link that holds the state, wherever the link leads. */
+export function fragmentOf(link: string): string {
+  const at = link.indexOf(KEY);
+  if (at < 0) throw new Error(`expected a link that a studio made, with ${KEY} in it`);
+  return link.slice(at).trim();
 }
 
 /** Do again what was done by hand, as fast as it goes, and stop where it was. */
@@ -58,5 +65,13 @@ export async function repeat(model: Model, { opening, changes, now }: Shared): P
 }
 
 async function through(stream: CompressionStream | DecompressionStream, bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  return new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer();
+  let size = 0;
+  const bound = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, to) {
+      size += chunk.length;
+      if (size > LARGEST) to.error(new Error(`more than ${LARGEST} bytes`));
+      else to.enqueue(chunk);
+    },
+  });
+  return new Response(new Blob([bytes]).stream().pipeThrough(stream).pipeThrough(bound)).arrayBuffer();
 }

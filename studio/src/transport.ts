@@ -35,6 +35,7 @@ export class Transport {
 
   toggle(): Promise<unknown> {
     const { model } = this;
+    if (model.lost) return Promise.resolve();
     if (model.playing) return announce(() => model.pause());
     return announce(() => (model.ended ? model.open(model.opening).then(() => model.play()) : model.play()));
   }
@@ -60,9 +61,11 @@ export class Transport {
   }
 
   private show(): void {
-    const { playing, ended, speed } = this.model;
+    const { playing, ended, speed, lost } = this.model;
+    this.play.disabled = this.mark.disabled = this.speed.disabled = lost;
+    this.marks.disabled = lost || !this.model.marks.length;
     setText(this.play, playing ? "Pause" : ended ? "Again" : "Play");
-    this.stepping.disabled = playing || ended;
+    this.stepping.disabled = playing || ended || lost;
     this.speed.value = speed === null ? "" : String(speed);
     this.tick();
   }

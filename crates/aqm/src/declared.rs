@@ -20,6 +20,8 @@ pub struct Declaration {
     pub observables: Vec<Observable>,
     /// Its parameters.
     pub params: Vec<Declared>,
+    /// It reads the queue's target, so that figures draw it.
+    pub reads_target: bool,
     /// Makes one.
     pub make: Box<Make>,
 }
@@ -39,7 +41,7 @@ pub fn declare(declaration: Declaration) -> Result<(), Problem> {
         standing: Standing::Published,
         page: declared.page,
         observables: &declared.observables,
-        target: Some(&[]), // it can read the target; whether it does is not declared
+        target: declared.reads_target.then_some(&[] as &[&str]),
         signal: Err(UNDECLARED),
         exceptions: &[],
         tc: None,
@@ -125,6 +127,7 @@ mod tests {
             page: "Does nothing.",
             observables: Vec::new(),
             params: vec![Declared::new(spec).unwrap()],
+            reads_target: false,
             make: Box::new(|pairs, _| match pairs {
                 [("gain", "0")] => Err("gain must be positive".into()),
                 _ => Ok(Box::new(Idle)),

@@ -104,17 +104,28 @@ impl From<Problem> for Problems {
     }
 }
 
-/// The known name closest to `given`, if any is close enough to be a slip of the finger, or else the shortest one of which it
-/// is a part.
+/// The known name that `given` is a slip of the finger from; or else one that begins with it or contains it, the shortest; or
+/// else one of which it has little more than the name.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
-    let slip = by_distance(given, &known).next().filter(|(distance, name)| *distance <= 1 + name.len() / 3);
-    let whole = || {
-        let part = comparable(given);
-        let names = known.iter().filter(|name| part.len() >= LEAST_PART && comparable(name).contains(&part));
-        names.min_by_key(|name| name.len()).copied()
+    let (distance, closest) = by_distance(given, &known).next()?;
+    if given.is_empty() || distance <= 1 {
+        return (!given.is_empty()).then_some(closest);
+    }
+    let is_slip = distance <= 1 + given.len().min(closest.len()) / 4;
+    related(&comparable(given), &known).or(is_slip.then_some(closest))
+}
+
+/// A name that begins with `given`, contains it, or is most of it.
+fn related<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let shortest = |fits: &dyn Fn(&str) -> bool| {
+        let names = known.iter().filter(|name| fits(&comparable(name)));
+        names.min_by_key(|name| (name.len(), **name)).copied()
     };
-    slip.map(|(_, name)| name).or_else(whole)
+    let is_most = |name: &str| name.len() >= LEAST_PART && 2 * name.len() >= given.len() && given.contains(name);
+    None.or_else(|| shortest(&|name| given.len() > 1 && name.starts_with(given)))
+        .or_else(|| shortest(&|name| given.len() >= LEAST_PART && name.contains(given)))
+        .or_else(|| shortest(&is_most))
 }
 
 /// Known names and how far each is from `given`, the closest first.
@@ -174,6 +185,10 @@ mod tests {
         assert_eq!(nearest("an_aqm", ["pi", "an-aqm"]), Some("an-aqm"));
         assert_eq!(nearest("zzzzzz", ["buffer", "target"]), None);
         assert_eq!(nearest("table-3", ["li2014/table-3", "li2014/table-31", "rfc7928/5.1"]), Some("li2014/table-3"));
+        assert_eq!(nearest("udp", ["ftp", "udp-cbr", "udp-onoff"]), Some("udp-cbr"));
+        assert_eq!(nearest("", ["rate"]), None);
+        assert_eq!(nearest("fq-cake", ["pie", "cake", "codel"]), Some("cake"));
+        assert_eq!(nearest("foo", ["flc", "pi"]), None);
     }
 
     #[test]

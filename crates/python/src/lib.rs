@@ -71,6 +71,12 @@ fn hint(given: &str, known: Vec<String>) -> String {
     problem::hint(given, &known.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+/// The name that was meant, if one is near.
+#[pyfunction]
+fn nearest(given: &str, known: Vec<String>) -> Option<String> {
+    problem::nearest(given, known.iter().map(String::as_str)).map(str::to_string)
+}
+
 /// A name that is none of those `known`.
 fn not_known(path: &str, what: &str, given: &str, known: &[&str]) -> PyErr {
     refused(Problem::new(path, unknown(what, given, known)).of(Kind::Unknown))
@@ -487,6 +493,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("SchemeError", m.py().get_type::<SchemeError>())?;
     m.add_function(wrap_pyfunction!(buffer_packets, m)?)?;
     m.add_function(wrap_pyfunction!(hint, m)?)?;
+    m.add_function(wrap_pyfunction!(nearest, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_values, m)?)?;
     m.add_class::<own::Answer>()?;
     m.add_class::<own::Packet>()?;

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from math import exp, log
 from statistics import fmean
 
@@ -133,9 +134,16 @@ class Advice(Result):
 
     @cached_property
     def ties(self) -> list[str]:
-        """The candidates as good as the first: these seeds cannot tell them apart, or the difference is too small."""
-        scores = {scheme: self.score(scheme) for scheme in self.schemes[1:]}
-        return [scheme for scheme, score in scores.items() if not score.sure or score.ratio > ALIKE]
+        """The candidates as good as the first: these seeds cannot tell them apart, or the difference is too small.
+
+        None comes after one that is surely worse: that it varies more between seeds makes no scheme better.
+        """
+
+        def alike(scheme: str) -> bool:
+            score = self.score(scheme)
+            return not score.sure or score.ratio > ALIKE
+
+        return list(takewhile(alike, self.schemes[1:]))
 
     def score(self, scheme: str, other: str | None = None, *, need: str | None = None) -> Score:
         """Return the score of a scheme as a multiple of that of another, by default the first; of all needs or one."""

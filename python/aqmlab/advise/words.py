@@ -2,18 +2,21 @@
 
 from aqmlab.advise.advice import NOTABLE, PACED, Advice, Score, Seen
 from aqmlab.advise.line import AT_REST
+from aqmlab.advise.needs import NEEDS
 from aqmlab.advise.ties import ALIKE, WHY
 from aqmlab.catalogue import title
 
 
 def sentences(advice: Advice) -> list[str]:
     """Return what was found: the first, what it gains and costs, how sure that is, and where it turns."""
-    return [_first(advice), *_against_baseline(advice), *_turns(advice), *_part(advice), *_doubts(advice)]
+    told = [_first(advice), *_against_baseline(advice), *_turns(advice), *_part(advice)]
+    return [*told, *_untold(advice), *_doubts(advice)]
 
 
 def _first(advice: Advice) -> str:
     seeds = len(advice.seeds)
-    where = f"over {len(advice.conditions)} conditions and {seeds} seeds"
+    conditions = len(advice.conditions)
+    where = f"over {conditions} condition{'s' if conditions > 1 else ''} and {seeds} seeds"
     if advice.advised == advice.first:
         what = f"{title(advice.first)} comes first {where}."
     else:
@@ -72,6 +75,15 @@ def _part(advice: Advice) -> list[str]:
         "on it. CoDel's do, as its drops come at a pace that does not grow with the rate: "
         + ("it would do worse on the whole line." if PACED in advice.schemes else "it is left out.")
     ]
+
+
+def _untold(advice: Advice) -> list[str]:
+    """Say so where nothing in the conditions tells of something that matters."""
+    needs = [need for need in advice.needs if need not in advice.told]
+    if not needs:
+        return []
+    looked = "; ".join(NEEDS[need] for need in needs)
+    return [f"Nothing here tells of {' and '.join(needs)} ({looked}): the scenarios have no such flows."]
 
 
 def _doubts(advice: Advice) -> list[str]:

@@ -51,7 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A laboratory for Active Queue Management: simulate, compare and reproduce schemes.",
-    epilog="Begin with: aqmlab compare li2014/table-1 --out report",
+    epilog="Begin with: aqmlab compare li2014/table-1 --aqms red,pi",
 )
 
 

@@ -1,5 +1,6 @@
 """The command `advise`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,7 +69,7 @@ def advise(
                 raise InputError(option, f"{value}: describes a line; leave the scenarios out, or set it by --set")
         given = [load(each, assignments(settings or [])) for name in scenarios for each in chosen(name)]
     else:
-        rates = {name: option_value(name, text, "bit/s") for name, text in (("down", down), ("up", up), ("rate", rate))}
+        rates = {name: _rate(name, text) for name, text in (("down", down), ("up", up), ("rate", rate))}
         described = Line(
             **rates,
             rtt=option_value("rtt", rtt, "s") or 0.030,
@@ -89,3 +90,12 @@ def advise(
             found, lines.best(found, dev, lines.writer(for_openwrt=openwrt, shape=share), "SQM" if openwrt else "Linux")
         )
     exit_if_failed(found.failures)
+
+
+def _rate(option: str, text: str | None) -> float | None:
+    """Return a rate in bit/s; of a file, which only a scenario takes, the error says how."""
+    if text and Path(text).is_file():
+        link = "link" if option == "rate" else option
+        trace = f"--set 'links.{link}.rate={{ trace = \"{text}\" }}'"
+        raise InputError(option, f"{text}: is a file; give the mean rate here, and the trace by {trace}")
+    return option_value(option, text, "bit/s")

@@ -30,6 +30,9 @@ ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What aqmlab sweep --out left.")]
+LinkOption = Annotated[
+    str | None, typer.Option("--link", metavar="NAME", help="The link that is shown; default: the first of a scenario.")
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Replace a value of the scenario.")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Folder, leave_file
+from aqmlab.cli.common import Folder, LinkOption, leave_file
 from aqmlab.problems import InputError
 
 KINDS = (".pdf", ".svg", ".png")
@@ -48,6 +48,7 @@ def plot(
     measure: Annotated[
         str | None, typer.Option(metavar="NAME", help="The measure that is shown; default: link.queue_delay_mean.")
     ] = None,
+    link: LinkOption = None,
     aqms: Annotated[
         str | None, typer.Option(metavar="LIST", help="Only these schemes, in this order: a,b:k=v,...")
     ] = None,
@@ -65,6 +66,9 @@ def plot(
     log: Annotated[Log | None, typer.Option(help="Logarithmic axes.")] = None,
     x: Annotated[str | None, typer.Option("--x-label", metavar="TEXT", help="Label instead of the usual.")] = None,
     y: Annotated[str | None, typer.Option("--y-label", metavar="TEXT", help="Label instead of the usual.")] = None,
+    footnotes: Annotated[
+        bool, typer.Option("--footnotes/--no-footnotes", help="Say below the figure what marks of schemes mean.")
+    ] = True,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; .pdf, .svg or .png.")] = None,
 ) -> None:
     """Draw a figure of a sweep, as a paper could print it.
@@ -77,6 +81,7 @@ def plot(
     from aqmlab.runs import findings
 
     found = findings.findings(folder)
+    found = findings.at_link(found, link) if link else found
     if figure is not None and figure not in figures.FIGURES:
         raise unknown("figure", "no figure", figure, figures.FIGURES)
     if figure is None or out is None:
@@ -94,5 +99,5 @@ def plot(
     axes = log.value if log else ""
     drawn = figures.figure(found, figures.Wanted(figure, scenario, measure, against, by, chosen, ellipse.value, axes))
     usual = Print()
-    how = Print(SIZES[size.value] if size else usual.size, axes, x, y)
+    how = Print(SIZES[size.value] if size else usual.size, axes, x, y, footnotes)
     leave_file(out, encode(draw(drawn, how), out.suffix.removeprefix(".")))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Folder, check_report, leave_file, progress
+from aqmlab.cli.common import Folder, LinkOption, check_report, leave_file, progress
 
 
 class Format(str, Enum):
@@ -28,6 +28,10 @@ def report(
     measures: Annotated[
         list[str] | None, typer.Option("--measure", metavar="NAME", help="Show this measure only; repeatable.")
     ] = None,
+    link: LinkOption = None,
+    footnotes: Annotated[
+        bool, typer.Option("--footnotes/--no-footnotes", help="Say under LaTeX and Markdown tables what marks mean.")
+    ] = True,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Default: DIR/report.html; tables are printed.")
     ] = None,
@@ -41,6 +45,7 @@ def report(
 
     path = out or (folder / "report.html" if kind is Format.html else None)
     found = findings.findings(folder)
+    found = findings.at_link(found, link) if link else found
     if path:
         files.check_file("out", path)
     if kind is Format.html:
@@ -51,7 +56,7 @@ def report(
         with progress("Writing the report"):
             text = page.report(found, measures)
     else:
-        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures))
+        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures), footnotes)
     if path:
         leave_file(path, text.encode())
     else:

@@ -32,9 +32,10 @@ def label(spec: str) -> str:
     if at := catalogue.by_link(spec):
         return ", ".join(f"{link}: {label(each)}" for link, each in at.items())
     name, parameters = catalogue.halves(spec)
+    given = f" ({parameters})" if parameters else ""
     with suppress(InputError):
-        return marked(catalogue.find(name).title, name) + (f" ({parameters})" if parameters else "")
-    return spec
+        return marked(catalogue.find(name).title, name) + given
+    return catalogue.NOTED[name].title + given if name in catalogue.NOTED else spec
 
 
 def marked(text: str, *specs: str) -> str:

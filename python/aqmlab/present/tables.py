@@ -2,8 +2,10 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean as mean
 
 from aqmlab.present.labels import footnote, label
 from aqmlab.runs.findings import Findings, more_is_better
@@ -27,16 +29,23 @@ ESCAPES = str.maketrans(
 )
 """What LaTeX would not print as it stands."""
 
+DIFFERS = "*"
+"""Stands at a value that is not as that of the first scheme."""
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a table: a mean over seeds, or the means of two states; `best` if no scheme has a better mean."""
+    """One cell of a table: a mean over seeds, or the means of two states.
+
+    `best` if it is better than all others under the same seeds, `differs` if it is not as that of the first scheme.
+    """
 
     metric: Metric
     summary: Summary | None
     states: Sequence[Summary | None]
     missing: int
     best: bool
+    differs: bool
 
     @property
     def means(self) -> list[str]:
@@ -71,20 +80,40 @@ def entries(found: Findings, case: Case, measures: Sequence[str]) -> dict[str, l
 def _column(found: Findings, case: Case, measure: str) -> dict[str, Entry]:
     metric = find(measure)
     summaries = {scheme: found.measured.summary(case, scheme, measure) for scheme in found.schemes}
-    means = [summary.mean for summary in summaries.values() if summary]
-    more = more_is_better(measure)
-    best = (max if more else min)(means) if more is not None and len(means) > 1 else None
-    alike = len({metric.show(mean) for mean in means}) == 1
+    best = _best(found, case, measure)
     return {
         scheme: Entry(
             metric,
             summary,
             [found.measured.summary(case, scheme, measure, branch) for branch in _states(found, case, scheme)],
             len(found.runs(case, scheme)) - (summary.n if summary else 0),
-            best is not None and not alike and summary is not None and metric.show(summary.mean) == metric.show(best),
+            scheme == best,
+            scheme != found.schemes[0] and _differ(found, case, measure, scheme, found.schemes[0]),
         )
         for scheme, summary in summaries.items()
     }
+
+
+def _best(found: Findings, case: Case, measure: str) -> str | None:
+    """The scheme that is better than every other one that has a value; None where neither or both of two are."""
+    more = more_is_better(measure)
+    means = {each: summary.mean for each in found.schemes if (summary := found.measured.summary(case, each, measure))}
+    if more is None or len(means) < 2:
+        return None
+    best = (max if more else min)(means, key=lambda each: means[each])
+    return best if all(_differ(found, case, measure, best, other) for other in means if other != best) else None
+
+
+def _differ(found: Findings, case: Case, measure: str, one: str, other: str) -> bool:
+    """Whether the interval of the paired difference leaves 0 out; with one seed, whether people read two numbers."""
+    paired = found.measured.difference(case, one, other, measure)
+    if paired is None:
+        return False
+    width = paired.difference.half_width
+    if width is not None:
+        return abs(paired.difference.mean) > width
+    shown = [find(measure).show(mean(found.measured.values(case, each, measure).values())) for each in (one, other)]
+    return shown[0] != shown[1]
 
 
 def _states(found: Findings, case: Case, scheme: str) -> Sequence[State]:
@@ -96,8 +125,12 @@ def notes(found: Findings, case: Case) -> list[str]:
     return [told_states(label(scheme), two) for scheme in found.schemes if (two := found.measured.states(case, scheme))]
 
 
-def as_csv(found: Findings, measures: Sequence[str]) -> str:
-    """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds."""
+def as_csv(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
+    """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds.
+
+    It never has footnotes.
+    """
+    del footnotes
     varied = [name for name in found.varied if name.startswith("set.")]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -114,41 +147,46 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
     return buffer.getvalue()
 
 
-def as_markdown(found: Findings, measures: Sequence[str]) -> str:
+def as_markdown(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a Markdown table for each case, the best means in bold."""
-    return "\n".join(["\n".join(_markdown(found, case, measures)) for case in found.cases.values()])
+    return "\n".join(["\n".join(_markdown(found, case, measures, footnotes)) for case in found.cases.values()])
 
 
-def _markdown(found: Findings, case: Case, measures: Sequence[str]) -> Iterator[str]:
+def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> Iterator[str]:
     yield f"## {case.name}\n"
     yield f"| Scheme | {' | '.join(heading(measure) for measure in measures)} |"
     yield "|---" + "|--:" * len(measures) + "|"
     for scheme, row in entries(found, case, measures).items():
         cells = [(f"**{entry.text}**" if entry.best else entry.text).replace("|", "/") for entry in row]
+        cells = [rf"{text} \{DIFFERS}" if entry.differs else text for text, entry in zip(cells, row, strict=True)]
         cells = [f"{text} ({entry.some})" if entry.some else text for text, entry in zip(cells, row, strict=True)]
         yield f"| {label(scheme)} | {' | '.join(cells)} |"
     yield ""
-    yield from (f"- {note}" for note in [*_remarks(found, measures), *notes(found, case)])
-    yield ""
+    if footnotes:
+        yield from (f"- {note}" for note in [*_remarks(found, measures), *notes(found, case)])
+        yield ""
 
 
-def as_latex(found: Findings, measures: Sequence[str]) -> str:
+def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a LaTeX table for each case, for the package booktabs; the best means in bold."""
-    return "\n".join(["% \\usepackage{booktabs}", *(_latex(found, case, measures) for case in found.cases.values())])
+    tables = [_latex(found, case, measures, footnotes) for case in found.cases.values()]
+    return "\n".join(["% \\usepackage{booktabs}", *tables])
 
 
-def _latex(found: Findings, case: Case, measures: Sequence[str]) -> str:
+def _latex(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> str:
     heads = " & ".join(_escaped(heading(measure)) for measure in measures)
     rows = [
         " & ".join([_escaped(label(scheme)), *map(_cell, row)]) + r" \\"
         for scheme, row in entries(found, case, measures).items()
     ]
-    caption = _escaped(" ".join([f"{case.name}.", *_remarks(found, measures), *notes(found, case)]))
+    told = [*_remarks(found, measures), *notes(found, case)] if footnotes else []
+    caption = _escaped(" ".join([f"{case.name}.", *told]))
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{caption}}}",
+            rf"\label{{tab:{_slug(case.name)}}}",
             rf"\begin{{tabular}}{{l{'r' * len(measures)}}}",
             r"\toprule",
             rf"Scheme & {heads} \\",
@@ -168,22 +206,33 @@ def _cell(entry: Entry) -> str:
     text = rf"\textbf{{{means}}}" if entry.best else _escaped(means) if "–" in means else f"${means}$"
     if entry.half_width is not None:
         text += rf" $\pm$ ${entry.half_width}$"
+    if entry.differs:
+        text += rf"$^{DIFFERS}$"
     return f"{text} ({entry.some})" if entry.some else text
 
 
 def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
     """What belongs under a table."""
     several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
-    bold = "; bold: the best mean" if any(more_is_better(measure) is not None for measure in measures) else ""
+    compared = len(found.schemes) > 1
+    first = f"; {DIFFERS}: not as {label(found.schemes[0])}" if compared else ""
+    ranked = compared and any(more_is_better(measure) is not None for measure in measures)
+    bold = "; bold: better than all others" if ranked else ""
+    test = " (the interval of the paired difference leaves 0 out)" if compared and len(found.seeds) > 1 else ""
     marks = footnote(map(label, found.schemes))
-    return [f"{several[0].upper()}{several[1:]}{bold}.", *([marks] if marks else [])]
+    return [f"{several[0].upper()}{several[1:]}{bold}{first}{test}.", *([marks] if marks else [])]
+
+
+def _slug(text: str) -> str:
+    """A text as a label of LaTeX may be written."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
 
 
 def _escaped(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
 
 
-TEXTS: Mapping[str, Callable[[Findings, Sequence[str]], str]] = {
+TEXTS: Mapping[str, Callable[[Findings, Sequence[str], bool], str]] = {
     "latex": as_latex,
     "markdown": as_markdown,
     "csv": as_csv,

@@ -34,6 +34,9 @@ TABLED = (
 )
 """What a report shows by default."""
 
+LONGEST_TITLE = 80
+"""Characters of the title of a user's scheme."""
+
 UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
 """They add little to other measures, or few runs have them: ranked only on request."""
 
@@ -191,7 +194,29 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
     rows = store.rows(store.results())
     if not rows:
         raise InputError("sweep", f"{folder}: no run is done yet; go on with aqmlab sweep --resume")
-    return Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)
+    found = Findings(store.folder, rows, parquet.read_metadata(store.folder / PLAN).num_rows)
+    catalogue.NOTED.update(_noted(found.sessions))
+    return found
+
+
+def _noted(sessions: Sequence[Any]) -> dict[str, catalogue.Noted]:
+    """What the sessions of a sweep say of the user's schemes, as far as it is of the form that a sweep writes."""
+    lists = [session.get("schemes") for session in sessions if isinstance(session, dict)]
+    pairs = [pair for each in lists if isinstance(each, dict) for pair in each.items()]
+    return {
+        name: catalogue.Noted(about["title"][:LONGEST_TITLE], about.get("target") is True)
+        for name, about in pairs
+        if isinstance(about, dict) and isinstance(about.get("title"), str)
+    }
+
+
+def at_link(found: Findings, link: str) -> Findings:
+    """Return the runs of the scenarios that have this link, for which "link." then stands. InputError if none has."""
+    rows = [{**row, "link": link} for row in found.rows if any(name.startswith(f"links.{link}.") for name in row)]
+    if not rows:
+        named = {name.split(".")[1] for row in found.rows for name in row if name.startswith("links.")}
+        raise unknown("link", "no link of the sweep", link, named)
+    return replace(found, rows=rows)
 
 
 def only(found: Findings, aqms: Sequence[str]) -> Findings:

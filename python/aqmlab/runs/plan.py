@@ -155,6 +155,11 @@ class Plan:
         schemes = {_file(arm.portable): arm.code for arm in self.arms if arm.code}
         return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
+    def own(self) -> dict[str, dict[str, Any]]:
+        """Return what figures say of the user's schemes, for whoever reads the results without their code."""
+        found = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
+        return {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in found}
+
     def _toml(self) -> str:
         lists = {
             "scenarios": [file.name if file.builtin else f"scenarios/{file.name}.toml" for file in self.scenarios],
@@ -193,9 +198,11 @@ def read(path: str | os.PathLike[str], more: Pairs = ()) -> Plan:
     Paths in it are relative to its folder. Raises InputError with the first mistake of the file, or with every mistake
     that its values make in its scenarios and schemes.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("experiment", f"{path!r}: expected the path of an experiment file, or a Plan")
     path = Path(path)
     data = _parse(path)
-    _check(data)
+    _check(data, path)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     overrides = {name: (value,) for name, value in more if name not in overrides} | overrides
     scenarios = _scenarios(data["scenarios"], path.parent, [value for values in overrides.values() for value in values])
@@ -209,9 +216,12 @@ def read(path: str | os.PathLike[str], more: Pairs = ()) -> Plan:
     return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, tuple(conditions), warmup)
 
 
-def _check(data: Mapping[str, Any]) -> None:
-    for key in data.keys() - set(KEYS):
-        raise unknown("experiment", "unknown key", key, KEYS)
+def _check(data: Mapping[str, Any], path: Path) -> None:
+    if "links" in data and "scenarios" not in data:
+        raise InputError("experiment", f'{path}: is a scenario; an experiment names it: scenarios = ["{path.name}"]')
+    for key in data:
+        if key not in KEYS:
+            raise unknown("experiment", "unknown key", key, KEYS)
     for key in ("schema", "scenarios", "aqms"):
         if key not in data:
             raise InputError(f"experiment.{key}", "missing; an experiment has schema = 1, scenarios and aqms")
@@ -222,7 +232,7 @@ def _check(data: Mapping[str, Any]) -> None:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    return _core.read_toml(scenario.read_file(path, "experiment"), f"experiment: {path}")
+    return _core.read_toml(scenario.read_file(path, "experiment"), str(path))
 
 
 def _conditions(

@@ -127,9 +127,9 @@ class Store:
                 )
             yield
 
-    def begin(self, contents: Mapping[str, str], where: str) -> None:
-        """Write the experiment, and add this session to those before."""
-        sessions = [*(self._json(ENVIRONMENT) or []), _session(where)]
+    def begin(self, contents: Mapping[str, str], where: str, own: Mapping[str, Any]) -> None:
+        """Write the experiment, and add this session to those before; `own` says what the user's schemes are called."""
+        sessions = [*(self._json(ENVIRONMENT) or []), _session(where) | ({"schemes": own} if own else {})]
         for name, content in {**contents, ENVIRONMENT: _text(sessions)}.items():
             self._write(name, content.encode())
 

@@ -240,7 +240,7 @@ def sweep(
     with workers.workers(executor, jobs) as pool, store.held(resume=resume):
         damaged = store.damaged()
         asked = warmup.settle(asked, store, pool, _offset(progress, 0))
-        store.begin(asked.files(), pool.where)
+        store.begin(asked.files(), pool.where, asked.own())
         results = store.results()
         while True:
             runs = asked.runs(seeds)

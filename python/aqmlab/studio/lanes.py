@@ -217,13 +217,22 @@ class Lanes:
         """Return what each lane is now: its label, the scheme of each link with its parameters, what was changed."""
         return [
             {
-                "label": "as in the scenario" if lane.aqm is None else label(lane.aqm),
+                "label": self._label(lane),
                 "aqm": lane.aqm,
                 "links": {link: self._at(link, lane) for link in self.scenario.links},
                 "changes": [vars(change) for change in lane.changes],
             }
             for lane in self.lanes
         ]
+
+    def _label(self, lane: Lane) -> str:
+        """Return what a lane is called: its scheme, and what took its place by hand."""
+        first = "as in the scenario" if lane.aqm is None else label(lane.aqm)
+        paths = {
+            f"links.{link}.aqm": f" at {link}" if len(self.scenario.links) > 1 else "" for link in self.scenario.links
+        }
+        now = {change.path: label(change.value) for change in lane.changes if change.path in paths}
+        return ", ".join([first, *(f"now {aqm}{paths[path]}" for path, aqm in now.items())])
 
     def _at(self, link: str, lane: Lane) -> dict[str, Any]:
         """Return the scheme of a link now, and its parameters."""

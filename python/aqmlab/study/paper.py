@@ -267,11 +267,11 @@ class Study:
             for parameter, usual in figure.parameters.items()
         }
 
-    def _find(self, kind: str, number: str, known: Mapping[str, Any]) -> Any:
-        if number not in known:
+    def _find(self, kind: str, number: str | int, known: Mapping[str, Any]) -> Any:
+        if str(number) not in known:
             valid = ", ".join(known) or "none"
             raise InputError(kind, f"{number}: {self.name} has no such {kind}; valid: {valid}")
-        return known[number]
+        return known[str(number)]
 
 
 @dataclass(frozen=True)

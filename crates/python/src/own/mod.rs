@@ -77,6 +77,7 @@ pub fn declare(
     params: Vec<Param>,
     observables: Vec<(String, String, String)>,
     hooks: Vec<String>,
+    reads_target: bool,
 ) -> PyResult<Parameters> {
     let name = leak(name);
     let because = |problem: Problem| refused(problem.within(name));
@@ -98,6 +99,7 @@ pub fn declare(
         page: leak(page),
         observables,
         params: params.clone(),
+        reads_target,
         make: Box::new(make),
     })
     .map_err(because)?;

@@ -430,7 +430,8 @@ mod tests {
     #[test]
     fn a_law_that_asks_for_nothing_takes_no_memory_but_its_own() {
         assert_eq!(size_of::<Congestion>(), size_of::<Window>() + size_of::<[usize; 3]>());
-        let is_plain = |name| entries().iter().find(|law| law.info.name == name).is_some_and(|law| law.needs.is_plain());
+        let is_plain =
+            |name| entries().iter().find(|law| law.info.name == name).is_some_and(|law| law.needs.is_plain());
         assert!(is_plain("reno") && is_plain("cubic") && !is_plain("bbr"));
     }
 

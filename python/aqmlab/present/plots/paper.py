@@ -1,5 +1,6 @@
 """Pictures as journals print them, by matplotlib: one function for each kind."""
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -131,15 +132,37 @@ def heat_maps(drawn: HeatMaps) -> Figure:
     with page(len(drawn.panels), drawn.columns, 2.0, sharex=True, sharey=True) as (figure, grid):
         for axes, panel in zip(grid.flat, drawn.panels, strict=False):
             image = axes.imshow(panel.values, origin="lower", aspect="auto", cmap="cividis", **ends)
-            axes.set_xticks(range(len(drawn.x)), [f"{x:g}" for x in drawn.x])
-            axes.set_yticks(range(len(drawn.y)), [f"{y:g}" for y in drawn.y])
+            axes.set_xticks(range(len(drawn.x)), [short(x) for x in drawn.x])
+            axes.set_yticks(range(len(drawn.y)), [short(y) for y in drawn.y])
             axes.grid(visible=False)
             if len(drawn.x) <= MOST_CELLS and len(drawn.y) <= MOST_CELLS:
                 _write_values(axes, panel.values, image.norm)
             heading(axes, panel.title)
         label(grid, drawn.x_label, [drawn.y_label] * len(drawn.panels))
         figure.colorbar(image, ax=grid, label=drawn.label)
+        _thin_out(grid)
     return figure
+
+
+def short(value: float) -> str:
+    """Return a number with three digits, as short as it can be written: 1200, 0.005, 1.67e-5."""
+    digits = f"{value:.3g}"
+    if "e" not in digits:
+        return digits
+    return f"{float(digits):.0f}" if 1e3 <= abs(value) < 1e5 else digits.replace("e-0", "e-").replace("e+0", "e")
+
+
+def _thin_out(grid: Any) -> None:
+    """Leave out every other label of the columns, or more of them, where they would run into each other."""
+    figure = grid.flat[0].figure
+    figure.get_layout_engine().execute(figure)
+    for axes in grid.flat:
+        ticks = axes.get_xticklabels()
+        widest = max((tick.get_window_extent().width for tick in ticks), default=0.0)
+        room = axes.get_window_extent().width / max(len(ticks), 1)
+        step = ceil(1.15 * widest / room) if room else 1
+        for i, tick in enumerate(ticks):
+            tick.set_visible(i % step == 0)
 
 
 MOST_CELLS = 6
@@ -151,7 +174,7 @@ def _write_values(axes: Any, values: Any, norm: Any) -> None:
     for (i, j), value in np.ndenumerate(values):
         if not np.isnan(value):
             colour = "white" if norm(value) < 0.55 else "black"
-            axes.text(j, i, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=points(6.5))
+            axes.text(j, i, short(value), ha="center", va="center", color=colour, fontsize=points(6.5))
 
 
 def lines(drawn: Lines) -> Figure:

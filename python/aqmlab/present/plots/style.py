@@ -26,8 +26,11 @@ WIDTH = 7.2
 LETTER = 0.062
 """Inches that a letter of a name takes, about, of 8 points."""
 
-NARROWEST = 1.8
-"""Inches that a panel needs with letters of 8 points."""
+NARROWEST, NARROW = 1.8, 1.7
+"""Inches that a panel needs with letters of 8 points; and where panels in one column would be flat."""
+
+MOST_IN_A_COLUMN = 3
+"""Panels up to which a column is not too long."""
 
 
 class Size(NamedTuple):
@@ -36,21 +39,31 @@ class Size(NamedTuple):
     width: float
     highest: float
     letters: float
+    serif: bool = False
+    """With the letters of a journal: STIX, which is made after Times."""
 
 
 PAGE = Size(WIDTH, inf, 8)
-SIZES = {"ieee1": Size(3.5, 8.8, 8), "ieee2": Size(7.16, 8.8, 8), "slide": Size(12, 6.4, 16)}
+SIZES = {
+    "ieee1": Size(3.5, 8.8, 8, serif=True),
+    "ieee2": Size(7.16, 8.8, 8, serif=True),
+    "slide": Size(12, 6.4, 16),
+}
 """One and two columns of an IEEE journal; a slide of 13.33 by 7.5 inches with its title and margins."""
 
 
 @dataclass(frozen=True)
 class Print:
-    """How a picture is printed: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual."""
+    """How a picture is printed: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual.
+
+    `footnotes` say what marks behind the names of schemes mean.
+    """
 
     size: Size = PAGE
     log: str = ""
     x: str | None = None
     y: str | None = None
+    footnotes: bool = True
 
     @property
     def scale(self) -> float:
@@ -60,7 +73,8 @@ class Print:
     @property
     def rc(self) -> Any:
         """The settings of matplotlib."""
-        return {name: self.scale * value if type(value) is float else value for name, value in STYLE.items()}
+        style = STYLE | (SERIF if self.size.serif else {})
+        return {name: self.scale * value if type(value) is float else value for name, value in style.items()}
 
 
 _PRINT = ContextVar("_PRINT", default=Print())  # noqa: B039 - it cannot change
@@ -123,6 +137,10 @@ STYLE: Any = {
 }
 
 
+SERIF: Any = {"font.family": "STIXGeneral", "mathtext.fontset": "stix"}
+"""The letters of a journal, which come with matplotlib."""
+
+
 class Look(NamedTuple):
     """How one scheme is drawn in all panels of a picture."""
 
@@ -166,7 +184,10 @@ def page(
     """
     how = wanted()
     width = how.size.width if width is None else width
-    columns = max(1, min(columns, count, int(width / how.scale / NARROWEST)))
+    room = int(width / how.scale / NARROWEST)
+    if count > MOST_IN_A_COLUMN:
+        room = max(room, int(width / how.scale / NARROW))
+    columns = max(1, min(columns, count, room))
     rows = -(-count // columns)
     if columns == 1:
         height = min(max(height, 2.6 if rows == 1 else 1.9), 0.75 * width / how.scale)
@@ -182,7 +203,8 @@ def page(
                 axes.tick_params(labelsize=points(6.5))
         yield figure, grid
         adapt(figure, how)
-        explain_marks(figure)
+        if how.footnotes:
+            explain_marks(figure)
         layout.execute(figure)
         figure.set_layout_engine("none")
 

@@ -22,7 +22,7 @@ def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
     _ranking(out, found)
     _evidence(out, found)
     for scheme, typed in lines.items():
-        out.print(title(f"To type for {label(scheme)}{'' if typed.tested else ', untested'}"))
+        out.print(title(f"To type for {label(scheme)}{', untested' if typed.commands and not typed.tested else ''}"))
         if typed.why_not:
             out.print(note(typed.why_not))
         for each in typed.notes:

@@ -121,6 +121,11 @@ def test_a_first_table_of_greedy_flows_has_the_delay_of_the_queue() -> None:
     assert told.endswith(f"Delay mean of bottleneck is {slow} ms under DropTail, {fast} ms under CoDel.")
 
 
+def test_nothing_is_bold_where_all_are_alike() -> None:
+    [compared] = compare_all([str(SMALL)], ["pi", "pi:w=170Hz"])
+    assert not any(item.bold for row in glance.glance([compared]).rows.values() for item in row)
+
+
 def test_delays_that_nobody_notices_are_alike() -> None:
     metric = metrics.find("link.queue_delay_mean")
     assert glance._ratio(metric, {"a": 0.0, "b": 5e-5}) < glance.ALIKE

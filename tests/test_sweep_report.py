@@ -189,3 +189,11 @@ def test_a_folder_of_something_else_is_called_by_its_name(name: str, what: str, 
         assert (done.returncode, done.stdout) == (2, "")
         assert f"other: holds {what}" in done.stderr
         assert "no sweep; expected" in done.stderr
+
+
+@pytest.mark.parametrize(("scenarios", "bold"), [(2, ["1.00"]), (12, ["<strong>1.00</strong>"])])
+def test_a_rank_is_bold_only_where_it_differs_from_every_other(scenarios: int, bold: list[str]) -> None:
+    """Pi is best everywhere; with few scenarios that is not significant."""
+    found = by_hand({f"s{i}": THREE for i in range(scenarios)})
+    page = sweep_report.report(found, ["link.drop_ratio"])
+    assert re.findall(r">((?:<strong>)?1\.00(?:</strong>)?)</td>", page) == bold

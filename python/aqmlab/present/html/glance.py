@@ -22,8 +22,8 @@ BLUR = 1e-3
 """Seconds added to times before they are compared: nobody notices less, and an empty queue has no delay."""
 
 LEGEND = (
-    "Bold: the best, or within 1 % of it, which says nothing about significance. n× and +n %: so many times the least, "
-    "and so much more; n %: of the most. "
+    "Bold: the best, or within 1 % of it, unless all are; it says nothing about significance. n× and +n %: so many "
+    "times the least, and so much more; n %: of the most. "
     f"A call is good at a mean opinion score (MOS) above {GOOD:g} and hard to bear below {POOR:g}."
 )
 
@@ -108,20 +108,22 @@ def _rank(measure: str) -> int:
 
 def _cells(schemes: Sequence[str], metric: Metric, means: Mapping[str, float]) -> list[Item]:
     best = _best(metric, means)
-    return [_cell(metric, means[spec], best) if spec in means else Item("–") for spec in schemes]
+    alike = all(_is_best(mean, best) for mean in means.values())
+    return [_cell(metric, means[spec], best, alike) if spec in means else Item("–") for spec in schemes]
 
 
-def _cell(metric: Metric, mean: float, best: float) -> Item:
-    bold = _is_best(mean, best)
+def _cell(metric: Metric, mean: float, best: float, alike: bool) -> Item:
+    """Return a mean and what it is to the best one, which is bold unless all are `alike`."""
+    is_best = _is_best(mean, best)
     if metric.name == "call.mos":
         small = _quality(mean)
-    elif bold or not best:
+    elif is_best or not best:
         small = ""
     else:
         ratio = mean / best
         more = f"+{100 * (ratio - 1):.0f} %" if ratio < 2 else f"{ratio:.1f}×"
         small = more if _less(metric) else f"{100 * ratio:.0f} %"
-    return Item(metric.show(mean), bold=bold, small=small)
+    return Item(metric.show(mean), bold=is_best and not alike, small=small)
 
 
 def _best(metric: Metric, means: Mapping[str, float]) -> float:

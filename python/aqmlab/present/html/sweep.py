@@ -97,15 +97,18 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
 
 
 def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
-    """Return the mean ranks with what they rest on, the best of each measure in bold."""
+    """Return the mean ranks with what they rest on, in bold the best of a measure if no other is as good.
+
+    That is, if all others are further away than the critical difference.
+    """
     if not rankings:
         return None
     each = rankings.values()
-    best = [min(ranking.ranks.values()) for ranking in each]
     rows = {
         label(scheme): [
-            Item(f"{rank:.2f}", value=rank, bold=rank == least)
-            for rank, least in zip((ranking.ranks[scheme] for ranking in each), best, strict=True)
+            Item(f"{rank:.2f}", value=rank, bold=_is_alone(ranking, scheme))
+            for ranking in each
+            for rank in [ranking.ranks[scheme]]
         ]
         for scheme in found.schemes
     }
@@ -115,6 +118,12 @@ def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
         "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
     }
     return Table("Scheme", [find(name).title for name in rankings], rows, foot=foot, sortable=True)
+
+
+def _is_alone(ranking: Ranking, scheme: str) -> bool:
+    """Whether every other scheme ranks significantly below this one."""
+    others = (rank for name, rank in ranking.ranks.items() if name != scheme)
+    return all(rank - ranking.ranks[scheme] > ranking.critical for rank in others)
 
 
 def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> Section:

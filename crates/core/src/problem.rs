@@ -147,7 +147,7 @@ const LONGEST: usize = 200;
 const LEAST_PART: usize = 3;
 
 /// Most names that are listed beside a guess.
-const FEW: usize = 12;
+const FEW: usize = 16;
 
 /// The reason for refusing an unknown name: `unknown key "tagret"; did you mean "target"? known: ...`.
 pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {

@@ -194,6 +194,15 @@ def test_lines_for_both_directions() -> None:
     assert openwrt("cake", link, "eth0").why_not
 
 
+def test_hosts_are_ours_in_both_directions() -> None:
+    """What comes in is fair to where it goes: with dual-srchost there a host with more flows would get more."""
+    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    up, *_, down = linux("cake", scenario, "eth0").commands
+    assert " dual-srchost " in up
+    assert " dual-dsthost " in down
+    assert "srchost" not in down
+
+
 def test_a_shaper_keeps_less_than_the_line_carries() -> None:
     [scenario, *_] = conditions(Line(down=50e6, up=10e6))
     for shape, up in ((0.95, "9500kbit"), (0.9, "9mbit"), (1.0, "10mbit")):

@@ -79,7 +79,8 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
         if name == INCOMING:
             commands += [line.format(ifb=at, dev=dev) for line in REDIRECT]
         try:
-            lines = tc.write(tc.Setting(scheme, at_link(scenario, name, shape if is_shaped else None), is_shaped, at))
+            link = at_link(scenario, name, shape if is_shaped else None)
+            lines = tc.write(tc.Setting(scheme, link, is_shaped, at, incoming=name == INCOMING))
         except InputError as error:
             return Typed(why_not=str(error))
         commands += lines.commands

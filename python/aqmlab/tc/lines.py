@@ -22,14 +22,22 @@ PASSED_OVER = {"mq", "noqueue", "clsact", "ingress"}
 """Queueing disciplines that hold no packets of their own; `tc qdisc show` lists them beside the others."""
 
 
+OTHER_WAY = {"dual-srchost": "dual-dsthost"}
+"""What CAKE is told of packets that come in, where it is fair to our hosts."""
+
+
 @dataclass(frozen=True)
 class Setting:
-    """A scheme written `NAME` or `NAME:k=v,...`, the link that it is on, and whether a shaper keeps the link's rate."""
+    """A scheme written `NAME` or `NAME:k=v,...`, the link that it is on, and whether a shaper keeps the link's rate.
+
+    `incoming`: the packets come in from the link, so our hosts are where they go.
+    """
 
     scheme: str
     link: Link = field(default_factory=Link)
     shaper: bool = False
     dev: str = "eth0"
+    incoming: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,8 @@ def write(setting: Setting) -> Lines:
     link = setting.link
     has_shaper = setting.shaper and link.rate is not None and qdisc.kind != "cake"
     groups = say(qdisc, values, link)
+    if setting.incoming:
+        groups = [[OTHER_WAY.get(word, word) for word in words] for words in groups]
     place = "parent 1:1 handle 10:" if has_shaper else "root"
     commands = _shaper(setting) if has_shaper else []
     for i, words in enumerate(groups):

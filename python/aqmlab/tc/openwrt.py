@@ -3,13 +3,11 @@
 import re
 
 from aqmlab.problems import InputError
-from aqmlab.tc.lines import Lines, Setting, prepared, write
+from aqmlab.tc.lines import OTHER_WAY, Lines, Setting, prepared, write
 from aqmlab.tc.options import say
 
 SCRIPTS = {"cake": {"besteffort": "piece_of_cake.qos"}, "fq_codel": {}}
 OTHERWISE = {"cake": "layer_cake.qos", "fq_codel": "simplest.qos"}
-OTHER_WAY = {"dual-srchost": "dual-dsthost"}
-"""What CAKE is told of packets that come in, where it is fair to our hosts."""
 
 
 def sqm(setting: Setting, down: float | None = None) -> Lines:

@@ -203,6 +203,16 @@ def test_hosts_are_ours_in_both_directions() -> None:
     assert "srchost" not in down
 
 
+def test_stab_counts_beyond_the_ethernet_header() -> None:
+    """CAKE's overhead counts from the IP packet, that of stab from the Ethernet frame: 40 B of PPPoE on ATM are 26."""
+    [scenario, *_] = conditions(Line(down=50e6, up=10e6))
+    [note] = [each for each in linux("fq-codel", scenario, "eth0").notes if each.startswith("link layer")]
+    assert "stab overhead BYTES before htb" in note
+    assert "BYTES: CAKE's overhead less 14" in note
+    assert "linklayer atm" in note
+    assert "stab" not in " ".join(linux("cake", scenario, "eth0").notes)
+
+
 def test_a_shaper_keeps_less_than_the_line_carries() -> None:
     [scenario, *_] = conditions(Line(down=50e6, up=10e6))
     for shape, up in ((0.95, "9500kbit"), (0.9, "9mbit"), (1.0, "10mbit")):

@@ -124,7 +124,10 @@ def _of_link_layer(scheme: str, scenario: Scenario) -> str:
     if scheme.partition(":")[0] == "cake":
         how = "write docsis, pppoe-ptm, bridged-ptm, pppoe-llcsnap or the like in place of raw noatm"
     else:
-        how = "put stab overhead BYTES, with linklayer atm for ATM, before htb"
+        how = (
+            "put stab overhead BYTES before htb, with linklayer atm behind it for ATM "
+            "(BYTES: CAKE's overhead less 14, such as 16 for pppoe-ptm, 26 for pppoe-llcsnap)"
+        )
     return f"link layer: none assumed, packets count with their Ethernet header of 14 B; on cable or DSL {how}"
 
 

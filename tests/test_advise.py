@@ -201,6 +201,8 @@ def test_hosts_are_ours_in_both_directions() -> None:
     assert " dual-srchost " in up
     assert " dual-dsthost " in down
     assert "srchost" not in down
+    assert any("(NAT), add nat" in note for note in linux("cake", scenario, "eth0").notes)
+    assert not any("NAT" in note for note in linux("fq-codel", scenario, "eth0").notes)
 
 
 def test_stab_counts_beyond_the_ethernet_header() -> None:

@@ -31,6 +31,12 @@ SCHEMES = "[...document.querySelectorAll('.scheme .name')].map((name) => name.te
 ARIA = "document.querySelector('[aria-label=\"{}\"]')"
 DIALOG = "document.querySelector('dialog[open][aria-label=\"{}\"]')"
 
+DRAWN = (
+    "const { prototype } = CanvasRenderingContext2D, fill = prototype.fillText; window.drawn = new Set();"
+    "prototype.fillText = function (text, ...where) { drawn.add(text); fill.call(this, text, ...where); }"
+)
+"""Collects the words that are drawn from then on."""
+
 REPRODUCED = {
     "study": "paper",
     "coverage": {"match": 1, "near": 1, "cells": 2},
@@ -155,7 +161,7 @@ def _linked(state: object) -> str:
     ("fragment", "told"),
     [
         ("#s=AAAA", "This link cannot be read"),
-        (_linked({"opening": {"aqms": ["red"], "fill": " " * (1 << 21)}}), "This link cannot be read"),
+        (_linked({"opening": {"aqms": ["red"], "fill": " " * (1 << 21)}}), "more than 1 MiB"),
         (
             _linked({"opening": {"scenario": "nowhere", "aqms": ["red"]}, "changes": [], "quantities": [], "now": 0}),
             "nowhere",
@@ -188,12 +194,61 @@ def test_what_a_lesson_points_at_is_drawn(studio: Studio) -> None:
     browser.open("about:blank", WIDE)
     browser.open(f"{address}#lessons", WIDE)
     _until(browser, "document.querySelectorAll('.cards button').length === 8")
-    browser.run(
-        "const { prototype } = CanvasRenderingContext2D, fill = prototype.fillText; window.drawn = new Set();"
-        "prototype.fillText = function (text, ...where) { drawn.add(text); fill.call(this, text, ...where); }"
-    )
+    browser.run(DRAWN)
     browser.run("document.querySelector('.cards button').click()")
     _until(browser, "[...drawn].some((text) => text.startsWith('good for a call'))")
+
+
+WARNS = (
+    "const event = new Event('beforeunload', {cancelable: true}); dispatchEvent(event); return event.defaultPrevented"
+)
+
+
+def test_a_reload_warns_only_where_changes_would_be_lost(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    for kind in ("mousePressed", "mouseReleased"):  # browsers ask nobody who has not touched the page
+        browser.devtools("Input.dispatchMouseEvent", type=kind, x=640, y=20, button="left", clickCount=1)
+    assert not browser.run(WARNS)
+    _type(browser, "Rate", "9 Mbit/s")
+    _until(browser, f"{MADE}.length === 1")
+    assert browser.run(WARNS)
+
+
+def test_what_was_changed_is_written_at_its_time(studio: Studio) -> None:
+    browser = _start(studio, "li2014/table-1")
+    browser.run(DRAWN)
+    _until(browser, f"{CLOCK} > 1")
+    _type(browser, "Rate", "9 Mbit/s")
+    _until(browser, "drawn.has('rate 9 Mbit/s')")
+
+
+def test_on_a_phone_what_can_be_changed_comes_before_the_curves(studio: Studio) -> None:
+    browser, address = studio
+    place = (
+        "const live = [...document.querySelectorAll('details')].find((each) => "
+        "each.querySelector('summary').textContent === 'Change while it runs');"
+        "return live.getBoundingClientRect().top < document.querySelector('#curves').getBoundingClientRect().top"
+        " && !document.querySelector('#setup').contains(live)"
+    )
+    for width, first in ((PHONE, True), (WIDE, False)):
+        browser.open("about:blank", width)
+        browser.open(address, width)
+        _until(browser, "document.querySelectorAll('.scheme').length")
+        assert browser.run(place) is first
+
+
+def test_nothing_can_be_done_when_the_server_has_ended() -> None:
+    command = [sys.executable, "-m", "aqmlab", "studio", "li2014/table-1", "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, chromium() as browser:
+        try:
+            assert server.stderr
+            browser.open(server.stderr.readline().split()[-1], WIDE)
+            _until(browser, f"{PLAYING} && {CLOCK} > 0.1")
+        finally:
+            server.terminate()
+        _until(browser, "document.querySelector('#notice').textContent.startsWith('The server has ended')")
+        controls = "[...document.querySelectorAll('#transport button, #transport select')]"
+        assert browser.run(f"return {controls}.filter((each) => !each.disabled).length") == 0
 
 
 def test_errors_of_a_scenario_stand_at_their_line(studio: Studio) -> None:

@@ -344,6 +344,19 @@ def test_exports_while_it_runs(page: Tab) -> None:
     assert "different ways" in page.ask("export", what="report")["problems"][0]["message"]
 
 
+def test_a_fault_of_an_export_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = "from aqmlab.studio import export; export.KINDS['csv'] = lambda *_: 1 / 0"
+    (tmp_path / "sitecustomize.py").write_text(broken)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with serving() as server:
+        server.enter()
+        with tab(server) as page:
+            page.open(TEXT, ["pi"])
+            [problem] = page.ask("export", what="csv")["problems"]
+            assert problem["message"].startswith("export: a fault of aqmlab: ZeroDivisionError")
+            assert page.ask("export", what="toml")["text"]
+
+
 def test_a_report_without_its_extra_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['jinja2'] = None")  # not installed
     (tmp_path / "aqmlab-0.dist-info").mkdir()
@@ -401,3 +414,7 @@ def test_a_scheme_that_was_changed_by_hand_has_its_new_name(page: Tab) -> None:
     page.play_to(0.5)
     changed = page.ask("set", path="links.bottleneck.aqm", value="codel", lane=1)
     assert [lane["label"] for lane in changed["lanes"]] == ["RED", "PI, now CoDel"]
+    changed = page.ask("set", path="links.bottleneck.aqm.target", value="8 ms", lane=1)
+    assert changed["lanes"][1]["label"] == "PI, now CoDel, target=8 ms"
+    changed = page.ask("set", path="links.bottleneck.aqm.max_p", value="0.2", lane=0)
+    assert changed["lanes"][0]["label"] == "RED, now max_p=0.2"

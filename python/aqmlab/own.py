@@ -227,12 +227,12 @@ def _declare(cls: type[Aqm]) -> Parameters:
         [_declared(name, param) for name, param in params.items()],
         [(name, unit, f"self.{name}") for name, unit in _observables(cls).items()],
         [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Aqm, hook)],
-        _reads_target(cls),
+        "target" not in params and _reads_target(cls),
     )
 
 
 def _reads_target(cls: type[Aqm]) -> bool:
-    """Whether a method of the class, or of one of its own bases, reads `queue.target`: figures draw a target then."""
+    """Whether a method of the class, or of one of its own bases, reads an attribute `target`, which is the queue's."""
     own = cls.__mro__[: cls.__mro__.index(Aqm)]
     methods = [item for base in own for item in base.__dict__.values() if inspect.isfunction(item)]
     return any("target" in code.co_names for method in methods for code in _codes(method.__code__))

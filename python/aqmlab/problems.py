@@ -1,6 +1,6 @@
 """What is wrong with an input, as values: the field, the reason, and where it is written."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, overload
 
@@ -9,7 +9,7 @@ Kind = Literal["value", "unknown", "key", "missing", "syntax"]
 is not there; the text around it, which does not follow its format."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where something is written: line and column count from 1."""
 
     file: str
@@ -27,12 +27,14 @@ class Problem(NamedTuple):
     reason: str
     """The value, what was expected, and the nearest valid choice."""
     kind: Kind = "value"
-    place: Place | None = None
+    location: Location | None = None
     """Where it is written, if it is in a file."""
 
     def __str__(self) -> str:
-        at = f"{self.place.file}:{self.place.line}:{self.place.column}: " if self.place else ""
-        return f"{at}{self.path}: {self.reason}" if self.path else f"{at}{self.reason}"
+        at = self.location
+        return (
+            (f"{at.file}:{at.line}:{at.column}: " if at else "") + (f"{self.path}: " if self.path else "") + self.reason
+        )
 
 
 class InputError(ValueError):
@@ -57,19 +59,14 @@ class InputError(ValueError):
 
 
 @contextmanager
-def elsewhere(path: Callable[[str], str]) -> Iterator[None]:
-    """Give the problems that are raised within other paths: those of what the user wrote."""
+def blamed_on(path: str) -> Iterator[None]:
+    """Give the problems that are raised within this path: that of the field in which the user wrote what is wrong."""
     try:
         yield
     except InputError as error:
-        raise InputError(*(each._replace(path=path(each.path)) for each in error.problems)) from None
+        raise InputError(*(each._replace(path=path) for each in error.problems)) from None
 
 
 def problems_of(error: Exception) -> tuple[Problem, ...]:
     """Return the problems of an error; of any other than an InputError its text."""
     return error.problems if isinstance(error, InputError) else (Problem("", str(error)),)
-
-
-def together(errors: Iterable[InputError]) -> InputError:
-    """Return one error with the problems of several, each once."""
-    return InputError(*dict.fromkeys(problem for error in errors for problem in error.problems))

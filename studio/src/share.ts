@@ -38,8 +38,8 @@ export async function shared(fragment: string): Promise<Shared | null> {
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const found = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes))) as Shared;
     if (Array.isArray(found.opening?.aqms) && Array.isArray(found.changes) && Array.isArray(found.quantities)) return found;
-  } catch {
-    // told below
+  } catch (error) {
+    if (error instanceof RangeError) throw new Error(`This link cannot be read: ${error.message}. Nothing of it was opened.`);
   }
   throw new Error("This link cannot be read: it is cut off, or not a link of the studio. Nothing of it was opened.");
 }
@@ -69,9 +69,11 @@ async function through(stream: CompressionStream | DecompressionStream, bytes: U
   const bound = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, to) {
       size += chunk.length;
-      if (size > LARGEST) to.error(new Error(`more than ${LARGEST} bytes`));
+      if (size > LARGEST) to.terminate();
       else to.enqueue(chunk);
     },
   });
-  return new Response(new Blob([bytes]).stream().pipeThrough(stream).pipeThrough(bound)).arrayBuffer();
+  const found = await new Response(new Blob([bytes]).stream().pipeThrough(stream).pipeThrough(bound)).arrayBuffer();
+  if (size > LARGEST) throw new RangeError(`it holds more than ${LARGEST >> 20} MiB`);
+  return found;
 }

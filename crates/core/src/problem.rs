@@ -12,7 +12,7 @@ pub struct Problem {
     /// What is wrong, for a program.
     pub kind: Kind,
     /// Where it is written, if it is in a file.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
 }
 
 /// What is wrong with a field.
@@ -46,7 +46,7 @@ impl Kind {
 
 /// Where something is written: line and column count from 1, column and length in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// Name of the file, or of the text.
     pub file: String,
     /// Line.
@@ -60,7 +60,7 @@ pub struct Place {
 impl Problem {
     /// A value that is refused.
     pub fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { path: path.into(), reason: reason.into(), kind: Kind::Value, place: None }
+        Self { path: path.into(), reason: reason.into(), kind: Kind::Value, location: None }
     }
 
     /// The same of another kind.
@@ -76,7 +76,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Place { file, line, column, .. }) = &self.place {
+        if let Some(Location { file, line, column, .. }) = &self.location {
             write!(f, "{file}:{line}:{column}: ")?;
         }
         if !self.path.is_empty() {
@@ -107,10 +107,13 @@ impl From<Problem> for Problems {
 /// The known name that `given` is a slip of the finger from; or else one that begins with it or contains it, the shortest; or
 /// else one of which it has little more than the name.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.is_empty() {
+        return None;
+    }
     let known: Vec<&str> = known.into_iter().collect();
     let (distance, closest) = by_distance(given, &known).next()?;
-    if given.is_empty() || distance <= 1 {
-        return (!given.is_empty()).then_some(closest);
+    if distance <= 1 {
+        return Some(closest);
     }
     let is_slip = distance <= 1 + given.len().min(closest.len()) / 4;
     related(&comparable(given), &known).or(is_slip.then_some(closest))
@@ -123,7 +126,7 @@ fn related<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         names.min_by_key(|name| (name.len(), **name)).copied()
     };
     let is_most = |name: &str| name.len() >= LEAST_PART && 2 * name.len() >= given.len() && given.contains(name);
-    None.or_else(|| shortest(&|name| given.len() > 1 && name.starts_with(given)))
+    shortest(&|name| given.len() > 1 && name.starts_with(given))
         .or_else(|| shortest(&|name| given.len() >= LEAST_PART && name.contains(given)))
         .or_else(|| shortest(&is_most))
 }
@@ -146,7 +149,7 @@ const LONGEST: usize = 200;
 /// Least length of a part by which a name is found.
 const LEAST_PART: usize = 3;
 
-/// Most names that are listed beside a guess.
+/// Most names that are listed.
 const FEW: usize = 16;
 
 /// The reason for refusing an unknown name: `unknown key "tagret"; did you mean "target"? known: ...`.

@@ -1,6 +1,6 @@
 //! The linear law of a scheme, as functions of NumPy arrays.
 
-use crate::{not_known, refused};
+use crate::{bad_aqm, not_known, refused};
 use aqmlab_aqm::linear::{self, Complex64};
 use aqmlab_aqm::{Entry, entries, entry};
 use aqmlab_core::params::Typed;
@@ -91,7 +91,7 @@ impl Law {
     #[pyo3(signature = (name, parameters=BTreeMap::new()))]
     fn new(name: &str, parameters: BTreeMap<String, String>) -> PyResult<Self> {
         let pairs: Vec<(&str, &str)> = parameters.iter().map(|(name, text)| (&**name, &**text)).collect();
-        Self::of(entry(name).map_err(|why| refused(Problem::new("aqm", why)))?, &pairs)
+        Self::of(entry(name).map_err(bad_aqm)?, &pairs)
     }
 
     fn __repr__(&self) -> String {
@@ -153,10 +153,7 @@ impl Law {
     /// The answer to small changes at an operating point.
     fn at(&self, point: Point) -> PyResult<Linear> {
         let Point { network, p, queue } = point;
-        self.law
-            .at(&linear::Point { network: network.plain(), p, queue })
-            .map(Linear)
-            .map_err(|why| refused(Problem::new("aqm", why)))
+        self.law.at(&linear::Point { network: network.plain(), p, queue }).map(Linear).map_err(bad_aqm)
     }
 }
 

@@ -55,14 +55,19 @@ fn refused(problems: impl Into<Problems>) -> PyErr {
 
 fn input_error(py: Python<'_>, problems: &[Problem]) -> PyResult<PyErr> {
     let module = py.import("aqmlab.problems")?;
-    let (problem, place) = (module.getattr("Problem")?, module.getattr("Place")?);
+    let (problem, location) = (module.getattr("Problem")?, module.getattr("Location")?);
     let each = problems.iter().map(|each| {
-        let at = each.place.as_ref();
-        let at = at.map(|at| place.call1((&at.file, at.line, at.column, at.length))).transpose()?;
+        let at = each.location.as_ref();
+        let at = at.map(|at| location.call1((&at.file, at.line, at.column, at.length))).transpose()?;
         problem.call1((&each.path, &each.reason, each.kind.name(), at))
     });
     let each = PyTuple::new(py, each.collect::<PyResult<Vec<_>>>()?)?;
     Ok(PyErr::from_value(module.getattr("InputError")?.call1(each)?))
+}
+
+/// What is wrong with the text that names schemes.
+fn bad_aqm(why: String) -> PyErr {
+    refused(Problem::new("aqm", why))
 }
 
 /// What helps where an unknown name is given: the nearest one, those that are known if they are few.
@@ -262,7 +267,7 @@ fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py
 
 /// What `--aqm` names, if anything.
 fn parse_choice(aqm: Option<&str>) -> PyResult<Option<Chosen>> {
-    aqm.map(Chosen::parse).transpose().map_err(|why| refused(Problem::new("aqm", why)))
+    aqm.map(Chosen::parse).transpose().map_err(bad_aqm)
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
@@ -314,7 +319,7 @@ fn catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
 /// One scheme, listed or not (`fq-` and any scheme of a single queue).
 #[pyfunction]
 fn scheme<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    object(py, &describe(&entry(name).map_err(|why| refused(Problem::new("aqm", why)))?))
+    object(py, &describe(&entry(name).map_err(bad_aqm)?))
 }
 
 /// Every congestion-control law with its page and parameters.
@@ -389,7 +394,7 @@ fn standing(found: Standing) -> serde_json::Value {
 /// What a scheme costs with its default parameters, measured now on this machine; times in s.
 #[pyfunction]
 fn cost<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let entry = entry(name).map_err(|why| refused(Problem::new("aqm", why)))?;
+    let entry = entry(name).map_err(bad_aqm)?;
     let cost = measure(&entry).map_err(refused)?;
     let Cost { parameters, memory, packet, update, update_every } = cost;
     let found = json!({
@@ -465,10 +470,9 @@ fn buffer_packets(text: &str, rate: f64, rtt: f64, packet: f64) -> PyResult<f64>
 /// Every parameter of a scheme (as in `--aqm`) with its value as text.
 #[pyfunction]
 fn scheme_values(aqm: &str) -> PyResult<BTreeMap<String, String>> {
-    let refused = |why| refused(Problem::new("aqm", why));
-    let choice = AqmChoice::parse(aqm).map_err(refused)?;
+    let choice = AqmChoice::parse(aqm).map_err(bad_aqm)?;
     let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let values = entry(&choice.name).map_err(refused)?.values(&choice.name, &pairs).map_err(crate::refused)?;
+    let values = entry(&choice.name).map_err(bad_aqm)?.values(&choice.name, &pairs).map_err(refused)?;
     Ok(values.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
 }
 

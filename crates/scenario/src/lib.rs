@@ -7,7 +7,7 @@ mod impairments;
 mod law;
 mod line_trace;
 mod links;
-mod place;
+mod location;
 mod read;
 mod reader;
 mod set;

@@ -3,7 +3,7 @@
 use crate::changes::read_changes;
 use crate::flows::{check_flows, read_flows};
 use crate::links::read_link;
-use crate::place::{locate, place};
+use crate::location::{locate, location};
 use crate::reader::{Found, Reader, default_name, kind, scalar};
 use crate::set::set;
 use crate::trace::read_traces;
@@ -55,9 +55,9 @@ pub fn read_toml(text: &str, name: &str) -> Result<Table, Problems> {
 }
 
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
-    let place = place(text, name, &error.span().unwrap_or(0..0));
+    let location = Some(location(text, name, &error.span().unwrap_or(0..0)));
     let reason = format!("is not TOML: {}", error.message().replace('\n', "; "));
-    Problems(vec![Problem { place: Some(place), ..Problem::new("", reason).of(Kind::Syntax) }])
+    Problems(vec![Problem { location, ..Problem::new("", reason).of(Kind::Syntax) }])
 }
 
 fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenario> {

@@ -1,6 +1,6 @@
 """The lines to type for a scheme on the links of a scenario: Linux's tc, and OpenWrt's SQM."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -85,7 +85,11 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
             return Typed(why_not=str(error))
         commands += lines.commands
         notes += lines.notes
-    notes += _of_rates(scheme, scenario, shape, dev) + _of_processor(scheme, scenario, commands)
+    notes += [
+        *_of_rates(scheme, scenario, shape, dev),
+        *_of_hosts(commands),
+        *_of_processor(scheme, scenario, commands),
+    ]
     return Typed(tuple(commands), tuple(dict.fromkeys(notes)))
 
 
@@ -131,6 +135,13 @@ def _of_link_layer(scheme: str, scenario: Scenario) -> str:
     return f"link layer: none assumed, packets count with their Ethernet header of 14 B; on cable or DSL {how}"
 
 
+def _of_hosts(commands: Sequence[str]) -> list[str]:
+    """Say what CAKE needs to tell hosts apart where it sees one address only."""
+    if not any("dual-" in line for line in commands):
+        return []
+    return ["hosts: on a router that translates addresses (NAT), add nat behind dual-srchost and dual-dsthost"]
+
+
 def _of_processor(scheme: str, scenario: Scenario, commands: list[str]) -> list[str]:
     """Say what one core must do where CAKE or a shaper stands at a fast link."""
     rate = max(scenario.link(name).rate for name in scenario.links)
@@ -170,7 +181,9 @@ def openwrt(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> 
         lines = sqm(tc.Setting(scheme, up, True, dev), down.rate)
     except InputError as error:
         return Typed(why_not=str(error))
-    return Typed(lines.commands, (*lines.notes, *_of_rates(scheme, scenario, shape, dev)[:1]))
+    return Typed(
+        lines.commands, (*lines.notes, *_of_rates(scheme, scenario, shape, dev)[:1], *_of_hosts(lines.commands))
+    )
 
 
 def writer(*, for_openwrt: bool, shape: float) -> Writer:

@@ -91,7 +91,7 @@ def _loaded(
     if scenario is None:
         if missing:
             raise InputError(
-                f"{missing[0]}", "missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
+                missing[0], "missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
             )
         text = described(given["rate"], given["rtt"], given["flows"], packet, target, ecn=ecn)
         return Scenario.parse(text, "network", list(written(set).items()))

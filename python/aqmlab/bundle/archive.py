@@ -162,7 +162,7 @@ def _check_name(name: str, where: str) -> None:
     bad = len(name) > 200 or not _NAME.fullmatch(name) or any(_DEVICE.match(part) for part in parts)
     if bad or any(part.endswith(".") for part in parts):
         raise InputError(
-            f"{where}",
+            where,
             f"{plain(name)}: is no name of a file in a bundle: letters, digits, _ . - and / between folders, "
             "none beginning with a point or a dash",
         )

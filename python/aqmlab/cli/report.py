@@ -9,6 +9,7 @@ import typer
 
 from aqmlab import files
 from aqmlab.cli.common import Folder, LinkOption, check_report, leave_file, progress
+from aqmlab.problems import InputError
 
 
 class Format(str, Enum):
@@ -43,6 +44,8 @@ def report(
     from aqmlab.present import tables
     from aqmlab.runs import findings
 
+    if not footnotes and kind.value not in tables.TABLES:
+        raise InputError("footnotes", f"{kind.value} has none to leave out; {' and '.join(tables.TABLES)} have")
     path = out or (folder / "report.html" if kind is Format.html else None)
     found = findings.findings(folder)
     found = findings.at_link(found, link) if link else found
@@ -56,7 +59,9 @@ def report(
         with progress("Writing the report"):
             text = page.report(found, measures)
     else:
-        text = tables.TEXTS[kind.value](found, findings.chosen(found, measures), footnotes)
+        shown = findings.chosen(found, measures)
+        is_csv = kind is Format.csv
+        text = tables.as_csv(found, shown) if is_csv else tables.TABLES[kind.value](found, shown, footnotes)
     if path:
         leave_file(path, text.encode())
     else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aqmlab import _core, catalogue
 from aqmlab.gym.actuator import SCALES, Actuator, Move
 from aqmlab.names import unknown
-from aqmlab.problems import InputError, elsewhere
+from aqmlab.problems import InputError, blamed_on
 
 Ends = tuple[str | float, str | float] | tuple[str | float, str | float, str]
 """Least and greatest value, with unit where there is one, and perhaps how the action moves between them."""
@@ -76,7 +76,7 @@ def actuator(act: str, ranges: Mapping[str, Ends] | None) -> Actuator:
         raise unknown("ranges", "nothing moves", next(iter(given)), [move.name for move in moves])
     fixed = [part for part in parts if "=" in part] if kind not in ("p", "increment") else []
     scheme = "fixed-p" if kind in ("p", "increment") else kind
-    with elsewhere(lambda _: "act"):
+    with blamed_on("act"):
         catalogue.find(scheme)
     return Actuator(scheme, tuple(fixed), tuple(moves))
 

@@ -5,7 +5,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean as mean
 
 from aqmlab.present.labels import footnote, label
 from aqmlab.runs.findings import Findings, more_is_better
@@ -112,8 +111,8 @@ def _differ(found: Findings, case: Case, measure: str, one: str, other: str) -> 
     width = paired.difference.half_width
     if width is not None:
         return abs(paired.difference.mean) > width
-    shown = [find(measure).show(mean(found.measured.values(case, each, measure).values())) for each in (one, other)]
-    return shown[0] != shown[1]
+    means = [summary.mean for each in (one, other) if (summary := found.measured.summary(case, each, measure))]
+    return len(set(map(find(measure).show, means))) > 1
 
 
 def _states(found: Findings, case: Case, scheme: str) -> Sequence[State]:
@@ -125,12 +124,8 @@ def notes(found: Findings, case: Case) -> list[str]:
     return [told_states(label(scheme), two) for scheme in found.schemes if (two := found.measured.states(case, scheme))]
 
 
-def as_csv(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
-    """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds.
-
-    It never has footnotes.
-    """
-    del footnotes
+def as_csv(found: Findings, measures: Sequence[str]) -> str:
+    """Return a row for each case, scheme and measure: mean and half-width in SI units or packets, number of seeds."""
     varied = [name for name in found.varied if name.startswith("set.")]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -232,9 +227,5 @@ def _escaped(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ").translate(ESCAPES).replace("±", r"$\pm$")
 
 
-TEXTS: Mapping[str, Callable[[Findings, Sequence[str], bool], str]] = {
-    "latex": as_latex,
-    "markdown": as_markdown,
-    "csv": as_csv,
-}
-"""What writes the tables, by format."""
+TABLES: Mapping[str, Callable[[Findings, Sequence[str], bool], str]] = {"latex": as_latex, "markdown": as_markdown}
+"""What writes tables for people, by format; they may have footnotes."""

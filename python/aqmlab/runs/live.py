@@ -111,7 +111,7 @@ def _rate(option: str, text: str, buffer: str) -> str:
     rate, size = option_value(option, text, "bit/s") or 0.0, _core.quantity(buffer)
     if size is not None and size[1] == "s" and 0 < rate * size[0] / 8 < LARGEST_PACKET:
         raise InputError(
-            f"{option}",
+            option,
             f"{text}: a buffer of {buffer} holds less than a packet of {LARGEST_PACKET} B then; "
             "give a higher rate, or --buffer '10 packets'",
         )

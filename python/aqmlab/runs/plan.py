@@ -260,8 +260,8 @@ def _conditions(
 
 
 def _of_scenario(name: str, problem: Problem) -> Problem:
-    """Say which scenario a problem is of, unless its place does."""
-    return problem if problem.place else problem._replace(path=f"{name}: {problem.path}")
+    """Say which scenario a problem is of, unless its location does."""
+    return problem if problem.location else problem._replace(path=f"{name}: {problem.path}")
 
 
 def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:

@@ -199,7 +199,7 @@ class Store:
         found = [session.get("schema") for session in sessions or () if isinstance(session, dict)]
         if newer := [schema for schema in found if isinstance(schema, int) and schema > SCHEMA]:
             raise InputError(
-                f"{self.folder}",
+                str(self.folder),
                 f"was made by a newer version (store schema {max(newer)}); this one reads schemas 1 to "
                 f"{SCHEMA}: update aqmlab",
             )

@@ -14,6 +14,6 @@ def problems(error: Exception, lane: int | None = None) -> list[dict[str, Any]]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    at = problem.place
+    at = problem.location
     where = {"line": at and at.line, "column": at and at.column, "length": at and at.length}
     return {"field": problem.path or None, "message": problem.reason, **where}

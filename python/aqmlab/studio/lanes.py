@@ -65,6 +65,17 @@ class Lane:
         self.simulation.set(path, value)
         self.changes.append(Change(self.simulation.now, path, value))
 
+    def by_hand(self, link: str) -> tuple[str | None, dict[str, str]]:
+        """Return the scheme that was set at a link, None if none was, and the parameters set of the present one."""
+        aqm, moved = None, dict[str, str]()
+        for change in self.changes:
+            match change.path.split("."):
+                case ["links", name, "aqm"] if name == link:
+                    aqm, moved = change.value, {}
+                case ["links", name, "aqm", parameter] if name == link:
+                    moved[parameter] = change.value
+        return aqm, moved
+
     def finish(self, name: str, seed: int) -> RunResult:
         """Return what was measured at the end; where the scheme cannot be copied, the run is repeated for that."""
         if self.result is None:
@@ -226,23 +237,20 @@ class Lanes:
         ]
 
     def _label(self, lane: Lane) -> str:
-        """Return what a lane is called: its scheme, and what took its place by hand."""
+        """Return what a lane is called: its scheme, and what was set by hand since: "PI, now CoDel, target=8 ms"."""
         first = "as in the scenario" if lane.aqm is None else label(lane.aqm)
-        paths = {
-            f"links.{link}.aqm": f" at {link}" if len(self.scenario.links) > 1 else "" for link in self.scenario.links
-        }
-        now = {change.path: label(change.value) for change in lane.changes if change.path in paths}
-        return ", ".join([first, *(f"now {aqm}{paths[path]}" for path, aqm in now.items())])
+        now = []
+        for link in self.scenario.links:
+            aqm, moved = lane.by_hand(link)
+            words = [*([label(aqm)] if aqm else []), *(f"{name}={value}" for name, value in moved.items())]
+            where = f" at {link}" if len(self.scenario.links) > 1 else ""
+            now += [f"now {', '.join(words)}{where}"] if words else []
+        return ", ".join([first, *now])
 
     def _at(self, link: str, lane: Lane) -> dict[str, Any]:
         """Return the scheme of a link now, and its parameters."""
-        aqm, moved = catalogue.used(self.scenario, link, lane.aqm), dict[str, str]()
-        for change in lane.changes:
-            match change.path.split("."):
-                case ["links", name, "aqm"] if name == link:
-                    aqm, moved = change.value, {}
-                case ["links", name, "aqm", parameter] if name == link:
-                    moved[parameter] = change.value
+        given, moved = lane.by_hand(link)
+        aqm = given or catalogue.used(self.scenario, link, lane.aqm)
         return {"aqm": aqm, "parameters": self.scenario.parameters(aqm) | moved}
 
     def _kept(self, changed: int) -> list[Lane] | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -22,6 +23,9 @@ from aqmlab.studio.player import Message, Player
 with required():
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
+LOG = logging.getLogger(__name__)
+TOLD: tuple[type[Exception], ...] = (InputError, SchemeError, RunError, MissingExtraError)
+"""What a client may do wrong, or its scheme."""
 FRAME_EVERY = 1 / 30
 """Seconds between frames, at least."""
 UNDER_WAY = 3
@@ -99,7 +103,7 @@ class Session:
     async def _reply(self, answering: Awaitable[Message | None], answer_to: object) -> None:
         try:
             answer = await answering
-        except (InputError, SchemeError, RunError, MissingExtraError) as error:
+        except TOLD as error:
             answer = {"type": "problem", "problems": self._problems(error)}
         if answer is not None:
             await self._send(answer if answer_to is None else answer | {"id": answer_to})
@@ -224,7 +228,15 @@ class Session:
         done = await self._do(lambda: export.Done.of(self._lanes()))
 
         async def run() -> Message:
-            file = await asyncio.to_thread(export.KINDS[what], done, lane, self._still_wanted)
+            try:
+                file = await asyncio.to_thread(export.KINDS[what], done, lane, self._still_wanted)
+            except Exception as error:  # nobody else looks at this task
+                if isinstance(error, (*TOLD, UnwantedError)):
+                    raise
+                LOG.exception("export %s", what)
+                raise RunError(
+                    f"export: a fault of aqmlab: {type(error).__name__}: {error}; please report it"
+                ) from None
             return {"type": "export", "what": what, **vars(file)}
 
         self._exporting = asyncio.ensure_future(self._reply(run(), message.get("id")))

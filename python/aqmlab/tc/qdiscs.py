@@ -221,7 +221,7 @@ TABLE = (
 """Every scheme that Linux has, in the order of its families."""
 
 UNTESTED = ("fq_pie", "dualpi2")
-"""Kinds whose lines no kernel has been given yet: user-mode Linux 6.1 lacks them."""
+"""Kinds without stored rows of a kernel (`validation/linux`): Linux 6.1 in user mode lacks them."""
 
 
 def of_scheme(name: str) -> Qdisc:

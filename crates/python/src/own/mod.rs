@@ -6,7 +6,7 @@ mod views;
 pub use views::{Answer, Packet, Queue, Scheme};
 
 use crate::law::set_value;
-use crate::refused;
+use crate::{bad_aqm, refused};
 use aqmlab_aqm::contract::{self, Outcome, bench};
 use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, Info, OWN, Observable, QueueView, Tune};
 use aqmlab_core::declared::read_all;
@@ -112,8 +112,8 @@ type Checked = (&'static str, Option<String>, Option<&'static str>);
 /// Puts a scheme, written as for `run`, to the contract of the built-in ones.
 #[pyfunction]
 pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<Checked>> {
-    let choice = AqmChoice::parse(aqm).map_err(|why| refused(Problem::new("aqm", why)))?;
-    let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| refused(Problem::new("aqm", why)))?;
+    let choice = AqmChoice::parse(aqm).map_err(bad_aqm)?;
+    let entry = aqmlab_aqm::entry(&choice.name).map_err(bad_aqm)?;
     let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let build = || entry.build(&choice.name, &pairs, &bench::queue(0));
     build().map_err(refused)?;

@@ -246,10 +246,9 @@ def figure(found: Findings, wanted: Wanted) -> Drawing:
         return OVER_TIME[name](found, case, runs) if name in OVER_TIME else cdf(found, case, runs)
     if name == "delay-throughput":
         return scatter(found, case, wanted.ellipse)
-    drawn = OF_MEASURE.get(name, dots)(found, case, measure)
     if not any(_shown(found, case, scheme, measure) for scheme in found.schemes):
         raise InputError("figure", f"{name}: no run of {case.name} has a value of {measure}")
-    return drawn
+    return OF_MEASURE.get(name, dots)(found, case, measure)
 
 
 OVER_TIME = {"queue": queue, "utilisation": utilisation}

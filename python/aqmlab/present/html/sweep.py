@@ -106,9 +106,8 @@ def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
     each = rankings.values()
     rows = {
         label(scheme): [
-            Item(f"{rank:.2f}", value=rank, bold=_is_alone(ranking, scheme))
+            Item(f"{ranking.ranks[scheme]:.2f}", value=ranking.ranks[scheme], bold=_is_alone(ranking, scheme))
             for ranking in each
-            for rank in [ranking.ranks[scheme]]
         ]
         for scheme in found.schemes
     }

@@ -153,16 +153,15 @@ def short(value: float) -> str:
 
 
 def _thin_out(grid: Any) -> None:
-    """Leave out every other label of the columns, or more of them, where they would run into each other."""
+    """Leave out every other label of columns and rows, or more of them, where they would run into each other."""
     figure = grid.flat[0].figure
     figure.get_layout_engine().execute(figure)
     for axes in grid.flat:
-        ticks = axes.get_xticklabels()
-        widest = max((tick.get_window_extent().width for tick in ticks), default=0.0)
-        room = axes.get_window_extent().width / max(len(ticks), 1)
-        step = ceil(1.15 * widest / room) if room else 1
-        for i, tick in enumerate(ticks):
-            tick.set_visible(i % step == 0)
+        for labels, length in ((axes.get_xticklabels(), "width"), (axes.get_yticklabels(), "height")):
+            longest = max((getattr(label.get_window_extent(), length) for label in labels), default=0.0)
+            room = getattr(axes.get_window_extent(), length) / max(len(labels), 1)  # inner panels have none
+            for i, each in enumerate(labels):
+                each.set_visible(i % max(1, ceil(1.15 * longest / room)) == 0)
 
 
 MOST_CELLS = 6

@@ -26,8 +26,8 @@ WIDTH = 7.2
 LETTER = 0.062
 """Inches that a letter of a name takes, about, of 8 points."""
 
-NARROWEST, NARROW = 1.8, 1.7
-"""Inches that a panel needs with letters of 8 points; and where panels in one column would be flat."""
+PANEL, TIGHT_PANEL = 1.8, 1.7
+"""Inches that a panel needs with letters of 8 points; and that it gets where panels in one column would be flat."""
 
 MOST_IN_A_COLUMN = 3
 """Panels up to which a column is not too long."""
@@ -184,9 +184,9 @@ def page(
     """
     how = wanted()
     width = how.size.width if width is None else width
-    room = int(width / how.scale / NARROWEST)
+    room = int(width / how.scale / PANEL)
     if count > MOST_IN_A_COLUMN:
-        room = max(room, int(width / how.scale / NARROW))
+        room = max(room, int(width / how.scale / TIGHT_PANEL))
     columns = max(1, min(columns, count, room))
     rows = -(-count // columns)
     if columns == 1:

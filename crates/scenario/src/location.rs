@@ -1,37 +1,37 @@
 //! Where fields are written in a text of TOML.
 
 use crate::reader::default_name;
-use aqmlab_core::problem::{Kind, Place, Problem};
+use aqmlab_core::problem::{Kind, Location, Problem};
 use std::ops::Range;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// Most problems whose place is looked for, so that the time grows as the text does.
+/// Most problems whose field is looked for in the text, so that the time grows as the text does.
 const MOST: usize = 100;
 
-/// Says of each problem where its field is written, or else the nearest table around it; a field that nobody wrote has no place.
+/// Says of each problem where its field is written, or else the nearest table around it; a field that nobody wrote has no location.
 /// `set` are paths whose values come from elsewhere.
 pub fn locate(problems: &mut [Problem], text: &str, file: &str, set: &[&str]) {
     let Ok(document) = DeTable::parse(text) else { return };
     let elsewhere: Vec<_> = set.iter().filter_map(|path| find(document.get_ref(), path)).collect();
-    let is_set = |path: &str, found: &Found| {
+    let is_set = |path: &str, found: &Match| {
         let is_same = |set: &&str| is_within(path, set) || (!found.is_whole && is_within(set, path));
         set.iter().any(is_same) || elsewhere.iter().any(|set| set.is_whole && set.value == found.value)
     };
-    for problem in problems.iter_mut().filter(|problem| problem.place.is_none()).take(MOST) {
+    for problem in problems.iter_mut().filter(|problem| problem.location.is_none()).take(MOST) {
         let Some(found) = find(document.get_ref(), &problem.path) else { continue };
         if !is_set(&problem.path, &found) {
             let span = if found.is_whole && problem.kind == Kind::Key { found.key } else { found.value };
-            problem.place = Some(place(text, file, &span));
+            problem.location = Some(location(text, file, &span));
         }
     }
-    problems.sort_by_key(|problem| problem.place.as_ref().map_or((usize::MAX, 0), |at| (at.line, at.column)));
+    problems.sort_by_key(|problem| problem.location.as_ref().map_or((usize::MAX, 0), |at| (at.line, at.column)));
 }
 
-/// The place of a span of bytes.
-pub fn place(text: &str, file: &str, span: &Range<usize>) -> Place {
+/// Line and column of a span of bytes.
+pub fn location(text: &str, file: &str, span: &Range<usize>) -> Location {
     let (before, here) = (text.get(..span.start).unwrap_or(text), text.get(span.clone()).unwrap_or(""));
     let start = before.rfind('\n').map_or(0, |at| at + 1);
-    Place {
+    Location {
         file: file.to_string(),
         line: 1 + before.matches('\n').count(),
         column: 1 + before[start..].chars().count(),
@@ -45,7 +45,7 @@ fn is_within(path: &str, outer: &str) -> bool {
 }
 
 /// What of a path is written, as spans of bytes.
-struct Found {
+struct Match {
     key: Range<usize>,
     value: Range<usize>,
     /// The whole path is there, not only a table around it.
@@ -53,19 +53,19 @@ struct Found {
 }
 
 /// Follows a path as far as it is written. Items of a list go by their `name` or their index.
-fn find(root: &DeTable<'_>, path: &str) -> Option<Found> {
+fn find(root: &DeTable<'_>, path: &str) -> Option<Match> {
     let mut parts = path.split('.').peekable();
     let (mut table, mut found) = (root, None);
     while let Some((key, value)) =
         parts.next_if(|part| table.contains_key(*part)).and_then(|part| table.get_key_value(part))
     {
-        found = Some(Found { key: key.span(), value: value.span(), is_whole: parts.peek().is_none() });
+        found = Some(Match { key: key.span(), value: value.span(), is_whole: parts.peek().is_none() });
         table = match (value.get_ref(), parts.peek()) {
             (DeValue::Table(inner), Some(_)) => inner,
             (DeValue::Array(items), Some(name)) => {
                 let Some(item) = item(items, key.get_ref(), name) else { break };
                 parts.next();
-                found = Some(Found { key: item.span(), value: item.span(), is_whole: parts.peek().is_none() });
+                found = Some(Match { key: item.span(), value: item.span(), is_whole: parts.peek().is_none() });
                 let DeValue::Table(inner) = item.get_ref() else { break };
                 inner
             }
@@ -92,8 +92,8 @@ mod tests {
     fn at(path: &str, kind: Kind, set: &[&str]) -> Option<(usize, usize, usize)> {
         let mut problems = [Problem::new(path, "is wrong").of(kind)];
         locate(&mut problems, TEXT, "my.toml", set);
-        let [Problem { place, .. }] = problems;
-        place.map(|place| (place.line, place.column, place.length))
+        let [Problem { location, .. }] = problems;
+        location.map(|at| (at.line, at.column, at.length))
     }
 
     #[test]

@@ -242,6 +242,14 @@ def test_what_cannot_be_drawn_is_refused(swept: Path, wanted: tuple[str | None, 
         sweep_figures.figure(findings.findings(swept), sweep_figures.Wanted(*wanted))  # type: ignore[arg-type]
 
 
+def test_a_figure_of_nothing_is_refused() -> None:
+    found = by_hand({"x": THREE, "y": THREE}, **{"links.a.settling_time": None})
+    dict.__setitem__(found.rows[-1], "links.a.settling_time", 4.0)  # type: ignore[index,arg-type]
+    assert sweep_figures.figure(found, sweep_figures.Wanted("settling", "y"))
+    with pytest.raises(lab.InputError, match=r"figure: settling: no run of x has a value of link\.settling_time"):
+        sweep_figures.figure(found, sweep_figures.Wanted("settling", "x"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

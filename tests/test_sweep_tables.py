@@ -164,6 +164,13 @@ def test_a_measure_that_some_seeds_lack_says_how_many() -> None:
     assert [(row[0].text, row[0].some) for row in rows.values()] == [("–", ""), ("4.0", "1 of 2 seeds"), ("–", "")]
 
 
+def test_what_has_no_footnotes_leaves_none_out(aqmlab: Aqmlab, swept: Path) -> None:
+    for kind in ("csv", "html"):
+        refused = aqmlab("report", swept, "--format", kind, "--no-footnotes")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"footnotes: {kind} has none to leave out" in refused.stderr
+
+
 def test_tables_are_printed_or_left(aqmlab: Aqmlab, swept: Path, tmp_path: Path) -> None:
     printed = aqmlab("report", swept, "--format", "latex")
     assert printed.stdout.startswith("% \\usepackage{booktabs}\n\\begin{table}")

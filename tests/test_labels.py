@@ -74,7 +74,8 @@ def test_a_footnote_explains_the_marks_that_are_there() -> None:
 
 def test_tables_for_people_have_marks_and_those_for_programs_have_none() -> None:
     measures = ["link.drop_ratio"]
-    markdown, latex, csv = (tables.TEXTS[kind](SEVERAL, measures) for kind in ("markdown", "latex", "csv"))
+    write = (tables.as_markdown, tables.as_latex, tables.as_csv)
+    markdown, latex, csv = (each(SEVERAL, measures) for each in write)
     assert all(f"| {name} |" in markdown for name in MARKED)
     assert r"BLUE\textdaggerdbl{} &" in latex
     assert r"\textdagger{} fitted to printed results" in latex

@@ -29,7 +29,7 @@ def engine(scenario: str) -> float:
     """Return the processor time (s) of the engine alone; run in a process of its own."""
     from aqmlab import Simulation
 
-    simulations = [Simulation(scenario, aqm, causal=True, set={"duration": DURATION}) for aqm in SCHEMES]
+    simulations = [Simulation(scenario, aqm, set={"duration": DURATION}) for aqm in SCHEMES]
     before = time.process_time()
     with ThreadPoolExecutor(cpu_count()) as pool:
         list(pool.map(lambda each: each.step_until(each.end), simulations))

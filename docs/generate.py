@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from elsewhere: schemes, laws, TCP's constants, lessons, the API.
+"""Write the pages of docs/ that come from elsewhere: schemes, laws, TCP's constants, measures, lessons, the API.
 
 `python docs/generate.py --check` writes nothing and exits with 1 if a page is out of date.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 import api
+import measures
 
 from aqmlab import catalogue
 from aqmlab.catalogue import Law, Parameter, Scheme
@@ -18,6 +19,7 @@ from aqmlab.present.labels import MARKS, label, standing
 from aqmlab.studio.lessons import Expected, Lesson, Step, Try, lessons
 
 DOCS = Path(__file__).parent
+CLASSES = DOCS.parent / "python" / "aqmlab" / "runs" / "declared.py"
 NOTE = "<!-- Written by `make docs` from the declarations in crates/; do not edit. -->"
 LESSON = "<!-- Written by `make docs` from python/aqmlab/studio/lessons/; do not edit. -->"
 NOTE_OF_PYTHON = "<!-- Written by `make docs` from the docstrings in python/; do not edit. -->"
@@ -30,6 +32,8 @@ def pages() -> dict[Path, str]:
         DOCS / "schemes" / "README.md": index(schemes),
         DOCS / "tcp.md": tcp(),
         DOCS / "api.md": api.page(NOTE_OF_PYTHON),
+        DOCS / "metrics.md": measures.page((DOCS / "metrics.md").read_text(encoding="utf-8")),
+        CLASSES: measures.classes(),
         **{DOCS / "tcp" / f"{law.name}.md": law_page(law) for law in catalogue.laws()},
         **{DOCS / "schemes" / f"{scheme.name}.md": scheme_page(scheme) for scheme in schemes},
         DOCS / "lessons" / "README.md": course(),
@@ -186,7 +190,7 @@ def course() -> str:
         "last stretch of time of which the text speaks, over three seeds. In Python a lesson can be stepped and\n"
         "changed by hand ([step a simulation](../simulation.md)):",
         "```python\nimport aqmlab\nfrom aqmlab.studio.lessons import lesson\n\n"
-        'simulation = aqmlab.Simulation(lesson("01-bufferbloat").load(), "droptail", causal=True)\n'
+        'simulation = aqmlab.Simulation(lesson("01-bufferbloat").load(), "droptail")\n'
         "while simulation.now < 60:\n"
         "    if simulation.now == 30:\n"
         '        simulation.set("links.up.aqm", "codel")\n'
@@ -249,7 +253,7 @@ def told(each: Try) -> str:
 def commands(lesson: Lesson, each: Try) -> Iterator[str]:
     """The lines that measure the last thing that is told of a try: one for all schemes with the same changes."""
     start, end = max((told.start, told.end) for told in each.expected)
-    names = measures([told for told in each.expected if (told.start, told.end) == (start, end)])
+    names = curves([told for told in each.expected if (told.start, told.end) == (start, end)])
     lanes: dict[tuple[Step, ...], list[str]] = {}
     for lane, aqm in enumerate(each.aqms):
         lanes.setdefault(tuple(step for step in each.steps if step.lane in (None, lane)), []).append(aqm)
@@ -262,7 +266,7 @@ def commands(lesson: Lesson, each: Try) -> Iterator[str]:
         yield " ".join(map(quote, line))
 
 
-def measures(expected: Iterable[Expected]) -> list[str]:
+def curves(expected: Iterable[Expected]) -> list[str]:
     """The measures of a run that curves stand for; the state of a scheme is none."""
     called = {
         ("queue", "mean"): "queue_mean",

@@ -45,7 +45,7 @@ def test_a_trace_is_read_beside_its_scenario(cell: Path) -> None:
     assert (link["rate"]["mean"], link["rate"]["period"]) == ("7.2 Mbit/s", "10 ms")
     assert run(cell, "droptail").flows["udp"].received == pytest.approx(1200, abs=1)  # 6 in each 10 ms of 2 s
     with pytest.raises(lab.InputError, match="follows a trace"):
-        lab.Simulation(cell, causal=True).set("links.cell.rate", "1 Mbit/s")
+        lab.Simulation(cell).set("links.cell.rate", "1 Mbit/s")
 
 
 def test_waiting_for_an_opportunity_is_no_use_of_a_link(cell: Path) -> None:

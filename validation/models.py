@@ -54,7 +54,7 @@ def simulation(text: str) -> aqmlab.Simulation:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "one.toml"
         path.write_text("schema = 1\n" + text, encoding="utf-8")
-        return aqmlab.Simulation(str(path), "droptail", causal=True)
+        return aqmlab.Simulation(str(path), "droptail")
 
 
 # CUBIC

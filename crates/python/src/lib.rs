@@ -11,6 +11,7 @@ mod law;
 mod link;
 #[cfg(target_os = "linux")]
 mod live;
+mod measures;
 mod output;
 mod own;
 mod simulation;
@@ -531,6 +532,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scheme, m)?)?;
     m.add_function(wrap_pyfunction!(cost, m)?)?;
     m.add_function(wrap_pyfunction!(laws, m)?)?;
+    m.add_function(wrap_pyfunction!(measures::measures, m)?)?;
     m.add_function(wrap_pyfunction!(tcp, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;

@@ -54,20 +54,19 @@ fn finished() -> PyErr {
 impl Simulation {
     /// A scenario before anything has happened.
     #[new]
-    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, causal=false, trace=None, watch=None))]
+    #[pyo3(signature = (scenario, aqm=None, seed=1, *, series=false, trace=None, watch=None))]
     fn new(
         scenario: &Scenario,
         aqm: Option<&str>,
         seed: u64,
         series: bool,
-        causal: bool,
         trace: Option<&str>,
         watch: Option<&Watch>,
     ) -> PyResult<Self> {
         let aqm = parse_choice(aqm)?;
         let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
         let watch = watch.map(|watch| watch.0.clone());
-        let options = Options { aqm, seed, series, causal, trace, watch, threads: 1 };
+        let options = Options { aqm, seed, series, trace, watch, threads: 1 };
         let engine = aqmlab_sim::Simulation::new(scenario.0.clone(), options).map_err(refused)?;
         Ok(Self::of(engine))
     }

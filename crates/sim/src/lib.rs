@@ -15,8 +15,12 @@
 //!               video        a player of adaptive video: which bitrate, and what its viewer sees
 //!   environment/             a link as an agent sees it: what it observes, on what it acts, many side by side
 //!   measure/    histogram    percentiles at a nanosecond a sample
-//!               meter        what is measured at a link
-//!               group        what is measured at a group of flows
+//!               spans        a sample of times
+//!               declared     how a measure is declared: once
+//!               link         measures of a link
+//!               settling     from when on a queue stays near its target
+//!               group        measures of a group of flows
+//!               call         measures of a call
 //!               result       metrics and time series of a run
 //!               trace        what happened to each packet at a link
 //!               pcap         the packets that left it, as a capture file
@@ -24,17 +28,18 @@
 //!
 //! A result depends on scenario, scheme and seed only: never on threads, hash order or the wall clock.
 
+mod calendar;
 mod engine;
 pub mod environment;
 mod measure;
+mod memory;
 mod net;
 mod traffic;
 
 /// The event queue, for its benchmark.
 #[doc(hidden)]
 pub mod event_queue {
-    pub use crate::engine::calendar::{Calendar, Lane, OfTimer};
-    pub use crate::engine::event::Timer;
+    pub use crate::calendar::{Calendar, Lane, OfTimer, Timer};
 }
 
 pub use engine::simulation::{
@@ -42,12 +47,15 @@ pub use engine::simulation::{
     run_divided,
 };
 pub use engine::watch::Watch;
-pub use measure::meter::{Carried, LinkMeter, Spans, Stage};
-pub use measure::result::{
-    CallResult, Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, Series, TransferTable,
-    VideoResult, jain,
-};
+pub use measure::call::CallResult;
+pub use measure::declared::{Better, Field, Measure, Unit};
+pub use measure::group::{FlowResult, jain};
+pub use measure::link::{Carried, LinkMeter, LinkResult, SHARED_DROPS};
+pub use measure::result::{Delays, Engine, FlowTable, Output, RunResult, Series, TransferTable};
+pub use measure::settling::Stage;
+pub use measure::spans::Spans;
 pub use measure::trace::{Columns, Trace};
 pub use net::Wired;
 pub use net::impairment::Impairment;
 pub use net::link::{Link, Offered};
+pub use traffic::video::VideoResult;

@@ -10,7 +10,7 @@ from aqmlab._core import Run, Trace
 from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.columns import flat
-from aqmlab.runs.metrics import LINK_METRICS, FlowResult, LinkResult, Metric, find
+from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +53,15 @@ def of_links(links: Mapping[str, LinkResult]) -> Sheet:
     shown = columns(links.values(), target=True)
     rows = [[name, *(metric.show(getattr(link, metric.name)) for metric in shown)] for name, link in links.items()]
     return Sheet("", ["Link", *(metric.heading for metric in shown)], rows)
+
+
+PARTS: Mapping[str, type[CallResult] | type[VideoResult]] = {"call": CallResult, "video": VideoResult}
+"""The parts of a group of flows that only some kinds have."""
+
+
+def _group(values: Mapping[str, Any]) -> FlowResult:
+    parts = {name: of(**values[name]) for name, of in PARTS.items() if name in values}
+    return FlowResult(**{**values, **parts})
 
 
 @dataclass(frozen=True)
@@ -138,12 +147,12 @@ class RunResult(Result):
     @cached_property
     def flows(self) -> Mapping[str, FlowResult]:
         """What was measured of each group of flows."""
-        return Named("flows", {name: FlowResult.of(group) for name, group in self.measured["flows"].items()})
+        return Named("flows", {name: _group(group) for name, group in self.measured["flows"].items()})
 
     @cached_property
     def total(self) -> FlowResult:
         """What was measured of all flows together."""
-        return FlowResult.of(self.measured["total"])
+        return _group(self.measured["total"])
 
     @cached_property
     def values(self) -> Mapping[str, float | None]:

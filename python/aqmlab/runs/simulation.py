@@ -1,5 +1,6 @@
 """A simulation that can be stepped, inspected, changed and copied from Python."""
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,9 +36,8 @@ class SampleColumn(NamedTuple):
 class Simulation:
     """A scenario at one instant; times are seconds.
 
-    Arguments are those of `aqmlab.run`. `causal` computes no departure ahead, so that a link's rate, delay and scheme
-    and a group's round trip can be changed; results are the same, and the simulation takes longer. Raises InputError
-    for bad input.
+    Arguments are those of `aqmlab.run`, and so are results. Raises InputError for bad input. `causal` is deprecated: it
+    has no effect, since everything can be changed in every simulation.
 
     >>> simulation = Simulation("li2014/table-1", "pi")
     >>> simulation.step_until(10)
@@ -52,15 +52,17 @@ class Simulation:
         aqm: own.Scheme | None = None,
         seed: int = 1,
         *,
-        causal: bool = False,
+        causal: bool | None = None,
         series: bool = False,
         trace: str | None = None,
         set: Values | None = None,
     ) -> None:
         check_seed(seed)
+        if causal is not None:
+            warnings.warn("causal has no effect: leave it out", DeprecationWarning, stacklevel=2)
         scheme = None if aqm is None else own.spec(aqm)
         loaded = load(scenario, set)
-        self._engine = _core.Simulation(loaded, scheme, seed, series=series, causal=causal, trace=trace)
+        self._engine = _core.Simulation(loaded, scheme, seed, series=series, trace=trace)
 
     def __repr__(self) -> str:
         return f"<Simulation: at {self.now:g} s of {self.end:g} s>"

@@ -126,7 +126,7 @@ class Lanes:
             with _of_lane(i):
                 if aqm is not None:
                     check_scheme(scenario, aqm)
-                self.lanes.append(Lane(aqm, Simulation(scenario, aqm, seed, causal=True)))
+                self.lanes.append(Lane(aqm, Simulation(scenario, aqm, seed)))
         self.columns()  # refuses flows that are not there
 
     @property

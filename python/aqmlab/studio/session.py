@@ -266,7 +266,6 @@ class Session:
             "end": lanes.end,
             "warmup": scenario.warmup,
             "sample": lanes.sample,
-            "causal": True,
             **layout(scenario),
             "lanes": lanes.document(),
             "columns": lanes.columns(),

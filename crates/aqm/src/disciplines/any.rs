@@ -1,7 +1,9 @@
 //! Any queue discipline, over the schemes that it is given.
 
+use super::delegate::delegate;
 use super::{
-    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Limit, Note, TinPolicy, Tins, TraceEvent, Traced,
+    Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Limit, Note, Shelf, TinPolicy, Tins, TraceEvent,
+    Traced,
 };
 use crate::{Aqm, Ctx, Failure, Tune};
 use aqmlab_core::{Rate, Span, Time};
@@ -108,58 +110,5 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             others => others.len_of_others(),
         }
     }
-    fn for_each(&self, act: &mut dyn FnMut(&P)) {
-        any!(self, queue => queue.for_each(act))
-    }
-    fn departures_known(&self) -> bool {
-        any!(self, queue => queue.departures_known())
-    }
-    fn tick_every(&self) -> Option<Span> {
-        any!(self, queue => queue.tick_every())
-    }
-    fn tick(&mut self, cx: &mut Ctx) {
-        any!(self, queue => queue.tick(cx))
-    }
-    fn set_rate(&mut self, rate: Rate) {
-        any!(self, queue => queue.set_rate(rate))
-    }
-    fn set_target(&mut self, target: f64) {
-        any!(self, queue => queue.set_target(target))
-    }
-    fn set_limit(&mut self, limit: Limit, packets: f64) {
-        any!(self, queue => queue.set_limit(limit, packets))
-    }
-    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
-        any!(self, queue => queue.set_param(name, value))
-    }
-    fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
-        any!(self, queue => queue.take_all(now))
-    }
-    fn adopt(&mut self, packet: P, since: Time) {
-        any!(self, queue => queue.adopt(packet, since))
-    }
-    fn observe(&self, i: usize) -> f64 {
-        any!(self, queue => queue.observe(i))
-    }
-    fn failure(&self) -> Option<&Failure> {
-        any!(self, queue => queue.failure())
-    }
-    fn accounts(&self) -> Accounts {
-        any!(self, queue => queue.accounts())
-    }
-    fn add_accounts(&mut self, earlier: &Accounts) {
-        any!(self, queue => queue.add_accounts(earlier))
-    }
-    fn restart_accounts(&mut self) {
-        any!(self, queue => queue.restart_accounts())
-    }
-    fn accounts_balance(&self) -> bool {
-        any!(self, queue => queue.accounts_balance())
-    }
-    fn keep_notes(&mut self) {
-        any!(self, queue => queue.keep_notes())
-    }
-    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        any!(self, queue => queue.fetch_notes(notes))
-    }
+    delegate!(any);
 }

@@ -1,9 +1,9 @@
 //! The dual queue of RFC 9332: a low-latency queue and a classic one, coupled by one scheme, on one link.
 
-use super::books::Books;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
+use super::shelf::Shelf;
+use super::{Carried, Discipline, Fate, Limit, view};
 use crate::{Ctx, OVERFLOW, PacketView, QueueView, Tune, Verdict};
-use aqmlab_core::{Rate, Span, Time};
+use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
 /// A scheme that couples the two queues.
@@ -53,10 +53,7 @@ pub struct Dual<S, P> {
     l4s: Side<P>,
     classic: Side<P>,
     /// Both queues together.
-    view: QueueView,
-    limit: Limit,
-    ecn: bool,
-    books: Books<P>,
+    shelf: Shelf<P>,
     /// Weighted bytes that the classic queue is owed; above zero it is its turn.
     owed: f64,
 }
@@ -64,9 +61,9 @@ pub struct Dual<S, P> {
 impl<S: Coupled, P: Carried> Dual<S, P> {
     /// Empty queues of a link that `view` describes; they share `limit`, and mark if `ecn`.
     pub fn new(scheme: S, view: QueueView, limit: Limit, ecn: bool) -> Self {
-        let (l4s, classic, books) = (Side::new(), Side::new(), Books::new());
+        let (l4s, classic, shelf) = (Side::new(), Side::new(), Shelf::new(view, limit, ecn));
         let owed = scheme.owed_at_rest().unwrap_or(0.0);
-        Self { scheme, l4s, classic, view, limit, ecn, books, owed }
+        Self { scheme, l4s, classic, shelf, owed }
     }
 
     /// The queue that packets like this one join.
@@ -78,14 +75,14 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
     fn head(&mut self, is_l4s: bool) -> (P, Time) {
         let side = if is_l4s { &mut self.l4s } else { &mut self.classic };
         let (packet, since) = side.waiting.pop_front().expect("the scheduler picks a queue with packets");
-        self.view.packets -= 1;
-        self.view.bytes -= u64::from(packet.size());
+        self.shelf.view.packets -= 1;
+        self.shelf.view.bytes -= u64::from(packet.size());
         (packet, since)
     }
 
     fn join(&mut self, packet: P, since: Time) {
-        self.view.packets += 1;
-        self.view.bytes += u64::from(packet.size());
+        self.shelf.view.packets += 1;
+        self.shelf.view.bytes += u64::from(packet.size());
         self.side(&packet).waiting.push_back((packet, since));
     }
 
@@ -111,10 +108,18 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
 }
 
 impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
+    fn shelf(&self) -> &Shelf<P> {
+        &self.shelf
+    }
+
+    fn shelf_mut(&mut self) -> &mut Shelf<P> {
+        &mut self.shelf
+    }
+
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
-        self.books.accounts.arrived += 1;
-        if self.limit.is_reached(self.view.packets, self.view.bytes, packet.size()) {
-            return self.books.refuse(OVERFLOW);
+        self.shelf.accounts.arrived += 1;
+        if self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, packet.size()) {
+            return self.shelf.refuse(OVERFLOW);
         }
         self.join(packet, cx.now);
         Fate::Kept
@@ -123,23 +128,19 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     fn dequeue(&mut self, cx: &mut Ctx) -> Option<(P, Time)> {
         while let Some((is_l4s, more)) = self.turn() {
             let (mut packet, since) = self.head(is_l4s);
-            let shown = view(&packet, since, self.ecn);
+            let shown = view(&packet, since, self.shelf.ecn);
             let verdict = match is_l4s {
-                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), &self.view, cx),
-                false => self.scheme.judge_classic(&self.view, cx),
+                true => self.scheme.judge_l4s(&shown, self.l4s.waiting.len(), &self.shelf.view, cx),
+                false => self.scheme.judge_classic(&self.shelf.view, cx),
             };
             let fate = Fate::of(verdict, shown.can_mark);
             self.charge(more, !matches!(fate, Fate::Dropped(_)));
-            if self.books.leaves(fate, &mut packet, since) {
+            if self.shelf.leaves(fate, &mut packet, since) {
                 return Some((packet, since));
             }
         }
         self.owed = self.scheme.owed_at_rest().unwrap_or(self.owed);
         None
-    }
-
-    fn len(&self) -> u32 {
-        self.view.packets
     }
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
@@ -158,25 +159,12 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
         self.scheme.update(self.l4s.delay(cx.now).max(self.classic.delay(cx.now)));
     }
 
-    fn set_rate(&mut self, rate: Rate) {
-        self.view.rate = rate;
-    }
-
-    fn set_target(&mut self, target: f64) {
-        self.view.target = target;
-    }
-
-    fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.limit = limit;
-        self.view.limit = packets;
-    }
-
     fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
-        self.scheme.set_param(name, value, &self.view)
+        self.scheme.set_param(name, value, &self.shelf.view)
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
-        self.books.accounts.taken += u64::from(self.view.packets);
+        self.shelf.accounts.taken += u64::from(self.shelf.view.packets);
         let next = || {
             let (is_l4s, more) = self.turn()?;
             self.charge(more, true);
@@ -186,39 +174,12 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.books.accounts.adopted += 1;
+        self.shelf.accounts.adopted += 1;
         self.join(packet, since);
     }
 
     fn observe(&self, i: usize) -> f64 {
         self.scheme.observe(i, [self.l4s.waiting.len(), self.classic.waiting.len()])
-    }
-
-    fn accounts(&self) -> Accounts {
-        self.books.accounts.clone()
-    }
-
-    fn add_accounts(&mut self, earlier: &Accounts) {
-        self.books.accounts.add(earlier);
-    }
-
-    fn restart_accounts(&mut self) {
-        self.books.accounts = Accounts::open(u64::from(self.view.packets));
-    }
-
-    fn accounts_balance(&self) -> bool {
-        let waiting = || self.l4s.waiting.iter().chain(&self.classic.waiting);
-        self.books.accounts.balance(waiting().count() as u64)
-            && self.view.packets as usize == waiting().count()
-            && self.view.bytes == waiting().map(|(packet, _)| u64::from(packet.size())).sum::<u64>()
-    }
-
-    fn keep_notes(&mut self) {
-        self.books.keep_notes();
-    }
-
-    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.books.fetch_notes(notes);
     }
 }
 
@@ -293,7 +254,7 @@ mod tests {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
         dual.dequeue(cx);
         // p' = 1: all are dropped but the last, which leaves less than two MTU behind it.
-        assert_eq!((dual.books.accounts.dropped, dual.books.accounts.departed), (23, 1));
+        assert_eq!((dual.shelf.accounts.dropped, dual.shelf.accounts.departed), (23, 1));
         assert_eq!(dual.owed, 50.0);
     }
 }

@@ -12,12 +12,12 @@ use self::queue::Queue;
 pub(super) use self::rounds::Rounds;
 use self::rounds::Set;
 use self::store::Store;
-use super::books::Books;
 use super::drawn::Flows;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, view};
+use super::shelf::Shelf;
+use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
-use aqmlab_core::{Bytes, ParamSet, Rate, Span, Time, choice, params};
+use aqmlab_core::{Bytes, ParamSet, Span, Time, choice, params};
 use std::collections::VecDeque;
 
 choice! {
@@ -89,9 +89,7 @@ pub struct Fair<A, P> {
     /// Where drops count as sent, as in CAKE's ingress mode: what the packets took that were dropped and are not fetched yet.
     dropped: Option<Vec<u32>>,
     /// All queues together; a scheme sees its own queue's packets instead.
-    view: QueueView,
-    limit: Limit,
-    ecn: bool,
+    shelf: Shelf<P>,
     /// Whether the scheme looks at arrivals, acts on departures, draws packets. In debug builds all are asked, so that the
     /// contract finds one that forgot to say so.
     acts_on_enqueue: bool,
@@ -99,7 +97,6 @@ pub struct Fair<A, P> {
     draws: bool,
     /// Whose packets wait in each queue, for a scheme that draws them.
     flows: Vec<Flows>,
-    books: Books<P>,
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
@@ -124,11 +121,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             bulk: 0,
             layer: LinkLayer::PLAIN,
             dropped: None,
-            view,
-            limit,
-            ecn,
+            shelf: Shelf::new(view, limit, ecn),
             flows: Vec::new(),
-            books: Books::new(),
         }
     }
 
@@ -201,7 +195,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// Bytes waiting.
     pub(super) fn bytes(&self) -> u64 {
-        self.view.bytes
+        self.shelf.view.bytes
     }
 
     /// Bytes of the queue with most of them, and its place. Only listed queues hold packets.
@@ -230,20 +224,28 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
                 continue;
             };
             self.queues[index as usize].credits -= i64::from(self.layer.bytes(head.size));
-            self.books.accounts.taken += 1;
+            self.shelf.accounts.taken += 1;
             return Some(self.store.take(head.slot));
         }
     }
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
+    fn shelf(&self) -> &Shelf<P> {
+        &self.shelf
+    }
+
+    fn shelf_mut(&mut self) -> &mut Shelf<P> {
+        &mut self.shelf
+    }
+
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let index = self.claim(packet.flow_hash(), packet.host());
         let fate = self.judge_arrival(index, &mut packet, cx);
         if !matches!(fate, Fate::Dropped(_)) {
             self.join(index, packet, cx.now);
         }
-        if self.limit.is_exceeded(self.view.packets, self.view.bytes) {
+        if self.shelf.limit.is_exceeded(self.shelf.view.packets, self.shelf.view.bytes) {
             self.make_room(cx);
         }
         fate
@@ -273,10 +275,6 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         }
     }
 
-    fn len(&self) -> u32 {
-        self.view.packets
-    }
-
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
         self.store.packets().for_each(act);
     }
@@ -291,22 +289,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn tick(&mut self, cx: &mut Ctx) {
         for queue in &mut self.queues {
-            let seen = queue.view(&self.view);
+            let seen = queue.view(&self.shelf.view);
             queue.scheme.on_tick(&seen, cx);
         }
-    }
-
-    fn set_rate(&mut self, rate: Rate) {
-        self.view.rate = rate;
-    }
-
-    fn set_target(&mut self, target: f64) {
-        self.view.target = target;
-    }
-
-    fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.limit = limit;
-        self.view.limit = packets;
     }
 
     fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -314,7 +299,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
             self.params = tune::changed(&self.params, AT_START, name, value)?;
             return Ok(());
         }
-        let view = QueueView::empty(self.view.rate, self.view.target, self.view.limit);
+        let view = QueueView::empty(self.shelf.view.rate, self.shelf.view.target, self.shelf.view.limit);
         self.schemes_mut().try_for_each(|scheme| scheme.set_param(name, value, &view))
     }
 
@@ -324,8 +309,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn adopt(&mut self, packet: P, since: Time) {
         let index = self.claim(packet.flow_hash(), packet.host());
-        self.books.accounts.adopted += 1;
-        self.queues[index as usize].scheme.on_adopt(&view(&packet, since, self.ecn));
+        self.shelf.accounts.adopted += 1;
+        self.queues[index as usize].scheme.on_adopt(&view(&packet, since, self.shelf.ecn));
         self.join(index, packet, since);
     }
 
@@ -341,33 +326,12 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         self.queues.iter().find_map(|queue| queue.scheme.failure())
     }
 
-    fn accounts(&self) -> Accounts {
-        self.books.accounts.clone()
-    }
-
-    fn add_accounts(&mut self, earlier: &Accounts) {
-        self.books.accounts.add(earlier);
-    }
-
-    fn restart_accounts(&mut self) {
-        self.books.accounts = Accounts::open(u64::from(self.view.packets));
-    }
-
     fn accounts_balance(&self) -> bool {
         let bytes_of =
             |queue: &Queue<A>| self.store.packets_of(&queue.line).map(|packet| u64::from(packet.size())).sum();
-        self.books.accounts.balance(u64::from(self.view.packets))
-            && self.queues.iter().all(|queue| queue.bytes == bytes_of(queue))
-            && self.view.packets == self.queues.iter().map(|queue| queue.line.len()).sum::<u32>()
-            && self.view.bytes == self.queues.iter().map(|queue| queue.bytes).sum::<u64>()
-    }
-
-    fn keep_notes(&mut self) {
-        self.books.keep_notes();
-    }
-
-    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.books.fetch_notes(notes);
+        let packets = self.queues.iter().map(|queue| queue.line.len()).sum();
+        self.queues.iter().all(|queue| queue.bytes == bytes_of(queue))
+            && self.shelf.balances(packets, self.queues.iter().map(|queue| queue.bytes).sum())
     }
 }
 

@@ -1,10 +1,10 @@
 //! One queue, one scheme.
 
-use super::books::Books;
 use super::drawn::Flows;
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note, can_mark, view};
+use super::shelf::Shelf;
+use super::{Carried, Discipline, Fate, Limit, can_mark, view};
 use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
-use aqmlab_core::{Rate, Span, Time};
+use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
 #[derive(Clone)]
@@ -17,14 +17,11 @@ struct Waiting<P> {
 #[derive(Clone)]
 pub struct Fifo<A, P> {
     waiting: VecDeque<Waiting<P>>,
-    view: QueueView,
-    limit: Limit,
-    ecn: bool,
+    shelf: Shelf<P>,
     /// The scheme acts on departures; asked once, for most do not.
     acts_on_dequeue: bool,
     /// The scheme draws packets; asked once, for few do.
     draws: bool,
-    books: Books<P>,
     scheme: A,
     /// Whose packets wait, for a scheme that draws them.
     flows: Flows,
@@ -42,23 +39,20 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             draws: scheme.draws_packets(),
             scheme,
             waiting: VecDeque::with_capacity(room + 1),
-            view,
-            limit,
-            ecn,
+            shelf: Shelf::new(view, limit, ecn),
             flows: Flows::default(),
-            books: Books::new(),
         }
     }
 
     /// Draws packets at random beside the arriving one, if its scheme wants any; whether one was of its flow.
     #[inline(never)]
     fn draw(&mut self, packet: &P, cx: &mut Ctx) -> bool {
-        let shown = view(packet, cx.now, self.ecn);
-        let draws = self.scheme.draws(&shown, &self.view, cx);
+        let shown = view(packet, cx.now, self.shelf.ecn);
+        let draws = self.scheme.draws(&shown, &self.shelf.view, cx);
         if draws == 0 {
             return false;
         }
-        let Self { waiting, flows, view, books, .. } = self;
+        let Self { waiting, flows, shelf, .. } = self;
         if !flows.are_kept() {
             flows.start(waiting.iter().map(|waiting| waiting.packet.flow()));
         }
@@ -67,9 +61,9 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
                 return false;
             }
             let removed = waiting.remove(place).expect("it has just been looked at");
-            view.packets -= 1;
-            view.bytes -= u64::from(removed.packet.size());
-            books.drop(MATCH, &removed.packet, removed.since);
+            shelf.view.packets -= 1;
+            shelf.view.bytes -= u64::from(removed.packet.size());
+            shelf.drop(MATCH, &removed.packet, removed.since);
             true
         })
     }
@@ -84,8 +78,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     /// The packet at the head, of this size, no longer counts as waiting.
     #[inline(always)]
     fn forget(&mut self, size: u32) {
-        self.view.packets -= 1;
-        self.view.bytes -= u64::from(size);
+        self.shelf.view.packets -= 1;
+        self.shelf.view.bytes -= u64::from(size);
         self.flows.leaves(0);
     }
 
@@ -94,38 +88,47 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
         self.forget(self.waiting.front()?.packet.size());
-        let Self { waiting, view: seen, scheme, books, ecn, .. } = self;
+        let Self { waiting, scheme, shelf, .. } = self;
         let Waiting { packet, since } = &mut waiting[0];
-        let verdict = scheme.judge_departure(|| view(packet, *since, *ecn), seen, cx);
-        Some(books.leaves(Fate::of(verdict, can_mark(packet, *ecn)), packet, *since))
+        let verdict = scheme.judge_departure(|| view(packet, *since, shelf.ecn), &shelf.view, cx);
+        Some(shelf.leaves(Fate::of(verdict, can_mark(packet, shelf.ecn)), packet, *since))
     }
 }
 
 impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
+    #[inline(always)]
+    fn shelf(&self) -> &Shelf<P> {
+        &self.shelf
+    }
+
+    fn shelf_mut(&mut self) -> &mut Shelf<P> {
+        &mut self.shelf
+    }
+
     #[inline(always)] // one copy of its code in the engine
     fn enqueue(&mut self, mut packet: P, cx: &mut Ctx) -> Fate {
         let size = packet.size();
-        self.books.accounts.arrived += 1;
-        self.view.arrived_packets += 1;
-        self.view.arrived_bytes += u64::from(size);
-        if self.limit.is_reached(self.view.packets, self.view.bytes, size) {
-            self.scheme.on_overflow(&self.view, cx);
-            return self.books.refuse(OVERFLOW);
+        self.shelf.accounts.arrived += 1;
+        self.shelf.view.arrived_packets += 1;
+        self.shelf.view.arrived_bytes += u64::from(size);
+        if self.shelf.limit.is_reached(self.shelf.view.packets, self.shelf.view.bytes, size) {
+            self.scheme.on_overflow(&self.shelf.view, cx);
+            return self.shelf.refuse(OVERFLOW);
         }
         if (self.draws || cfg!(debug_assertions)) && self.draw(&packet, cx) {
-            return self.books.refuse(MATCH);
+            return self.shelf.refuse(MATCH);
         }
         let now = cx.now;
-        let verdict = self.scheme.judge_arrival(|| view(&packet, now, self.ecn), &self.view, cx);
+        let verdict = self.scheme.judge_arrival(|| view(&packet, now, self.shelf.ecn), &self.shelf.view, cx);
         let mut fate = Fate::Kept;
         if verdict != Verdict::Pass {
-            fate = Fate::of(verdict, can_mark(&packet, self.ecn));
-            if !self.books.joins(fate, &mut packet) {
+            fate = Fate::of(verdict, can_mark(&packet, self.shelf.ecn));
+            if !self.shelf.joins(fate, &mut packet) {
                 return fate;
             }
         }
-        self.view.packets += 1;
-        self.view.bytes += u64::from(size);
+        self.shelf.view.packets += 1;
+        self.shelf.view.bytes += u64::from(size);
         self.flows.joins(packet.flow());
         self.waiting.push_back(Waiting { packet, since: now });
         fate
@@ -142,7 +145,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
             && !cfg!(debug_assertions)
             && let Some(head) = self.pop()
         {
-            self.books.accounts.departed += 1;
+            self.shelf.accounts.departed += 1;
             return Some(keep(head.packet, head.since));
         }
         while let Some(leaves) = self.judge_head(cx) {
@@ -154,11 +157,6 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         }
         self.scheme.on_empty(cx);
         None
-    }
-
-    #[inline]
-    fn len(&self) -> u32 {
-        self.view.packets
     }
 
     fn for_each(&self, act: &mut dyn FnMut(&P)) {
@@ -174,37 +172,24 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
     }
 
     fn tick(&mut self, cx: &mut Ctx) {
-        self.scheme.on_tick(&self.view, cx);
-    }
-
-    fn set_rate(&mut self, rate: Rate) {
-        self.view.rate = rate;
-    }
-
-    fn set_target(&mut self, target: f64) {
-        self.view.target = target;
-    }
-
-    fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.limit = limit;
-        self.view.limit = packets;
+        self.scheme.on_tick(&self.shelf.view, cx);
     }
 
     fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
-        self.scheme.set_param(name, value, &self.view)
+        self.scheme.set_param(name, value, &self.shelf.view)
     }
 
     fn take_all(&mut self, _: Time) -> Vec<(P, Time)> {
         let taken: Vec<_> = std::iter::from_fn(|| self.pop()).map(|head| (head.packet, head.since)).collect();
-        self.books.accounts.taken += taken.len() as u64;
+        self.shelf.accounts.taken += taken.len() as u64;
         taken
     }
 
     fn adopt(&mut self, packet: P, since: Time) {
-        self.books.accounts.adopted += 1;
-        self.scheme.on_adopt(&view(&packet, since, self.ecn));
-        self.view.packets += 1;
-        self.view.bytes += u64::from(packet.size());
+        self.shelf.accounts.adopted += 1;
+        self.scheme.on_adopt(&view(&packet, since, self.shelf.ecn));
+        self.shelf.view.packets += 1;
+        self.shelf.view.bytes += u64::from(packet.size());
         self.flows.joins(packet.flow());
         self.waiting.push_back(Waiting { packet, since });
     }
@@ -215,32 +200,6 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
 
     fn failure(&self) -> Option<&Failure> {
         self.scheme.failure()
-    }
-
-    fn accounts(&self) -> Accounts {
-        self.books.accounts.clone()
-    }
-
-    fn add_accounts(&mut self, earlier: &Accounts) {
-        self.books.accounts.add(earlier);
-    }
-
-    fn restart_accounts(&mut self) {
-        self.books.accounts = Accounts::open(self.waiting.len() as u64);
-    }
-
-    fn accounts_balance(&self) -> bool {
-        self.books.accounts.balance(self.waiting.len() as u64)
-            && self.view.packets as usize == self.waiting.len()
-            && self.view.bytes == self.waiting.iter().map(|w| u64::from(w.packet.size())).sum::<u64>()
-    }
-
-    fn keep_notes(&mut self) {
-        self.books.keep_notes();
-    }
-
-    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.books.fetch_notes(notes);
     }
 }
 

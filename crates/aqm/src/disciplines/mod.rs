@@ -4,11 +4,12 @@
 //! through [`Carried`], so it hosts packets of a simulation and real ones alike.
 
 mod any;
-mod books;
+mod delegate;
 mod drawn;
 mod dual;
 mod fair;
 mod fifo;
+mod shelf;
 mod tins;
 mod traced;
 
@@ -16,6 +17,7 @@ pub use any::Any;
 pub use dual::{Coupled, Dual};
 pub use fair::{Fair, FairParams, Isolation};
 pub use fifo::Fifo;
+pub use shelf::Shelf;
 pub use tins::{TinPolicy, Tins};
 pub use traced::{Happening, TraceEvent, Traced};
 
@@ -194,7 +196,11 @@ pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketVie
 }
 
 /// Owns the packets that wait for a link, and decides which goes next.
-pub trait Discipline<P> {
+pub trait Discipline<P: Carried> {
+    /// What it has in common with every other.
+    fn shelf(&self) -> &Shelf<P>;
+    /// The same, to be changed.
+    fn shelf_mut(&mut self) -> &mut Shelf<P>;
     /// Offers a packet; says what became of it. Others may be dropped in its place.
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate;
     /// Takes the next packet to send and the time since it joined; `None` if none may go: the link idles.
@@ -212,7 +218,10 @@ pub trait Discipline<P> {
         None
     }
     /// Packets waiting.
-    fn len(&self) -> u32;
+    #[inline(always)]
+    fn len(&self) -> u32 {
+        self.shelf().view.packets
+    }
     /// No packet waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -228,12 +237,19 @@ pub trait Discipline<P> {
     fn tick(&mut self, cx: &mut Ctx);
 
     /// The link's rate is another from now on.
-    fn set_rate(&mut self, rate: Rate);
+    fn set_rate(&mut self, rate: Rate) {
+        self.shelf_mut().view.rate = rate;
+    }
     /// The queue that schemes with a reference aim at, packets, is another from now on.
-    fn set_target(&mut self, target: f64);
+    fn set_target(&mut self, target: f64) {
+        self.shelf_mut().view.target = target;
+    }
     /// Another `limit`, shown to schemes as `packets`. A smaller one drops no waiting packet at once: until they fit,
     /// arrivals are refused, or make room at the longest queue where flows have queues.
-    fn set_limit(&mut self, limit: Limit, packets: f64);
+    fn set_limit(&mut self, limit: Limit, packets: f64) {
+        let shelf = self.shelf_mut();
+        (shelf.limit, shelf.view.limit) = (limit, packets);
+    }
     /// Sets a parameter of the scheme, written as on the command line. What the scheme has learnt stays.
     ///
     /// # Errors
@@ -253,16 +269,34 @@ pub trait Discipline<P> {
         None
     }
     /// What has happened so far.
-    fn accounts(&self) -> Accounts;
+    fn accounts(&self) -> Accounts {
+        self.shelf().accounts.clone()
+    }
     /// Adds what has happened at the discipline whose place this one takes.
-    fn add_accounts(&mut self, earlier: &Accounts);
+    fn add_accounts(&mut self, earlier: &Accounts) {
+        self.shelf_mut().accounts.add(earlier);
+    }
     /// Opens new accounts, as at the end of a warm-up.
-    fn restart_accounts(&mut self);
+    fn restart_accounts(&mut self) {
+        let waiting = u64::from(self.len());
+        self.shelf_mut().accounts = Accounts::open(waiting);
+    }
     /// Whether packets and accounts agree.
-    fn accounts_balance(&self) -> bool;
+    fn accounts_balance(&self) -> bool {
+        let (mut packets, mut bytes) = (0, 0);
+        self.for_each(&mut |packet| {
+            packets += 1;
+            bytes += u64::from(packet.size());
+        });
+        self.shelf().balances(packets, bytes)
+    }
 
     /// From now on notes drops of packets that had joined, and marks of packets that leave, until they are fetched.
-    fn keep_notes(&mut self);
+    fn keep_notes(&mut self) {
+        self.shelf_mut().keep_notes();
+    }
     /// Moves the notes since the last call to the end of `notes`.
-    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>);
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        self.shelf_mut().fetch_notes(notes);
+    }
 }

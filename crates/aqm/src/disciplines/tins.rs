@@ -1,6 +1,7 @@
 //! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
 
 use super::fair::Rounds;
+use super::shelf::Shelf;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, QueueView, Tune};
@@ -63,9 +64,9 @@ pub struct Tins<S: TinPolicy, P> {
     policy: S,
     /// What packets take on the link.
     layer: LinkLayer,
-    /// Of the link: its rate, and all tins' target and limit. The schemes see the rate of their tin.
-    view: QueueView,
-    limit: Limit,
+    /// Of the link: its rate, and all tins' target and limit; packets and accounts are those of the tins. The schemes see the
+    /// rate of their tin.
+    shelf: Shelf<P>,
     /// When the shaper lets the next packet go; it may then be sent at the link's own rate.
     next_at: Time,
     /// The same if nothing had been dropped, at two thirds of the rate. Where drops count as sent, the earlier of both holds.
@@ -85,14 +86,14 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
             Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO) }
         };
         let tins = policy.tin_rates(view.rate).into_iter().map(tin).collect();
-        Self { tins, policy, layer, view, limit, next_at: Time::ZERO, failsafe_at: Time::ZERO }
+        Self { tins, policy, layer, shelf: Shelf::new(view, limit, ecn), next_at: Time::ZERO, failsafe_at: Time::ZERO }
     }
 
     /// The rates of the link, the shaper or the tins, or the link layer, may have changed: nothing that follows from them stays stale.
     fn follow_rates(&mut self) {
-        let Self { tins, policy, layer, view, .. } = self;
+        let Self { tins, policy, layer, shelf, .. } = self;
         *layer = policy.link_layer();
-        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(view.rate)) {
+        for (tin, rate) in tins.iter_mut().zip(policy.tin_rates(shelf.view.rate)) {
             tin.set_rate(rate);
             *tin.queues.params_mut() = policy.fair(rate);
             tin.queues.schemes_mut().for_each(|scheme| policy.retune(rate, scheme));
@@ -148,12 +149,20 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
 }
 
 impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
+    fn shelf(&self) -> &Shelf<P> {
+        &self.shelf
+    }
+
+    fn shelf_mut(&mut self) -> &mut Shelf<P> {
+        &mut self.shelf
+    }
+
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         if self.policy.counts_drops() && self.next_at < cx.now && self.is_empty() {
             self.failsafe_at = cx.now;
         }
         let fate = self.tin_for(&packet, cx.now).queues.enqueue(packet, cx);
-        while self.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
+        while self.shelf.limit.is_exceeded(self.packets(), self.tins.iter().map(|tin| tin.queues.bytes()).sum()) {
             let longest =
                 (0..self.tins.len()).max_by_key(|tin| self.tins[*tin].queues.longest()).expect("there is a tin");
             self.tins[longest].queues.make_room(cx);
@@ -212,23 +221,23 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     fn tick(&mut self, _: &mut Ctx) {}
 
     fn set_rate(&mut self, rate: Rate) {
-        self.view.rate = rate;
+        self.shelf.view.rate = rate;
         self.follow_rates();
     }
 
     fn set_target(&mut self, target: f64) {
-        self.view.target = target;
+        self.shelf.view.target = target;
         self.tins.iter_mut().for_each(|tin| tin.queues.set_target(target));
     }
 
     fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.limit = limit;
-        self.view.limit = packets;
+        self.shelf.limit = limit;
+        self.shelf.view.limit = packets;
         self.tins.iter_mut().for_each(|tin| tin.queues.set_limit(Limit::NONE, packets));
     }
 
     fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
-        self.policy.set_param(name, value, &self.view)?;
+        self.policy.set_param(name, value, &self.shelf.view)?;
         self.follow_rates();
         Ok(())
     }
@@ -236,7 +245,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
     /// As if the shaper, or else the link, were to send without a pause.
     fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
         let (mut taken, mut now) = (Vec::new(), now);
-        let pace = self.policy.shaper().unwrap_or(self.view.rate);
+        let pace = self.policy.shaper().unwrap_or(self.shelf.view.rate);
         let layer = self.layer;
         while let Some(index) = self.choose(now) {
             let tin = &mut self.tins[index];

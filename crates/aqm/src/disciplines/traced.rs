@@ -1,7 +1,8 @@
 //! A queue discipline that writes down what happens to each packet. It stands in the place of the one it traces, so that
 //! others pay nothing for it.
 
-use super::{Accounts, Carried, Discipline, Fate, Limit, Note};
+use super::delegate::delegate;
+use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf};
 use crate::{Ctx, Failure, Why};
 use aqmlab_core::{Rate, Span, Time};
 
@@ -76,6 +77,14 @@ impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
     }
 }
 
+macro_rules! within {
+    ($self:ident, $queue:ident => $act:expr) => {
+        match $self {
+            Traced { queue: $queue, .. } => $act,
+        }
+    };
+}
+
 impl<Q: Discipline<P>, P: Carried> Discipline<P> for Traced<Q, P> {
     /// The arriving packet comes first, then those that were dropped for it.
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
@@ -111,75 +120,5 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for Traced<Q, P> {
         self.queue.len()
     }
 
-    fn for_each(&self, act: &mut dyn FnMut(&P)) {
-        self.queue.for_each(act);
-    }
-
-    fn departures_known(&self) -> bool {
-        self.queue.departures_known()
-    }
-
-    fn tick_every(&self) -> Option<Span> {
-        self.queue.tick_every()
-    }
-
-    fn tick(&mut self, cx: &mut Ctx) {
-        self.queue.tick(cx);
-    }
-
-    fn set_rate(&mut self, rate: Rate) {
-        self.queue.set_rate(rate);
-    }
-
-    fn set_target(&mut self, target: f64) {
-        self.queue.set_target(target);
-    }
-
-    fn set_limit(&mut self, limit: Limit, packets: f64) {
-        self.queue.set_limit(limit, packets);
-    }
-
-    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String> {
-        self.queue.set_param(name, value)
-    }
-
-    fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {
-        self.queue.take_all(now)
-    }
-
-    fn adopt(&mut self, packet: P, since: Time) {
-        self.queue.adopt(packet, since);
-    }
-
-    fn observe(&self, i: usize) -> f64 {
-        self.queue.observe(i)
-    }
-
-    fn failure(&self) -> Option<&Failure> {
-        self.queue.failure()
-    }
-
-    fn accounts(&self) -> Accounts {
-        self.queue.accounts()
-    }
-
-    fn add_accounts(&mut self, earlier: &Accounts) {
-        self.queue.add_accounts(earlier);
-    }
-
-    fn restart_accounts(&mut self) {
-        self.queue.restart_accounts();
-    }
-
-    fn accounts_balance(&self) -> bool {
-        self.queue.accounts_balance()
-    }
-
-    fn keep_notes(&mut self) {
-        self.queue.keep_notes();
-    }
-
-    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-        self.queue.fetch_notes(notes);
-    }
+    delegate!(within);
 }

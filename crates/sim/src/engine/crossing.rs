@@ -2,12 +2,48 @@
 //!
 //! What is rare is not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
-use super::calendar::{Lane, Order, Pending};
-use super::event::{AT_RECEIVER, AT_SENDER, Event, Packet};
+use crate::calendar::{Lane, Order};
+use crate::engine::event::{Event, Pending};
 use crate::net::link::{Departures, Link, Offered};
+use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
 use crate::net::route::{Hop, Next, Way};
-use aqmlab_core::Time;
+use aqmlab_aqm::Discipline;
+use aqmlab_core::{Span, Time};
+use std::collections::VecDeque;
 use std::ops::Range;
+
+/// How the events of a link are queued.
+#[derive(Clone)]
+pub struct LinkEvents {
+    /// Lane of the end of transmissions, which come one by one.
+    pub sent: Lane,
+    /// Lane of the scheme's periodic updates.
+    pub tick: Lane,
+    /// Places in the order of events of the packets that wait, where departures are computed at service.
+    orders: VecDeque<Order>,
+    /// Which series of periodic updates counts.
+    pub ticks: u32,
+}
+
+/// Updates at least this far apart are too few for a lane of their own, which every event would have to look at.
+const RARE_TICK: Span = Span::from_micros(500);
+
+impl LinkEvents {
+    /// Of a link at rest: lanes of its own for events that come one by one, where there are many.
+    pub fn new(link: &Link, mut new_lane: impl FnMut() -> Lane) -> Self {
+        let mut lane = |is_wanted| if is_wanted { new_lane() } else { Lane::ANY };
+        let sent = lane(link.departures != Departures::Foreseen);
+        let tick = lane(link.queue.tick_every().is_some_and(|period| period < RARE_TICK));
+        Self { sent, tick, orders: VecDeque::new(), ticks: 0 }
+    }
+
+    /// Departures may be computed at service no longer.
+    pub fn follow(&mut self, link: &Link) {
+        if link.departures == Departures::Events {
+            self.orders.clear();
+        }
+    }
+}
 
 /// The queues at one instant, and what lies around them: where packets come from and go to, and what is to come.
 pub trait Crossing: Pending {
@@ -19,6 +55,9 @@ pub trait Crossing: Pending {
 
     /// A link by its index.
     fn link(&mut self, index: usize) -> &mut Link;
+
+    /// How its events are queued.
+    fn events_of(&mut self, index: usize) -> &mut LinkEvents;
 
     /// Whose way a flow takes.
     fn group(&self, flow: u32) -> u16;
@@ -32,13 +71,13 @@ pub trait Crossing: Pending {
     /// An ACK has left the last link on its way back at `time`.
     fn send_home(&mut self, packet: Packet, time: Time);
 
-    /// As [`Calendar::push_last`](super::calendar::Calendar::push_last).
+    /// As [`Calendar::push_last`](crate::calendar::Calendar::push_last).
     fn push_last(&mut self, lane: Lane, time: Time, event: Event);
 
-    /// As [`Calendar::reserve`](super::calendar::Calendar::reserve).
+    /// As [`Calendar::reserve`](crate::calendar::Calendar::reserve).
     fn reserve(&mut self) -> Order;
 
-    /// As [`Calendar::continue_at`](super::calendar::Calendar::continue_at).
+    /// As [`Calendar::continue_at`](crate::calendar::Calendar::continue_at).
     fn continue_at(&mut self, order: Order) -> Order;
 
     /// A packet reaches a queue of its way, or its receiver.
@@ -62,7 +101,7 @@ pub trait Crossing: Pending {
         let (departures, is_free) = (link.departures, link.is_free());
         if departures == Departures::AtService {
             let order = self.reserve();
-            self.link(index).orders.push_back(order);
+            self.events_of(index).orders.push_back(order);
         }
         if is_free {
             self.start_service(index as u32);
@@ -75,17 +114,19 @@ pub trait Crossing: Pending {
         let now = self.now();
         let link = self.link(index as usize);
         let Some(end) = link.start_service(now) else { return };
-        match (link.departures, link.lane) {
-            (Departures::AtService, _) => self.send_at_service(index, end),
-            (_, lane) => self.push(lane, end, Event::Sent { link: index }),
+        if link.departures == Departures::AtService {
+            return self.send_at_service(index, end);
         }
+        let lane = self.events_of(index as usize).sent;
+        self.push(lane, end, Event::Sent { link: index });
     }
 
     /// What is taken into service goes on at `end`, as if that had been foreseen when it joined the queue.
     #[inline(never)]
     fn send_at_service(&mut self, index: u32, end: Time) {
-        let link = self.link(index as usize);
-        let (lane, sending) = (link.lane, link.take_sending().zip(link.orders.pop_front()));
+        let packet = self.link(index as usize).take_sending();
+        let LinkEvents { sent, orders, .. } = self.events_of(index as usize);
+        let (lane, sending) = (*sent, packet.zip(orders.pop_front()));
         self.push_last(lane, end, Event::Sent { link: index });
         if let Some((packet, order)) = sending {
             let present = self.continue_at(order);

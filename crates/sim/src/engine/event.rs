@@ -1,13 +1,9 @@
-//! Everything that can happen in a run, and the packets to which it happens.
+//! Everything that can happen in a run.
 
-#[cfg(test)]
-mod tests;
-
-use super::calendar::OfTimer;
-use crate::net::Wired;
-use aqmlab_aqm::{Carried, Ecn};
+use crate::calendar::{Calendar, Lane, OfTimer, Timer};
+use crate::net::flow::Schedule;
+use crate::net::packet::Packet;
 use aqmlab_core::{Span, Time};
-use aqmlab_tcp::{Ack, Sack};
 
 /// Everything that can happen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,32 +35,6 @@ pub enum Event {
     WarmedUp,
 }
 
-/// An event that needs no more than the number of a flow, of which many pend for long: every flow has one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Timer {
-    /// [`Event::Timer`].
-    Retransmission(u32),
-    /// [`Event::Open`].
-    Open(u32),
-}
-
-impl Timer {
-    /// As a number of 26 bits, of a flow below 2^25.
-    #[inline]
-    pub fn bits(self) -> u32 {
-        match self {
-            Self::Retransmission(flow) => flow << 1,
-            Self::Open(flow) => flow << 1 | 1,
-        }
-    }
-
-    /// The timer with this number.
-    #[inline]
-    pub fn of_bits(bits: u32) -> Self {
-        if bits & 1 == 0 { Self::Retransmission(bits >> 1) } else { Self::Open(bits >> 1) }
-    }
-}
-
 impl OfTimer<()> for Event {
     #[inline]
     fn of_timer(timer: Timer, (): ()) -> Self {
@@ -75,324 +45,55 @@ impl OfTimer<()> for Event {
     }
 }
 
-/// The hop of an ACK that has passed all queues: it reaches its sender.
-pub const AT_SENDER: u8 = u8::MAX;
-/// The hop of a segment or datagram that has passed all queues: it reaches its receiver's access link. No route has it.
-pub const AT_RECEIVER: u8 = u8::MAX - 1;
+/// Takes what is to happen.
+pub trait Pending {
+    /// An event is to come at `time`.
+    fn push(&mut self, lane: Lane, time: Time, event: Event);
 
-/// A packet on its way: 32 bytes, copied as a whole. `body` holds what the kinds do not have in common, and what is seldom
-/// asked for, as 128 bits counted from the lowest of the first word:
-///
-/// | bits     | data                         | ACK                                         |
-/// |----------|------------------------------|---------------------------------------------|
-/// | 0-34     | 0-63: when it was sent, ps   | first SACK block: offset (19), length (16)  |
-/// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
-/// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
-/// | 113      | 83: it has been sent before  | it echoes a segment that had been           |
-/// | 114      |                              | ECE                                         |
-/// | 115      |                              | a count of marks is in place of a block     |
-/// | 116      |                              | there is anything in the bits before        |
-/// | 117-119  | class                        | class                                       |
-/// | 120-127  | epoch                        | epoch                                       |
-///
-/// The offset of a block is its first segment's distance from the next one expected. A first block without length is a
-/// segment that has arrived twice, whose offset has a sign.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    pub flow: u32,
-    /// Bytes on the wire.
-    pub size: u16,
-    /// Which link of its route it is at or bound for; [`AT_RECEIVER`] or [`AT_SENDER`] after the last.
-    pub hop: u8,
-    pub kind: Kind,
-    /// Data: the segment; an ACK: the next one expected.
-    number: u32,
-    /// Of its flow ([`Label::tuple`]).
-    tuple: u32,
-    body: [u64; 2],
+    /// The same, in any order, of a timer.
+    fn push_timer(&mut self, time: Time, timer: Timer);
 }
 
-/// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A segment or a datagram.
-    Data,
-    Ack,
-    /// An ACK with a one-way delay.
-    TimedAck,
-}
-
-impl Kind {
-    #[inline]
-    pub fn is_data(self) -> bool {
-        self == Kind::Data
-    }
-}
-
-/// What all packets of a transfer have in common, its ACKs included.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Label {
-    pub flow: u32,
-    /// Stands for the addresses and ports of its flow: hashes of the sending host's address (bits 12-31) and of the ports.
-    pub tuple: u32,
-    pub stamp: Stamp,
-}
-
-/// Class and transfer, as they stand in the highest bits of `body`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp(u16);
-
-impl Stamp {
-    const SHIFT: u32 = u64::BITS - u16::BITS;
-
-    /// `class`: class selector of the DSCP, 0 to 7. `epoch`: which transfer of its flow, modulo 256.
-    pub fn new(class: u8, epoch: u8) -> Self {
-        Self(u16::from(class & 7) << (CLASS - Self::SHIFT) | u16::from(epoch) << (EPOCH - Self::SHIFT))
-    }
-
-    /// That of the next transfer.
-    pub fn next(self) -> Self {
-        Self(self.0.wrapping_add(1 << (EPOCH - Self::SHIFT)))
-    }
-
-    pub fn epoch(self) -> u8 {
-        (self.0 >> (EPOCH - Self::SHIFT)) as u8
-    }
-}
-
-/// What a data packet carries.
-#[derive(Clone, Copy, Debug)]
-pub struct Data {
-    /// When the sender handed it to its access link.
-    pub sent_at: Time,
-    pub seq: u32,
-    /// The sender's smoothed round-trip time, if it says.
-    pub rtt: Announced,
-    /// ECN field of the IP header.
-    pub ecn: Ecn,
-    /// The sender has reduced its window (RFC 3168, CWR).
-    pub is_cwr: bool,
-    /// It has been sent before.
-    pub is_resent: bool,
-}
-
-/// Hosts that send data have hashes below this number, those that receive the same hashes above it: an ACK comes from the
-/// host that its data go to.
-const MAX_HOSTS: u32 = 1 << HOST_BITS;
-
-// Where things are in `tuple` and in the second word of `body`.
-const HOST_BITS: u32 = 20;
-const PORT_BITS: u32 = u32::BITS - HOST_BITS;
-const ECN: u32 = 16;
-const CWR: u32 = 18;
-const RESENT: u32 = 19;
-const ECHOES_RESENT: u32 = 49;
-const ECE: u32 = 50;
-const COUNTS: u32 = 51;
-const MORE: u32 = 52;
-const CLASS: u32 = 53;
-const EPOCH: u32 = 56;
-// Where things are in an ACK's `body` as a whole.
-const OFFSET_BITS: u32 = 19;
-const OFFSETS: u32 = (1 << OFFSET_BITS) - 1;
-const BLOCK_BITS: u32 = OFFSET_BITS + u16::BITS;
-const DELAY: u32 = 2 * BLOCK_BITS;
-const DELAY_BITS: u32 = 43;
-
-impl Packet {
-    /// Data at the start of its route.
-    #[inline]
-    pub fn of_data(label: Label, size: u16, data: Data) -> Self {
-        let flags = u64::from(data.is_cwr) << CWR | u64::from(data.is_resent) << RESENT;
-        let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | flags;
-        Self::new(label, size, 0, Kind::Data, data.seq, [data.sent_at.0, traits])
-    }
-
-    /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
-    #[inline(always)] // for each packet
-    pub fn of_ack(label: Label, size: u16, hop: u8, ack: &Ack) -> Self {
-        let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some();
-        let body = [0, u64::from(ack.ece) << ECE];
-        let body = if has_more { Self::with_blocks(body, *ack) } else { body };
-        Self::new(label, size, hop, Kind::Ack, ack.next, body)
-    }
-
-    #[inline]
-    fn new(label: Label, size: u16, hop: u8, kind: Kind, number: u32, body: [u64; 2]) -> Self {
-        let Label { flow, tuple, stamp } = label;
-        let [first, second] = body;
-        let body = [first, second | u64::from(stamp.0) << Stamp::SHIFT];
-        Self { flow, size, hop, kind, number, tuple, body }
-    }
-
-    /// A body with what few ACKs tell of. By value: others need not lie in memory.
-    #[inline(never)]
-    fn with_blocks([first, second]: [u64; 2], ack: Ack) -> [u64; 2] {
-        let Sack { starts, lens } = ack.sack;
-        let offset = |i: usize| starts[i].wrapping_sub(ack.next);
-        let is_told = |i: usize| lens[i] > 0 && offset(i) < 1 << OFFSET_BITS;
-        let block = |i: usize| if (0..=i).all(is_told) { (offset(i), lens[i]) } else { (0, 0) };
-        let twice = ack.dsack.filter(|seq| seq.abs_diff(ack.next) < 1 << (OFFSET_BITS - 1));
-        let blocks = match twice {
-            Some(seq) => [(seq.wrapping_sub(ack.next) & OFFSETS, 0), block(0), block(1)],
-            None => [block(0), block(1), block(2)],
-        };
-        let [one, two, three] = blocks.map(|(offset, len)| u128::from(offset) | u128::from(len) << OFFSET_BITS);
-        let second = second | 1 << MORE | u64::from(ack.is_resent) << ECHOES_RESENT;
-        let body = u128::from(first) | u128::from(second) << 64 | one | two << BLOCK_BITS | three << (2 * BLOCK_BITS);
-        [body as u64, (body >> 64) as u64]
-    }
-
-    fn bits(&self) -> u128 {
-        u128::from(self.body[0]) | u128::from(self.body[1]) << 64
-    }
-
-    fn set_bits(&mut self, bits: u128) {
-        self.body = [bits as u64, (bits >> 64) as u64];
-    }
-
-    /// An ACK takes a delay along, no longer than 8.8 s.
-    pub fn set_delay(&mut self, delay: Span) {
-        const LONGEST: u64 = (1 << DELAY_BITS) - 1;
-        let others = self.bits() & !(u128::from(LONGEST) << DELAY);
-        self.kind = Kind::TimedAck;
-        self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
-        self.body[1] |= 1 << MORE;
-    }
-
-    /// An ACK takes a count of marks along, in the place of the third block, or of the second if it takes a delay.
-    pub fn set_marks(&mut self, marks: u32) {
-        let shift = self.count_place() as u32 * BLOCK_BITS;
-        let others = self.bits() & !(u128::from(u32::MAX) << shift | 7 << (shift + u32::BITS));
-        self.set_bits(others | u128::from(marks) << shift);
-        self.body[1] |= 1 << COUNTS | 1 << MORE;
-    }
-
-    /// Which block a count of marks takes the place of.
-    fn count_place(&self) -> usize {
-        if self.kind == Kind::TimedAck { 1 } else { 2 }
-    }
-
-    /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
-    #[inline]
-    pub fn epoch(&self) -> u8 {
-        (self.body[1] >> EPOCH) as u8
-    }
-
-    /// What a packet of kind data carries.
-    #[inline]
-    pub fn data(&self) -> Data {
-        Data {
-            sent_at: Time(self.body[0]),
-            seq: self.number,
-            rtt: Announced(self.body[1] as u16),
-            ecn: self.ecn(),
-            is_cwr: self.body[1] >> CWR & 1 == 1,
-            is_resent: self.body[1] >> RESENT & 1 == 1,
-        }
-    }
-
-    /// What an ACK carries.
-    #[inline]
-    pub fn ack(&self) -> Ack {
-        let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };
-        if self.body[1] >> MORE & 1 == 0 { ack } else { self.whole(ack) }
-    }
-
-    /// An ACK with what few carry. Nothing is written to a place that is known at run time only: the reader would wait for it.
+impl Pending for Calendar<Event> {
     #[inline(always)]
-    fn whole(&self, ack: Ack) -> Ack {
-        let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
-        let (bits, next) = (self.bits(), ack.next);
-        let room = 3 - u32::from(is_timed) - u32::from(counts);
-        let [first, second, third] = [0, 1, 2].map(|i| {
-            let (offset, len) =
-                ((bits >> (i * BLOCK_BITS)) as u32 & OFFSETS, (bits >> (i * BLOCK_BITS + OFFSET_BITS)) as u16);
-            if i < room { (offset, len) } else { (0, 0) }
-        });
-        let has_twice = first.0 > 0 && first.1 == 0;
-        let sign = u32::BITS - OFFSET_BITS;
-        let twice = next.wrapping_add_signed((first.0 << sign) as i32 >> sign);
-        let blocks = if has_twice { [second, third, (0, 0)] } else { [first, second, third] };
-        let starts = blocks.map(|(offset, len)| if len > 0 { next.wrapping_add(offset) } else { 0 });
-        let delay = Span((bits >> DELAY) as u64 & ((1 << DELAY_BITS) - 1));
-        Ack {
-            sack: Sack { starts, lens: blocks.map(|(_, len)| len) },
-            dsack: has_twice.then_some(twice),
-            is_resent: self.body[1] >> ECHOES_RESENT & 1 == 1,
-            delay: if is_timed { delay } else { Span::ZERO },
-            ce: if counts { (bits >> (self.count_place() as u32 * BLOCK_BITS)) as u32 } else { 0 },
-            ..ack
-        }
+    fn push(&mut self, lane: Lane, time: Time, event: Event) {
+        Calendar::push(self, lane, time, event);
+    }
+
+    #[inline]
+    fn push_timer(&mut self, time: Time, timer: Timer) {
+        Calendar::push_timer(self, time, timer, ());
     }
 }
 
-/// A round-trip time as a packet carries it: units of 0.1 ms, up to 6.5 s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Announced(u16);
-
-impl Announced {
-    const UNIT: Span = Span::from_micros(100);
-
-    pub fn new(rtt: Span) -> Self {
-        Announced((rtt.0 / Self::UNIT.0).clamp(1, u16::MAX.into()) as u16)
+impl<P: Pending> Schedule for P {
+    #[inline(always)]
+    fn arrive(&mut self, lane: Lane, time: Time, packet: Packet) {
+        self.push(lane, time, Event::Arrive(packet));
     }
 
-    fn span(self) -> Option<Span> {
-        (self.0 > 0).then(|| Span(u64::from(self.0) * Self::UNIT.0))
+    #[inline(always)]
+    fn retransmission(&mut self, time: Time, flow: u32) {
+        self.push_timer(time, Timer::Retransmission(flow));
+    }
+
+    #[inline(always)]
+    fn delayed_ack(&mut self, time: Time, flow: u32) {
+        self.push(Lane::ANY, time, Event::AckDue { flow });
+    }
+
+    #[inline(always)]
+    fn emission(&mut self, time: Time, source: u32) {
+        self.push(Lane::ANY, time, Event::Emit { source });
     }
 }
 
-impl Wired for Packet {
-    /// An ACK has none.
-    fn set_ecn(&mut self, ecn: Ecn) {
-        if self.kind.is_data() {
-            self.body[1] = self.body[1] & !(3 << ECN) | (ecn as u64) << ECN;
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Carried for Packet {
-    #[inline]
-    fn size(&self) -> u32 {
-        u32::from(self.size)
-    }
-    #[inline]
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-    /// That of an ACK is the other direction's.
-    #[inline]
-    fn flow_hash(&self) -> u32 {
-        if self.kind.is_data() { self.tuple } else { !self.tuple }
-    }
-    #[inline]
-    fn host(&self) -> u32 {
-        let sends_data = self.tuple >> PORT_BITS;
-        if self.kind.is_data() { sends_data } else { MAX_HOSTS + sends_data }
-    }
-    #[inline]
-    fn ecn(&self) -> Ecn {
-        if !self.kind.is_data() {
-            return Ecn::NotEct; // RFC 3168, section 6.1.4
-        }
-        match self.body[1] >> ECN & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
-    }
-    #[inline]
-    fn class(&self) -> u8 {
-        (self.body[1] >> CLASS) as u8 & 7
-    }
-    #[inline]
-    fn rtt(&self) -> Option<Span> {
-        if self.kind.is_data() { self.data().rtt.span() } else { None }
-    }
-    #[inline]
-    fn mark(&mut self) {
-        self.body[1] |= (Ecn::Ce as u64) << ECN;
+    #[test]
+    fn an_event_is_half_a_cache_line() {
+        assert_eq!((size_of::<Packet>(), size_of::<Event>()), (32, 32));
     }
 }

@@ -4,6 +4,8 @@
 
 mod change;
 mod events;
+mod goal;
+mod member;
 mod output;
 mod parallel;
 mod probe;
@@ -15,25 +17,27 @@ mod tests;
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
 pub use sample::{Place, SampleColumn};
 
-use crate::engine::calendar::Calendar;
-use crate::engine::event::{Event, Packet};
-use crate::engine::memory;
+use crate::calendar::Calendar;
+use crate::engine::crossing::LinkEvents;
+use crate::engine::event::Event;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
-use crate::measure::meter::Carried;
+use crate::measure::link::Carried;
 use crate::measure::result::{Output, Series, TransferTable};
+use crate::memory;
 use crate::net::flow::{Connection, Flow, Group};
 use crate::net::link::Link;
+use crate::net::packet::Packet;
 use crate::net::route::Routes;
 use crate::traffic::client::Client;
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{AqmChoice, Change, Chosen, Law, LinkSpec, Scenario};
-use change::Goal;
+use goal::Goal;
+use member::Member;
 use parallel::{Plan, Unfinished};
 use probe::Probed;
-use setup::Member;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -48,9 +52,6 @@ pub struct Options {
     pub series: bool,
     /// Record what happens to each packet at the link with this index.
     pub trace: Option<usize>,
-    /// Departures from the links are not computed ahead, so that links can be changed during the simulation. The results
-    /// are the same (`engine.events` is greater); the simulation takes longer.
-    pub causal: bool,
     /// How many threads may simulate at once; 0 is one. The result is the same. Some runs take no more than one: with
     /// clients, with changes, with rates that change by schedule, and those too small to gain.
     pub threads: usize,
@@ -121,7 +122,7 @@ pub fn run_divided(scenario: impl Into<Arc<Scenario>>, options: Options) -> Resu
 
 /// A simulation that nobody will probe.
 fn at_rest(scenario: &Arc<Scenario>, options: &Options) -> Result<Simulation, RunError> {
-    let mut simulation = Simulation::new(scenario.clone(), options.clone())?;
+    let mut simulation = Simulation::foreseeing(scenario.clone(), options.clone())?;
     simulation.stop_probing();
     Ok(simulation)
 }
@@ -151,6 +152,7 @@ pub struct Simulation {
     end: Time,
     warmup: Time,
     links: Vec<Link>,
+    link_events: Vec<LinkEvents>,
     flows: Vec<Flow>,
     /// Flows that were stopped by hand before they started.
     never_start: BTreeSet<u32>,

@@ -1,7 +1,7 @@
 //! On what an agent acts: parameters of a scheme, moved by numbers in [-1, 1].
 
 use super::{Episode, Task};
-use crate::engine::event::Packet;
+use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Limit;
 use aqmlab_aqm::{AnyQueue, Discipline, QueueView, entry};
 use aqmlab_core::problem::unknown;

@@ -70,7 +70,7 @@ impl Environment {
         let link = link.ok_or_else(|| Problems::one("link", unknown("link", &self.task.link, &names)))?;
         let values = act::begin(&self.task, &scenario)?;
         let aqm = Some(Chosen::At(vec![(self.task.link.clone(), self.task.aqm.clone())]));
-        let mut simulation = Simulation::new(scenario, Options { aqm, seed, ..Options::default() })?;
+        let mut simulation = Simulation::foreseeing(scenario, Options { aqm, seed, ..Options::default() })?;
         simulation.stop_probing_flows();
         simulation.take_turns();
         let watched = Watched::new(&simulation, link);

@@ -1,8 +1,162 @@
-//! What is measured at a group of flows (definitions: docs/metrics.md).
+//! What is measured at a group of flows, each measure declared once.
 
-use super::meter::Spans;
+use super::call::CallResult;
+use super::declared::measures;
+use super::spans::Spans;
+use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Sender;
+
+measures! {
+    /// A group of flows after the warm-up, or all of them.
+    pub struct FlowResult from group: GroupFacts<'_> {
+        /// Connections, sources, sessions or hosts.
+        count: u32, "Flows" in COUNT = group.goodputs.len() as u32;
+        /// Payload received by all flows.
+        ///
+        /// Over TCP: in order.
+        goodput: f64, "Goodput" in RATE, more = group.goodput;
+        /// Least payload that one flow received.
+        ///
+        /// A flow is a connection, a source, a session or a host.
+        goodput_min: Option<f64>, "Goodput min" in RATE, more = group.goodputs.first().copied();
+        /// Half of the flows receive at most this payload.
+        goodput_p50: Option<f64>, "Goodput median" in RATE, more = median(&group.goodputs);
+        /// Most payload that one flow received.
+        goodput_max: Option<f64>, "Goodput max" in RATE = group.goodputs.last().copied();
+        /// Fairness index of Jain of the flows' goodput.
+        ///
+        /// Of the flows that are active all the time; null if there is none, as with transfers.
+        jain: Option<f64>, "Jain" in INDEX, more = group.jain;
+        /// Packets received, retransmissions included.
+        ///
+        /// Whatever their order; ACKs are not counted.
+        received: u64, "Received" in PACKETS = group.meter.packet_delay.count();
+        /// Packets received with a congestion mark.
+        marked: u64, "Marked" in PACKETS = group.meter.marked;
+        /// Mean time from source to destination.
+        ///
+        /// Of one transmission, waiting at the sender's access link included.
+        packet_delay_mean: Option<f64>, "Packet delay" in DELAY, less = group.meter.packet_delay.mean();
+        /// Standard deviation of the time from source to destination.
+        packet_delay_std: Option<f64>, "Packet delay std" in DELAY, less = group.meter.packet_delay.std();
+        /// Half of the packets take at most this long.
+        ///
+        /// Percentiles are exact to 0.1 %.
+        packet_delay_p50: Option<f64>, "Packet delay median" in DELAY = group.delays[1];
+        /// 95 % of the packets take at most this long.
+        packet_delay_p95: Option<f64>, "Packet delay p95" in DELAY = group.delays[2];
+        /// 99 % of the packets take at most this long.
+        packet_delay_p99: Option<f64>, "Packet delay p99" in DELAY = group.delays[3];
+        /// 99.9 % of the packets take at most this long.
+        packet_delay_p999: Option<f64>, "Packet delay p99.9" in DELAY = group.delays[4];
+        /// Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481).
+        ///
+        /// The packet delay variation of section 4.2.
+        packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less =
+            group.delays[3].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+        /// Goodput over mean packet delay.
+        ///
+        /// High where much arrives early.
+        power: Option<f64>, "Power" in POWER, more =
+            group.meter.packet_delay.mean().filter(|mean| *mean > 0.0).map(|mean| group.goodput / mean);
+        /// Segments sent again.
+        retransmits: u64, "Retransmits" in PACKETS = group.counters.retransmits;
+        /// Expiries of the retransmission timer.
+        timeouts: u64, "Timeouts" in COUNT = group.counters.timeouts;
+        /// Windows reduced for a congestion mark.
+        ecn_reductions: u64, "ECN reductions" in COUNT = group.counters.ecn_reductions;
+        /// Transfers that began after the warm-up and are complete.
+        transfers: u64, "Transfers" in COUNT = group.meter.completion.count();
+        /// Connections given up because no SYN was answered.
+        ///
+        /// After the warm-up: a bulk flow, or a transfer of a client, which may have begun before. In profile `ns2` there
+        /// are none.
+        failed: u64, "Failed" in COUNT, less = group.counters.failed;
+        /// Mean time from the request of a transfer to its last ACK.
+        fct_mean: Option<f64>, "FCT mean" in DELAY = group.meter.completion.mean();
+        /// Half of the transfers take at most this long.
+        fct_p50: Option<f64>, "FCT median" in DELAY, less = group.completions[0];
+        /// 95 % of the transfers take at most this long.
+        fct_p95: Option<f64>, "FCT p95" in DELAY = group.completions[1];
+        /// 99 % of the transfers take at most this long.
+        fct_p99: Option<f64>, "FCT p99" in DELAY, less = group.completions[2];
+        /// The datagrams of the group, if it sends any.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<CallResult> = group.call.clone();
+        /// Adaptive video, if that is its kind.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        video: Option<VideoResult> = group.video.clone();
+    }
+}
+
+/// What one flow got: bit/s, and whether it was active all the time.
+pub struct Share {
+    pub goodput: f64,
+    pub always_active: bool,
+    /// Round-trip propagation.
+    pub rtt: Span,
+}
+
+/// All that the measures of a group are computed from, at the end of a run.
+pub struct GroupFacts<'a> {
+    meter: &'a GroupMeter,
+    /// Of the senders since the warm-up.
+    counters: Counters,
+    /// Of each flow, ascending, bit/s.
+    goodputs: Vec<f64>,
+    /// Their sum, in the order of the flows.
+    goodput: f64,
+    jain: Option<f64>,
+    /// Packet delay: least, median, 95 %, 99 %, 99.9 %.
+    delays: [Option<f64>; 5],
+    /// Completion time: median, 95 %, 99 %.
+    completions: [Option<f64>; 3],
+    call: Option<CallResult>,
+    video: Option<VideoResult>,
+}
+
+impl<'a> GroupFacts<'a> {
+    /// `shares`: of each flow of the group.
+    pub fn new(shares: &[&Share], meter: &'a GroupMeter, counters: Counters) -> Self {
+        let mut goodputs: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
+        let goodput = goodputs.iter().sum();
+        goodputs.sort_by(f64::total_cmp);
+        let always_active = shares.iter().filter(|share| share.always_active);
+        Self {
+            meter,
+            counters,
+            goodput,
+            goodputs,
+            jain: jain(always_active.map(|share| share.goodput)),
+            delays: meter.packet_delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]),
+            completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
+            call: None,
+            video: None,
+        }
+    }
+
+    /// With what only groups of some kinds have.
+    pub fn with(self, call: Option<CallResult>, video: Option<VideoResult>) -> Self {
+        Self { call, video, ..self }
+    }
+}
+
+/// (sum x)^2 / (n sum x^2); `None` if nobody got anything.
+pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let (count, sum) = (shares.clone().count() as f64, shares.clone().sum::<f64>());
+    let squares: f64 = shares.map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+/// Of sorted values; between the two in the middle if their number is even.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted.get(middle).copied(),
+        _ => sorted.get(middle).map(|upper| (sorted[middle - 1] + upper) / 2.0),
+    }
+}
 
 /// One packet at its receiver. Receivers act as soon as it is certain when a packet reaches them, so `at` may lie ahead.
 #[derive(Clone, Copy, Debug)]
@@ -183,6 +337,14 @@ mod tests {
 
     fn s(seconds: f64) -> Time {
         Time::ZERO + Span::from_seconds(seconds)
+    }
+
+    #[test]
+    fn jain_by_hand() {
+        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
+        assert_eq!(jain([3.0, 1.0].into_iter()), Some(0.8));
+        assert_eq!(jain([0.0].into_iter()), None);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What is measured, and what a run yields.
 
 pub mod call;
+pub mod declared;
 pub mod group;
 pub mod histogram;
-pub mod meter;
+pub mod link;
 pub mod pcap;
 pub mod result;
+pub mod settling;
+pub mod spans;
 pub mod trace;

@@ -3,8 +3,8 @@
 //! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768. Its
 //! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
 
-use crate::engine::event::{Kind, Packet};
 use crate::measure::trace::{Trace, Transfers};
+use crate::net::packet::{Kind, Packet};
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
 use aqmlab_scenario::FlowSpec;
@@ -291,8 +291,8 @@ fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Data, Label, Stamp};
     use crate::measure::trace::Record;
+    use crate::net::packet::{Data, Label, Stamp};
     use aqmlab_core::Span;
     use aqmlab_scenario::parse;
     use aqmlab_tcp::Ack;

@@ -1,7 +1,7 @@
 //! What happened to each packet at one link, on request. Nothing is recorded otherwise.
 
-use crate::engine::event::Packet;
 use crate::measure::pcap::{self, Shape};
+use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
@@ -179,7 +179,7 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Label, Stamp};
+    use crate::net::packet::{Label, Stamp};
     use aqmlab_tcp::Ack;
 
     #[test]

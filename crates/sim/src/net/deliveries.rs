@@ -1,6 +1,6 @@
 //! When a link that follows a trace delivers.
 
-use crate::measure::meter::Carried;
+use crate::measure::link::Carried;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{OPPORTUNITY, RateTrace};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! A flow in a simulation: sender, receiver, and the access links between them and the path.
 
-use crate::engine::calendar::{Lane, Pending};
-use crate::engine::event::{Announced, Data, Event, Label, Packet, Stamp, Timer};
+use crate::calendar::Lane;
 use crate::measure::group::ReceiptMeter;
+use crate::net::packet::{Announced, Data, Label, Packet, Stamp};
 use crate::net::route::{Lanes, Leg, Route, Way};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
@@ -27,7 +27,7 @@ pub struct Flow {
     access_free: Time,
     /// When the receiver's access link is free.
     egress_free: Time,
-    /// When the pending timer event comes; the timer itself may be due later.
+    /// When the schedule timer event comes; the timer itself may be due later.
     pub timer_event: Time,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
@@ -47,11 +47,26 @@ pub struct Connection {
     pub ended_at: Time,
 }
 
-/// What a flow's packets meet between its endpoints.
+/// Takes what the two ends of a flow arrange.
+pub trait Schedule {
+    /// A packet will be at the next hop of its way.
+    fn arrive(&mut self, lane: Lane, time: Time, packet: Packet);
+
+    /// The retransmission timer of a flow may be due.
+    fn retransmission(&mut self, time: Time, flow: u32);
+
+    /// The delayed ACK of a flow's receiver may be due.
+    fn delayed_ack(&mut self, time: Time, flow: u32);
+
+    /// A source may send its next datagram.
+    fn emission(&mut self, time: Time, source: u32);
+}
+
+/// All between the two ends of a flow, and where they put what is to come.
 pub struct Path<'a, P> {
     pub group: &'a Group,
     pub way: &'a Way,
-    pub pending: &'a mut P,
+    pub schedule: &'a mut P,
 }
 
 /// What the flows of a group have in common.
@@ -170,67 +185,67 @@ impl Flow {
     /// The sender, and the access link that takes its segments to the first queue.
     #[inline]
     pub fn at_sender<'a, P>(&'a mut self, index: u32, now: Time, path: Path<'a, P>) -> (&'a mut Sender, Access<'a, P>) {
-        let Path { group, way, pending } = path;
+        let Path { group, way, schedule } = path;
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
         let rtt = rtt.map_or(Announced::default(), Announced::new);
         let (label, entry) = (self.label(index), way.entry(self.route()));
-        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, pending })
+        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, schedule })
     }
 
     /// Lets the sender act, then sees to its timer.
     #[inline(always)]
-    pub fn act<P: Pending>(
+    pub fn act<P: Schedule>(
         &mut self,
         index: u32,
         now: Time,
         path: Path<P>,
         act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<P>),
     ) {
-        let Path { group, way, pending } = path;
-        let (sender, mut access) = self.at_sender(index, now, Path { group, way, pending });
+        let Path { group, way, schedule } = path;
+        let (sender, mut access) = self.at_sender(index, now, Path { group, way, schedule });
         act(sender, now, &group.tcp, &mut access);
-        self.arm(index, pending);
+        self.arm(index, schedule);
     }
 
     /// A timer that moves on leaves its event where it is; the event finds out when it comes.
     #[inline]
-    fn arm(&mut self, index: u32, pending: &mut impl Pending) {
+    fn arm(&mut self, index: u32, schedule: &mut impl Schedule) {
         let deadline = self.sender.deadline();
         if deadline < self.timer_event {
             self.timer_event = deadline;
-            pending.push_timer(deadline, Timer::Retransmission(index));
+            schedule.retransmission(deadline, index);
         }
     }
 
     /// A timer event has come.
     #[inline]
-    pub fn timer(&mut self, index: u32, now: Time, path: Path<impl Pending>) {
+    pub fn timer(&mut self, index: u32, now: Time, path: Path<impl Schedule>) {
         if self.timer_event != now {
             return; // an earlier event took its place
         }
         self.timer_event = Time::NEVER;
         if self.sender.deadline() > now {
-            self.arm(index, path.pending);
+            self.arm(index, path.schedule);
         } else {
             self.act(index, now, path, |sender, now, tcp, net| sender.on_timer(now, tcp, net));
         }
     }
 
     /// A UDP source, whose number is `index`, sends a datagram and arranges for the next; false if it has stopped.
-    pub fn emit(&mut self, source: &mut UdpSource, index: u32, now: Time, path: Path<impl Pending>) -> bool {
+    pub fn emit(&mut self, source: &mut UdpSource, index: u32, now: Time, path: Path<impl Schedule>) -> bool {
         if source.is_stopped(now) {
             return false;
         }
-        let Path { group, way, pending } = path;
-        self.at_sender(source.flow, now, Path { group, way, pending }).1.send_datagram();
+        let Path { group, way, schedule } = path;
+        self.at_sender(source.flow, now, Path { group, way, schedule }).1.send_datagram();
         if let Some(next) = source.after(now) {
-            pending.push(Lane::ANY, next, Event::Emit { source: index });
+            schedule.emission(next, index);
         }
         true
     }
 
     /// The receiver's delayed ACK may have waited long enough; if a segment has fetched it, none is due.
-    pub fn delayed_ack(&mut self, index: u32, now: Time, mut path: Path<impl Pending>) {
+    pub fn delayed_ack(&mut self, index: u32, now: Time, mut path: Path<impl Schedule>) {
         let due = self.receiver.take_due(now);
         self.send_due_ack(index, due, &mut path);
     }
@@ -242,7 +257,7 @@ impl Flow {
         &mut self,
         packet: &Packet,
         time: Time,
-        mut path: Path<impl Pending>,
+        mut path: Path<impl Schedule>,
         meter: &mut impl ReceiptMeter,
         measured: Range<Time>,
     ) {
@@ -276,20 +291,20 @@ impl Flow {
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
-            None => path.pending.push(Lane::ANY, self.receiver.ack_due(), Event::AckDue { flow: packet.flow }),
+            None => path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow),
         }
     }
 
     /// Sends a delayed ACK, if there is one, at its time.
     #[cold]
-    fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path<impl Pending>) {
+    fn send_due_ack(&mut self, index: u32, due: Option<(Time, Ack)>, path: &mut Path<impl Schedule>) {
         if let Some((due, ack)) = due {
             self.send_ack(index, &ack, Span::ZERO, due, path);
         }
     }
 
     #[inline(always)]
-    fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Pending>) {
+    fn send_ack(&self, index: u32, ack: &Ack, delay: Span, time: Time, path: &mut Path<impl Schedule>) {
         let (group, back) = (path.group, path.way.back(self.route()));
         let mut packet = Packet::of_ack(self.label(index), group.ack_size, path.way.first_back, ack);
         if group.measures_delay {
@@ -298,7 +313,7 @@ impl Flow {
         if group.counts_marks {
             packet.set_marks(ack.ce);
         }
-        path.pending.push(back.lane, time + back.delay, Event::Arrive(packet));
+        path.schedule.arrive(back.lane, time + back.delay, packet);
     }
 
     /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
@@ -319,10 +334,10 @@ pub struct Access<'a, P> {
     group: &'a Group,
     entry: Leg,
     now: Time,
-    pending: &'a mut P,
+    schedule: &'a mut P,
 }
 
-impl<P: Pending> Access<'_, P> {
+impl<P: Schedule> Access<'_, P> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
         self.push(self.group.data_size, self.group.data_time, &Segment::default(), self.group.ecn);
@@ -334,11 +349,11 @@ impl<P: Pending> Access<'_, P> {
         let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = *segment;
         let data = Data { sent_at: self.now, seq, rtt: self.rtt, ecn, is_cwr, is_resent };
         let packet = Packet::of_data(self.label, size, data);
-        self.pending.push(self.entry.lane, *self.free + self.entry.delay, Event::Arrive(packet));
+        self.schedule.arrive(self.entry.lane, *self.free + self.entry.delay, packet);
     }
 }
 
-impl<P: Pending> Network for Access<'_, P> {
+impl<P: Schedule> Network for Access<'_, P> {
     #[inline(always)]
     fn send(&mut self, segment: &Segment) {
         let (size, on_link) = match segment.is_syn {
@@ -353,18 +368,21 @@ impl<P: Pending> Network for Access<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::calendar::Calendar;
     use aqmlab_aqm::Carried;
 
-    /// What the packets in the calendar announce, ms, in the order in which they come.
-    fn announced(calendar: &mut Calendar<Event>) -> Vec<Option<f64>> {
-        let mut found = Vec::new();
-        while let Some((_, event)) = calendar.pop(Time::NEVER) {
-            if let Event::Arrive(packet) = event {
-                found.push(packet.rtt().map(|rtt| rtt.seconds() * 1000.0));
-            }
+    /// The packets on their way; timers never come.
+    impl Schedule for Vec<Packet> {
+        fn arrive(&mut self, _: Lane, _: Time, packet: Packet) {
+            self.push(packet);
         }
-        found
+        fn retransmission(&mut self, _: Time, _: u32) {}
+        fn delayed_ack(&mut self, _: Time, _: u32) {}
+        fn emission(&mut self, _: Time, _: u32) {}
+    }
+
+    /// The round trips that packets announce, ms.
+    fn announced(packets: &mut Vec<Packet>) -> Vec<Option<f64>> {
+        packets.drain(..).map(|packet| packet.rtt().map(|rtt| rtt.seconds() * 1000.0)).collect()
     }
 
     #[test]
@@ -377,18 +395,18 @@ mod tests {
             let routes = crate::net::route::Routes::new(&scenario);
             let route = routes.of(0, Span::from_seconds(0.08));
             let mut flow = Flow::new(&group, 0, Span::ZERO, route, Flow::NO_CONNECTION, 0);
-            let (mut calendar, way) = (Calendar::default(), &routes.ways[0]);
-            let path = Path { group: &group, way, pending: &mut calendar };
+            let (mut packets, way) = (Vec::new(), &routes.ways[0]);
+            let path = Path { group: &group, way, schedule: &mut packets };
             let (sender, mut access) = flow.at_sender(0, Time::ZERO, path);
             sender.open(None, Time::ZERO, &group.tcp, &mut access);
-            assert_eq!(announced(&mut calendar), [None], "the SYN knows no round trip");
+            assert_eq!(announced(&mut packets), [None], "the SYN knows no round trip");
             for (next, seconds) in [(1, 0.08), (2, 0.16)] {
                 let now = Time::ZERO + Span::from_seconds(seconds);
-                let path = Path { group: &group, way, pending: &mut calendar };
+                let path = Path { group: &group, way, schedule: &mut packets };
                 let (sender, mut access) = flow.at_sender(0, now, path);
                 sender.on_ack(Ack { next, ..Ack::default() }, now, &group.tcp, &mut access);
             }
-            assert_eq!(announced(&mut calendar).last(), Some(&expected));
+            assert_eq!(announced(&mut packets).last(), Some(&expected));
         }
     }
 

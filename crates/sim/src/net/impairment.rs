@@ -108,7 +108,7 @@ impl Impairment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Announced, Data, Label, Packet};
+    use crate::net::packet::{Announced, Data, Label, Packet};
     use aqmlab_aqm::{Carried, Ecn};
     use aqmlab_scenario::parse;
 

@@ -1,17 +1,15 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::engine::calendar::{Lane, Order};
-use crate::engine::event::Packet;
-use crate::measure::meter::{Carried, LinkMeter, Stage};
-use crate::measure::result::LinkResult;
+use crate::measure::link::{Carried, LinkFacts, LinkMeter, LinkResult};
+use crate::measure::settling::Stage;
 use crate::net::Wired;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
+use crate::net::packet::Packet;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use aqmlab_scenario::{Impairments, Law, LinkSpec, Loss, RateChanges};
-use std::collections::VecDeque;
 
 /// How the departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +34,8 @@ pub struct Link<P = Packet> {
     pub meter: LinkMeter,
     /// What happens to packets on the wire, if anything does.
     pub impairment: Option<Box<Impairment>>,
-    /// Lane of the end of transmissions, which come one by one.
-    pub lane: Lane,
-    /// Lane of the scheme's periodic updates.
-    pub tick_lane: Lane,
     /// How departures are computed.
     pub departures: Departures,
-    /// Places in the order of events of the packets that wait, where departures are computed at service.
-    pub orders: VecDeque<Order>,
     /// When the transmission in progress ends.
     in_service: Option<Time>,
     /// When the queue will let a packet go, where some wait and none may.
@@ -52,13 +44,10 @@ pub struct Link<P = Packet> {
     sending: Option<P>,
     /// When all that was accepted will have been sent, where departures are foreseen.
     clear_at: Time,
-    rate: Rate,
     /// What had been carried when metrics began to count.
     carried_before: Carried,
     /// Salt of the hash of flows.
     salt: u64,
-    /// Which series of periodic updates counts.
-    pub ticks: u32,
     changes: Changes,
     /// The next change: when, and to what.
     upcoming: Option<(Time, Rate)>,
@@ -112,31 +101,25 @@ impl Changes {
     }
 }
 
-/// Updates at least this far apart are too few for a lane of their own, which every event would have to look at.
-const RARE_TICK: Span = Span::from_micros(500);
-
 /// A rate holds at least this long, so that a run moves on.
 const SHORTEST_HOLD: Span = Span::from_micros(1);
 
 impl<P: Wired> Link<P> {
-    /// A link at rest, its lanes yet to be assigned. `marks`: its queue marks ECN-capable packets. `is_causal`: nothing is
+    /// A link at rest. `marks`: its queue marks ECN-capable packets. `foresees`: departures may be
     /// foreseen.
-    pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, is_causal: bool, seed: u64) -> Self {
+    pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, foresees: bool, seed: u64) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures = match queue.departures_known() && spec.changes == RateChanges::None {
             false => Departures::Events,
-            true if is_causal => Departures::AtService,
-            true => Departures::Foreseen,
+            true if foresees => Departures::Foreseen,
+            true => Departures::AtService,
         };
         let mut changes = Changes::new(&spec.changes, stream("rate"));
         Self {
             departures,
-            orders: VecDeque::new(),
             upcoming: changes.next(spec.rate, Time::ZERO),
-            lane: Lane::ANY,
-            tick_lane: Lane::ANY,
             queue,
             meter: LinkMeter::new(spec.buffer),
             impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
@@ -144,10 +127,8 @@ impl<P: Wired> Link<P> {
             ready_at: None,
             sending: None,
             clear_at: Time::ZERO,
-            rate: spec.rate,
             carried_before: Carried::default(),
             salt,
-            ticks: 0,
             changes,
             deliveries: match &spec.changes {
                 RateChanges::Trace(trace) => Some(Box::new(Deliveries::new(trace))),
@@ -156,16 +137,6 @@ impl<P: Wired> Link<P> {
             layer: spec.layer,
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
-        }
-    }
-
-    /// Gives it lanes of its own in the calendar for events that come one by one, where there are many.
-    pub fn assign_lanes(&mut self, mut lane: impl FnMut() -> Lane) {
-        if self.departures != Departures::Foreseen {
-            self.lane = lane();
-        }
-        if self.queue.tick_every().is_some_and(|period| period < RARE_TICK) {
-            self.tick_lane = lane();
         }
     }
 
@@ -270,7 +241,7 @@ impl<P: Wired> Link<P> {
 
     /// Rate of the transmitter.
     pub fn rate(&self) -> Rate {
-        self.rate
+        self.queue.shelf().view.rate
     }
 
     /// When the rate changes next, if it does.
@@ -288,7 +259,6 @@ impl<P: Wired> Link<P> {
 
     /// The next packet is the first at this rate.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
         self.transmission = (0, Span::ZERO);
         self.queue.set_rate(rate);
     }
@@ -304,7 +274,6 @@ impl<P: Wired> Link<P> {
         self.queue.replace(scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt), now);
         if !self.queue.departures_known() {
             self.departures = Departures::Events;
-            self.orders.clear();
         }
     }
 
@@ -344,35 +313,9 @@ impl<P: Wired> Link<P> {
 
     /// What happened after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
-        let (meter, accounts) = (&self.meter, self.queue.accounts());
-        let (queue_mean, queue_std) = meter.queue_mean_and_std();
-        let per_arrival = |count: u64| if accounts.arrived > 0 { count as f64 / accounts.arrived as f64 } else { 0.0 };
-        let settling = meter.settling(stages);
-        let (transient, queue_mean_settled) = meter.transient(stages).unzip();
-        let target = stages[0].target;
-        let steady = target > 0.0 && stages.iter().all(|stage| stage.target == target);
-        LinkResult {
-            utilisation: self.carried(now).share_since(self.carried_before),
-            drop_ratio: per_arrival(accounts.dropped),
-            mark_ratio: per_arrival(accounts.marked),
-            queue_mean,
-            queue_std,
-            queue_p95: meter.queue_quantile(0.95),
-            queue_delay_mean: meter.sojourn.mean(),
-            queue_delay_std: meter.sojourn.std(),
-            queue_delay_p99: meter.sojourn.quantile(0.99),
-            settling_time: settling[0],
-            settling: stages.iter().map(|stage| stage.from.seconds()).zip(settling).collect(),
-            transient,
-            queue_mean_settled,
-            queue_error: steady.then(|| queue_std.hypot(queue_mean - target) / target),
-            arrived: accounts.arrived,
-            departed: accounts.departed,
-            dropped: accounts.dropped,
-            marked: accounts.marked,
-            lost: self.impairment.as_ref().map_or(0, |wire| wire.lost),
-            drops: accounts.drops.iter().copied().collect(),
-        }
+        let lost = self.impairment.as_ref().map_or(0, |wire| wire.lost);
+        let utilisation = self.carried(now).share_since(self.carried_before);
+        LinkResult::of(&LinkFacts::new(&self.meter, &self.queue.accounts(), utilisation, lost, stages))
     }
 
     /// What the transmission of a packet takes that begins now.
@@ -389,7 +332,7 @@ impl<P: Wired> Link<P> {
     fn time(&mut self, size: u16, now: Time) {
         let bytes = self.layer.bytes(u32::from(size));
         self.transmission = match &mut self.deliveries {
-            None => (size, self.rate.transmission(bytes)),
+            None => (size, self.queue.shelf().view.rate.transmission(bytes)),
             Some(trace) => (0, trace.deliver(bytes, now).since(now)),
         };
     }

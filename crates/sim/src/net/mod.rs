@@ -4,6 +4,7 @@ pub mod deliveries;
 pub mod flow;
 pub mod impairment;
 pub mod link;
+pub mod packet;
 pub mod route;
 
 use aqmlab_aqm::{Carried, Ecn};

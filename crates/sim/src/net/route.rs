@@ -1,9 +1,8 @@
 //! A flow's path compiled to delays and queues: only queues make events, everything between is one delay.
 
-use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::{AT_SENDER, Event};
-use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_core::{Rate, Span};
+use crate::calendar::Lane;
+use crate::net::packet::AT_SENDER;
+use aqmlab_core::Span;
 use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
@@ -67,28 +66,14 @@ pub enum Next {
     Sender,
 }
 
-/// What a route knows of a link.
-#[derive(Clone, Copy, Debug)]
-struct Wire {
-    delay: Span,
-    rate: Rate,
-    layer: LinkLayer,
-}
-
-impl Wire {
-    fn transmission(&self, size: u32) -> Span {
-        self.rate.transmission(self.layer.bytes(size))
-    }
-}
-
 impl Lanes {
     const ANY: Self = Self { entry: Lane::ANY, back: Lane::ANY, home: Lane::ANY };
 }
 
 impl Way {
-    fn new(scenario: &Scenario, wires: &[Wire], spec: &FlowSpec) -> Self {
-        let links = || spec.path.iter().chain(&spec.ack_path);
-        let (there, end) = (spec.path.len(), links().count());
+    fn new(links: &[LinkSpec], spec: &FlowSpec) -> Self {
+        let crossed = || spec.path.iter().chain(&spec.ack_path);
+        let (there, end) = (spec.path.len(), crossed().count());
         let hop = |(i, link): (usize, &usize)| {
             let onward = Leg { delay: Span::ZERO, lane: Lane::ANY };
             let next = if i + 1 == there {
@@ -102,29 +87,30 @@ impl Way {
         };
         let first_back = if spec.ack_path.is_empty() { AT_SENDER } else { spec.path.len() as u8 };
         let mut way = Self {
-            hops: links().enumerate().map(hop).collect(),
+            hops: crossed().enumerate().map(hop).collect(),
             first_back,
-            own: spec.own_delay(|link| scenario.links[link].delay),
+            own: spec.own_delay(|link| links[link].delay),
             back: Span::ZERO,
             home: Span::ZERO,
         };
-        way.update(wires, spec);
+        way.update(links, spec);
         way
     }
 
     /// The delays that follow from the links as they are now.
-    fn update(&mut self, wires: &[Wire], spec: &FlowSpec) {
+    fn update(&mut self, links: &[LinkSpec], spec: &FlowSpec) {
         for hop in &mut self.hops {
-            hop.onward.delay = wires[hop.link].delay;
+            hop.onward.delay = links[hop.link].delay;
         }
         let ack = spec.tcp.ack.0 as u32;
         let send_ack = spec.access_rate.map_or(0, |rate| rate.transmission(ack).0);
-        let over_links = |time: &dyn Fn(&Wire) -> Span| spec.path.iter().map(|link| time(&wires[*link]).0).sum::<u64>();
+        let over_links =
+            |time: &dyn Fn(&LinkSpec) -> Span| spec.path.iter().map(|link| time(&links[*link]).0).sum::<u64>();
         (self.back, self.home) = match spec.ack_path.last() {
-            Some(last) => (Span(send_ack), wires[*last].delay + Span(send_ack)),
+            Some(last) => (Span(send_ack), links[*last].delay + Span(send_ack)),
             None => {
-                let (propagation, sending) =
-                    (over_links(&|wire| wire.delay), over_links(&|wire| wire.transmission(ack)));
+                let propagation = over_links(&|link| link.delay);
+                let sending = over_links(&|link| link.rate.transmission(link.layer.bytes(ack)));
                 (Span(propagation + sending + 2 * send_ack), Span::ZERO)
             }
         };
@@ -178,16 +164,12 @@ pub struct Routes {
     pub ways: Vec<Way>,
     /// The lanes of a group's flows with a round-trip propagation that many have.
     lanes: BTreeMap<(usize, Span), Lanes>,
-    /// The links as they are now.
-    wires: Vec<Wire>,
 }
 
 impl Routes {
     pub fn new(scenario: &Scenario) -> Self {
-        let wire = |link: &LinkSpec| Wire { delay: link.delay, rate: link.rate, layer: link.layer };
-        let wires: Vec<Wire> = scenario.links.iter().map(wire).collect();
-        let ways = scenario.flows.iter().map(|spec| Way::new(scenario, &wires, spec)).collect();
-        Self { ways, lanes: BTreeMap::new(), wires }
+        let ways = scenario.flows.iter().map(|spec| Way::new(&scenario.links, spec)).collect();
+        Self { ways, lanes: BTreeMap::new() }
     }
 
     /// The route of a flow of `group` with this round-trip propagation.
@@ -200,41 +182,29 @@ impl Routes {
         !self.lanes.is_empty()
     }
 
-    /// A link's rate is another. ACKs that cross it without queueing take another time.
-    pub fn set_rate(&mut self, scenario: &Scenario, link: usize, rate: Rate) {
-        self.wires[link].rate = rate;
-        self.update(scenario, link);
-    }
-
-    /// A link's delay is another, and with it the round-trip propagation of all flows that cross the link.
-    pub fn set_delay(&mut self, scenario: &Scenario, link: usize, delay: Span) {
-        self.wires[link].delay = delay;
-        self.update(scenario, link);
-    }
-
-    fn update(&mut self, scenario: &Scenario, link: usize) {
-        for (way, spec) in self.ways.iter_mut().zip(&scenario.flows).filter(|(way, _)| way.crosses(link)) {
-            way.update(&self.wires, spec);
+    /// Rate or delay of a link has changed: ACKs that cross it without queueing take another time, and with its delay the
+    /// round-trip propagation of all flows that cross it changes. `links` are as they are now.
+    pub fn follow(&mut self, flows: &[FlowSpec], links: &[LinkSpec], link: usize) {
+        for (way, spec) in self.ways.iter_mut().zip(flows).filter(|(way, _)| way.crosses(link)) {
+            way.update(links, spec);
         }
     }
 
     /// Gives a lane to the delays that many flows share; there events come in order. `drawn`: group and round-trip
     /// propagation of each flow or client.
-    pub fn assign_lanes(&mut self, mut drawn: Vec<(usize, Span)>, calendar: &mut Calendar<Event>) {
+    pub fn assign_lanes(&mut self, mut drawn: Vec<(usize, Span)>, mut new_lane: impl FnMut() -> Lane) {
         drawn.sort_unstable();
         let mut onward: BTreeMap<(usize, Span), Lane> = BTreeMap::new();
-        let mut shared = |link, delay, calendar: &mut Calendar<Event>| {
-            *onward.entry((link, delay)).or_insert_with(|| calendar.lane())
-        };
         for alike in drawn.chunk_by(|a, b| a == b).filter(|alike| alike.len() * 20 >= drawn.len()) {
             let (group, rtt) = alike[0];
-            let mut lanes = Lanes { entry: calendar.lane(), back: calendar.lane(), home: Lane::ANY };
+            let mut lanes = Lanes { entry: new_lane(), back: new_lane(), home: Lane::ANY };
             let way = &mut self.ways[group];
             for hop in way.hops.iter_mut().filter(|hop| hop.next == Next::Link) {
-                hop.onward.lane = shared(hop.link, hop.onward.delay, calendar);
+                hop.onward.lane = *onward.entry((hop.link, hop.onward.delay)).or_insert_with(&mut new_lane);
             }
             if let Some(last) = way.hops.last().filter(|hop| hop.next == Next::Sender) {
-                lanes.home = shared(last.link, way.home(Route { rtt, lanes }).delay, calendar);
+                let delay = way.home(Route { rtt, lanes }).delay;
+                lanes.home = *onward.entry((last.link, delay)).or_insert_with(&mut new_lane);
             }
             self.lanes.insert((group, rtt), lanes);
         }

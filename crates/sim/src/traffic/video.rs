@@ -5,8 +5,32 @@
 //! rate-adaptation algorithms in adaptive streaming over HTTP"); the harmonic mean is that of Jiang et al. 2012
 //! (FESTIVE). RFC 7928 asks for adaptive video and leaves the rule open.
 
+use crate::measure::declared::measures;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::Video;
+
+measures! {
+    /// The video of a group's viewers after the warm-up, all together.
+    pub struct VideoResult from seen: Seen {
+        /// Segments of video asked for after the warm-up and complete.
+        ///
+        /// They are transfers, too.
+        segments: u64, "Segments" in COUNT = seen.segments;
+        /// Mean bitrate of the segments of video.
+        bitrate_mean: Option<f64>, "Bitrate" in RATE, more =
+            (seen.segments > 0).then(|| seen.bitrates / seen.segments as f64);
+        /// Changes of the bitrate from one segment to the next.
+        switches: u64, "Switches" in COUNT = seen.switches;
+        /// Times the playback buffer ran empty.
+        ///
+        /// The wait for the first segment is not a stall.
+        stalls: u64, "Stalls" in COUNT, less = seen.stalls;
+        /// Time for which the playback buffer was empty.
+        ///
+        /// A stall under way at the end of the run or of the flow counts up to that time.
+        stall_time: f64, "Stall time" in TIME, less = seen.stall_time.seconds();
+    }
+}
 
 /// Segments that the throughput is averaged over.
 const HISTORY: usize = 3;

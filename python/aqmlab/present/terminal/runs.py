@@ -65,7 +65,7 @@ def _flows(result: RunResult) -> Table:
     if result.total.failed:
         shown["Failed"] = lambda group: f"{group.failed:,}"
     if any(group.video for group in groups.values()):
-        shown["Bitrate (Mbit/s)"] = lambda group: "–" if group.video is None else group.video.bitrate_text
+        shown["Bitrate (Mbit/s)"] = lambda group: BITRATE.show(group.video.bitrate_mean if group.video else None)
         shown["Stalled (s)"] = lambda group: "–" if group.video is None else f"{group.video.stall_time:.1f}"
     flows = table("", "Flows", numbers=shown)
     for name, group in groups.items():

@@ -16,7 +16,7 @@ Curve = list[tuple[float, float]]
 def play(lesson: Lesson, each: Try, lane: int, seed: int = 1) -> dict[str, Curve]:
     """Do what a try says under one of its schemes; return the curves that its lesson or it names, as it samples."""
     scenario = lesson.load()
-    simulation = Simulation(scenario, each.aqms[lane], seed, causal=True)
+    simulation = Simulation(scenario, each.aqms[lane], seed)
     names = dict.fromkeys([*lesson.watch, *(seen.curve for seen in each.expected)])
     curves: dict[str, Curve] = {name: [] for name in names}
     steps = [step for step in each.steps if step.lane in (None, lane)]

@@ -16,30 +16,30 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(always)]
     pub(super) fn judge_arrival(&mut self, index: u32, packet: &mut P, cx: &mut Ctx) -> Fate {
         let queue = &mut self.queues[index as usize];
-        self.books.accounts.arrived += 1;
+        self.shelf.accounts.arrived += 1;
         queue.arrived_packets += 1;
         queue.arrived_bytes += u64::from(packet.size());
         if !self.acts_on_enqueue {
             return Fate::Kept; // its scheme lies in other cache lines
         }
         if self.draws && self.draw(index, packet, cx) {
-            return self.books.refuse(MATCH);
+            return self.shelf.refuse(MATCH);
         }
         let queue = &mut self.queues[index as usize];
-        let (now, seen) = (cx.now, queue.view(&self.view));
-        let verdict = queue.scheme.judge_arrival(|| view(packet, now, self.ecn), &seen, cx);
-        let fate = Fate::of(verdict, can_mark(packet, self.ecn));
-        self.books.joins(fate, packet);
+        let (now, seen) = (cx.now, queue.view(&self.shelf.view));
+        let verdict = queue.scheme.judge_arrival(|| view(packet, now, self.shelf.ecn), &seen, cx);
+        let fate = Fate::of(verdict, can_mark(packet, self.shelf.ecn));
+        self.shelf.joins(fate, packet);
         fate
     }
 
     /// Draws packets of a queue at random beside an arriving one; whether one was of its flow.
     #[inline(never)]
     fn draw(&mut self, index: u32, packet: &P, cx: &mut Ctx) -> bool {
-        let shown = view(packet, cx.now, self.ecn);
-        let Self { queues, store, flows, view: all, books, .. } = self;
+        let shown = view(packet, cx.now, self.shelf.ecn);
+        let Self { queues, store, flows, shelf, .. } = self;
         let (queue, flows) = (&mut queues[index as usize], &mut flows[index as usize]);
-        let seen = queue.view(all);
+        let seen = queue.view(&shelf.view);
         let draws = queue.scheme.draws(&shown, &seen, cx);
         if draws == 0 {
             return false;
@@ -52,8 +52,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             else {
                 return false;
             };
-            queue.lose(packet.size(), all);
-            books.drop(MATCH, &packet, since);
+            queue.lose(packet.size(), &mut shelf.view);
+            shelf.drop(MATCH, &packet, since);
             true
         })
     }
@@ -62,7 +62,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     #[inline(always)]
     pub(super) fn join(&mut self, index: u32, packet: P, since: Time) {
         let queue = &mut self.queues[index as usize];
-        queue.gain(packet.size(), &mut self.view);
+        queue.gain(packet.size(), &mut self.shelf.view);
         if self.draws {
             self.flows[index as usize].joins(packet.flow());
         }
@@ -76,7 +76,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         let queue = &mut self.queues[index as usize];
         let slot = self.store.unlink(&mut queue.line)?;
         let size = self.store.at(slot).0.size();
-        queue.lose(size, &mut self.view);
+        queue.lose(size, &mut self.shelf.view);
         if self.draws {
             self.flows[index as usize].leaves(0);
         }
@@ -92,13 +92,13 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             queue.scheme.set_bulk_flows(self.bulk);
         }
         let fate = if self.acts_on_dequeue {
-            let seen = queue.view(&self.view);
-            let verdict = queue.scheme.judge_departure(|| view(packet, since, self.ecn), &seen, cx);
-            Fate::of(verdict, can_mark(packet, self.ecn))
+            let seen = queue.view(&self.shelf.view);
+            let verdict = queue.scheme.judge_departure(|| view(packet, since, self.shelf.ecn), &seen, cx);
+            Fate::of(verdict, can_mark(packet, self.shelf.ecn))
         } else {
             Fate::Kept
         };
-        let is_sent = self.books.leaves(fate, packet, since);
+        let is_sent = self.shelf.leaves(fate, packet, since);
         if is_sent || self.dropped.is_some() {
             queue.credits -= i64::from(self.layer.bytes(head.size));
         }
@@ -120,9 +120,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
             let Some(head) = self.unlink(index) else { return };
             let (queue, (packet, since)) = (&mut self.queues[index as usize], self.store.at(head.slot));
-            let seen = queue.view(&self.view);
-            queue.scheme.on_head_drop(&view(packet, since, self.ecn), &seen, cx);
-            self.books.drop(OVERFLOW, packet, since);
+            let seen = queue.view(&self.shelf.view);
+            queue.scheme.on_head_drop(&view(packet, since, self.shelf.ecn), &seen, cx);
+            self.shelf.drop(OVERFLOW, packet, since);
             self.throw_away(&head);
         }
     }

@@ -1,26 +1,19 @@
 //! Changing a simulation from outside, and copying it.
 
-use super::setup::{Sends, observables, stream_of};
+use super::goal::Goal;
+use super::member::{Sends, stream_of};
+use super::probe::observables;
 use super::{RunError, Simulation};
-use crate::engine::calendar::Lane;
-use crate::engine::event::{Event, Packet};
+use crate::calendar::Lane;
+use crate::engine::event::Event;
 use crate::net::link::Departures;
+use crate::net::packet::Packet;
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{Action, AqmChoice, Change, Law, Scenario};
 
 /// Most flows in a simulation.
 const MOST_FLOWS: usize = 1_000_000;
-
-/// Where the queue of a link is to be, from a time on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Goal {
-    pub from: Span,
-    /// Packets.
-    pub target: f64,
-    /// Packets.
-    pub buffer: f64,
-}
 
 impl Simulation {
     /// Changes what `path` names to `value`, now, after everything else of this instant; both are written as in
@@ -31,9 +24,7 @@ impl Simulation {
     /// - `flows.NAME.count` (more flows start now, or those added last stop), `.rtt`, `.stop` (a time).
     ///
     /// # Errors
-    /// If there is no such thing or the value is not legal, and then nothing has changed. A link's rate, delay, scheme and
-    /// loss and a group's `rtt` need [`Options::causal`](super::Options::causal), unless `[[changes]]` changes such a thing on the
-    /// same path.
+    /// If there is no such thing or the value is not legal, and then nothing has changed.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), RunError> {
         self.step_until(self.now)?;
         Ok(self.apply(Change::new(Span(self.now.0), path, value))?)
@@ -75,15 +66,10 @@ impl Simulation {
         let refused = |reason: String| Problems::one(&change.path, reason);
         let action = change.action(&self.scenario, &self.specs).map_err(|problem| Problems(vec![problem]))?;
         let is_foreseen = |link: &usize| self.links[*link].departures == Departures::Foreseen;
-        if action.needs_causality(&self.scenario).iter().any(is_foreseen) {
-            return Err(refused("this simulation computes departures ahead; make it causal to change this".into()));
-        }
+        debug_assert!(!action.needs_causality(&self.scenario).iter().any(is_foreseen), "{} is foreseen", change.path);
         match action.clone() {
-            Action::Rate(link, rate) => {
-                self.links[link].set_rate(rate);
-                self.routes.set_rate(&self.scenario, link, rate);
-            }
-            Action::Delay(link, delay) => self.routes.set_delay(&self.scenario, link, delay),
+            Action::Rate(link, rate) => self.links[link].set_rate(rate),
+            Action::Delay(..) => {}
             Action::Buffer(link, buffer, packets) => self.at_link(link, |queue| queue.set_limit(buffer, packets)),
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
             Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
@@ -94,6 +80,9 @@ impl Simulation {
             Action::Stop(group, time) => self.stop_group(group, Time::ZERO + time),
         }
         action.update(&mut self.specs);
+        if let Action::Rate(link, _) | Action::Delay(link, _) = action {
+            self.routes.follow(&self.scenario.flows, &self.specs, link);
+        }
         self.note_goals(&action);
         self.applied.push(change);
         Ok(())
@@ -110,6 +99,7 @@ impl Simulation {
         let scheme = self.scenario.build_scheme(spec, &choice)?;
         let marks = self.scenario.marks(spec, &choice)?;
         self.links[link].replace_queue(spec, scheme, marks, self.now);
+        self.link_events[link].follow(&self.links[link]);
         self.shown[link] = observables(&choice);
         self.schemes[link] = choice;
         self.follow_series(link);
@@ -129,10 +119,10 @@ impl Simulation {
 
     /// Updates that were to come are forgotten; the next is at `first`.
     fn restart_ticks(&mut self, index: usize, first: Time) {
-        let link = &mut self.links[index];
-        link.ticks += 1;
-        if let Some(period) = link.queue.tick_every() {
-            let tick = Event::Tick { link: index as u32, period, series: link.ticks };
+        let events = &mut self.link_events[index];
+        events.ticks += 1;
+        if let Some(period) = self.links[index].queue.tick_every() {
+            let tick = Event::Tick { link: index as u32, period, series: events.ticks };
             self.calendar.push(Lane::ANY, first, tick);
         }
     }
@@ -203,8 +193,7 @@ impl Simulation {
     fn note_goals(&mut self, action: &Action) {
         if let Action::Buffer(link, ..) | Action::Target(link, _) = action {
             let spec = &self.specs[*link];
-            let goal = Goal { from: Span(self.now.0), target: spec.target, buffer: spec.buffer_packets };
-            self.goals[*link].push(goal);
+            self.goals[*link].push(Goal::at(Span(self.now.0), spec));
         }
     }
 }

@@ -3,11 +3,12 @@
 //! What is rare is not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
 use super::Simulation;
-use crate::engine::calendar::{Calendar, Lane, Order, Pending};
-use crate::engine::crossing::{Crossing, bound_for_sender};
-use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
+use crate::calendar::{Calendar, Lane, Order, Timer};
+use crate::engine::crossing::{Crossing, LinkEvents, bound_for_sender};
+use crate::engine::event::{Event, Pending};
 use crate::net::flow::{Access, Connection, Flow, Group, Path};
-use crate::net::link::Link;
+use crate::net::link::{Departures, Link};
+use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::Way;
 use crate::traffic::client::Peer;
 use aqmlab_aqm::Discipline;
@@ -21,7 +22,12 @@ impl Simulation {
     pub(super) fn handle(&mut self, event: Event) {
         match event {
             Event::Arrive(_) => unreachable!("the loop takes packets itself"),
-            Event::Sent { link } => self.sent(link),
+            Event::Sent { link } => {
+                if self.links[link as usize].departures == Departures::AtService {
+                    self.events -= 1; // where departures are foreseen there is no such event
+                }
+                self.sent(link);
+            }
             Event::Timer { flow } => self.timer(flow),
             Event::AckDue { flow } => self.delayed_ack(flow),
             Event::Open { flow } => self.open(flow),
@@ -171,13 +177,12 @@ impl Simulation {
     }
 
     pub(super) fn change_rate(&mut self, index: u32) {
-        let link = &mut self.links[index as usize];
+        let at = index as usize;
+        let link = &mut self.links[at];
         link.change_rate(self.now);
-        let rate = link.rate();
-        self.specs[index as usize].rate = rate;
-        self.routes.set_rate(&self.scenario, index as usize, rate);
-        let link = &self.links[index as usize];
-        if let Some(time) = link.rate_changes_at() {
+        self.specs[at].rate = link.rate();
+        self.routes.follow(&self.scenario.flows, &self.specs, at);
+        if let Some(time) = self.links[at].rate_changes_at() {
             self.calendar.push(Lane::ANY, time, Event::RateChange { link: index });
         }
     }
@@ -185,10 +190,9 @@ impl Simulation {
     /// Runs a scheme's periodic update, unless it is of a scheme or a period that was replaced; returns whether it did.
     #[inline(never)]
     fn tick(&mut self, link: u32, series: u32) -> bool {
-        let of = &mut self.links[link as usize];
-        let counts = of.ticks == series;
+        let counts = self.link_events[link as usize].ticks == series;
         if counts {
-            of.tick(self.now);
+            self.links[link as usize].tick(self.now);
         }
         counts
     }
@@ -198,7 +202,7 @@ impl Simulation {
     pub(super) fn update(&mut self, event: Event) -> Option<(Lane, Time)> {
         match event {
             Event::Tick { link, period, series } if self.tick(link, series) => {
-                Some((self.links[link as usize].tick_lane, self.now + period))
+                Some((self.link_events[link as usize].tick, self.now + period))
             }
             Event::Sample => {
                 self.sample();
@@ -274,9 +278,9 @@ pub(in crate::engine) fn path<'a, P>(
     groups: &'a [Group],
     ways: &'a [Way],
     group: u16,
-    pending: &'a mut P,
+    schedule: &'a mut P,
 ) -> Path<'a, P> {
-    Path { group: &groups[group as usize], way: &ways[group as usize], pending }
+    Path { group: &groups[group as usize], way: &ways[group as usize], schedule }
 }
 
 impl Pending for Simulation {
@@ -304,6 +308,11 @@ impl Crossing for Simulation {
     #[inline(always)]
     fn link(&mut self, index: usize) -> &mut Link {
         &mut self.links[index]
+    }
+
+    #[inline(always)]
+    fn events_of(&mut self, index: usize) -> &mut LinkEvents {
+        &mut self.link_events[index]
     }
 
     #[inline(always)]

@@ -1,28 +1,20 @@
 //! What a simulation has measured when it is over.
 
 use super::Simulation;
-use super::setup::{Member, Sends};
-use crate::engine::calendar::Calendar;
-use crate::measure::call;
-use crate::measure::group::{Counters, GroupMeter};
-use crate::measure::meter::Stage;
-use crate::measure::result::{
-    CallResult, Delays, Engine, FlowResult, FlowTable, LinkResult, Output, RunResult, VideoResult, jain,
-};
+use super::member::{Member, Sends};
+use crate::calendar::Calendar;
+use crate::measure::call::CallResult;
+use crate::measure::group::{Counters, FlowResult, GroupFacts, GroupMeter, Share};
+use crate::measure::link::LinkResult;
+use crate::measure::result::{Delays, Engine, FlowTable, Output, RunResult};
+use crate::measure::settling::Stage;
 use crate::measure::trace::{Record, Trace};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
 use crate::traffic::client::Client;
-use crate::traffic::video::Seen;
+use crate::traffic::video::{Seen, VideoResult};
 use aqmlab_core::Span;
 use aqmlab_scenario::{Chosen, LinkSpec};
-
-/// What one flow got: bit/s, and whether it was active all the time.
-struct Share {
-    goodput: f64,
-    always_active: bool,
-    rtt: Span,
-}
 
 impl Simulation {
     /// What the run yields.
@@ -37,10 +29,11 @@ impl Simulation {
         let all_counters = counters.iter().copied().fold(Counters::default(), Counters::plus);
         let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
         let flows = flows.enumerate().map(|(group, ((spec, shares), (meter, counters)))| {
-            let result = flow_result(&shares.iter().collect::<Vec<_>>(), meter, *counters);
-            let call = spec.traffic.is_udp().then(|| call_result(meter));
-            (spec.name.clone(), FlowResult { call, video: self.video(group), ..result })
+            let call = spec.traffic.is_udp().then(|| CallResult::new(meter.sent, &meter.packet_delay));
+            let facts = GroupFacts::new(&shares.iter().collect::<Vec<_>>(), meter, *counters);
+            (spec.name.clone(), FlowResult::of(&facts.with(call, self.video(group))))
         });
+        let total = GroupFacts::new(&shares.iter().flatten().collect::<Vec<_>>(), &all, all_counters);
         // Looks for the time series are no part of the simulation: a result is the same with them and without.
         let looks = self.series.first().map_or(0, |series| series.columns[0].1.len() as u64);
         let result = RunResult {
@@ -50,7 +43,7 @@ impl Simulation {
             seed: options.seed,
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
             flows: flows.collect(),
-            total: flow_result(&shares.iter().flatten().collect::<Vec<_>>(), &all, all_counters),
+            total: FlowResult::of(&total),
             engine: Engine { events: self.events - looks, wall: 0.0 },
         };
         let delays = if options.series { self.delays() } else { Vec::new() };
@@ -142,14 +135,7 @@ impl Simulation {
         let clients = self.clients.iter().filter(|client| client.peer.group as usize == group);
         let mut seen = clients.filter_map(Client::player).map(|player| player.seen_by(self.now)).peekable();
         seen.peek()?;
-        let all = seen.fold(Seen::default(), Seen::plus);
-        Some(VideoResult {
-            segments: all.segments,
-            bitrate_mean: (all.segments > 0).then(|| all.bitrates / all.segments as f64),
-            switches: all.switches,
-            stalls: all.stalls,
-            stall_time: all.stall_time.seconds(),
-        })
+        Some(VideoResult::of(&seen.fold(Seen::default(), Seen::plus)))
     }
 
     fn flow_table(&self, shares: &[Vec<Share>]) -> FlowTable {
@@ -161,60 +147,5 @@ impl Simulation {
             table.goodput.push(share.goodput);
         }
         table
-    }
-}
-
-fn flow_result(shares: &[&Share], meter: &GroupMeter, counters: Counters) -> FlowResult {
-    let mut sorted: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
-    sorted.sort_by(f64::total_cmp);
-    let (delay, completion) = (&meter.packet_delay, &meter.completion);
-    let goodput = shares.iter().map(|share| share.goodput).sum();
-    let [least, p50, p95, p99, p999] = delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]);
-    let [fct_p50, fct_p95, fct_p99] = completion.quantiles([0.5, 0.95, 0.99]);
-    let always_active = shares.iter().filter(|share| share.always_active);
-    FlowResult {
-        count: shares.len() as u32,
-        goodput,
-        goodput_min: sorted.first().copied(),
-        goodput_p50: median(&sorted),
-        goodput_max: sorted.last().copied(),
-        jain: jain(always_active.map(|share| share.goodput)),
-        received: delay.count(),
-        marked: meter.marked,
-        packet_delay_mean: delay.mean(),
-        packet_delay_std: delay.std(),
-        packet_delay_p50: p50,
-        packet_delay_p95: p95,
-        packet_delay_p99: p99,
-        packet_delay_p999: p999,
-        packet_delay_variation_p99: p99.zip(least).map(|(p99, least)| p99 - least),
-        power: delay.mean().filter(|mean| *mean > 0.0).map(|mean| goodput / mean),
-        retransmits: counters.retransmits,
-        timeouts: counters.timeouts,
-        ecn_reductions: counters.ecn_reductions,
-        transfers: completion.count(),
-        failed: counters.failed,
-        fct_mean: completion.mean(),
-        fct_p50,
-        fct_p95,
-        fct_p99,
-        call: None,
-        video: None,
-    }
-}
-
-fn call_result(meter: &GroupMeter) -> CallResult {
-    let (sent, received) = (meter.sent, meter.packet_delay.count());
-    let loss_ratio = if sent > 0 { (1.0 - received as f64 / sent as f64).max(0.0) } else { 0.0 };
-    let r_factor = meter.packet_delay.quantile(0.99).map(|delay| call::r_factor(delay, loss_ratio));
-    CallResult { sent, loss_ratio, r_factor, mos: r_factor.map(call::mos) }
-}
-
-/// Of sorted values; between the two in the middle if their number is even.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        1 => sorted.get(middle).copied(),
-        _ => sorted.get(middle).map(|upper| (sorted[middle - 1] + upper) / 2.0),
     }
 }

@@ -22,9 +22,10 @@ mod rounds;
 mod shard;
 
 use super::{IN_CACHE, RunError, Simulation};
-use crate::engine::calendar::Calendar;
-use crate::engine::event::{AT_SENDER, Event};
+use crate::calendar::Calendar;
+use crate::engine::event::Event;
 use crate::net::flow::{Flow, Group};
+use crate::net::packet::AT_SENDER;
 use crate::net::route::{Next, Way};
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
@@ -68,12 +69,11 @@ pub enum Unfinished {
 
 impl Plan {
     /// How to divide a run at rest among so many threads, none standing for one; `None` where that cannot be done: with clients, with changes,
-    /// with rates that change, and with departures computed at service.
+    /// and with rates that change.
     pub fn new(simulation: &Simulation, threads: usize) -> Option<Self> {
         let scenario = &simulation.scenario;
         let is_fit = simulation.flows.len() > 1
             && simulation.pending.is_empty()
-            && !simulation.options.causal
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)))
             && scenario.flows.iter().all(|flows| !flows.traffic.has_clients());
         if !is_fit {

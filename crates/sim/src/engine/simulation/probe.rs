@@ -1,11 +1,11 @@
 //! What can be seen of a simulation from outside, up to the present and no further.
 
 use super::Simulation;
-use super::setup::Sends;
-use crate::measure::meter::Carried;
-use aqmlab_aqm::{Accounts, Discipline};
+use super::member::Sends;
+use crate::measure::link::Carried;
+use aqmlab_aqm::{Accounts, Discipline, Observable};
 use aqmlab_core::{Rate, Time};
-use aqmlab_scenario::{LinkSpec, Scenario};
+use aqmlab_scenario::{AqmChoice, LinkSpec, Scenario};
 
 /// What has happened since the last probe, or since the start, and what is now. SI units (s, bit/s), or packets.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,4 +217,9 @@ impl Simulation {
             timeouts: sender.timeouts(),
         })
     }
+}
+
+/// The observables of a scheme.
+pub(super) fn observables(scheme: &AqmChoice) -> &'static [Observable] {
+    aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default()
 }

@@ -169,7 +169,7 @@ rate = "1 Mbit/s"
 
     fn simulation(text: &str) -> Simulation {
         let scenario = parse(text, "ten", &[]).expect("the scenario is legal");
-        Simulation::new(scenario, Options { seed: 1, causal: true, ..Options::default() }).expect("the scheme fits")
+        Simulation::new(scenario, Options { seed: 1, ..Options::default() }).expect("the scheme fits")
     }
 
     fn text(result: &impl std::fmt::Debug) -> String {

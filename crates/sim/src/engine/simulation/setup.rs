@@ -1,43 +1,27 @@
 //! Sets up a simulation: links, flows and clients, and the first event of each.
 
-use super::change::{Goal, changing_links};
-use super::probe::Probed;
+use super::change::changing_links;
+use super::goal::Goal;
+use super::member::{Member, Sends, stream_of};
+use super::probe::{Probed, observables};
 use super::{Options, Simulation};
-use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::{Event, Timer};
-use crate::engine::memory;
+use crate::calendar::{Calendar, Lane, Timer};
+use crate::engine::crossing::LinkEvents;
+use crate::engine::event::Event;
 use crate::measure::group::{GroupMeter, Receipts};
-use crate::measure::meter::Carried;
+use crate::measure::link::Carried;
 use crate::measure::result::{Series, TransferTable};
+use crate::memory;
 use crate::net::flow::{Flow, Group};
 use crate::net::link::Link;
 use crate::net::route::Routes;
 use crate::traffic::client::{Client, Peer};
 use crate::traffic::udp::UdpSource;
-use aqmlab_aqm::{Discipline, Observable};
+use aqmlab_aqm::Discipline;
 use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_scenario::{AqmChoice, FlowSpec, LinkSpec, Scenario};
+use aqmlab_scenario::{FlowSpec, Scenario};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// One flow, source or client of a group.
-#[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub sends: Sends,
-    pub start: Time,
-    /// [`Time::NEVER`] if it does not stop.
-    pub stop: Time,
-}
-
-/// What sends, and its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sends {
-    /// A flow with unlimited data.
-    Flow(u32),
-    /// A source of datagrams.
-    Source(u32),
-    Client(u32),
-}
 
 /// A member as it is set up.
 struct Draft<'a> {
@@ -67,19 +51,22 @@ impl Draft<'_> {
     }
 }
 
-/// The random stream of the `i`-th member of a group for a purpose.
-pub(super) fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
-    // `format!` would be half of a short run's set-up.
-    Stream::new(seed, &["flows.", &spec.name, ".", what].concat(), i as u64)
-}
-
 impl Simulation {
-    /// A scenario before anything has happened.
+    /// A scenario before anything has happened. Nothing is computed ahead that a later change could move.
     ///
     /// # Errors
     /// If the scheme does not fit the scenario.
     pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
-        let scenario: Arc<Scenario> = scenario.into();
+        Self::set_up(scenario.into(), options, false)
+    }
+
+    /// The same with departures computed ahead, which is faster, with the same results: of a link nothing may be changed by
+    /// hand but its scheme's parameters, its buffer and its target.
+    pub(crate) fn foreseeing(scenario: Arc<Scenario>, options: Options) -> Result<Self, Problems> {
+        Self::set_up(scenario, options, true)
+    }
+
+    pub(super) fn set_up(scenario: Arc<Scenario>, options: Options, foresees: bool) -> Result<Self, Problems> {
         let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
         let mut simulation = Simulation {
             specs: scenario.links.clone(),
@@ -87,7 +74,7 @@ impl Simulation {
             plotted: Vec::new(),
             pending: scenario.changes.clone().into(),
             applied: Vec::new(),
-            goals: scenario.links.iter().map(|spec| vec![goal(spec)]).collect(),
+            goals: scenario.links.iter().map(|spec| vec![Goal::at(Span::ZERO, spec)]).collect(),
             rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
             shown: Vec::new(),
             probed: Probed::new(&scenario),
@@ -97,6 +84,7 @@ impl Simulation {
             end: Time::ZERO + scenario.duration,
             warmup: Time::ZERO + scenario.warmup,
             links: Vec::new(),
+            link_events: Vec::new(),
             flows: memory::room_for(lasting.map(|spec| spec.count() as usize).sum()),
             never_start: BTreeSet::new(),
             members: vec![Vec::new(); scenario.flows.len()],
@@ -116,7 +104,7 @@ impl Simulation {
             scenario: scenario.clone(),
             options,
         };
-        simulation.add_links()?;
+        simulation.add_links(foresees)?;
         if scenario.warmup > Span::ZERO {
             simulation.calendar.push(Lane::ANY, simulation.warmup, Event::WarmedUp);
         }
@@ -136,7 +124,7 @@ impl Simulation {
         self.stop_probing_flows();
     }
 
-    fn add_links(&mut self) -> Result<(), Problems> {
+    fn add_links(&mut self, foresees: bool) -> Result<(), Problems> {
         let (scenario, seed) = (self.scenario.clone(), self.options.seed);
         let named = self.options.aqm.as_ref();
         named.map_or(Ok(()), |named| named.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
@@ -148,11 +136,12 @@ impl Simulation {
             let plan = scenario.build_scheme(spec, choice)?;
             let marks = scenario.marks(spec, choice)?;
             self.shown.push(observables(choice));
-            let mut link = Link::new(spec, plan, marks, self.options.causal || changing[i], seed);
-            link.assign_lanes(|| self.calendar.lane());
+            let mut link = Link::new(spec, plan, marks, foresees && !changing[i], seed);
+            let events = LinkEvents::new(&link, || self.calendar.lane());
             if let Some(period) = link.queue.tick_every() {
-                self.calendar.push(link.tick_lane, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
+                self.calendar.push(events.tick, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });
             }
+            self.link_events.push(events);
             if let Some(time) = link.rate_changes_at() {
                 self.calendar.push(Lane::ANY, time, Event::RateChange { link: i as u32 });
             }
@@ -249,7 +238,7 @@ impl Simulation {
     fn assign_lanes(&mut self) {
         let flows = self.flows.iter().map(|flow| (flow.group as usize, flow.rtt));
         let clients = self.clients.iter().map(|client| (client.peer.group as usize, client.peer.rtt));
-        self.routes.assign_lanes(flows.chain(clients).collect(), &mut self.calendar);
+        self.routes.assign_lanes(flows.chain(clients).collect(), || self.calendar.lane());
         for flow in &mut self.flows {
             flow.set_route(self.routes.of(flow.group as usize, flow.rtt));
         }
@@ -273,13 +262,4 @@ impl Simulation {
             self.plotted[link] = series.columns[3..].iter().map(|(name, _)| place(name)).collect();
         }
     }
-}
-
-fn goal(spec: &LinkSpec) -> Goal {
-    Goal { from: Span::ZERO, target: spec.target, buffer: spec.buffer_packets }
-}
-
-/// What a scheme shows.
-pub(super) fn observables(scheme: &AqmChoice) -> &'static [Observable] {
-    aqmlab_aqm::entry(&scheme.name).map(|entry| entry.observables).unwrap_or_default()
 }

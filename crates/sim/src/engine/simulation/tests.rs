@@ -1,6 +1,6 @@
 use super::*;
-use crate::engine::event::{Label, Packet};
 use crate::measure::trace::{Columns, Record, Trace};
+use crate::net::packet::{Label, Packet};
 use aqmlab_aqm::Happening;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_core::Span;
@@ -73,13 +73,22 @@ fn two_links() -> Arc<Scenario> {
     Arc::new(parse(TWO_LINKS, "two-links", &[]).unwrap())
 }
 
-fn options(name: &str, causal: bool) -> Options {
-    Options { aqm: Some(Chosen::parse(name).unwrap()), seed: 3, causal, ..Options::default() }
+fn options(name: &str) -> Options {
+    Options { aqm: Some(Chosen::parse(name).unwrap()), seed: 3, ..Options::default() }
+}
+
+/// A simulation with departures computed ahead, or at service.
+fn simulation(scenario: &Arc<Scenario>, aqm: &str, foresees: bool) -> Simulation {
+    Simulation::set_up(scenario.clone(), options(aqm), foresees).unwrap()
+}
+
+fn finished(scenario: &Arc<Scenario>, aqm: &str, foresees: bool) -> Output {
+    simulation(scenario, aqm, foresees).finish().unwrap()
 }
 
 fn text(output: Output) -> String {
     let mut result = output.result;
-    (result.engine.events, result.engine.wall) = (0, 0.0);
+    result.engine.wall = 0.0;
     result.json()
 }
 
@@ -122,9 +131,10 @@ fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
 #[test]
 fn departures_foreseen_and_computed_at_service_give_the_same_run() {
     for entry in aqmlab_aqm::entries() {
-        let foreseen = text(run(two_links(), options(entry.info.name, false)).unwrap());
+        let [foreseen, at_service] =
+            [true, false].map(|foresees| text(finished(&two_links(), entry.info.name, foresees)));
         assert!(foreseen.contains("\"dropped\""));
-        assert_eq!(foreseen, text(run(two_links(), options(entry.info.name, true)).unwrap()), "{}", entry.info.name);
+        assert_eq!(foreseen, at_service, "{}", entry.info.name);
     }
 }
 
@@ -134,8 +144,7 @@ fn so_they_do_where_arrivals_and_departures_coincide() {
     let no_delay = TWO_LINKS.replace("delay = \"4 ms\"", "").replace("delay = \"3 ms\"", "");
     let scenario = Arc::new(parse(&no_delay, "no-delay", &[]).unwrap());
     for aqm in ["droptail", "red", "ared", "pd-red", "pi", "fq-red"] {
-        let [foreseen, at_service] =
-            [false, true].map(|causal| text(run(scenario.clone(), options(aqm, causal)).unwrap()));
+        let [foreseen, at_service] = [true, false].map(|foresees| text(finished(&scenario, aqm, foresees)));
         assert_eq!(foreseen, at_service, "{aqm}");
     }
 }
@@ -154,8 +163,7 @@ fn so_they_do_on_links_with_impairments() {
     for reorder in ["", "reorder = \"2%\"\n"] {
         let scenario = impaired(reorder);
         for entry in aqmlab_aqm::entries() {
-            let [foreseen, at_service] =
-                [false, true].map(|causal| run(scenario.clone(), options(entry.info.name, causal)).unwrap());
+            let [foreseen, at_service] = [true, false].map(|foresees| finished(&scenario, entry.info.name, foresees));
             assert!(foreseen.result.links.iter().all(|(_, link)| link.lost > 0), "{}", entry.info.name);
             assert_eq!(text(foreseen), text(at_service), "{}{reorder}", entry.info.name);
         }
@@ -200,8 +208,8 @@ fn at(seconds: f64) -> Time {
 }
 
 /// Probes of a simulation at these times.
-fn probes(scenario: Arc<Scenario>, causal: bool, times: &[f64]) -> (Vec<Probe>, Output) {
-    let mut simulation = Simulation::new(scenario, options("pi", causal)).unwrap();
+fn probes(scenario: &Arc<Scenario>, foresees: bool, times: &[f64]) -> (Vec<Probe>, Output) {
+    let mut simulation = simulation(scenario, "pi", foresees);
     let probes = times.iter().map(|time| {
         simulation.step_until(at(*time)).unwrap();
         simulation.probe()
@@ -213,7 +221,7 @@ fn probes(scenario: Arc<Scenario>, causal: bool, times: &[f64]) -> (Vec<Probe>, 
 #[test]
 fn probes_add_up_to_the_result() {
     // The warm-up ends at 1 s.
-    let (probes, output) = probes(impaired(""), false, &[1.0, 1.5, 1.51, 3.7, 4.0]);
+    let (probes, output) = probes(&impaired(""), true, &[1.0, 1.5, 1.51, 3.7, 4.0]);
     for (i, (name, link)) in output.result.links.iter().enumerate() {
         let sum = |count: fn(&LinkProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.links[i])).sum::<u64>();
         assert_eq!(
@@ -241,13 +249,13 @@ fn probes_add_up_to_the_result() {
 fn a_probe_sees_the_same_whatever_is_computed_ahead() {
     let times = [0.0, 0.05, 0.3, 0.30001, 1.0, 2.2, 3.999, 4.0];
     for scenario in [two_links(), impaired(""), impaired("reorder = \"2%\"\n")] {
-        assert_eq!(probes(scenario.clone(), false, &times).0, probes(scenario, true, &times).0);
+        assert_eq!(probes(&scenario, true, &times).0, probes(&scenario, false, &times).0);
     }
 }
 
 #[test]
 fn probes_show_the_flows_windows() {
-    let mut simulation = Simulation::new(two_links(), options("droptail", false)).unwrap();
+    let mut simulation = Simulation::new(two_links(), options("droptail")).unwrap();
     assert_eq!(simulation.flow_state(0, 3).unwrap().srtt, None);
     simulation.step_until(at(2.0)).unwrap();
     let state = simulation.flow_state(0, 3).unwrap();
@@ -256,8 +264,8 @@ fn probes_show_the_flows_windows() {
 }
 
 /// What was done by hand, at these times.
-fn changed(aqm: &str, causal: bool, changes: &[(f64, &str, &str)]) -> Result<Simulation, RunError> {
-    let mut simulation = Simulation::new(two_links(), options(aqm, causal)).unwrap();
+fn changed(aqm: &str, changes: &[(f64, &str, &str)]) -> Result<Simulation, RunError> {
+    let mut simulation = Simulation::new(two_links(), options(aqm)).unwrap();
     for (time, path, value) in changes {
         simulation.step_until(at(*time))?;
         simulation.set(path, value)?;
@@ -287,23 +295,23 @@ const ALL_CHANGES: [(f64, &str, &str); 15] = [
 #[test]
 fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
     for aqm in ["droptail", "red", "pie", "codel", "choke", "sfb", "fq-codel", "cake", "dualpi2"] {
-        let simulation = changed(aqm, true, &ALL_CHANGES).unwrap_or_else(|error| panic!("{aqm}: {error}"));
+        let simulation = changed(aqm, &ALL_CHANGES).unwrap_or_else(|error| panic!("{aqm}: {error}"));
         let source = simulation.to_toml();
         let by_hand = text(simulation.finish().unwrap());
-        let repeated = parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}"));
+        let repeated = Arc::new(parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}")));
         assert_eq!(repeated.changes.len(), ALL_CHANGES.len());
-        for causal in [false, true] {
-            assert_eq!(by_hand, text(run(repeated.clone(), options(aqm, causal)).unwrap()), "{aqm}");
+        for foresees in [true, false] {
+            assert_eq!(by_hand, text(finished(&repeated, aqm, foresees)), "{aqm}");
         }
-        assert_ne!(by_hand, text(run(two_links(), options(aqm, true)).unwrap()), "{aqm}");
+        assert_ne!(by_hand, text(run(two_links(), options(aqm)).unwrap()), "{aqm}");
     }
 }
 
 #[test]
 fn a_fork_goes_its_own_way_and_the_original_does_not_notice() {
     for aqm in ["droptail", "ared", "fq-codel", "cake", "dualpi2"] {
-        let plain = text(run(two_links(), options(aqm, true)).unwrap());
-        let mut original = Simulation::new(two_links(), options(aqm, true)).unwrap();
+        let plain = text(run(two_links(), options(aqm)).unwrap());
+        let mut original = Simulation::new(two_links(), options(aqm)).unwrap();
         original.step_until(at(1.234)).unwrap();
         let same = original.fork().unwrap();
         let mut other = original.fork().unwrap();
@@ -316,7 +324,7 @@ fn a_fork_goes_its_own_way_and_the_original_does_not_notice() {
 
 /// What a probe shows at the end of a simulation that is changed at 2 s and probed from 3 s on.
 fn after(path: &str, value: &str) -> Probe {
-    let mut simulation = changed("droptail", true, &[(2.0, path, value)]).unwrap();
+    let mut simulation = changed("droptail", &[(2.0, path, value)]).unwrap();
     simulation.step_until(at(3.0)).unwrap();
     simulation.probe();
     simulation.step_until(at(4.0)).unwrap();
@@ -347,29 +355,26 @@ fn changes_do_what_they_say() {
 }
 
 #[test]
-fn a_change_that_would_come_too_late_is_refused() {
-    let refusal = |causal, path: &str, value: &str| match changed("droptail", causal, &[(1.0, path, value)]) {
+fn what_cannot_be_changed_is_refused() {
+    let refusal = |path: &str, value: &str| match changed("droptail", &[(1.0, path, value)]) {
         Ok(_) => "nothing".to_string(),
         Err(error) => error.to_string(),
     };
-    assert!(refusal(false, "links.first.rate", "1 Mbit/s").contains("make it causal"));
-    assert!(refusal(false, "flows.long.rtt", "50 ms").contains("make it causal"));
-    assert!(refusal(false, "links.first.loss", "1%").contains("make it causal"));
-    assert!(refusal(true, "links.first.loss", "{ p = '1%' }").contains("r: missing"));
-    assert!(refusal(true, "links.first.jitter", "1 ms").contains("unknown key that can be changed \"jitter\""));
-    assert_eq!(refusal(false, "links.first.buffer", "9 packets"), "nothing");
-    assert_eq!(refusal(false, "flows.long.count", "3"), "nothing");
-    assert!(refusal(true, "links.frist.rate", "1 Mbit/s").contains("did you mean \"first\"?"));
-    assert!(refusal(true, "links.first.rtae", "1 Mbit/s").contains("did you mean \"rate\"?"));
-    assert!(refusal(true, "links.first.aqm.max_p", "0.1").contains("links.first.aqm.max_p"));
-    assert!(refusal(true, "links.first.rate", "1 s").contains("is not a rate"));
-    assert!(refusal(true, "flows.long.stop", "0.5 s").contains("is before the change itself"));
-    assert!(refusal(true, "duration", "9 s").contains("is not a path to what can be changed"));
+    assert!(refusal("links.first.loss", "{ p = '1%' }").contains("r: missing"));
+    assert!(refusal("links.first.jitter", "1 ms").contains("unknown key that can be changed \"jitter\""));
+    assert_eq!(refusal("links.first.buffer", "9 packets"), "nothing");
+    assert_eq!(refusal("flows.long.count", "3"), "nothing");
+    assert!(refusal("links.frist.rate", "1 Mbit/s").contains("did you mean \"first\"?"));
+    assert!(refusal("links.first.rtae", "1 Mbit/s").contains("did you mean \"rate\"?"));
+    assert!(refusal("links.first.aqm.max_p", "0.1").contains("links.first.aqm.max_p"));
+    assert!(refusal("links.first.rate", "1 s").contains("is not a rate"));
+    assert!(refusal("flows.long.stop", "0.5 s").contains("is before the change itself"));
+    assert!(refusal("duration", "9 s").contains("is not a path to what can be changed"));
 }
 
 #[test]
 fn a_queue_s_content_is_told_by_group() {
-    let mut simulation = Simulation::new(two_links(), options("droptail", false)).unwrap();
+    let mut simulation = Simulation::new(two_links(), options("droptail")).unwrap();
     simulation.step_until(at(3.0)).unwrap();
     let content = simulation.content(1);
     assert_eq!(content.iter().sum::<u32>(), simulation.probe().links[1].queue);
@@ -427,7 +432,7 @@ fn a_trace_by_hand() {
 fn a_trace_tells_of_every_packet_and_changes_nothing() {
     let scenario = Arc::new(parse(&TWO_LINKS.replace("warmup = \"1 s\"", ""), "two-links", &[]).unwrap());
     for name in aqmlab_aqm::entries().iter().map(|entry| entry.info.name).chain(["fq-droptail", "fq-red"]) {
-        let options = Options { trace: Some(1), ..options(name, false) };
+        let options = Options { trace: Some(1), ..options(name) };
         let output = run(scenario.clone(), options.clone()).unwrap();
         let (link, trace) = (&output.result.links[1].1, output.trace.unwrap().columns());
         let (dropped, drops) = count(&trace, "drop");

@@ -4,12 +4,13 @@ use super::super::Simulation;
 use super::lineage::{Born, Lineage};
 use super::rounds::Arrival;
 use super::shard::{Passed, Receipt};
-use crate::engine::calendar::{Calendar, Lane, Order, Pending};
-use crate::engine::crossing::Crossing;
-use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
-use crate::engine::memory;
+use crate::calendar::{Calendar, Lane, Order, Timer};
+use crate::engine::crossing::{Crossing, LinkEvents};
+use crate::engine::event::{Event, Pending};
 use crate::measure::group::ReceiptMeter;
+use crate::memory;
 use crate::net::link::Link;
+use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::Way;
 use aqmlab_core::Time;
 use std::ops::Range;
@@ -224,6 +225,11 @@ impl Crossing for AtHub<'_> {
     #[inline(always)]
     fn link(&mut self, index: usize) -> &mut Link {
         self.simulation.link(index)
+    }
+
+    #[inline(always)]
+    fn events_of(&mut self, index: usize) -> &mut LinkEvents {
+        self.simulation.events_of(index)
     }
 
     #[inline(always)]

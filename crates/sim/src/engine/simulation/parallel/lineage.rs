@@ -4,8 +4,8 @@
 //! in the order of the events that pushed them, and so on back to an event whose place is known: one of a queue, which
 //! are counted, or of the set-up.
 
-use crate::engine::calendar::OfTimer;
-use crate::engine::event::{Event, Timer};
+use crate::calendar::{OfTimer, Timer};
+use crate::engine::event::Event;
 use aqmlab_core::Time;
 use std::cmp::Ordering;
 

@@ -1,10 +1,10 @@
 //! What is to come at the queues, by the round in which they handle it.
 
 use super::lineage::{Born, Lineage};
-use super::shard::before;
-use crate::engine::calendar::{Calendar, Lane};
-use crate::engine::event::{Event, Packet};
-use crate::engine::memory;
+use crate::calendar::{Calendar, Lane};
+use crate::engine::event::Event;
+use crate::memory;
+use crate::net::packet::Packet;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
@@ -85,10 +85,15 @@ impl Rounds {
     }
 }
 
+/// The last instant that is not `time` yet; nothing happens before the first.
+pub fn before(time: Time) -> Time {
+    Time(time.0.saturating_sub(1))
+}
+
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::engine::event::{Announced, Data, Label};
+    use crate::net::packet::{Announced, Data, Label};
     use aqmlab_aqm::Ecn;
 
     /// Of a packet that was sent at once.

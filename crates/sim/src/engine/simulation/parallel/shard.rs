@@ -1,13 +1,14 @@
 //! Some of the flows of a run, with what happens at their two ends.
 
 use super::lineage::{Born, Lineage};
-use super::rounds::{Arrival, Rounds};
-use crate::engine::calendar::{Calendar, Lane, Pending};
-use crate::engine::event::{AT_SENDER, Event, Packet, Timer};
-use crate::engine::memory;
+use super::rounds::{Arrival, Rounds, before};
+use crate::calendar::{Calendar, Lane, Timer};
+use crate::engine::event::{Event, Pending};
 use crate::engine::simulation::events::path;
 use crate::measure::group::{Counters, ReceiptMeter};
+use crate::memory;
 use crate::net::flow::{Flow, Group};
+use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::Way;
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
@@ -425,9 +426,4 @@ impl ReceiptMeter for Receipt {
 
     #[inline(always)]
     fn note_receipt(&mut self, _: Time, _: Span, _: u32, _: bool) {}
-}
-
-/// The last instant that is not `time` yet; nothing happens before the first.
-pub fn before(time: Time) -> Time {
-    Time(time.0.saturating_sub(1))
 }

@@ -5,13 +5,15 @@
 //! another one, where it takes a third of the memory; what neither takes, because it comes very soon or very late, goes to a 4-ary
 //! heap.
 
-use super::event::{Event, Timer};
-use super::wheel::Wheel;
-use aqmlab_core::Time;
+mod key;
+mod timer;
+mod wheel;
 
-/// Time in the upper half; order of insertion, then the heap's slot or a timer, in the lower.
-pub(super) type Key = u128;
-pub(super) const NO_EVENT: Key = Key::MAX;
+pub use timer::{OfTimer, Timer};
+
+use aqmlab_core::Time;
+use key::{Key, NO_EVENT};
+use wheel::Wheel;
 
 const SLOT_BITS: u32 = 26;
 /// Order of insertion from which on an event is one of the last of its instant.
@@ -36,33 +38,6 @@ pub struct Lane(u8);
 impl Lane {
     /// Events in any order.
     pub const ANY: Lane = Lane(0);
-}
-
-/// Takes what is to happen.
-pub trait Pending {
-    /// An event is to come at `time`.
-    fn push(&mut self, lane: Lane, time: Time, event: Event);
-
-    /// The same, in any order, of a timer.
-    fn push_timer(&mut self, time: Time, timer: Timer);
-}
-
-impl Pending for Calendar<Event> {
-    #[inline(always)]
-    fn push(&mut self, lane: Lane, time: Time, event: Event) {
-        Calendar::push(self, lane, time, event);
-    }
-
-    #[inline]
-    fn push_timer(&mut self, time: Time, timer: Timer) {
-        Calendar::push_timer(self, time, timer, ());
-    }
-}
-
-/// An event that may be that of a timer.
-pub trait OfTimer<D> {
-    /// The event of a timer with what else there is to know.
-    fn of_timer(timer: Timer, data: D) -> Self;
 }
 
 /// Pending events.

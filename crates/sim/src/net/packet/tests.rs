@@ -1,21 +1,6 @@
 use super::*;
 
 #[test]
-fn a_timer_is_written_as_it_is_read() {
-    for timer in
-        [Timer::Retransmission(0), Timer::Open(0), Timer::Retransmission((1 << 25) - 1), Timer::Open((1 << 25) - 1)]
-    {
-        assert!(timer.bits() < 1 << 26);
-        assert_eq!(Timer::of_bits(timer.bits()), timer);
-    }
-}
-
-#[test]
-fn an_event_is_half_a_cache_line() {
-    assert_eq!((size_of::<Packet>(), size_of::<Event>()), (32, 32));
-}
-
-#[test]
 fn data_carries_what_is_put_into_it() {
     let rtt = Announced::new(Span::from_seconds(0.08));
     let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(5, 255) };

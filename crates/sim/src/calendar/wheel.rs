@@ -8,8 +8,8 @@
 //! Slots are written page by page, and a page whose events have come is used again: memory is what pends, and no slot is
 //! copied as it grows.
 
-use super::calendar::{Key, NO_EVENT};
-use super::memory;
+use super::key::{Key, NO_EVENT};
+use crate::memory;
 use std::ops::Range;
 
 const SLOTS: usize = 256;
@@ -18,7 +18,7 @@ const IN_BIN: usize = 8;
 /// So many events of a slot are sorted at once.
 const FEW: usize = 64;
 /// An event and its key, in halves: whatever has a number of 128 bits takes a multiple of 16 bytes.
-pub(super) type Pending<E> = ([u64; 2], E);
+pub(super) type Keyed<E> = ([u64; 2], E);
 
 /// Events of a page.
 const PAGE: usize = 64;
@@ -39,7 +39,7 @@ struct Slot {
 /// Events in pages, each of which belongs to one slot or to none.
 #[derive(Clone)]
 struct Pages<E> {
-    events: Vec<Pending<E>>,
+    events: Vec<Keyed<E>>,
     /// For each page, the one before it in its slot, or among the free ones.
     before: Vec<u32>,
     /// The last of the free ones.
@@ -145,7 +145,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
     /// events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&Pending<E>)) -> usize {
+    pub fn pop(&mut self, coming: impl FnMut(&Keyed<E>)) -> usize {
         let place = Self::place_of(self.marks[self.bin.start]);
         self.bin.start += 1;
         if self.bin.is_empty() {
@@ -168,7 +168,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
-    fn go_on(&mut self, coming: impl FnMut(&Pending<E>)) {
+    fn go_on(&mut self, coming: impl FnMut(&Keyed<E>)) {
         while self.bin.is_empty() {
             if self.bins < self.ends.len() {
                 self.bin = self.marks_of(self.bins);
@@ -201,7 +201,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
-    fn look_ahead(&self, mut coming: impl FnMut(&Pending<E>)) {
+    fn look_ahead(&self, mut coming: impl FnMut(&Keyed<E>)) {
         if self.bins == self.ends.len() {
             return;
         }

@@ -1,19 +1,33 @@
-//! What becomes of packets: done and counted in one place, for all disciplines.
+//! What all disciplines have in common: how much waits and may wait, and the fate of packets, decided and counted in one
+//! place.
 
-use super::{Accounts, Carried, Fate, Note};
-use crate::Why;
+use super::{Accounts, Carried, Fate, Limit, Note};
+use crate::{QueueView, Why};
 use aqmlab_core::Time;
 
-/// Accounts, and notes once the host has asked for them.
+/// The queues of a discipline as a whole, its accounts, and notes once the host has asked for them.
 #[derive(Clone)]
-pub(super) struct Books<P> {
+pub struct Shelf<P> {
+    /// All queues together.
+    pub view: QueueView,
+    /// How much may wait.
+    pub limit: Limit,
+    /// Signals mark packets that can carry a mark.
+    pub ecn: bool,
+    /// Of all queues.
     pub accounts: Accounts,
     notes: Option<Vec<Note<P>>>,
 }
 
-impl<P: Carried> Books<P> {
-    pub fn new() -> Self {
-        Self { accounts: Accounts::default(), notes: None }
+impl<P: Carried> Shelf<P> {
+    /// Empty, of a link that `view` describes.
+    pub fn new(view: QueueView, limit: Limit, ecn: bool) -> Self {
+        Self { view, limit, ecn, accounts: Accounts::default(), notes: None }
+    }
+
+    /// Whether so many packets and bytes are what should wait.
+    pub fn balances(&self, packets: u32, bytes: u64) -> bool {
+        self.accounts.balance(packets.into()) && self.view.packets == packets && self.view.bytes == bytes
     }
 
     /// An arriving packet, marked if that is its fate; whether it joins.

@@ -1,83 +1,138 @@
-//! What is measured at a link (definitions: docs/metrics.md).
+//! What is measured at a link, each measure declared once.
 
-use crate::measure::histogram::Histogram;
-use aqmlab_aqm::Limit;
+use super::declared::{Field, Measure, PACKETS, measures};
+use super::settling::{BIN, Stage, settling, transient};
+use super::spans::Spans;
+use aqmlab_aqm::{Accounts, Limit};
 use aqmlab_core::{Span, Time};
+use std::collections::BTreeMap;
 
-/// A sample of spans: mean, standard deviation, and percentiles to 0.1 %.
-#[derive(Clone, Debug, Default)]
-pub struct Spans {
-    count: u64,
-    /// Of picoseconds.
-    sum: f64,
-    squares: f64,
-    histogram: Histogram,
+measures! {
+    /// A link after the warm-up. The packet in service does not wait.
+    pub struct LinkResult from link: LinkFacts<'_> {
+        /// Bits sent, headers included, over what the link could have carried.
+        ///
+        /// That is the share of the time in which the transmitter was busy. On a link that follows a trace: bytes sent
+        /// over those of the opportunities; the wait for one is not use.
+        utilisation: f64, "Utilisation" in SHARE, more = link.utilisation;
+        /// Packets dropped over packets that arrived.
+        drop_ratio: f64, "Drop ratio" in SHARE, less = link.per_arrival(link.accounts.dropped);
+        /// Packets marked over packets that arrived.
+        mark_ratio: f64, "Mark ratio" in SHARE = link.per_arrival(link.accounts.marked);
+        /// Time-weighted mean of the packets waiting.
+        queue_mean: f64, "Queue mean" in QUEUE = link.queue.0;
+        /// Time-weighted standard deviation of the packets waiting.
+        queue_std: f64, "Queue std" in QUEUE = link.queue.1;
+        /// 95 % of the time the queue is at most this long.
+        queue_p95: u32, "Queue p95" in QUEUE = link.meter.queue_quantile(0.95);
+        /// Mean time from arrival to start of service.
+        ///
+        /// The sojourn time of the packets taken into service.
+        queue_delay_mean: Option<f64>, "Delay mean" in DELAY, less = link.meter.sojourn.mean();
+        /// Standard deviation of the time waited.
+        queue_delay_std: Option<f64>, "Delay std" in DELAY = link.meter.sojourn.std();
+        /// 99 % of the packets wait at most this long.
+        ///
+        /// To 0.1 %.
+        queue_delay_p99: Option<f64>, "Delay p99" in DELAY, less = link.meter.sojourn.quantile(0.99);
+        /// From then on the mean queue over 1 s stays within 10 % of the buffer around the target.
+        ///
+        /// Until the first scripted change, or the end of the run; null if it never does.
+        settling_time: Option<f64>, "Settling" in TIME, less = link.settling[0];
+        /// For the start and each scripted change: its time, and how long the queue takes to settle.
+        ///
+        /// A scripted change is a step of a rate schedule, or flows that start or stop together. Null where the queue
+        /// does not settle before the next.
+        settling: Vec<(f64, Option<f64>)> =
+            link.stages.iter().map(|stage| stage.from.seconds()).zip(link.settling.iter().copied()).collect();
+        /// From then on the mean queue over 5 s stays within 10 % of the buffer around the target.
+        ///
+        /// As one reads it off a figure: over the next 5 s, until the first scripted change, or the end of the run; null if
+        /// it never does. Claims of studies read it off the time series, with bands of their own.
+        transient: Option<f64>, "Transient" in TIME, less = link.transient.map(|(time, _)| time);
+        /// Mean of the packets waiting after the transient.
+        ///
+        /// Until the first scripted change, or the end of the run; null without a transient.
+        queue_mean_settled: Option<f64>, "Settled mean" in QUEUE = link.transient.map(|(_, mean)| mean);
+        /// Root mean square of the packets waiting less the target, over the target.
+        ///
+        /// Transient, offset and oscillation in one number. Null if the target changes.
+        queue_error: Option<f64>, "Queue error" in SHARE, less =
+            link.steady_target().map(|target| link.queue.1.hypot(link.queue.0 - target) / target);
+        /// Packets offered to the queue.
+        ///
+        /// SYNs, retransmissions, and ACKs where they queue are packets, too. Exact to the packet: arrived + waiting at
+        /// the start = departed + dropped + waiting at the end.
+        arrived: u64, "Arrived" in PACKETS = link.accounts.arrived;
+        /// Packets taken into service.
+        departed: u64, "Departed" in PACKETS = link.accounts.departed;
+        /// Packets dropped.
+        ///
+        /// By the scheme, or because the buffer was full.
+        dropped: u64, "Dropped" in PACKETS = link.accounts.dropped;
+        /// Packets marked.
+        marked: u64, "Marked" in PACKETS = link.accounts.marked;
+        /// Packets sent and lost on the wire.
+        ///
+        /// By [impairments](impairments.md): they are in `departed` and in no drop.
+        lost: u64, "Lost" in PACKETS = link.lost;
+        /// Dropped packets by reason.
+        ///
+        /// A scheme may have reasons of its own; a reason that never came up is not listed.
+        drops: BTreeMap<&'static str, u64> = link.accounts.drops.iter().copied().collect();
+    }
 }
 
-impl Spans {
-    /// Takes in a span.
-    #[inline]
-    pub fn add(&mut self, span: Span) {
-        let value = span.0 as i64 as f64; // the same below 106 days, and converted by one instruction
-        self.count += 1;
-        self.sum += value;
-        self.squares += value * value;
-        self.histogram.add(span);
-    }
+/// The reasons of drops that schemes share, as fields of `drops`.
+pub const SHARED_DROPS: [Field; 3] = [
+    drops("overflow", "Overflow", "Packets dropped because the buffer was full."),
+    drops("early", "Early drops", "Packets dropped by a random draw of the scheme."),
+    drops("forced", "Forced drops", "Packets dropped because the scheme drops everything."),
+];
 
-    /// Takes in another sample.
-    pub fn merge(&mut self, other: &Spans) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-        self.histogram.merge(&other.histogram);
-    }
-
-    /// Forgets all.
-    pub fn reset(&mut self) {
-        (self.count, self.sum, self.squares) = (0, 0.0, 0.0);
-        self.histogram.clear();
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// In seconds; `None` without a sample.
-    pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64 * 1e-12)
-    }
-
-    /// Of the population, in seconds; `None` without a sample.
-    pub fn std(&self) -> Option<f64> {
-        let mean = self.sum / self.count as f64;
-        (self.count > 0).then(|| (self.squares / self.count as f64 - mean * mean).max(0.0).sqrt() * 1e-12)
-    }
-
-    /// The span that `share` of the sample does not exceed, to 0.1 %, in seconds; `None` without a sample.
-    pub fn quantile(&self, share: f64) -> Option<f64> {
-        let [found] = self.quantiles([share]);
-        found
-    }
-
-    /// The same for several shares, which takes little longer than one.
-    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
-        self.histogram.quantiles(shares)
-    }
-
-    /// Spans, in seconds, and the share of the sample that does not exceed each (see [`Histogram::distribution`]).
-    pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
-        self.histogram.distribution()
-    }
+const fn drops(name: &'static str, title: &'static str, doc: &'static str) -> Field {
+    Field { name, kind: "u64", doc, measure: Some(Measure { title, unit: PACKETS, better: None }) }
 }
 
-/// Bins of the queue's mean, from which the settling time is read.
-const BIN: Span = Span::from_millis(100);
-/// Bins that the settling time averages over: 1 s.
-const BINS_AVERAGED: usize = 10;
-/// Bins that the transient averages over: 5 s.
-const BINS_OF_TRANSIENT: usize = 50;
+/// All that the measures of a link are computed from, at the end of a run.
+pub struct LinkFacts<'a> {
+    meter: &'a LinkMeter,
+    accounts: &'a Accounts,
+    utilisation: f64,
+    lost: u64,
+    /// Mean and standard deviation of the packets waiting.
+    queue: (f64, f64),
+    stages: &'a [Stage],
+    /// Of each stage.
+    settling: Vec<Option<f64>>,
+    transient: Option<(f64, f64)>,
+}
+
+impl<'a> LinkFacts<'a> {
+    /// `lost`: packets lost on the wire. The queue is judged in stages, the first from the start on.
+    pub fn new(meter: &'a LinkMeter, accounts: &'a Accounts, utilisation: f64, lost: u64, stages: &'a [Stage]) -> Self {
+        Self {
+            queue: meter.queue_mean_and_std(),
+            settling: settling(&meter.bin_means, stages),
+            transient: transient(&meter.bin_means, stages),
+            meter,
+            accounts,
+            utilisation,
+            lost,
+            stages,
+        }
+    }
+
+    fn per_arrival(&self, count: u64) -> f64 {
+        if self.accounts.arrived > 0 { count as f64 / self.accounts.arrived as f64 } else { 0.0 }
+    }
+
+    /// The target, packets, if there is one that does not change.
+    fn steady_target(&self) -> Option<f64> {
+        let target = self.stages[0].target;
+        (target > 0.0 && self.stages.iter().all(|stage| stage.target == target)).then_some(target)
+    }
+}
 
 /// The transmissions of a link since it was last probed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -253,50 +308,6 @@ impl LinkMeter {
         });
         level.unwrap_or(0) as u32
     }
-
-    /// For each stage, the time from its beginning until the queue, averaged over 1 s, stays within `tolerance` of
-    /// `target` until the next stage or the end, s; `None` if it does not.
-    pub fn settling(&self, stages: &[Stage]) -> Vec<Option<f64>> {
-        self.parts(stages).map(|(stage, bins)| settled(stage, bins, BINS_AVERAGED).map(|(time, _)| time)).collect()
-    }
-
-    /// Of the first stage, the time until the queue, averaged over 5 s, stays within `tolerance` of `target`, s, and
-    /// the mean queue from then on; `None` if it does not.
-    pub fn transient(&self, stages: &[Stage]) -> Option<(f64, f64)> {
-        self.parts(stages).next().and_then(|(stage, bins)| settled(stage, bins, BINS_OF_TRANSIENT))
-    }
-
-    /// The stages, each with the bins that lie within it.
-    fn parts<'a>(&'a self, stages: &'a [Stage]) -> impl Iterator<Item = (&'a Stage, &'a [f64])> {
-        let ends = stages.iter().skip(1).map(|next| (next.from.0 / BIN.0) as usize).chain([self.bin_means.len()]);
-        stages.iter().zip(ends).map(|(stage, end)| {
-            let first = stage.from.0.div_ceil(BIN.0) as usize;
-            (stage, self.bin_means.get(first..end.min(self.bin_means.len())).unwrap_or_default())
-        })
-    }
-}
-
-/// The time from the beginning of a stage until the mean of `averaged` bins stays within its tolerance, s, and the
-/// mean from then on.
-fn settled(stage: &Stage, bins: &[f64], averaged: usize) -> Option<(f64, f64)> {
-    let mean = |window: &[f64]| window.iter().sum::<f64>() / window.len() as f64;
-    let is_outside = |window: &[f64]| (mean(window) - stage.target).abs() > stage.tolerance;
-    let windows = bins.windows(averaged);
-    let settled = windows.clone().rposition(is_outside).map_or(0, |last| last + 1);
-    let first = stage.from.0.div_ceil(BIN.0) as usize;
-    let time = || (first + settled) as f64 / (1.0 / BIN.seconds()) - stage.from.seconds();
-    (settled < windows.len()).then(|| (time(), mean(&bins[settled..])))
-}
-
-/// A part of a run between two scripted changes, and where the queue should be then.
-#[derive(Clone, Copy, Debug)]
-pub struct Stage {
-    /// When it begins.
-    pub from: Span,
-    /// Packets.
-    pub target: f64,
-    /// Packets.
-    pub tolerance: f64,
 }
 
 #[cfg(test)]
@@ -328,40 +339,5 @@ mod tests {
         let shares: Vec<f64> = carried.windows(2).map(|pair| pair[1].share_since(pair[0])).collect();
         assert_eq!(shares, [0.5, 1.0, 1.0 / 3.0, 0.0]);
         assert_eq!(at_7.share_since(at_7), 0.0);
-    }
-
-    #[test]
-    fn sojourn_times_have_a_mean_a_deviation_and_a_percentile() {
-        let mut meter = LinkMeter::new(Limit::Packets(10));
-        for hundredths in 1..=100 {
-            meter.on_service(s(0.0), Span::from_seconds(f64::from(hundredths) * 0.01), s(0.0), 1000);
-        }
-        let (mean, std, p99) = (meter.sojourn.mean(), meter.sojourn.std(), meter.sojourn.quantile(0.99));
-        // 1 to 100 have mean 50.5 and variance (100^2 - 1)/12 = 833.25.
-        assert!((mean.unwrap() - 0.505).abs() < 1e-9);
-        assert!((std.unwrap() - 0.28866).abs() < 1e-5);
-        assert!((p99.unwrap() - 0.99).abs() < 0.001);
-    }
-
-    #[test]
-    fn settles_after_the_last_excursion() {
-        let mut meter = LinkMeter::new(Limit::Packets(1000));
-        meter.on_queue(500, s(0.0));
-        meter.on_queue(300, s(2.0));
-        meter.pass_time(s(5.0));
-        // A window from t averages 300 + 200 * (2 - t): within 90 from t = 1.55, at the next bin 1.6.
-        let settling = |changes: &[f64], target| {
-            let stage = |s: &f64| Stage { from: Span::from_seconds(*s), target, tolerance: 90.0 };
-            meter.settling(&changes.iter().map(stage).collect::<Vec<_>>())
-        };
-        assert!((settling(&[0.0], 300.0)[0].unwrap() - 1.6).abs() < 1e-9);
-        assert_eq!(settling(&[0.0], 800.0), [None]);
-        let stage = |target| [Stage { from: Span::ZERO, target, tolerance: 90.0 }];
-        assert_eq!(meter.transient(&stage(800.0)), None);
-        // All 5 s average (500 * 2 + 300 * 3)/5 = 380.
-        let (time, mean) = meter.transient(&stage(300.0)).unwrap();
-        assert!(time == 0.0 && (mean - 380.0).abs() < 1e-9);
-        // Before 2 s it is never near; from 3 s on it is at once; between 4.5 s and the end no second fits.
-        assert_eq!(settling(&[0.0, 2.0, 3.0, 4.5], 300.0), [None, Some(0.0), Some(0.0), None]);
     }
 }

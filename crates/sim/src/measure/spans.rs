@@ -1,0 +1,87 @@
+//! Samples of spans of time.
+
+use crate::measure::histogram::Histogram;
+use aqmlab_core::Span;
+
+/// A sample of spans: mean, standard deviation, and percentiles to 0.1 %.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    count: u64,
+    /// Of picoseconds.
+    sum: f64,
+    squares: f64,
+    histogram: Histogram,
+}
+
+impl Spans {
+    /// Takes in a span.
+    #[inline]
+    pub fn add(&mut self, span: Span) {
+        let value = span.0 as i64 as f64; // the same below 106 days, and converted by one instruction
+        self.count += 1;
+        self.sum += value;
+        self.squares += value * value;
+        self.histogram.add(span);
+    }
+
+    /// Takes in another sample.
+    pub fn merge(&mut self, other: &Spans) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.histogram.merge(&other.histogram);
+    }
+
+    /// Forgets all.
+    pub fn reset(&mut self) {
+        (self.count, self.sum, self.squares) = (0, 0.0, 0.0);
+        self.histogram.clear();
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// In seconds; `None` without a sample.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64 * 1e-12)
+    }
+
+    /// Of the population, in seconds; `None` without a sample.
+    pub fn std(&self) -> Option<f64> {
+        let mean = self.sum / self.count as f64;
+        (self.count > 0).then(|| (self.squares / self.count as f64 - mean * mean).max(0.0).sqrt() * 1e-12)
+    }
+
+    /// The span that `share` of the sample does not exceed, to 0.1 %, in seconds; `None` without a sample.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let [found] = self.quantiles([share]);
+        found
+    }
+
+    /// The same for several shares, which takes little longer than one.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
+        self.histogram.quantiles(shares)
+    }
+
+    /// Spans, in seconds, and the share of the sample that does not exceed each (see [`Histogram::distribution`]).
+    pub fn distribution(&self) -> (Vec<f64>, Vec<f64>) {
+        self.histogram.distribution()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_a_mean_a_deviation_and_a_percentile() {
+        let mut spans = Spans::default();
+        (1..=100).for_each(|hundredths| spans.add(Span::from_seconds(f64::from(hundredths) * 0.01)));
+        // 1 to 100 have mean 50.5 and variance (100^2 - 1)/12 = 833.25.
+        assert!((spans.mean().unwrap() - 0.505).abs() < 1e-9);
+        assert!((spans.std().unwrap() - 0.28866).abs() < 1e-5);
+        assert!((spans.quantile(0.99).unwrap() - 0.99).abs() < 0.001);
+    }
+}

@@ -68,7 +68,7 @@ def page(text: str) -> str:
         rows = [_row(field) for field in declared[name]["fields"]]
         rows += [_row(field, f"{other}.") for other in others for field in declared[other]["fields"]]
         table = "\n".join(["| name | unit | meaning |", "|---|---|---|", *rows])
-        begin, end = f"<!-- {name}: written by `make docs` -->\n", f"\n<!-- end of {name} -->"
+        begin, end = f"<!-- {name}: written by `make docs` -->\n\n", f"\n\n<!-- end of {name} -->"
         before, _, rest = text.partition(begin)
         _, _, after = rest.partition(end)
         text = f"{before}{begin}{table}{end}{after}"

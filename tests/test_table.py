@@ -1,12 +1,13 @@
 """The one table of runs: its long form, the names of measures, and what it says over seeds."""
 
 import pickle
-import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import aqmlab
+from aqmlab import _core
 from aqmlab.runs import metrics
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.table import Table
@@ -108,15 +109,10 @@ def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
         metrics.find("queue_mean")
 
 
-def test_the_page_of_the_metrics_names_every_one() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "metrics.md").read_text(encoding="utf-8")
-    at_link, _, rest = page.partition("## Of a group of flows")
-    of_flows, _, video = rest.partition("A group of kind `video`")
-    for metric in (*metrics.OF_LINK, *metrics.OF_FLOWS):
-        where = at_link if metric in metrics.OF_LINK else video if metric.name.startswith("video.") else of_flows
-        name = metric.name.rpartition(".")[2]
-        stem, _, ending = name.rpartition("_")
-        assert re.search(rf"`{name}`", where) or (f"`{stem}_" in where and f"`_{ending}`" in where), metric.name
+@pytest.mark.parametrize("result", [metrics.LinkResult, metrics.FlowResult, metrics.CallResult, metrics.VideoResult])
+def test_the_classes_have_the_fields_that_the_engine_declares(result: type) -> None:
+    declared = _core.measures()[result.__name__]["fields"]
+    assert [field.name for field in fields(result)] == [field["name"] for field in declared]
 
 
 def test_a_scenario_travels_and_has_numbers(small: str) -> None:

@@ -1,16 +1,15 @@
 //! The schemes by name: those of `schemes/`, alone and in flow queueing, and those from elsewhere.
 
-use crate::disciplines::{Any, Dual, Fair, FairParams, Tins};
+use crate::disciplines::{Any, Coupled, Dual, Fair, FairParams, Tins};
 use crate::schemes::cake::Cake;
-use crate::schemes::dualpi2::DualPi2;
-use crate::schemes::every_scheme;
 use crate::schemes::fixed_p::FixedP;
 use crate::schemes::fq::Fq;
+use crate::schemes::{every_coupled, every_scheme};
 use crate::{
     Aqm, Carried, Ctx, Exception, Failure, Fifo, Info, Law, Limit, OWN, Observable, PacketView, QueueView, Scheme,
     Signal, Standing, Tc, Tune, Verdict,
 };
-use aqmlab_core::params::{Typed, Values};
+use aqmlab_core::params::{Given, Typed, Values};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span, Time};
 use std::sync::{PoisonError, RwLock};
@@ -132,7 +131,7 @@ pub fn entry(name: &str) -> Result<Entry, String> {
 
 fn all() -> Vec<Entry> {
     let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    [ALONE, SEVERAL, FAIR, UNLISTED, &elsewhere[..]].concat()
+    [ALONE, COUPLED, TINS, FAIR, UNLISTED, &elsewhere[..]].concat()
 }
 
 /// Schemes from elsewhere.
@@ -206,7 +205,7 @@ pub enum AnyScheme {
     /// For each queue of flow queueing.
     Fair(FairParams, AnyAqm),
     /// For the two queues of RFC 9332.
-    Dual(DualPi2),
+    Dual(AnyCoupled),
     /// For tins of flow queueing behind a shaper.
     Tins(Cake),
 }
@@ -224,7 +223,7 @@ impl AnyScheme {
 }
 
 /// Any queue discipline under any scheme.
-pub type AnyQueue<P> = Any<AnyAqm, DualPi2, Cake, P>;
+pub type AnyQueue<P> = Any<AnyAqm, AnyCoupled, Cake, P>;
 
 /// A scheme behind a pointer, which can be copied.
 pub trait BoxedAqm: Aqm + Tune + Send {
@@ -360,20 +359,65 @@ macro_rules! built_in {
         }
 
         impl Tune for AnyAqm {
-            fn set_param(&mut self, name: &str, value: &str, queue: &QueueView) -> Result<(), String> {
+            fn set_param(&mut self, name: &str, value: Given, queue: &QueueView) -> Result<(), String> {
                 any_aqm!($($variant)*; self, aqm => aqm.set_param(name, value, queue))
             }
         }
     };
 }
 
-/// The schemes of several queues.
-static SEVERAL: &[Entry] = &[
-    Entry::of::<DualPi2>(true, &|path, pairs, queue| {
-        build::<DualPi2, _>(path, pairs, queue, DualPi2::new).map(AnyScheme::Dual)
-    }),
-    Entry::of::<Cake>(true, &|path, pairs, queue| build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)),
-];
+macro_rules! coupled {
+    ($($module:ident::$variant:ident)*) => {
+        $(use crate::schemes::$module::$variant;)*
+
+        /// Any scheme of the dual queue.
+        #[allow(missing_docs)]
+        #[derive(Clone)]
+        pub enum AnyCoupled {
+            $($variant($variant)),*
+        }
+
+        /// The schemes of the dual queue.
+        static COUPLED: &[Entry] = &[$(Entry::of::<$variant>(true, &|path, pairs, queue| {
+            build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| AnyScheme::Dual(AnyCoupled::$variant(scheme)))
+        })),*];
+
+        impl Coupled for AnyCoupled {
+            fn period(&self) -> Span {
+                match self { $(Self::$variant(scheme) => scheme.period()),* }
+            }
+            fn classic_weight(&self) -> f64 {
+                match self { $(Self::$variant(scheme) => scheme.classic_weight()),* }
+            }
+            fn owed_at_rest(&self) -> Option<f64> {
+                match self { $(Self::$variant(scheme) => scheme.owed_at_rest()),* }
+            }
+            fn update(&mut self, delay: Span) {
+                match self { $(Self::$variant(scheme) => scheme.update(delay)),* }
+            }
+            fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+                match self { $(Self::$variant(scheme) => scheme.judge_l4s(packet, left, queue, cx)),* }
+            }
+            fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+                match self { $(Self::$variant(scheme) => scheme.judge_classic(queue, cx)),* }
+            }
+            fn observe(&self, i: usize, waiting: [usize; 2]) -> f64 {
+                match self { $(Self::$variant(scheme) => scheme.observe(i, waiting)),* }
+            }
+        }
+
+        impl Tune for AnyCoupled {
+            fn set_param(&mut self, name: &str, value: Given, queue: &QueueView) -> Result<(), String> {
+                match self { $(Self::$variant(scheme) => scheme.set_param(name, value, queue)),* }
+            }
+        }
+    };
+}
+
+/// The schemes of tins.
+static TINS: &[Entry] = &[Entry::of::<Cake>(true, &|path, pairs, queue| {
+    build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)
+})];
 
 /// Schemes that are no proposals of their own.
 static UNLISTED: &[Entry] = &[Entry::of::<FixedP>(false, &|path, pairs, queue| {
@@ -381,3 +425,4 @@ static UNLISTED: &[Entry] = &[Entry::of::<FixedP>(false, &|path, pairs, queue| {
 })];
 
 every_scheme!(built_in);
+every_coupled!(coupled);

@@ -3,6 +3,7 @@
 use crate::problem::{Kind, Problem, clip, unknown};
 use crate::quantity::{Quantity, Value};
 use crate::time::Span;
+use std::borrow::Cow;
 
 /// What there is to know about one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +51,8 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     fn specs() -> Vec<ParamSpec>;
     /// All defaults.
     fn defaults() -> Self;
-    /// Reads `text` into the parameter `name`; `None` if there is no such parameter.
-    fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>>;
+    /// Sets the parameter `name`; `None` if there is no such parameter.
+    fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>>;
     /// What must hold between parameters: the path and reason of what does not.
     fn check(&self) -> Result<(), String>;
     /// Name and current value of every parameter.
@@ -68,7 +69,7 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     ) {
         let before = problems.len();
         for (name, text) in pairs {
-            let (reason, kind) = match self.set(name, text) {
+            let (reason, kind) = match self.set(name, Given::Text(text)) {
                 Some(Ok(())) => continue,
                 Some(Err(reason)) => (reason, Kind::Value),
                 None => {
@@ -85,13 +86,44 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     }
 }
 
-/// Reads `text` and holds it against the declared range.
-pub fn read_in_range<Q: Quantity>(text: &str, range: Option<(&str, &str)>) -> Result<Q, String> {
-    let value = Q::parse(text)?;
+/// A value that a parameter is set to.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// Text with its unit, as on the command line.
+    Text(&'a str),
+    /// A number in base units.
+    Number(f64),
+}
+
+impl<'a> Given<'a> {
+    /// As text from which the parameter reads it.
+    pub fn text(self, spec: &ParamSpec) -> Cow<'a, str> {
+        match self {
+            Given::Text(text) => text.into(),
+            Given::Number(number) => spec.text(number).into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Given<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Given::Text(text) => f.write_str(&clip(text)),
+            Given::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// Reads what is given and holds it against the declared range.
+pub fn read_in_range<Q: Quantity>(given: Given, range: Option<(&str, &str)>) -> Result<Q, String> {
+    let value = match given {
+        Given::Text(text) => Q::parse(text)?,
+        Given::Number(number) => Q::of_number(number).map_err(|why| format!("{number} {why}"))?,
+    };
     if let Some((least, greatest)) = range {
         let bound = |text| Q::parse(text).expect("declared bounds parse: tested for every scheme");
         if value < bound(least) || value > bound(greatest) {
-            return Err(format!("\"{}\" is out of range: must lie in {least} ..= {greatest}", clip(text)));
+            return Err(format!("\"{given}\" is out of range: must lie in {least} ..= {greatest}"));
         }
     }
     Ok(value)
@@ -176,11 +208,11 @@ macro_rules! params {
             }
 
             #[allow(unused_variables, unreachable_patterns)] // tc's name may be ours
-            fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
+            fn set(&mut self, name: &str, given: $crate::params::Given) -> Option<Result<(), String>> {
                 match name {
                     $(stringify!($name) $(| $tc)? => Some(
-                        $crate::params::read_in_range(text, $crate::params!(@range $($least, $greatest)?)).map(|value| self.$name = value)),)*
-                    _ => $crate::params!(@set name, text $(, self.$inner)?),
+                        $crate::params::read_in_range(given, $crate::params!(@range $($least, $greatest)?)).map(|value| self.$name = value)),)*
+                    _ => $crate::params!(@set name, given $(, self.$inner)?),
                 }
             }
 
@@ -217,8 +249,8 @@ macro_rules! params {
     (@range $least:literal, $greatest:literal) => { Some(($least, $greatest)) };
     (@or $fallback:expr) => { $fallback };
     (@or $fallback:expr, $given:literal) => { $given };
-    (@set $name:ident, $text:ident) => { None };
-    (@set $name:ident, $text:ident, $inner:expr) => { $crate::ParamSet::set(&mut $inner, $name, $text) };
+    (@set $name:ident, $given:ident) => { None };
+    (@set $name:ident, $given:ident, $inner:expr) => { $crate::ParamSet::set(&mut $inner, $name, $given) };
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub trait Quantity: Copy + PartialOrd {
     const CHOICES: &'static [&'static str] = &[];
     /// Reads `text`; the error says what is wrong with it and what is expected.
     fn parse(text: &str) -> Result<Self, String>;
+    /// The quantity of a number in base units; the error says what is wrong with it and what is expected.
+    fn of_number(number: f64) -> Result<Self, String>;
     /// The value as text that `parse` reads back.
     fn text(self) -> String;
     /// The value in base units.
@@ -94,6 +96,9 @@ macro_rules! quantity {
             fn parse(text: &str) -> Result<Self, String> {
                 parse_unit(text, $units, $dimension, $example).map($ty)
             }
+            fn of_number(number: f64) -> Result<Self, String> {
+                Ok($ty(number))
+            }
             fn text(self) -> String {
                 $text(self.0, $units)
             }
@@ -131,13 +136,14 @@ impl Quantity for Span {
     const UNIT: &'static str = "time";
     fn parse(text: &str) -> Result<Self, String> {
         let seconds = parse_unit(text, TIME, "time", "80 ms")?;
-        if seconds < 0.0 {
-            return Err(format!("\"{}\" is negative; times are 0 s or more", clip(text)));
+        Span::of_number(seconds).map_err(|why| format!("\"{}\" {why}", clip(text)))
+    }
+    fn of_number(seconds: f64) -> Result<Self, String> {
+        match seconds {
+            ..0.0 => Err("is negative; times are 0 s or more".into()),
+            0.0..=1e7 => Ok(Span::from_seconds(seconds)),
+            _ => Err("is too long; at most 10000000 s".into()),
         }
-        if seconds > 1e7 {
-            return Err(format!("\"{}\" is too long; at most 10000000 s", clip(text)));
-        }
-        Ok(Span::from_seconds(seconds))
     }
     fn text(self) -> String {
         match self.seconds() {
@@ -169,10 +175,13 @@ impl Quantity for Ratio {
     const UNIT: &'static str = "ratio";
     fn parse(text: &str) -> Result<Self, String> {
         let share = parse_unit(text, RATIO, "ratio", "0.1")?;
-        if !(0.0..=1.0).contains(&share) {
-            return Err(format!("\"{}\" is not a ratio: must lie in 0 ..= 1", clip(text)));
+        Ratio::of_number(share).map_err(|why| format!("\"{}\" {why}", clip(text)))
+    }
+    fn of_number(share: f64) -> Result<Self, String> {
+        match (0.0..=1.0).contains(&share) {
+            true => Ok(Ratio(share)),
+            false => Err("is not a ratio: must lie in 0 ..= 1".into()),
         }
-        Ok(Ratio(share))
     }
     fn text(self) -> String {
         self.0.to_string()
@@ -190,6 +199,9 @@ impl Quantity for f64 {
             _ => Err(format!("\"{}\" is not a plain number; write it without a unit", clip(text))),
         }
     }
+    fn of_number(number: f64) -> Result<Self, String> {
+        Ok(number)
+    }
     fn text(self) -> String {
         if self != 0.0 && (self.abs() < 1e-3 || self.abs() >= 1e9) { format!("{self:e}") } else { self.to_string() }
     }
@@ -206,6 +218,12 @@ impl Quantity for u32 {
             .parse()
             .map_err(|_| format!("\"{}\" is not a whole number from 0 to {}", clip(text), u32::MAX))
     }
+    fn of_number(number: f64) -> Result<Self, String> {
+        match number as u32 {
+            whole if f64::from(whole) == number => Ok(whole),
+            _ => Err(format!("is not a whole number from 0 to {}", u32::MAX)),
+        }
+    }
     fn text(self) -> String {
         self.to_string()
     }
@@ -219,6 +237,9 @@ impl Quantity for bool {
     const CHOICES: &'static [&'static str] = &["true", "false"];
     fn parse(text: &str) -> Result<Self, String> {
         text.trim().parse().map_err(|_| format!("\"{}\" is not true or false", clip(text)))
+    }
+    fn of_number(_: f64) -> Result<Self, String> {
+        Err("is not true or false".into())
     }
     fn text(self) -> String {
         self.to_string()
@@ -266,6 +287,9 @@ impl<Q: Quantity> Quantity for Auto<Q> {
             Q::parse(text).map(Auto::Given).map_err(|why| why + " or \"auto\"")
         }
     }
+    fn of_number(number: f64) -> Result<Self, String> {
+        Q::of_number(number).map(Auto::Given)
+    }
     fn text(self) -> String {
         match self {
             Auto::Auto => "auto".into(),
@@ -296,6 +320,9 @@ macro_rules! choice {
                     $($word => Ok(Self::$variant),)+
                     _ => Err($crate::problem::unknown("choice", text, Self::CHOICES)),
                 }
+            }
+            fn of_number(_: f64) -> Result<Self, String> {
+                Err(format!("is not one of {}", [$($word),+].join(", ")))
             }
             fn text(self) -> String {
                 match self { $(Self::$variant => $word.to_string()),+ }
@@ -338,6 +365,15 @@ mod tests {
         assert!(Span::parse("-1 s").unwrap_err().contains("negative"));
         assert!(f64::parse("nan").is_err() && f64::parse("inf").is_err() && f64::parse("1e999").is_err());
         assert!(Ratio::parse("1.5").unwrap_err().contains("0 ..= 1"));
+    }
+
+    #[test]
+    fn numbers_are_held_against_the_same_bounds() {
+        assert_eq!(Span::of_number(0.08), Span::parse("80 ms"));
+        assert_eq!(u32::of_number(3.0), Ok(3));
+        assert!(Span::of_number(-1.0).unwrap_err().contains("negative"));
+        assert!(Ratio::of_number(1.5).unwrap_err().contains("0 ..= 1"));
+        assert!(u32::of_number(2.5).is_err() && u32::of_number(-1.0).is_err() && bool::of_number(1.0).is_err());
     }
 
     #[test]

@@ -289,7 +289,7 @@ fn run(
     let trace = trace.map(|name| link(&scenario.0, name)).transpose()?;
     let is_own = is_own(scenario.0.links.iter().map(|link| scenario.0.scheme_of(link, aqm.as_ref())));
     let watch = watch.map(|watch| watch.0.clone());
-    let options = Options { aqm, seed, series, trace, watch, threads, ..Options::default() };
+    let options = Options { aqm, seed, series, trace, watch, threads };
     let simulate = || aqmlab_sim::run(scenario.0.clone(), options);
     let done = if is_own { simulate() } else { py.detach(simulate) };
     done.map(Run::of).map_err(failed)

@@ -22,6 +22,7 @@ pub use tins::{TinPolicy, Tins};
 pub use traced::{Happening, TraceEvent, Traced};
 
 use crate::{Ctx, Ecn, Failure, PacketView, Verdict, Why};
+use aqmlab_core::params::Given;
 use aqmlab_core::{Rate, Span, Time};
 
 /// A packet as its host carries it.
@@ -250,11 +251,11 @@ pub trait Discipline<P: Carried> {
         let shelf = self.shelf_mut();
         (shelf.limit, shelf.view.limit) = (limit, packets);
     }
-    /// Sets a parameter of the scheme, written as on the command line. What the scheme has learnt stays.
+    /// Sets a parameter of the scheme. What the scheme has learnt stays.
     ///
     /// # Errors
     /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing is changed.
-    fn set_param(&mut self, name: &str, value: &str) -> Result<(), String>;
+    fn set_param(&mut self, name: &str, value: Given) -> Result<(), String>;
 
     /// Takes all packets out, in the order in which they would leave from `now` on, and the time since each joined. The
     /// scheme is not asked. For a discipline that takes the place of this one.

@@ -1,7 +1,7 @@
 use crate::disciplines::FairParams;
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Exception, Info, Observable, QueueView, Scheme, Signal, Standing, Tc};
-use aqmlab_core::params::{Typed, Values};
+use aqmlab_core::params::{Given, Typed, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
@@ -66,8 +66,8 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
         Self { fair: FairParams::defaults(), inner: I::defaults() }
     }
 
-    fn set(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
-        self.fair.set(name, text).or_else(|| self.inner.set(name, text))
+    fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>> {
+        self.fair.set(name, given).or_else(|| self.inner.set(name, given))
     }
 
     fn check(&self) -> Result<(), String> {

@@ -3,19 +3,20 @@
 #![allow(missing_docs)]
 
 macro_rules! schemes {
-    ($($module:ident::$scheme:ident)*) => {
+    ($every:ident: $($module:ident::$scheme:ident)*) => {
         $(pub mod $module;)*
 
         /// Hands the list to a macro.
-        macro_rules! every_scheme {
+        macro_rules! $every {
             ($act:ident) => { $act! { $($module::$scheme)* } };
         }
-        pub(crate) use every_scheme;
+        pub(crate) use $every;
     };
 }
 
 // Schemes of a single queue, in the order in which they are shown.
 schemes! {
+    every_scheme:
     droptail::DropTail
     red::Red
     nlred::NlRed
@@ -52,9 +53,14 @@ schemes! {
     cobalt::Cobalt
 }
 
-// Schemes of several queues.
+// Schemes that couple the two queues of RFC 9332.
+schemes! {
+    every_coupled:
+    dualpi2::DualPi2
+}
+
+// Schemes of many queues.
 pub mod cake;
-pub mod dualpi2;
 pub mod fq;
 
 // What an agent acts on: known by its name, not listed.

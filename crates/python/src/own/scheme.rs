@@ -4,6 +4,7 @@
 use super::views::{Answer, Packet, Queue, Scheme};
 use aqmlab_aqm::{Aqm, Ctx, EARLY, Ecn, Failure, PacketView, QueueView, Tune, Verdict};
 use aqmlab_core::declared::read_all;
+use aqmlab_core::params::Given;
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Declared, Frequency, Quantity, Span, Stream, Time, Value};
 use pyo3::call::PyCallArgs;
@@ -309,12 +310,12 @@ impl Clone for OwnAqm {
 
 /// Sets the attribute; what the class has made of it in `reset` stays.
 impl Tune for OwnAqm {
-    fn set_param(&mut self, name: &str, value: &str, _: &QueueView) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: Given, _: &QueueView) -> Result<(), String> {
         let names: Vec<&str> = self.params.iter().map(|param| param.spec.name).collect();
         let declared = self.params.iter().find(|param| param.spec.name == name);
         let declared = declared.ok_or_else(|| unknown("parameter", name, &names))?;
-        let mut problems = Vec::new();
-        let (values, _) = read_all(std::slice::from_ref(declared), "", &[(name, value)], &mut problems);
+        let (text, mut problems) = (value.text(&declared.spec), Vec::new());
+        let (values, _) = read_all(std::slice::from_ref(declared), "", &[(name, &text)], &mut problems);
         if let Some(problem) = problems.pop() {
             return Err(format!("{name}: {}", problem.reason));
         }

@@ -4,6 +4,7 @@ use super::{Episode, Task};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Limit;
 use aqmlab_aqm::{AnyQueue, Discipline, QueueView, entry};
+use aqmlab_core::params::Given;
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSpec, Problems, Rate, read_any};
 use aqmlab_scenario::{AqmChoice, Scenario};
@@ -115,7 +116,7 @@ fn can_change(aqm: &AqmChoice, spec: &ParamSpec) -> Result<(), String> {
     let mut queue: AnyQueue<Packet> = scheme.queue(view, Limit::Packets(100), false, 0);
     let values = found.values(&aqm.name, &pairs).map_err(|why| why.to_string())?;
     let text = values.iter().find(|(name, _)| *name == spec.name).map_or(spec.default, |(_, text)| text);
-    queue.set_param(spec.name, text)
+    queue.set_param(spec.name, Given::Text(text))
 }
 
 /// Refuses a parameter that takes only some of the numbers between two ends.
@@ -146,7 +147,7 @@ pub(super) fn apply(task: &Task, episode: &mut Episode, action: &[f32]) -> bool 
     let asked: Vec<f64> = stand.map(|((knob, value), a)| knob.after(*value, *a)).collect();
     let mut set = |i: usize| {
         let spec = &task.knobs[i].spec;
-        let is_set = episode.simulation.tune(episode.link, spec.name, &spec.text(asked[i])).is_ok();
+        let is_set = episode.simulation.tune(episode.link, spec.name, asked[i]).is_ok();
         if is_set {
             episode.values[i] = asked[i];
         }

@@ -24,7 +24,7 @@ measures! {
         goodput_p50: Option<f64>, "Goodput median" in RATE, more = median(&group.goodputs);
         /// Most payload that one flow received.
         goodput_max: Option<f64>, "Goodput max" in RATE = group.goodputs.last().copied();
-        /// Fairness index of Jain of the flows' goodput.
+        /// Fairness of the flows' goodput, by Jain's index.
         ///
         /// Of the flows that are active all the time; null if there is none, as with transfers.
         jain: Option<f64>, "Jain" in INDEX, more = group.jain;

@@ -3,15 +3,13 @@
 //! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768. Its
 //! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
 
+use crate::measure::shape::{ETHERNET, IP, Shape};
 use crate::measure::trace::{Trace, Transfers};
 use crate::net::packet::{Kind, Packet};
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
-use aqmlab_scenario::FlowSpec;
 use std::io::{self, Write};
 
-const ETHERNET: u32 = 14;
-const IP: u32 = 20;
 const UDP: u32 = 8;
 
 const SYN: u8 = 0x02;
@@ -19,65 +17,24 @@ const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
-/// What packets of a group look like.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    is_udp: bool,
-    /// Connections begin with a SYN: segment 0.
-    syn: bool,
-    /// Its endpoints speak ECN.
-    ecn: bool,
-    /// Of a data segment: header and payload, bytes.
-    header: u32,
-    payload: u32,
-    /// Header of an ACK, bytes.
-    ack_header: u32,
-}
-
-/// A TCP header takes what is left of the headers, in whole words; what it needs no bytes for it fills with options.
-fn tcp_header(headers: u32) -> u32 {
-    headers.saturating_sub(IP).clamp(20, 60) / 4 * 4
-}
-
-impl Shape {
-    pub fn of(spec: &FlowSpec) -> Self {
-        let header = tcp_header(spec.header);
-        Self {
-            is_udp: spec.traffic.is_udp(),
-            syn: spec.tcp.syn,
-            ecn: spec.ecn.is_capable(),
-            header,
-            payload: spec.wire_size().saturating_sub(IP + header).max(1),
-            ack_header: tcp_header(spec.tcp.ack.0 as u32),
+impl Trace {
+    /// Writes the packets that left the queue as a capture file (pcapng), each at the time at which its transmission began.
+    ///
+    /// # Errors
+    /// Of `out`.
+    pub fn write_pcap(&self, out: &mut impl Write) -> io::Result<()> {
+        let snap = self.shapes.iter().map(Shape::longest).max().unwrap_or(ETHERNET + IP + 20);
+        write_section(out)?;
+        write_interface(out, &self.link, snap)?;
+        let mut frames = Frames::new(self);
+        for record in &self.records {
+            if record.happening == Happening::Dequeued {
+                let frame = frames.frame(&record.packet);
+                write_frame(out, record.time, &frame, snap)?;
+            }
         }
+        out.flush()
     }
-
-    /// Sequence number in bytes of a segment; the SYN counts as one.
-    fn sequence(&self, segment: u32) -> u32 {
-        match (self.syn, segment) {
-            (true, 0) => 0,
-            (syn, segment) => (segment - u32::from(syn)).wrapping_mul(self.payload).wrapping_add(1),
-        }
-    }
-
-    fn longest(&self) -> u32 {
-        ETHERNET + IP + self.header.max(self.ack_header)
-    }
-}
-
-/// Writes the packets of a trace that left the queue, each at the time at which its transmission began.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
-    let snap = trace.shapes.iter().map(Shape::longest).max().unwrap_or(ETHERNET + IP + 20);
-    write_section(out)?;
-    write_interface(out, &trace.link, snap)?;
-    let mut frames = Frames::new(trace);
-    for record in &trace.records {
-        if record.happening == Happening::Dequeued {
-            let frame = frames.frame(&record.packet);
-            write_frame(out, record.time, &frame, snap)?;
-        }
-    }
-    out.flush()
 }
 
 /// Section header block (4.1).

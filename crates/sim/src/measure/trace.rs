@@ -1,12 +1,11 @@
 //! What happened to each packet at one link, on request. Nothing is recorded otherwise.
 
-use crate::measure::pcap::{self, Shape};
+use crate::measure::shape::Shape;
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_aqm::{Carried, Ecn, Happening};
 use aqmlab_core::Time;
 use aqmlab_scenario::Scenario;
-use std::io::{self, Write};
 
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
@@ -147,14 +146,6 @@ impl Trace {
             columns.push(record, self.group_of[flow as usize], transfers.of(&record.packet));
         }
         columns
-    }
-
-    /// Writes the packets that left the queue as a capture file (pcapng).
-    ///
-    /// # Errors
-    /// Of `out`.
-    pub fn write_pcap(&self, out: &mut impl Write) -> io::Result<()> {
-        pcap::write(self, out)
     }
 }
 

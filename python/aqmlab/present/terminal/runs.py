@@ -13,6 +13,8 @@ from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import FlowResult, definitions, find
 from aqmlab.runs.results import RunResult, columns
 
+BITRATE = find("total.video.bitrate_mean")
+
 
 def run(result: RunResult, scenario: Scenario) -> None:
     """Print one run: each link's metrics and each flow group's."""

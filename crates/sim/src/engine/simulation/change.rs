@@ -9,6 +9,7 @@ use crate::engine::event::Event;
 use crate::net::link::Departures;
 use crate::net::packet::Packet;
 use aqmlab_aqm::{AnyQueue, Discipline};
+use aqmlab_core::params::Given;
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{Action, AqmChoice, Change, Law, Scenario};
 
@@ -30,14 +31,14 @@ impl Simulation {
         Ok(self.apply(Change::new(Span(self.now.0), path, value))?)
     }
 
-    /// Sets a parameter of the scheme of a link, now: [`set`](Self::set) for a controller that acts every few milliseconds. It is
-    /// not among the [`changes`](Self::changes).
+    /// Sets a parameter of the scheme of a link to a number in base units, now: [`set`](Self::set) for a controller that acts
+    /// every few milliseconds. It is not among the [`changes`](Self::changes).
     ///
     /// # Errors
     /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing has changed
     /// then.
-    pub fn tune(&mut self, link: usize, name: &str, value: &str) -> Result<(), String> {
-        self.set_parameter(link, name, value)
+    pub fn tune(&mut self, link: usize, name: &str, value: f64) -> Result<(), String> {
+        self.set_parameter(link, name, Given::Number(value))
     }
 
     /// What has been changed, and what is still to be by the scenario, in order of time. What traces change is in them.
@@ -73,7 +74,9 @@ impl Simulation {
             Action::Buffer(link, buffer, packets) => self.at_link(link, |queue| queue.set_limit(buffer, packets)),
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
             Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
-            Action::Parameter(link, name, value) => self.set_parameter(link, &name, &value).map_err(refused)?,
+            Action::Parameter(link, name, value) => {
+                self.set_parameter(link, &name, Given::Text(&value)).map_err(refused)?
+            }
             Action::Loss(link, loss) => self.links[link].set_loss(loss, &self.specs[link], self.options.seed),
             Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
             Action::Rtt(group, law) => self.set_rtt(group, law),
@@ -107,7 +110,7 @@ impl Simulation {
         Ok(())
     }
 
-    fn set_parameter(&mut self, link: usize, name: &str, value: &str) -> Result<(), String> {
+    fn set_parameter(&mut self, link: usize, name: &str, value: Given) -> Result<(), String> {
         let before = self.links[link].queue.tick_every();
         self.at_link(link, |queue| queue.set_param(name, value))?;
         let after = self.links[link].queue.tick_every();
@@ -218,7 +221,7 @@ pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Resu
             let scheme = scenario.build_scheme(spec, &schemes[*link])?;
             let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, spec.ecn, 0);
             if let Action::Parameter(_, name, value) = &action {
-                let set = queue.set_param(name, value);
+                let set = queue.set_param(name, Given::Text(value));
                 set.map_err(|reason| Problems(vec![refused(Problem::new(&change.path, reason))]))?;
             }
         }

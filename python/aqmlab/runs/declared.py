@@ -1,0 +1,145 @@
+"""The results of a run as typed classes, in SI units (s, bit/s) or packets.
+
+Written by `make docs` from the declarations in crates/sim/src; do not edit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aqmlab.runs.metric import Measured
+
+
+@dataclass(frozen=True)
+class CallResult(Measured):
+    """The datagrams of a group after the warm-up, over all its flows, and a G.711 call over them."""
+
+    sent: int
+    """Datagrams sent. Unit: packets."""
+    loss_ratio: float
+    """Datagrams that were not received over those sent."""
+    r_factor: float | None
+    """Transmission rating of a G.711 call that waits for 99 % of the packets (ITU-T G.107)."""
+    mos: float | None
+    """Mean opinion score of that call, 1 to 4.5 (ITU-T G.107)."""
+
+
+@dataclass(frozen=True)
+class VideoResult(Measured):
+    """The video of a group's viewers after the warm-up, all together."""
+
+    segments: int
+    """Segments of video asked for after the warm-up and complete."""
+    bitrate_mean: float | None
+    """Mean bitrate of the segments of video. Unit: bit/s."""
+    switches: int
+    """Changes of the bitrate from one segment to the next."""
+    stalls: int
+    """Times the playback buffer ran empty."""
+    stall_time: float
+    """Time for which the playback buffer was empty. Unit: s."""
+
+
+@dataclass(frozen=True)
+class FlowResult(Measured):
+    """A group of flows after the warm-up, or all of them."""
+
+    count: int
+    """Connections, sources, sessions or hosts."""
+    goodput: float
+    """Payload received by all flows. Unit: bit/s."""
+    goodput_min: float | None
+    """Least payload that one flow received. Unit: bit/s."""
+    goodput_p50: float | None
+    """Half of the flows receive at most this payload. Unit: bit/s."""
+    goodput_max: float | None
+    """Most payload that one flow received. Unit: bit/s."""
+    jain: float | None
+    """Fairness of the flows' goodput, by Jain's index."""
+    received: int
+    """Packets received, retransmissions included. Unit: packets."""
+    marked: int
+    """Packets received with a congestion mark. Unit: packets."""
+    packet_delay_mean: float | None
+    """Mean time from source to destination. Unit: s."""
+    packet_delay_std: float | None
+    """Standard deviation of the time from source to destination. Unit: s."""
+    packet_delay_p50: float | None
+    """Half of the packets take at most this long. Unit: s."""
+    packet_delay_p95: float | None
+    """95 % of the packets take at most this long. Unit: s."""
+    packet_delay_p99: float | None
+    """99 % of the packets take at most this long. Unit: s."""
+    packet_delay_p999: float | None
+    """99.9 % of the packets take at most this long. Unit: s."""
+    packet_delay_variation_p99: float | None
+    """Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481). Unit: s."""
+    power: float | None
+    """Goodput over mean packet delay. Unit: bit/s^2."""
+    retransmits: int
+    """Segments sent again. Unit: packets."""
+    timeouts: int
+    """Expiries of the retransmission timer."""
+    ecn_reductions: int
+    """Windows reduced for a congestion mark."""
+    transfers: int
+    """Transfers that began after the warm-up and are complete."""
+    failed: int
+    """Connections given up because no SYN was answered."""
+    fct_mean: float | None
+    """Mean time from the request of a transfer to its last ACK. Unit: s."""
+    fct_p50: float | None
+    """Half of the transfers take at most this long. Unit: s."""
+    fct_p95: float | None
+    """95 % of the transfers take at most this long. Unit: s."""
+    fct_p99: float | None
+    """99 % of the transfers take at most this long. Unit: s."""
+    call: CallResult | None = None
+    """The datagrams of the group, if it sends any."""
+    video: VideoResult | None = None
+    """Adaptive video, if that is its kind."""
+
+
+@dataclass(frozen=True)
+class LinkResult(Measured):
+    """A link after the warm-up. The packet in service does not wait."""
+
+    utilisation: float
+    """Bits sent, headers included, over what the link could have carried."""
+    drop_ratio: float
+    """Packets dropped over packets that arrived."""
+    mark_ratio: float
+    """Packets marked over packets that arrived."""
+    queue_mean: float
+    """Time-weighted mean of the packets waiting. Unit: packets."""
+    queue_std: float
+    """Time-weighted standard deviation of the packets waiting. Unit: packets."""
+    queue_p95: int
+    """95 % of the time the queue is at most this long. Unit: packets."""
+    queue_delay_mean: float | None
+    """Mean time from arrival to start of service. Unit: s."""
+    queue_delay_std: float | None
+    """Standard deviation of the time waited. Unit: s."""
+    queue_delay_p99: float | None
+    """99 % of the packets wait at most this long. Unit: s."""
+    settling_time: float | None
+    """From then on the mean queue over 1 s stays within 10 % of the buffer around the target. Unit: s."""
+    settling: Sequence[tuple[float, float | None]]
+    """For the start and each scripted change: its time, and how long the queue takes to settle."""
+    transient: float | None
+    """From then on the mean queue over 5 s stays within 10 % of the buffer around the target. Unit: s."""
+    queue_mean_settled: float | None
+    """Mean of the packets waiting after the transient. Unit: packets."""
+    queue_error: float | None
+    """Root mean square of the packets waiting less the target, over the target."""
+    arrived: int
+    """Packets offered to the queue. Unit: packets."""
+    departed: int
+    """Packets taken into service. Unit: packets."""
+    dropped: int
+    """Packets dropped. Unit: packets."""
+    marked: int
+    """Packets marked. Unit: packets."""
+    lost: int
+    """Packets sent and lost on the wire. Unit: packets."""
+    drops: Mapping[str, int]
+    """Dropped packets by reason."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, overload
 
+from aqmlab import _core
+
 Kind = Literal["value", "unknown", "key", "missing", "syntax"]
 """What is wrong: the value; the value, which names what is not there; the field, which does not exist; that the field
 is not there; the text around it, which does not follow its format."""
@@ -65,6 +67,22 @@ def blamed_on(path: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(*(each._replace(path=path) for each in error.problems)) from None
+
+
+@contextmanager
+def located(before: str, text: str, file: str) -> Iterator[None]:
+    """Say of the problems raised here where they are written in a text of TOML; paths of its fields begin with `before`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(*(_at(each, before, text, file) for each in error.problems)) from None
+
+
+def _at(problem: Problem, before: str, text: str, file: str) -> Problem:
+    if problem.location or not problem.path.startswith(before):
+        return problem
+    found = _core.location(text, file, problem.path.removeprefix(before), problem.kind == "key")
+    return problem._replace(location=found and Location(*found))
 
 
 def problems_of(error: Exception) -> tuple[Problem, ...]:

@@ -522,6 +522,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(columns::columns, m)?)?;
     m.add_function(wrap_pyfunction!(toml_text::read_toml, m)?)?;
+    m.add_function(wrap_pyfunction!(toml_text::location, m)?)?;
     m.add("CommandError", m.py().get_type::<CommandError>())?;
     #[cfg(target_os = "linux")]
     live::fill(m)?;

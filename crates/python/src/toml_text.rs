@@ -1,6 +1,7 @@
 //! TOML that a stranger may have written, as Python objects: by the reader of scenarios, which bounds time and memory.
 
 use crate::refused;
+use aqmlab_core::problem::{Kind, Problem};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use toml::Value;
@@ -10,6 +11,17 @@ use toml::Value;
 pub fn read_toml<'py>(py: Python<'py>, text: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let table = py.detach(|| aqmlab_scenario::read_toml(text, name)).map_err(refused)?;
     object(py, &Value::Table(table))
+}
+
+/// File, line, column and length of a field in a text of TOML, by its path; `None` if nothing of it is there. `is_key`: it is
+/// the key that should not be there.
+#[pyfunction]
+pub fn location(text: &str, file: &str, path: &str, is_key: bool) -> Option<(String, usize, usize, usize)> {
+    let kind = if is_key { Kind::Key } else { Kind::Value };
+    let mut problem = [Problem::new(path, "").of(kind)];
+    aqmlab_scenario::locate(&mut problem, text, file, &[]);
+    let [Problem { location, .. }] = problem;
+    location.map(|at| (at.file, at.line, at.column, at.length))
 }
 
 fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {

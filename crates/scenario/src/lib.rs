@@ -21,6 +21,7 @@ pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
 pub use links::buffer_packets;
+pub use location::locate;
 pub use read::{parse, parse_file, read_toml};
 pub use trace::{OPPORTUNITY, RateTrace};
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from aqmlab import _core, catalogue, own, scenario
 from aqmlab.names import unknown
-from aqmlab.problems import InputError, Problem
+from aqmlab.problems import InputError, Problem, located
 from aqmlab.runs import MOST_SEEDS, grid
 from aqmlab.runs.simulate import check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
@@ -201,7 +201,12 @@ def read(path: str | os.PathLike[str], more: Pairs = ()) -> Plan:
     if not isinstance(path, str | os.PathLike):
         raise InputError("experiment", f"{path!r}: expected the path of an experiment file, or a Plan")
     path = Path(path)
-    data = _parse(path)
+    text = scenario.read_file(path, "experiment")
+    with located("experiment.", text, str(path)):
+        return _read(path, _core.read_toml(text, str(path)), more)
+
+
+def _read(path: Path, data: Mapping[str, Any], more: Pairs) -> Plan:
     _check(data, path)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     overrides = {name: (value,) for name, value in more if name not in overrides} | overrides
@@ -221,7 +226,8 @@ def _check(data: Mapping[str, Any], path: Path) -> None:
         raise InputError("experiment", f'{path}: is a scenario; an experiment names it: scenarios = ["{path.name}"]')
     for key in data:
         if key not in KEYS:
-            raise unknown("experiment", "unknown key", key, KEYS)
+            reason = f"unknown key; {_core.hint(key, sorted(KEYS))}"
+            raise InputError(Problem(f"experiment.{key}", reason, "key"))
     for key in ("schema", "scenarios", "aqms"):
         if key not in data:
             raise InputError(f"experiment.{key}", "missing; an experiment has schema = 1, scenarios and aqms")
@@ -229,10 +235,6 @@ def _check(data: Mapping[str, Any], path: Path) -> None:
         raise InputError("experiment.schema", f"{data['schema']!r}: this version reads schema 1")
     if not isinstance(data.get("title", ""), str):
         raise InputError("experiment.title", f"{data['title']!r}: expected a text")
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    return _core.read_toml(scenario.read_file(path, "experiment"), str(path))
 
 
 def _conditions(

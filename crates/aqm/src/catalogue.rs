@@ -6,10 +6,10 @@ use crate::schemes::fixed_p::FixedP;
 use crate::schemes::fq::Fq;
 use crate::schemes::{every_coupled, every_scheme};
 use crate::{
-    Aqm, Carried, Ctx, Exception, Failure, Fifo, Info, Law, Limit, OWN, Observable, PacketView, QueueView, Scheme,
-    Signal, Standing, Tc, Tune, Verdict,
+    Aqm, Carried, Ctx, Exception, Failure, Fifo, Limit, LinearLaw, OWN, Observable, PacketView, QueueView, Scheme,
+    SchemeInfo, Signal, Standing, Tc, Tune, Verdict,
 };
-use aqmlab_core::params::{Given, Typed, Values};
+use aqmlab_core::params::{Given, TypedValues, Values};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span, Time};
 use std::sync::{PoisonError, RwLock};
@@ -19,23 +19,23 @@ pub type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 /// A scheme as the catalogue knows it.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct SchemeEntry {
     /// Name, family, year, source.
-    pub info: &'static Info,
-    /// What its law rests on.
+    pub info: &'static SchemeInfo,
+    /// The basis of its law and constants.
     pub standing: Standing,
     /// The page: idea, equations, readings, departures (Markdown).
     pub page: &'static str,
-    /// What it shows for plots.
+    /// Quantities that it shows for plots.
     pub observables: &'static [Observable],
     /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
     /// `None` if it steers to no length.
     pub target: Option<&'static [&'static str]>,
-    /// Where its signals fall in a fluid, or why it has no place there.
+    /// The point of a fluid at which its signals fall, or the reason why it has none.
     pub signal: Result<Signal, &'static str>,
     /// Clauses of the contract that it does not keep, and why.
     pub exceptions: &'static [Exception],
-    /// What Linux has of it.
+    /// Its counterpart in Linux.
     pub tc: Option<Tc>,
     /// Bytes of its parameters and state; of each queue's in flow queueing. Tables on the heap are not in it, which FuzzyRTT,
     /// LRED, SFB and SRED have. `None` of a scheme that is not in Rust.
@@ -43,22 +43,22 @@ pub struct Entry {
     /// Its parameters.
     pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
     pub(crate) values: &'static (dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Values + Sync),
-    pub(crate) law: &'static MakeLaw,
-    pub(crate) build: &'static Build,
+    pub(crate) law: &'static LinearLawBuilder,
+    pub(crate) build: &'static SchemeBuilder,
     /// It was published: it is listed, not only known by its name.
     pub(crate) is_listed: bool,
 }
 
 /// Reads parameters and makes the linear law of a scheme, with them in base units; the errors carry the path.
-pub(crate) type MakeLaw = dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Option<LawAndValues> + Sync;
+pub(crate) type LinearLawBuilder = dyn Fn(&str, Pairs, &mut Vec<Problem>) -> Option<LinearLawAndValues> + Sync;
 
 /// A scheme's linear law, and the values of its parameters.
-pub type LawAndValues = (Box<dyn Law>, Typed);
+pub type LinearLawAndValues = (Box<dyn LinearLaw>, TypedValues);
 
 /// Reads parameters and builds a scheme; the errors carry the path.
-pub(crate) type Build = dyn Fn(&str, Pairs, &QueueView) -> Result<AnyScheme, Problems> + Sync;
+pub(crate) type SchemeBuilder = dyn Fn(&str, Pairs, &QueueView) -> Result<AnyScheme, Problems> + Sync;
 
-impl Entry {
+impl SchemeEntry {
     /// Every parameter with the value it takes when `pairs` are set; the errors carry `path`.
     pub fn values(&self, path: &str, pairs: Pairs) -> Result<Values, Problems> {
         let mut problems = Vec::new();
@@ -66,14 +66,14 @@ impl Entry {
         if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
     }
 
-    /// Which of what it shows is called `name`; see [`Aqm::observe`].
+    /// The index of the observable `name`; see [`Aqm::observe`].
     pub fn observable(&self, name: &str) -> Option<usize> {
         self.observables.iter().position(|shown| shown.name == name)
     }
 
     /// The linear law, if the scheme has one, and its parameters in base units, when `pairs` are set; the errors carry
     /// `path`.
-    pub fn law(&self, path: &str, pairs: Pairs) -> Result<Option<LawAndValues>, Problems> {
+    pub fn law(&self, path: &str, pairs: Pairs) -> Result<Option<LinearLawAndValues>, Problems> {
         let mut problems = Vec::new();
         let found = (self.law)(path, pairs, &mut problems);
         if !problems.is_empty() {
@@ -90,7 +90,7 @@ impl Entry {
         (self.build)(path, pairs, queue)
     }
 
-    const fn of<S: Scheme>(is_listed: bool, build: &'static Build) -> Self {
+    const fn of<S: Scheme>(is_listed: bool, build: &'static SchemeBuilder) -> Self {
         Self {
             info: const { &S::INFO },
             standing: S::STANDING,
@@ -114,7 +114,7 @@ impl Entry {
 }
 
 /// Every listed scheme; those from elsewhere come last.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<SchemeEntry> {
     all().into_iter().filter(|entry| entry.is_listed).collect()
 }
 
@@ -122,23 +122,23 @@ pub fn entries() -> Vec<Entry> {
 ///
 /// # Errors
 /// If there is none; the message names the nearest.
-pub fn entry(name: &str) -> Result<Entry, String> {
+pub fn entry(name: &str) -> Result<SchemeEntry, String> {
     let all = all();
     let known = all.iter().filter(|entry| entry.is_listed || entry.info.family == OWN);
     let names: Vec<&str> = known.map(|entry| entry.info.name).collect();
     all.iter().find(|entry| entry.info.name == name).copied().ok_or_else(|| unknown("scheme", name, &names))
 }
 
-fn all() -> Vec<Entry> {
+fn all() -> Vec<SchemeEntry> {
     let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     [ALONE, COUPLED, TINS, FAIR, UNLISTED, &elsewhere[..]].concat()
 }
 
 /// Schemes from elsewhere.
-static REGISTERED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
+static REGISTERED: RwLock<Vec<SchemeEntry>> = RwLock::new(Vec::new());
 
 /// Adds entries, each in the place of an earlier one of its name from elsewhere.
-pub(crate) fn add(entries: impl IntoIterator<Item = Entry>) {
+pub(crate) fn add(entries: impl IntoIterator<Item = SchemeEntry>) {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     for entry in entries {
         registered.retain(|known| known.info.name != entry.info.name);
@@ -154,9 +154,10 @@ pub fn register<S: Scheme + Aqm + Clone + Send + 'static>() -> Result<(), String
     if entry(S::INFO.name).is_ok() {
         return Err(format!("there is a scheme called \"{}\" already", S::INFO.name));
     }
-    let alone: &Build = &|path, pairs, queue| build::<S, _>(path, pairs, queue, boxed::<S>).map(AnyScheme::Fifo);
-    let fair: &Build = &|path, pairs, queue| build_fair::<S>(path, pairs, queue, boxed::<S>);
-    add([Entry::of::<S>(true, alone), Entry::of::<Fq<S>>(S::FAIR.is_some(), fair)]);
+    let alone: &SchemeBuilder =
+        &|path, pairs, queue| build::<S, _>(path, pairs, queue, boxed::<S>).map(AnyScheme::Fifo);
+    let fair: &SchemeBuilder = &|path, pairs, queue| build_fair::<S>(path, pairs, queue, boxed::<S>);
+    add([SchemeEntry::of::<S>(true, alone), SchemeEntry::of::<Fq<S>>(S::FAIR.is_some(), fair)]);
     Ok(())
 }
 
@@ -279,12 +280,12 @@ macro_rules! built_in {
         }
 
         /// The schemes of a single queue.
-        static ALONE: &[Entry] = &[$(Entry::of::<$variant>(true, &|path, pairs, queue| {
+        static ALONE: &[SchemeEntry] = &[$(SchemeEntry::of::<$variant>(true, &|path, pairs, queue| {
             build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| AnyScheme::Fifo(AnyAqm::$variant(scheme)))
         })),*];
 
         /// The same in flow queueing.
-        static FAIR: &[Entry] = &[$(Entry::of::<Fq<$variant>>($variant::FAIR.is_some(), &|path, pairs, queue| {
+        static FAIR: &[SchemeEntry] = &[$(SchemeEntry::of::<Fq<$variant>>($variant::FAIR.is_some(), &|path, pairs, queue| {
             build_fair::<$variant>(path, pairs, queue, |params, queue| $variant::new(params, queue).map(AnyAqm::$variant))
         })),*];
 
@@ -378,7 +379,7 @@ macro_rules! coupled {
         }
 
         /// The schemes of the dual queue.
-        static COUPLED: &[Entry] = &[$(Entry::of::<$variant>(true, &|path, pairs, queue| {
+        static COUPLED: &[SchemeEntry] = &[$(SchemeEntry::of::<$variant>(true, &|path, pairs, queue| {
             build::<$variant, _>(path, pairs, queue, $variant::new).map(|scheme| AnyScheme::Dual(AnyCoupled::$variant(scheme)))
         })),*];
 
@@ -415,12 +416,12 @@ macro_rules! coupled {
 }
 
 /// The schemes of tins.
-static TINS: &[Entry] = &[Entry::of::<Cake>(true, &|path, pairs, queue| {
+static TINS: &[SchemeEntry] = &[SchemeEntry::of::<Cake>(true, &|path, pairs, queue| {
     build::<Cake, _>(path, pairs, queue, Cake::new).map(AnyScheme::Tins)
 })];
 
 /// Schemes that are no proposals of their own.
-static UNLISTED: &[Entry] = &[Entry::of::<FixedP>(false, &|path, pairs, queue| {
+static UNLISTED: &[SchemeEntry] = &[SchemeEntry::of::<FixedP>(false, &|path, pairs, queue| {
     build::<FixedP, _>(path, pairs, queue, boxed::<FixedP>).map(AnyScheme::Fifo)
 })];
 

@@ -1,4 +1,4 @@
-//! What every scheme must satisfy, put to it through the queue that hosts it.
+//! The contract: conditions that every scheme must satisfy, tested through the queue that hosts it.
 //!
 //! Public, so that a scheme written elsewhere can be put to the same test: [`suite`] runs all of it, [`check`] one course
 //! of events.
@@ -19,14 +19,14 @@ pub enum Step {
 
 /// A packet of the contract: numbered, so that order can be seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbered {
+pub struct NumberedPacket {
     number: u64,
     size: u32,
     ecn: Ecn,
     marked: bool,
 }
 
-impl Numbered {
+impl NumberedPacket {
     /// Three flows; of those that speak ECN one is classic and one L4S.
     fn new(number: u64, size: u32, ect: bool) -> Self {
         let ecn = if ect { [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct][(number % 3) as usize] } else { Ecn::NotEct };
@@ -34,7 +34,7 @@ impl Numbered {
     }
 }
 
-impl Carried for Numbered {
+impl Carried for NumberedPacket {
     fn size(&self) -> u32 {
         self.size
     }
@@ -52,9 +52,9 @@ impl Carried for Numbered {
     }
 }
 
-/// How a queue under a scheme ended: equal inputs must give equal ends.
+/// The final state of a queue under a scheme: equal inputs must give equal ends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct End {
+pub struct EndState {
     departed: Vec<(u64, bool)>,
     observed: Vec<f64>,
     /// Packets dropped or marked.
@@ -68,7 +68,7 @@ pub fn check(
     steps: &[Step],
     ect: bool,
     seed: u64,
-) -> Result<End, String> {
+) -> Result<EndState, String> {
     check_queue(Fifo::new(scheme, bench::queue(0), bench::LIMIT, true), observables, steps, ect, seed)
 }
 
@@ -78,12 +78,12 @@ pub fn check(
 /// ECN-capable packets (some are, if `ect`) are marked; a scheme that does not act on departures signals none; every
 /// observable is finite and a probability (unit `ratio`) lies in 0 ..= 1.
 pub fn check_queue(
-    queue: impl Discipline<Numbered>,
+    queue: impl Discipline<NumberedPacket>,
     observables: &[Observable],
     steps: &[Step],
     ect: bool,
     seed: u64,
-) -> Result<End, String> {
+) -> Result<EndState, String> {
     let rng = Stream::new(seed, "contract", 0);
     let mut host = Host { queue, rng, now: Time::ZERO, next_tick: Time::ZERO };
     let (mut number, mut departed) = (0, Vec::new());
@@ -91,7 +91,7 @@ pub fn check_queue(
         match *step {
             Step::Arrive(size) => {
                 number += 1;
-                host.with(|queue, cx| queue.enqueue(Numbered::new(number, size, ect), cx));
+                host.with(|queue, cx| queue.enqueue(NumberedPacket::new(number, size, ect), cx));
             }
             Step::Depart => departed.extend(host.depart()?),
             Step::Wait(span) => host.wait(span),
@@ -109,7 +109,11 @@ pub fn check_queue(
     }
     let observed = (0..observables.len()).map(|i| host.queue.observe(i)).collect();
     let signalled = host.signalled();
-    Ok(End { departed: departed.iter().map(|packet| (packet.number, packet.marked)).collect(), observed, signalled })
+    Ok(EndState {
+        departed: departed.iter().map(|packet| (packet.number, packet.marked)).collect(),
+        observed,
+        signalled,
+    })
 }
 
 /// Asks a link for `ms` packets, one a millisecond: the rate of [`bench::queue`] for packets of 1000 B.
@@ -142,11 +146,11 @@ pub const LIGHT_LOAD: &str = "a light load is never signalled";
 pub struct Exception {
     /// The clause, such as [`LIGHT_LOAD`].
     pub clause: &'static str,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// What was found of a clause.
+/// The result for a clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is kept.
@@ -162,7 +166,7 @@ pub type Clause = (&'static str, Outcome);
 
 /// Puts queues under a scheme, as `make` makes them, to the whole contract but its exceptions. They must be alike, with
 /// the view of [`bench::queue`] and the limit [`bench::LIMIT`].
-pub fn suite<Q: Discipline<Numbered>>(
+pub fn suite<Q: Discipline<NumberedPacket>>(
     make: impl Fn() -> Q,
     observables: &[Observable],
     exceptions: &[Exception],
@@ -180,7 +184,7 @@ pub fn suite<Q: Discipline<Numbered>>(
 }
 
 /// Every clause, and how it is broken.
-fn put_to_all<Q: Discipline<Numbered>>(
+fn put_to_all<Q: Discipline<NumberedPacket>>(
     make: impl Fn() -> Q,
     observables: &[Observable],
 ) -> [(&'static str, Result<(), String>); 5] {
@@ -218,7 +222,7 @@ struct Host<Q> {
     next_tick: Time,
 }
 
-impl<Q: Discipline<Numbered>> Host<Q> {
+impl<Q: Discipline<NumberedPacket>> Host<Q> {
     fn with<T>(&mut self, act: impl FnOnce(&mut Q, &mut Ctx) -> T) -> T {
         act(&mut self.queue, &mut Ctx { now: self.now, rng: &mut self.rng })
     }
@@ -227,7 +231,7 @@ impl<Q: Discipline<Numbered>> Host<Q> {
         self.queue.accounts().dropped + self.queue.accounts().marked
     }
 
-    fn depart(&mut self) -> Result<Option<Numbered>, String> {
+    fn depart(&mut self) -> Result<Option<NumberedPacket>, String> {
         let before = self.signalled();
         let departed = self.with(Q::dequeue);
         if self.signalled() != before && self.queue.departures_known() {
@@ -273,7 +277,7 @@ pub mod bench {
     use super::*;
     use crate::PacketView;
 
-    /// How much may wait in it.
+    /// Capacity of the queue.
     pub const LIMIT: Limit = Limit::Packets(100);
 
     /// A queue with `packets` waiting.

@@ -1,9 +1,9 @@
-//! What a scheme costs: its parameters, its memory, and the time of a packet and of an update.
+//! The cost of a scheme: its parameters, its memory, and the time of a packet and of an update.
 //!
 //! The reference queue is that of Li et al. (2014), Table 1: 45 Mbit/s, packets of 1000 B, a target of 300 packets of 900,
 //! 50 flows. Packets arrive one transmission apart, so that as many arrive as leave, and two at a time below the target.
 
-use crate::catalogue::{AnyQueue, Entry};
+use crate::catalogue::{AnyQueue, SchemeEntry};
 use crate::{Carried, Ctx, Discipline, Ecn, Limit, QueueView};
 use aqmlab_core::{Problems, Rate, Span, Stream, Time};
 use std::hint::black_box;
@@ -23,12 +23,12 @@ const REPEATS: usize = 3;
 /// Packets that the reference link sends in a second.
 const LOAD: f64 = RATE.0 / (8.0 * SIZE as f64);
 
-/// What a scheme costs.
+/// The cost of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Parameters that it declares.
     pub parameters: usize,
-    /// Bytes of its parameters and state ([`Entry::memory`]).
+    /// Bytes of its parameters and state ([`SchemeEntry::memory`]).
     pub memory: Option<usize>,
     /// Time to take in a packet and let it go, s; the discipline included.
     pub packet: f64,
@@ -50,7 +50,7 @@ impl Cost {
 ///
 /// # Errors
 /// If the scheme does not fit the reference queue.
-pub fn measure(entry: &Entry) -> Result<Cost, Problems> {
+pub fn measure(entry: &SchemeEntry) -> Result<Cost, Problems> {
     let view = QueueView::empty(RATE, f64::from(TARGET), f64::from(LIMIT));
     let mut cost = Cost {
         parameters: (entry.params)().len(),

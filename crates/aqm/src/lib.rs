@@ -6,14 +6,14 @@
 //! ```text
 //!   schemes/     one file per scheme, reading like the paper's pseudocode, with all that is known of it; the list of them
 //!   catalogue    the schemes by name
-//!   disciplines/ what owns the packets, counts, marks and drops: one queue; a queue per flow; a classic and a
+//!   disciplines/ owners of the packets, which count, mark and drop: one queue; a queue per flow; a classic and a
 //!                low-latency queue; queues per flow within tins; any of them, traced
-//!   declared     schemes that are declared while the program runs
-//!   link_layer   what a packet takes on a link beyond its own bytes
+//!   declaration  schemes that are declared while the program runs
+//!   link_layer   overhead of a packet on a link beyond its own bytes
 //!   tune         parameters that are set while a scheme runs
-//!   signal       where a scheme's signals fall, for a fluid
-//!   linear       a scheme as control theory sees it: where it rests, and its answer to small changes
-//!   contract     what every scheme must satisfy; public, so that yours can be put to it
+//!   signal       the event at which a scheme signals, for a fluid
+//!   linear       linear laws: the operating point of a scheme, and its response to small changes
+//!   contract     the conditions that every scheme must satisfy; public, so that yours can be put to it
 //! ```
 //!
 //! Arrows point one way: catalogue and declared use schemes, schemes use disciplines, and disciplines know schemes through
@@ -22,7 +22,7 @@
 pub mod catalogue;
 pub mod contract;
 pub mod cost;
-pub mod declared;
+pub mod declaration;
 pub mod disciplines;
 pub mod linear;
 pub mod link_layer;
@@ -32,11 +32,11 @@ mod tune;
 
 use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 
-pub use catalogue::{AnyAqm, AnyQueue, AnyScheme, BoxedAqm, Entry, entries, entry, register};
+pub use catalogue::{AnyAqm, AnyQueue, AnyScheme, BoxedAqm, SchemeEntry, entries, entry, register};
 pub use contract::Exception;
-pub use declared::{Declaration, declare};
+pub use declaration::{Declaration, declare};
 pub use disciplines::{Accounts, Carried, Discipline, Fate, Fifo, Happening, Limit};
-pub use linear::Law;
+pub use linear::LinearLaw;
 pub use signal::Signal;
 pub use tune::Tune;
 
@@ -69,12 +69,12 @@ impl Ecn {
     }
 }
 
-/// What a scheme may see of a packet: no payload, no transport header.
+/// A scheme's view of a packet: no payload, no transport header.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView {
     /// Size on the wire, bytes.
     pub size: u32,
-    /// Which flow it belongs to.
+    /// Number of its flow.
     pub flow: u32,
     /// Hash of the flow's 5-tuple.
     pub flow_hash: u32,
@@ -82,7 +82,7 @@ pub struct PacketView {
     pub rtt: Option<Span>,
     /// Class selector of its DSCP, 0 to 7 (RFC 2474).
     pub class: u8,
-    /// When it joined the queue.
+    /// Time at which it joined the queue.
     pub enqueued_at: Time,
     /// ECN field of its header.
     pub ecn: Ecn,
@@ -90,7 +90,7 @@ pub struct PacketView {
     pub can_mark: bool,
 }
 
-/// What a scheme may see of its queue. The packet being judged is never included, nor is the one in transmission.
+/// A scheme's view of its queue. The packet being judged is never included, nor is the one in transmission.
 ///
 /// `rate`, `target` and `limit` are always those of the present: each may change while packets wait. A scheme computes
 /// what follows from them when it uses it, and keeps nothing of them from [`Scheme::new`].
@@ -121,7 +121,7 @@ impl QueueView {
     }
 }
 
-/// What a scheme meets at one instant beside its queue.
+/// The context of a scheme at one instant: the time and its random numbers.
 pub struct Ctx<'a> {
     /// The present.
     pub now: Time,
@@ -137,29 +137,29 @@ impl Ctx<'_> {
     }
 }
 
-/// Why a packet was signalled; counted per reason in the results.
-pub type Why = &'static str;
+/// The reason for a signal; counted per reason in the results.
+pub type Reason = &'static str;
 
 /// The queue was full; no scheme was asked.
-pub const OVERFLOW: Why = "overflow";
+pub const OVERFLOW: Reason = "overflow";
 /// The scheme drew the packet at random.
-pub const EARLY: Why = "early";
+pub const EARLY: Reason = "early";
 /// The scheme drops every packet in its present state.
-pub const FORCED: Why = "forced";
+pub const FORCED: Reason = "forced";
 /// A packet of the same flow was drawn from the queue; both are dropped.
-pub const MATCH: Why = "match";
+pub const MATCH: Reason = "match";
 
-/// What a scheme wants done with the packet it was shown.
+/// A scheme's decision on the packet it was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Let it be.
     Pass,
     /// Mark if the packet can carry a mark, else drop.
-    Signal(Why),
+    Signal(Reason),
     /// Mark if the packet can carry a mark, else pass.
-    MarkOnly(Why),
+    MarkOnly(Reason),
     /// Drop, markable or not.
-    Drop(Why),
+    Drop(Reason),
 }
 
 /// Decides the fate of the packets of one queue. It answers; it never touches the packet.
@@ -184,15 +184,15 @@ pub trait Aqm {
     {
         self.on_enqueue(&packet(), queue, cx)
     }
-    /// Whether [`Aqm::on_enqueue`] does anything. If not, a host of many queues may leave the scheme alone at arrivals.
+    /// True if [`Aqm::on_enqueue`] does anything. If not, a host of many queues may leave the scheme alone at arrivals.
     fn acts_on_enqueue(&self) -> bool {
         true
     }
-    /// Whether [`Aqm::draws`] ever draws. It is asked only then.
+    /// True if [`Aqm::draws`] ever draws. It is asked only then.
     fn draws_packets(&self) -> bool {
         false
     }
-    /// Whether [`Aqm::on_dequeue`] does anything. If not, and if no packet is drawn, a departure is known as soon as a
+    /// True if [`Aqm::on_dequeue`] does anything. If not, and if no packet is drawn, a departure is known as soon as a
     /// packet is accepted, and a host may save itself the events.
     fn acts_on_dequeue(&self) -> bool {
         false
@@ -225,7 +225,7 @@ pub trait Aqm {
     /// The link asked for a packet and found none: it falls idle.
     #[inline]
     fn on_empty(&mut self, cx: &mut Ctx) {}
-    /// Whether nothing of what it has met still counts. Asked while its queue is empty, which another flow may have then.
+    /// True if nothing that it has met still counts. Asked while its queue is empty, which another flow may have then.
     #[inline]
     fn is_at_rest(&self, now: Time) -> bool {
         true
@@ -245,7 +245,7 @@ pub trait Aqm {
     fn share(&self, p: f64, queue: &QueueView) -> f64 {
         p
     }
-    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`]; [`Entry::observable`] finds i by name.
+    /// Present value of the i-th quantity of [`Scheme::OBSERVABLES`]; [`SchemeEntry::observable`] finds i by name.
     fn observe(&self, i: usize) -> f64 {
         f64::NAN
     }
@@ -255,13 +255,13 @@ pub trait Aqm {
     }
 }
 
-/// When and why a scheme broke down.
+/// A breakdown of a scheme: time and cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at {} s: {cause}", (.at.seconds() * 1e6).round() / 1e6)]
 pub struct Failure {
     /// Simulated time.
     pub at: Time,
-    /// What happened, for people.
+    /// The cause, for people.
     pub cause: String,
 }
 
@@ -279,7 +279,7 @@ pub struct Observable {
 /// The drop (or mark) probability, which most schemes show first.
 pub const P: Observable = Observable { name: "p", unit: "ratio", doc: "drop probability of an arriving packet" };
 
-/// What Linux has of a scheme.
+/// The counterpart of a scheme in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tc {
     /// Kind of its queueing discipline, as behind `tc qdisc add dev DEV root`.
@@ -288,7 +288,7 @@ pub struct Tc {
     pub note: &'static str,
 }
 
-/// What the law of a scheme and its default constants rest on.
+/// The basis of a scheme's law and of its default constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// All of it on what its paper, its RFC or its implementation prints.
@@ -315,9 +315,9 @@ pub const FAMILIES: [&str; 9] = [
 /// The kind of those that are declared while the program runs.
 pub const OWN: &str = "own";
 
-/// What a catalogue says of a scheme.
+/// A scheme's entry in the catalogue: names and sources.
 #[derive(Clone, Copy, Debug)]
-pub struct Info {
+pub struct SchemeInfo {
     /// Name on the command line.
     pub name: &'static str,
     /// Name in print.
@@ -328,7 +328,7 @@ pub struct Info {
     pub year: u32,
     /// Publication.
     pub source: &'static str,
-    /// How sure the implementation is, and by what evidence.
+    /// The degree of confidence in the implementation, and the evidence for it.
     pub confidence: &'static str,
     /// Studies that compare it.
     pub papers: &'static [&'static str],
@@ -338,13 +338,13 @@ pub struct Info {
 ///
 /// It holds its parameters, and reads them when it uses them, so that each can be set while it runs ([`Tune`]).
 pub trait Scheme: Sized {
-    /// What the catalogue says of it.
-    const INFO: Info;
-    /// What its law rests on.
+    /// Its entry in the catalogue.
+    const INFO: SchemeInfo;
+    /// The basis of its law and constants.
     const STANDING: Standing = Standing::Published;
-    /// What the catalogue says of its use in the queues of flow queueing, where that was published on its own.
-    const FAIR: Option<Info> = None;
-    /// What it shows for plots.
+    /// The catalogue's entry for its use in the queues of flow queueing, if that was published on its own.
+    const FAIR: Option<SchemeInfo> = None;
+    /// Quantities that it shows for plots.
     const OBSERVABLES: &'static [Observable];
     /// Its declared parameters.
     type Params: ParamSet;
@@ -359,17 +359,17 @@ pub trait Scheme: Sized {
     /// Parameters whose mean is the queue that it steers to, that of its link where they are "auto" or there are none;
     /// `None` if it steers to no length.
     const TARGET: Option<&'static [&'static str]> = None;
-    /// Where its signals fall in a fluid, or why it has no place there.
+    /// The point of a fluid at which its signals fall, or the reason why it has none.
     const SIGNAL: Result<Signal, &'static str> = Err(signal::UNDECLARED);
     /// Its linear law with these parameters, if it has one.
     #[allow(unused_variables)]
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         None
     }
     /// Clauses of the contract that it does not keep, and why.
     const EXCEPTIONS: &'static [Exception] = &[];
-    /// What Linux has of it.
+    /// Its counterpart in Linux.
     const TC: Option<Tc> = None;
-    /// What Linux has of its use in flow queueing.
+    /// The counterpart in Linux of its use in flow queueing.
     const FAIR_TC: Option<Tc> = None;
 }

@@ -14,7 +14,7 @@ pub struct Network {
     pub packet: f64,
     /// Queue that schemes with a reference aim at, packets.
     pub target: f64,
-    /// How much may wait, packets.
+    /// Capacity of the queue, packets.
     pub buffer: f64,
     /// Signals are marks; otherwise drops.
     pub ecn: bool,
@@ -27,9 +27,9 @@ impl Network {
     }
 }
 
-/// Where a scheme and its network rest.
+/// The equilibrium of a scheme and its network.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct OperatingPoint {
     /// The link.
     pub network: Network,
     /// Share of the offered packets that is signalled.
@@ -38,7 +38,7 @@ pub struct Point {
     pub queue: f64,
 }
 
-impl Point {
+impl OperatingPoint {
     /// Share of the offered packets that joins the queue.
     pub fn kept(&self) -> f64 {
         if self.network.ecn { 1.0 } else { 1.0 - self.p }
@@ -51,12 +51,12 @@ impl Point {
 }
 
 /// A scheme's linear law; its parameters know it.
-pub trait Law: Send + Sync {
-    /// Whether it comes to rest at all; the error says which parameters keep it from that.
+pub trait LinearLaw: Send + Sync {
+    /// `Ok` if it comes to rest at all; the error says which parameters keep it from that.
     fn rests(&self) -> Result<(), String> {
         Ok(())
     }
-    /// Where it rests while it signals the share `p`, packets; infinite where it never does. A scheme that integrates the
+    /// The queue at rest while it signals the share `p`, packets; infinite if it never rests. A scheme that integrates the
     /// error rests at the target.
     fn queue(&self, p: f64, network: &Network) -> f64 {
         let _ = p;
@@ -72,23 +72,23 @@ pub trait Law: Send + Sync {
         Vec::new()
     }
     /// Its answer to small changes at an operating point; the error says why there is none.
-    fn at(&self, point: &Point) -> Result<Linear, String>;
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String>;
 }
 
 /// A function of s, 1/s.
-pub type Answer = Box<dyn Fn(Complex64) -> Complex64 + Send + Sync>;
+pub type TransferFunction = Box<dyn Fn(Complex64) -> Complex64 + Send + Sync>;
 
 /// The answer to small changes: p = feed(s) q + inner(s) p.
-pub struct Linear {
+pub struct LinearResponse {
     /// To a change of the queue, 1/packet.
-    pub feed: Answer,
+    pub feed: TransferFunction,
     /// To a change of its own signals: what a scheme sees of them beside the queue, such as drops that it counts.
-    pub inner: Answer,
+    pub inner: TransferFunction,
     /// Poles at s = 0.
     pub integrators: u32,
 }
 
-impl Linear {
+impl LinearResponse {
     /// An answer to the queue alone.
     pub fn new(integrators: u32, feed: impl Fn(Complex64) -> Complex64 + Send + Sync + 'static) -> Self {
         Self { feed: Box::new(feed), inner: Box::new(|_| Complex64::ZERO), integrators }
@@ -121,12 +121,12 @@ pub fn lag(s: Complex64, weight: f64, period: f64) -> Complex64 {
 }
 
 /// Packets offered in an interval, against the queue: offered = (q' + C)/kept, whose change is s q/kept.
-pub fn offered_by_queue(s: Complex64, point: &Point, period: f64) -> Complex64 {
+pub fn offered_by_queue(s: Complex64, point: &OperatingPoint, period: f64) -> Complex64 {
     change(s, period) / point.kept()
 }
 
 /// Packets offered in an interval, against p: a drop is offered and does not join, which comes to C p/kept^2.
-pub fn offered_by_signals(s: Complex64, point: &Point, period: f64) -> Complex64 {
+pub fn offered_by_signals(s: Complex64, point: &OperatingPoint, period: f64) -> Complex64 {
     let own = if point.network.ecn { 0.0 } else { point.network.capacity() / point.kept().powi(2) };
     own * period * hold(s, period)
 }
@@ -156,12 +156,12 @@ mod tests {
     #[test]
     fn drops_are_offered_and_do_not_join() {
         let network = Network { rate: 8e6, packet: 1000.0, target: 50.0, buffer: 100.0, ecn: false };
-        let point = Point { network, p: 0.2, queue: 50.0 };
+        let point = OperatingPoint { network, p: 0.2, queue: 50.0 };
         assert_eq!((network.capacity(), point.offered()), (1000.0, 1250.0));
         let (s, period) = (Complex64::new(0.0, 1e-6), 0.1);
         assert!((offered_by_signals(s, &point, period) - 156.25).norm() < 1e-3);
         assert!((offered_by_queue(s, &point, period) - s * period / 0.8).norm() < 1e-12);
-        let marking = Point { network: Network { ecn: true, ..network }, ..point };
+        let marking = OperatingPoint { network: Network { ecn: true, ..network }, ..point };
         assert_eq!(offered_by_signals(s, &marking, period), Complex64::ZERO);
     }
 }

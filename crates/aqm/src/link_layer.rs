@@ -1,9 +1,9 @@
-//! What a packet takes on a link beyond its own bytes: headers, padding, cells.
+//! Overhead of a packet on a link, beyond its own bytes: headers, padding, cells.
 
 use aqmlab_core::choice;
 
 choice! {
-    /// What a link cuts packets into.
+    /// The frames or cells that a link cuts packets into.
     pub enum Framing {
         /// Nothing: bytes are sent as they are.
         Plain = "none",
@@ -21,7 +21,7 @@ pub struct LinkLayer {
     pub added: i64,
     /// No packet takes fewer bytes than these, before framing.
     pub least: i64,
-    /// How the bytes are framed.
+    /// The framing.
     pub framing: Framing,
 }
 

@@ -1,6 +1,6 @@
-//! Where a scheme's signals fall, for a fluid that has no packets to judge; or why it has no place there.
+//! The point of a fluid, which has no packets to judge, at which a scheme's signals fall; or the reason why it has none.
 
-/// Where a scheme signals with the probability `p` that it shows. What share of the packets that comes to is
+/// The event at which a scheme signals with the probability `p` that it shows. The share of packets is
 /// [`Aqm::share`](crate::Aqm::share).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {

@@ -1,8 +1,10 @@
-//! What may change while packets wait: the link, the parameters, the scheme itself; and copies that go on by themselves.
-//! Every scheme of the catalogue is put to it.
+//! Changes while packets wait: of the link, the parameters, the scheme itself; and copies that go on by themselves.
+//! Every scheme of the catalogue is tested.
 
 use aqmlab_aqm::contract::bench;
-use aqmlab_aqm::{AnyAqm, AnyQueue, AnyScheme, Carried, Ctx, Discipline, Ecn, Entry, Limit, QueueView, entries, entry};
+use aqmlab_aqm::{
+    AnyAqm, AnyQueue, AnyScheme, Carried, Ctx, Discipline, Ecn, Limit, QueueView, SchemeEntry, entries, entry,
+};
 use aqmlab_core::params::Given;
 use aqmlab_core::{Rate, Span, Stream, Time};
 
@@ -75,22 +77,22 @@ impl Bed {
     }
 
     /// All that can be seen of the way so far.
-    fn seen(&self, scheme: &Entry) -> (Vec<Packet>, Vec<u64>, String) {
+    fn seen(&self, scheme: &SchemeEntry) -> (Vec<Packet>, Vec<u64>, String) {
         let observed = (0..scheme.observables.len()).map(|i| self.queue.observe(i).to_bits()).collect();
         (self.departed.clone(), observed, format!("{:?}", self.queue.accounts()))
     }
 }
 
 /// Every listed scheme, and two that are not.
-fn schemes() -> Vec<Entry> {
+fn schemes() -> Vec<SchemeEntry> {
     entries().into_iter().chain(["fq-red", "fq-an-aqm"].map(|name| entry(name).unwrap())).collect()
 }
 
-fn queue(scheme: &Entry, view: QueueView, limit: Limit) -> AnyQueue<Packet> {
+fn queue(scheme: &SchemeEntry, view: QueueView, limit: Limit) -> AnyQueue<Packet> {
     scheme.build(scheme.info.name, &[], &view).unwrap().queue(view, limit, true, 7)
 }
 
-fn bed(scheme: &Entry) -> Bed {
+fn bed(scheme: &SchemeEntry) -> Bed {
     Bed::new(queue(scheme, bench::queue(0), bench::LIMIT))
 }
 

@@ -1,9 +1,11 @@
 //! Every scheme of the catalogue is put to the contract; none is named, so a new one is tested by being listed.
 
 use aqmlab_aqm::contract;
-use aqmlab_aqm::contract::{End, LIGHT_LOAD, Numbered, Outcome, Step, bench};
-use aqmlab_aqm::linear::{Complex64, Network, Point};
-use aqmlab_aqm::{AnyQueue, Aqm, Ctx, Entry, FAMILIES, PacketView, QueueView, Signal, Tune, Verdict, entries, entry};
+use aqmlab_aqm::contract::{EndState, LIGHT_LOAD, NumberedPacket, Outcome, Step, bench};
+use aqmlab_aqm::linear::{Complex64, Network, OperatingPoint};
+use aqmlab_aqm::{
+    AnyQueue, Aqm, Ctx, FAMILIES, PacketView, QueueView, SchemeEntry, Signal, Tune, Verdict, entries, entry,
+};
 use aqmlab_core::{Rate, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -26,25 +28,25 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// An empty queue under a scheme with its defaults.
-fn queue(scheme: &Entry) -> AnyQueue<Numbered> {
+fn queue(scheme: &SchemeEntry) -> AnyQueue<NumberedPacket> {
     queue_with(scheme, &[])
 }
 
-fn queue_with(scheme: &Entry, params: &[(&str, &str)]) -> AnyQueue<Numbered> {
+fn queue_with(scheme: &SchemeEntry, params: &[(&str, &str)]) -> AnyQueue<NumberedPacket> {
     let built = scheme.build(scheme.info.name, params, &bench::queue(0)).expect("defaults and choices build");
     built.queue(bench::queue(0), bench::LIMIT, true, 7)
 }
 
-fn spares_light_load(scheme: &Entry) -> bool {
+fn spares_light_load(scheme: &SchemeEntry) -> bool {
     scheme.exceptions.iter().all(|exception| exception.clause != LIGHT_LOAD)
 }
 
 /// Every listed scheme, and one that is not: flow queueing with RED.
-fn schemes() -> Vec<Entry> {
+fn schemes() -> Vec<SchemeEntry> {
     entries().into_iter().chain([entry("fq-red").unwrap()]).collect()
 }
 
-fn check(scheme: &Entry, steps: &[Step], ect: bool, seed: u64) -> Result<End, String> {
+fn check(scheme: &SchemeEntry, steps: &[Step], ect: bool, seed: u64) -> Result<EndState, String> {
     contract::check_queue(queue(scheme), scheme.observables, steps, ect, seed)
 }
 
@@ -147,7 +149,7 @@ fn every_law_is_finite() {
         assert_eq!(typed.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
         let queue = law.queue(0.01, &network);
         assert!(queue > 0.0 && law.spacing() > 0.0, "{}: {queue}", scheme.info.name);
-        let linear = law.at(&Point { network, p: 0.01, queue }).unwrap();
+        let linear = law.at(&OperatingPoint { network, p: 0.01, queue }).unwrap();
         for s in [Complex64::new(0.0, 0.1), Complex64::new(0.0, 30.0)] {
             assert!((linear.feed)(s).is_finite() && (linear.inner)(s).is_finite(), "{}", scheme.info.name);
             assert!((linear.feed)(s).norm() > 0.0, "{}", scheme.info.name);
@@ -205,7 +207,7 @@ fn every_scheme_builds_from_its_defaults_for_any_queue() {
 
 #[test]
 fn every_scheme_is_documented() {
-    for Entry { info, page, observables, params, .. } in schemes() {
+    for SchemeEntry { info, page, observables, params, .. } in schemes() {
         let name = info.name;
         assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
         assert!([info.title, info.source, info.confidence].iter().all(|text| !text.is_empty()), "{name}");

@@ -1,11 +1,11 @@
-//! What a scheme declares of itself is all that there is to write: a scheme that says nothing has the defaults, one that
+//! A scheme's declaration is all that there is to write: a scheme that says nothing has the defaults, one that
 //! says something has that, each without another line anywhere.
 
 use aqmlab_aqm::contract::{Outcome, bench, suite};
-use aqmlab_aqm::linear::{Complex64, Linear, Point};
+use aqmlab_aqm::linear::{Complex64, LinearResponse, OperatingPoint};
 use aqmlab_aqm::{
-    Aqm, Ctx, EARLY, Entry, Exception, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Tc, Verdict,
-    entry, register,
+    Aqm, Ctx, EARLY, Exception, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeEntry, SchemeInfo,
+    Signal, Tc, Verdict, entry, register,
 };
 use aqmlab_core::{Value, params};
 
@@ -20,13 +20,13 @@ params! {
 #[derive(Clone)]
 struct Constant<const SAYS: bool>(ConstantParams);
 
-const fn info(name: &'static str) -> Info {
+const fn info(name: &'static str) -> SchemeInfo {
     let (title, source, confidence) = ("Constant", "a test", "a test");
-    Info { name, title, family: "baseline", year: 2025, source, confidence, papers: &[] }
+    SchemeInfo { name, title, family: "baseline", year: 2025, source, confidence, papers: &[] }
 }
 
 impl Scheme for Constant<false> {
-    const INFO: Info = info("says-nothing");
+    const INFO: SchemeInfo = info("says-nothing");
     const OBSERVABLES: &'static [Observable] = &[];
     type Params = ConstantParams;
     fn new(params: ConstantParams, _: &QueueView) -> Result<Self, String> {
@@ -38,7 +38,7 @@ impl Scheme for Constant<false> {
 }
 
 impl Scheme for Constant<true> {
-    const INFO: Info = info("says-all");
+    const INFO: SchemeInfo = info("says-all");
     const OBSERVABLES: &'static [Observable] = &[Observable { name: "calls", unit: "1", doc: "none" }, P];
     type Params = ConstantParams;
     fn new(params: ConstantParams, _: &QueueView) -> Result<Self, String> {
@@ -48,7 +48,7 @@ impl Scheme for Constant<true> {
         &mut self.0
     }
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-    fn law(params: ConstantParams) -> Option<Box<dyn Law>> {
+    fn law(params: ConstantParams) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
     const EXCEPTIONS: &'static [Exception] =
@@ -57,16 +57,16 @@ impl Scheme for Constant<true> {
 }
 
 /// As if the queue answered with its gain and rested at 7 packets.
-impl Law for ConstantParams {
+impl LinearLaw for ConstantParams {
     fn rests(&self) -> Result<(), String> {
         if self.share > 0.0 { Ok(()) } else { Err("share = 0".into()) }
     }
     fn queue(&self, _: f64, _: &aqmlab_aqm::linear::Network) -> f64 {
         7.0
     }
-    fn at(&self, _: &Point) -> Result<Linear, String> {
+    fn at(&self, _: &OperatingPoint) -> Result<LinearResponse, String> {
         let share = self.share;
-        Ok(Linear::new(0, move |s| share / s))
+        Ok(LinearResponse::new(0, move |s| share / s))
     }
 }
 
@@ -79,7 +79,7 @@ impl<const SAYS: bool> Aqm for Constant<SAYS> {
     }
 }
 
-fn outcomes(scheme: &Entry) -> Vec<Outcome> {
+fn outcomes(scheme: &SchemeEntry) -> Vec<Outcome> {
     let make = || {
         let built = scheme.build("x", &[], &bench::queue(0)).unwrap();
         built.queue(bench::queue(0), bench::LIMIT, true, 7)
@@ -111,7 +111,7 @@ fn a_scheme_has_what_it_declares() {
     assert_eq!(typed, [("share", Value::Number(0.5))]);
     let network = aqmlab_aqm::linear::Network { rate: 8e6, packet: 1000.0, target: 50.0, buffer: 100.0, ecn: true };
     assert_eq!(law.queue(0.1, &network), 7.0);
-    let linear = law.at(&Point { network, p: 0.5, queue: 7.0 }).unwrap();
+    let linear = law.at(&OperatingPoint { network, p: 0.5, queue: 7.0 }).unwrap();
     assert_eq!((linear.feed)(Complex64::new(2.0, 0.0)), Complex64::new(0.25, 0.0));
     assert_eq!(scheme.law("x", &[("share", "0")]).err().unwrap().to_string(), "x: share = 0");
     assert_eq!(entry("fq-says-all").unwrap().signal, entry("fq-pi").unwrap().signal, "several queues");

@@ -1,11 +1,11 @@
 //! A parameter is declared once; struct, default, range, help, documentation and reader come from it.
 
-use crate::problem::{Kind, Problem, clip, unknown};
+use crate::problem::{Problem, ProblemKind, clip, unknown};
 use crate::quantity::{Quantity, Value};
 use crate::time::Span;
 use std::borrow::Cow;
 
-/// What there is to know about one parameter.
+/// The declaration of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParamSpec {
     /// Name as users write it.
@@ -20,9 +20,9 @@ pub struct ParamSpec {
     pub range: Option<(&'static str, &'static str)>,
     /// The words allowed, for a choice.
     pub choices: &'static [&'static str],
-    /// Where the default comes from.
+    /// The source of the default.
     pub source: &'static str,
-    /// What Linux's `tc` calls it, which is read as well, and the unit that it has there.
+    /// Its name in Linux's `tc`, which is read as well, and the unit that it has there.
     pub tc: Option<(&'static str, &'static str)>,
 }
 
@@ -41,7 +41,7 @@ impl ParamSpec {
 pub type Values = Vec<(&'static str, String)>;
 
 /// Name and value, in base units, of each parameter of a set.
-pub type Typed = Vec<(&'static str, Value)>;
+pub type TypedValues = Vec<(&'static str, Value)>;
 
 /// A set of declared parameters. Written by [`params!`](crate::params!), not by hand.
 pub trait ParamSet: Copy + Send + Sync + 'static {
@@ -53,12 +53,12 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     fn defaults() -> Self;
     /// Sets the parameter `name`; `None` if there is no such parameter.
     fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>>;
-    /// What must hold between parameters: the path and reason of what does not.
+    /// The condition between parameters; the error has the path and reason of one that does not hold.
     fn check(&self) -> Result<(), String>;
     /// Name and current value of every parameter.
     fn values(&self) -> Values;
     /// The same in base units.
-    fn typed(&self) -> Typed;
+    fn typed(&self) -> TypedValues;
 
     /// Sets `name = text` pairs; appends to `problems` whatever is refused, under `path`.
     fn read<'a>(
@@ -71,10 +71,11 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
         for (name, text) in pairs {
             let (reason, kind) = match self.set(name, Given::Text(text)) {
                 Some(Ok(())) => continue,
-                Some(Err(reason)) => (reason, Kind::Value),
-                None => {
-                    (unknown("parameter", name, &Self::specs().iter().map(|s| s.name).collect::<Vec<_>>()), Kind::Key)
-                }
+                Some(Err(reason)) => (reason, ProblemKind::Value),
+                None => (
+                    unknown("parameter", name, &Self::specs().iter().map(|s| s.name).collect::<Vec<_>>()),
+                    ProblemKind::Key,
+                ),
             };
             problems.push(Problem::new(format!("{path}.{}", clip(name)), reason).of(kind));
         }
@@ -129,11 +130,8 @@ pub fn read_in_range<Q: Quantity>(given: Given, range: Option<(&str, &str)>) -> 
     Ok(value)
 }
 
-/// Parameters being set: name and text.
-pub type Pairs<'a> = Vec<(&'a str, &'a str)>;
-
 /// Splits `NAME[:k=v,...]`, as schemes and laws are chosen, into the name and its pairs.
-pub fn split_choice(text: &str) -> Result<(&str, Pairs<'_>), String> {
+pub fn split_choice(text: &str) -> Result<(&str, Vec<(&str, &str)>), String> {
     let (name, params) = text.split_once(':').unwrap_or((text, ""));
     let name = name.trim();
     let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());
@@ -235,11 +233,11 @@ macro_rules! params {
                 values
             }
 
-            fn typed(&self) -> $crate::params::Typed {
+            fn typed(&self) -> $crate::params::TypedValues {
                 #[allow(unused_mut)]
-                let mut values: $crate::params::Typed = Vec::new();
+                let mut values: $crate::params::TypedValues = Vec::new();
                 $(values.extend(self.$inner.typed());)?
-                let own: $crate::params::Typed = vec![$((stringify!($name), $crate::Quantity::value(self.$name))),*];
+                let own: $crate::params::TypedValues = vec![$((stringify!($name), $crate::Quantity::value(self.$name))),*];
                 values.extend(own);
                 values
             }

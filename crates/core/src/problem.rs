@@ -1,4 +1,4 @@
-//! What is wrong with an input, said so that it can be mended.
+//! Problems of an input, said so that they can be mended.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ pub struct Problem {
     pub path: String,
     /// The value, what was expected, and the nearest valid choice.
     pub reason: String,
-    /// What is wrong, for a program.
-    pub kind: Kind,
-    /// Where it is written, if it is in a file.
+    /// The kind of problem, for a program.
+    pub kind: ProblemKind,
+    /// Its location, if it is in a file.
     pub location: Option<Location>,
 }
 
-/// What is wrong with a field.
+/// The kind of problem with a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProblemKind {
     /// Its value.
     #[default]
     Value,
@@ -31,20 +31,20 @@ pub enum Kind {
     Syntax,
 }
 
-impl Kind {
+impl ProblemKind {
     /// Its name in lower case.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Value => "value",
-            Kind::Unknown => "unknown",
-            Kind::Key => "key",
-            Kind::Missing => "missing",
-            Kind::Syntax => "syntax",
+            ProblemKind::Value => "value",
+            ProblemKind::Unknown => "unknown",
+            ProblemKind::Key => "key",
+            ProblemKind::Missing => "missing",
+            ProblemKind::Syntax => "syntax",
         }
     }
 }
 
-/// Where something is written: line and column count from 1, column and length in characters.
+/// The location of a text: line and column count from 1, column and length in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Name of the file, or of the text.
@@ -60,11 +60,11 @@ pub struct Location {
 impl Problem {
     /// A value that is refused.
     pub fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { path: path.into(), reason: reason.into(), kind: Kind::Value, location: None }
+        Self { path: path.into(), reason: reason.into(), kind: ProblemKind::Value, location: None }
     }
 
     /// The same of another kind.
-    pub fn of(self, kind: Kind) -> Self {
+    pub fn of(self, kind: ProblemKind) -> Self {
         Self { kind, ..self }
     }
 
@@ -157,7 +157,7 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     format!("unknown {what} \"{}\"; {}", clip(given), hint(given, known))
 }
 
-/// What helps where an unknown name is given: the nearest one, and all if they are few; without one that is near, those that are
+/// A hint where an unknown name is given: the nearest one, and all if they are few; without one that is near, those that are
 /// least far.
 pub fn hint(given: &str, known: &[&str]) -> String {
     let all = || if known.is_empty() { "none".to_string() } else { known.join(", ") };

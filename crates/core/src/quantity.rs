@@ -3,7 +3,7 @@
 use crate::problem::{clip, nearest};
 use crate::time::Span;
 
-/// What a quantity comes to, whatever its type.
+/// The value of a quantity, whatever its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A number in base units: s, bit/s, B, packets, Hz, or as it is.
@@ -16,7 +16,7 @@ pub enum Value {
 
 /// A type that can be read from a user's text, unit included.
 pub trait Quantity: Copy + PartialOrd {
-    /// What the unit is called in tables: `time`, `packets`, `1` for a plain number.
+    /// The unit's name in tables: `time`, `packets`, `1` for a plain number.
     const UNIT: &'static str;
     /// The words allowed, for a choice; empty for anything else.
     const CHOICES: &'static [&'static str] = &[];

@@ -5,7 +5,7 @@
 //! stretch of time is then exact, wherever its jumps fall.
 
 /// Values at one instant: the windows, then the queue.
-struct Point {
+struct HistoryPoint {
     values: Vec<f64>,
     /// Slopes on the way here and from here on, which differ where signals begin or p jumps.
     slopes: [Vec<f64>; 2],
@@ -15,16 +15,16 @@ struct Point {
 
 /// A ring of points.
 pub struct History {
-    points: Vec<Point>,
+    points: Vec<HistoryPoint>,
     step: f64,
     capacity: f64,
     /// Points written so far; the last one is `count - 1` steps after the start.
     count: usize,
 }
 
-/// Where in the past something lies: between point `index` and the next, `part` of the way.
+/// A position in the past: between point `index` and the next, `part` of the way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct HistoryPosition {
     index: usize,
     part: f64,
 }
@@ -34,7 +34,8 @@ impl History {
     pub fn new(width: usize, step: f64, capacity: f64, reach: f64) -> Self {
         // A power of two, for a place in the ring to cost no division.
         let room = ((reach / step) as usize + 4).next_power_of_two();
-        let point = || Point { values: vec![0.0; width], slopes: [vec![0.0; width], vec![0.0; width]], signals: 0.0 };
+        let point =
+            || HistoryPoint { values: vec![0.0; width], slopes: [vec![0.0; width], vec![0.0; width]], signals: 0.0 };
         Self { points: (0..room).map(|_| point()).collect(), step, capacity, count: 0 }
     }
 
@@ -50,16 +51,16 @@ impl History {
         self.count += 1;
     }
 
-    /// When a packet left the queue that arrived at point `index`.
+    /// Time at which the packet that arrived at point `index` left the queue, s.
     fn leaves(&self, index: usize) -> f64 {
         let point = self.point(index);
         index as f64 * self.step + point.values[point.values.len() - 1] / self.capacity
     }
 
-    /// When the packet arrived that leaves the queue at time `t`; `None` if that is before the start, when the queue was
+    /// Arrival time of the packet that leaves the queue at time `t`, s; `None` if that is before the start, when the queue was
     /// empty. `place` is where the last search ended; searches must not go back in time, nor stay away for longer than
     /// the history reaches. The packet must have arrived before the last point.
-    pub fn arrival(&self, t: f64, place: &mut Place) -> Option<f64> {
+    pub fn arrival(&self, t: f64, place: &mut HistoryPosition) -> Option<f64> {
         if t < 0.0 {
             return None;
         }
@@ -81,7 +82,7 @@ impl History {
     }
 
     /// The `i`-th value at a place.
-    pub fn value(&self, place: Place, i: usize) -> f64 {
+    pub fn value(&self, place: HistoryPosition, i: usize) -> f64 {
         self.interpolate(place.index, place.part, i).0
     }
 
@@ -98,7 +99,7 @@ impl History {
         from + (t / self.step - index as f64).clamp(0.0, 1.0) * (to - from)
     }
 
-    fn point(&self, index: usize) -> &Point {
+    fn point(&self, index: usize) -> &HistoryPoint {
         &self.points[self.place(index)]
     }
 
@@ -134,7 +135,7 @@ mod tests {
     /// s + s^2/2 = t, so s = sqrt(1 + 2t) - 1.
     #[test]
     fn finds_when_the_leaving_packet_arrived() {
-        let (history, mut place) = (history(), Place::default());
+        let (history, mut place) = (history(), HistoryPosition::default());
         assert_eq!(history.arrival(-1e-9, &mut place), None);
         for t in [0.0, 0.1, 0.25, 1.0, 2.5, 3.9] {
             let s = history.arrival(t, &mut place).unwrap();

@@ -4,17 +4,17 @@
 //! readings (an integral, a moving average) follow the fluid to within half a packet, where plain rounding would blind
 //! them to less than one packet. The price is a reading that alternates by one packet, which a derivative sees.
 //!
-//! Verdicts on single packets are not followed: the fluid takes the share of them that [`Share`] gives. A scheme that
+//! Verdicts on single packets are not followed: the fluid takes the share of them that [`SignalShare`] gives. A scheme that
 //! counts what it has signalled (`npd-red`, `lred`, `green`) counts its own draws, which are as random as in a queue of
 //! packets, and repeat.
 
-use crate::Share;
+use crate::SignalShare;
 use aqmlab_aqm::{Aqm, Ctx, Ecn, PacketView, QueueView, Signal};
 use aqmlab_core::{Span, Stream, Time};
 
 /// The fluid over one step, from time `t` on.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow {
+pub struct FluidStep {
     /// Start of the step, s.
     pub t: f64,
     /// Its length, s.
@@ -25,7 +25,7 @@ pub struct Flow {
     pub offered: [f64; 2],
     /// Share of the packets offered in it that the full buffer refuses.
     pub lost: f64,
-    /// What the packet that leaves at its end has waited, s.
+    /// Waiting time of the packet that leaves at its end, s.
     pub delay: f64,
 }
 
@@ -46,7 +46,7 @@ impl Rounder {
 /// A scheme and its view of the fluid.
 pub struct Host<A> {
     scheme: A,
-    share: Share,
+    share: SignalShare,
     view: QueueView,
     size: u32,
     ecn: bool,
@@ -59,7 +59,7 @@ pub struct Host<A> {
 
 impl<A: Aqm> Host<A> {
     /// For packets of `size` bytes; the scheme was built for `view`, a queue before the first packet.
-    pub fn new(scheme: A, share: Share, view: QueueView, size: u32, ecn: bool) -> Self {
+    pub fn new(scheme: A, share: SignalShare, view: QueueView, size: u32, ecn: bool) -> Self {
         let rng = Stream::new(1, "fluid.aqm", 0);
         let (at_updates, at_arrivals) = (Rounder::default(), Rounder::default());
         Self { scheme, share, view, size, ecn, rng, at_updates, at_arrivals, refused: 0.0 }
@@ -70,7 +70,7 @@ impl<A: Aqm> Host<A> {
         self.scheme.tick_every().map(Span::seconds)
     }
 
-    /// Whether signals fall at departures.
+    /// True if signals fall at departures.
     pub fn signals_at_head(&self) -> bool {
         self.share.signal == Signal::AtHead
     }
@@ -89,7 +89,7 @@ impl<A: Aqm> Host<A> {
     }
 
     /// The packets of a step ask to join, one after the other, and leave.
-    pub fn advance(&mut self, flow: &Flow) {
+    pub fn advance(&mut self, flow: &FluidStep) {
         let [before, after] = flow.offered;
         let (first, last) = (before.floor() as u64 + 1, after.floor() as u64);
         for number in first..=last {

@@ -16,13 +16,13 @@
 //! packets and queue as if they were real ([`host`]).
 //!
 //! ```text
-//!   scenario  the model of a scenario under a scheme, and what it comes to
-//!   signal    what share of the packets a scheme signals
-//!   host      shows a scheme the fluid's queue
+//!   scenario  the model of a scenario under a scheme, and its summary
+//!   signal    the share of packets that a scheme signals
+//!   host      the host of a scheme, which shows it the fluid's queue
 //!   history   the past that delays reach back to
 //!   solve     the equations, by Runge-Kutta with a fixed step
-//!   step      how long its step is
-//!   summary   what a trajectory comes to: means, oscillation, whether it settles
+//!   step      the length of its step
+//!   summary   means and oscillation of a trajectory
 //! ```
 
 pub mod history;
@@ -34,7 +34,7 @@ mod step;
 pub mod summary;
 
 pub use scenario::{Request, Solution};
-pub use signal::Share;
+pub use signal::SignalShare;
 pub use solve::{Trajectory, run};
 pub use step::StepError;
 pub use summary::{Difference, Oscillation, Summary, difference};
@@ -52,9 +52,9 @@ pub struct Class {
     pub size: f64,
     /// Receiver's window, segments.
     pub window: f64,
-    /// When they start, s.
+    /// Their start, s.
     pub start: f64,
-    /// When they stop, s; infinite for never.
+    /// Their end, s; infinite for never.
     pub stop: f64,
 }
 
@@ -65,9 +65,9 @@ impl Class {
     }
 }
 
-/// How the mean window of a class moves.
+/// The dynamics of the mean window of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Windows {
+pub enum WindowModel {
     /// As published: it grows by 1 a round trip, and each signal halves it. At rest p = 2 / W^2.
     #[default]
     Classic,
@@ -88,51 +88,51 @@ pub enum Windows {
 /// while mean W^2 = 2/p).
 pub const SPREAD: f64 = 1.165_730;
 
-impl Windows {
+impl WindowModel {
     /// Those of this name: `classic` or `refined`.
     pub fn named(name: &str) -> Result<Self, String> {
-        let all = [Windows::Classic, Windows::Refined];
+        let all = [WindowModel::Classic, WindowModel::Refined];
         let found = all.into_iter().find(|windows| windows.name() == name);
-        found.ok_or_else(|| unknown("kind of windows", name, &all.map(Windows::name)))
+        found.ok_or_else(|| unknown("kind of windows", name, &all.map(WindowModel::name)))
     }
 
     /// Their name.
     pub fn name(self) -> &'static str {
         match self {
-            Windows::Classic => "classic",
-            Windows::Refined => "refined",
+            WindowModel::Classic => "classic",
+            WindowModel::Refined => "refined",
         }
     }
 
     /// By how much a window of `w` segments grows in a round trip.
     pub fn growth(self, w: f64) -> f64 {
         match self {
-            Windows::Classic => 1.0,
-            Windows::Refined => w / (w + 0.5),
+            WindowModel::Classic => 1.0,
+            WindowModel::Refined => w / (w + 0.5),
         }
     }
 
     /// By how much a signal shortens a window of `w` segments.
     pub fn cut(self, w: f64) -> f64 {
         match self {
-            Windows::Classic => w / 2.0,
-            Windows::Refined => SPREAD / 2.0 * (w + 0.5) + 1.0,
+            WindowModel::Classic => w / 2.0,
+            WindowModel::Refined => SPREAD / 2.0 * (w + 0.5) + 1.0,
         }
     }
 
     /// Derivatives of growth and cut.
     pub fn slopes(self, w: f64) -> (f64, f64) {
         match self {
-            Windows::Classic => (0.0, 0.5),
-            Windows::Refined => (0.5 / (w + 0.5).powi(2), SPREAD / 2.0),
+            WindowModel::Classic => (0.0, 0.5),
+            WindowModel::Refined => (0.5 / (w + 0.5).powi(2), SPREAD / 2.0),
         }
     }
 
     /// The window at which growth and signals balance: cut(W) p W = growth(W), segments.
     pub fn at(self, p: f64) -> f64 {
         match self {
-            Windows::Classic => (2.0 / p).sqrt(),
-            Windows::Refined => (SPREAD.powi(-2) + 2.0 / (SPREAD * p)).sqrt() - 1.0 / SPREAD - 0.5,
+            WindowModel::Classic => (2.0 / p).sqrt(),
+            WindowModel::Refined => (SPREAD.powi(-2) + 2.0 / (SPREAD * p)).sqrt() - 1.0 / SPREAD - 0.5,
         }
     }
 }
@@ -144,17 +144,17 @@ pub struct Model {
     pub classes: Vec<Class>,
     /// Rate of the link, packets of mean size per second.
     pub capacity: f64,
-    /// How much may wait, packets.
+    /// Capacity of the queue, packets.
     pub buffer: f64,
     /// Signals are marks; otherwise drops.
     pub ecn: bool,
-    /// How windows move.
-    pub windows: Windows,
+    /// The dynamics of windows.
+    pub windows: WindowModel,
 }
 
 /// Over what time, and how finely.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct SolverOptions {
     /// Length of the trajectory, s.
     pub duration: f64,
     /// Means count from here, s.
@@ -171,18 +171,21 @@ mod tests {
 
     #[test]
     fn windows_balance_at_rest_and_their_slopes_are_differences() {
-        assert_eq!(Windows::Classic.at(0.02), 10.0);
-        for windows in [Windows::Classic, Windows::Refined] {
+        assert_eq!(WindowModel::Classic.at(0.02), 10.0);
+        for windows in [WindowModel::Classic, WindowModel::Refined] {
             for p in [1e-4, 0.01, 0.1] {
                 let w = windows.at(p);
                 assert!((windows.cut(w) * p * w / windows.growth(w) - 1.0).abs() < 1e-12, "{windows:?} {p}");
                 let (growth, cut) = windows.slopes(w);
                 let step = 1e-4;
-                let slope = |f: fn(Windows, f64) -> f64| (f(windows, w + step) - f(windows, w - step)) / (2.0 * step);
-                assert!((slope(Windows::growth) - growth).abs() < 1e-6 && (slope(Windows::cut) - cut).abs() < 1e-6);
+                let slope =
+                    |f: fn(WindowModel, f64) -> f64| (f(windows, w + step) - f(windows, w - step)) / (2.0 * step);
+                assert!(
+                    (slope(WindowModel::growth) - growth).abs() < 1e-6 && (slope(WindowModel::cut) - cut).abs() < 1e-6
+                );
             }
-            assert_eq!(Windows::named(windows.name()), Ok(windows));
+            assert_eq!(WindowModel::named(windows.name()), Ok(windows));
         }
-        assert!(Windows::named("refind").unwrap_err().contains("did you mean \"refined\"?"));
+        assert!(WindowModel::named("refind").unwrap_err().contains("did you mean \"refined\"?"));
     }
 }

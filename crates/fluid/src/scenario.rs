@@ -1,11 +1,11 @@
 //! The fluid model of a scenario under a scheme: what of it has a place there, and what it comes to.
 
 use crate::host::Host;
-use crate::{Class, Difference, Model, Options, Share, Summary, Trajectory, Windows, difference};
+use crate::{Class, Difference, Model, SignalShare, SolverOptions, Summary, Trajectory, WindowModel, difference};
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Ecn};
 use aqmlab_core::{Problem, Problems, Stream};
-use aqmlab_scenario::{AqmChoice, Chosen, Scenario};
+use aqmlab_scenario::{AqmChoice, Scenario, SchemeAssignment};
 use aqmlab_scenario::{FlowSpec, LinkSpec, RateChanges, Traffic};
 use serde::Serialize;
 
@@ -15,15 +15,15 @@ const MOST_CLASSES: usize = 16;
 /// Points kept of a trajectory, at most.
 const MOST_SAMPLES: f64 = 1e7;
 
-/// What is asked for beside the scenario.
+/// The options beside the scenario.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     /// Length, s; that of the scenario if `None`.
     pub duration: Option<f64>,
-    /// Longest step, s; see [`Options::step`].
+    /// Longest step, s; see [`SolverOptions::step`].
     pub step: Option<f64>,
-    /// How windows move.
-    pub windows: Windows,
+    /// The dynamics of windows.
+    pub windows: WindowModel,
     /// Solve again with half the step, and tell the difference.
     pub check: bool,
 }
@@ -39,7 +39,7 @@ pub struct Solution {
     pub link: String,
     /// Name of the scheme.
     pub aqm: String,
-    /// How windows move.
+    /// The dynamics of windows, by name.
     pub windows: &'static str,
     /// Length, s.
     pub duration: f64,
@@ -51,15 +51,15 @@ pub struct Solution {
     pub ecn: bool,
     /// Rate of the link, packets of mean size per second.
     pub capacity: f64,
-    /// How much may wait, packets of mean size.
+    /// Capacity of the queue, packets of mean size.
     pub buffer: f64,
     /// The same in bytes where the scenario has it in bytes.
     pub buffer_bytes: Option<u64>,
     /// Queue that schemes with a reference aim at, packets.
     pub target: f64,
     /// The flows.
-    pub classes: Vec<ClassOf>,
-    /// What the trajectory comes to.
+    pub classes: Vec<GroupClass>,
+    /// The summary of the trajectory.
     pub summary: Summary,
     /// Difference from the trajectory with half the step.
     pub error: Option<Difference>,
@@ -70,16 +70,16 @@ pub struct Solution {
 
 /// A class of flows, and the group that it is of.
 #[derive(Clone, Debug, Serialize)]
-pub struct ClassOf {
+pub struct GroupClass {
     /// Name of the group.
     pub group: String,
     /// Flows.
     pub count: f64,
     /// Round trip without queueing, s.
     pub rtt: f64,
-    /// When they start, s.
+    /// Their start, s.
     pub start: f64,
-    /// When they stop, s; `None` for never.
+    /// Their end, s; `None` for never.
     pub stop: Option<f64>,
 }
 
@@ -88,22 +88,22 @@ impl Solution {
     ///
     /// # Errors
     /// What the model has no place for, and options out of range; each with its path.
-    pub fn of(scenario: &Scenario, aqm: Option<&Chosen>, request: &Request) -> Result<Self, Problems> {
+    pub fn of(scenario: &Scenario, aqm: Option<&SchemeAssignment>, request: &Request) -> Result<Self, Problems> {
         let options = options(scenario, request)?;
-        let case = Case::of(scenario, aqm, request.windows)?;
+        let case = ScenarioModel::of(scenario, aqm, request.windows)?;
         let trajectory = case.run(&options)?;
-        let finer = Options { step: Some(trajectory.step / 2.0), ..options };
+        let finer = SolverOptions { step: Some(trajectory.step / 2.0), ..options };
         let error = match request.check {
             true => Some(difference(&trajectory, &case.run(&finer)?, &case.model, &options)),
             false => None,
         };
-        Ok(case.told(&options, trajectory, error))
+        Ok(case.solution(&options, trajectory, error))
     }
 }
 
 /// Over what time: that of the scenario unless another is asked for. Means count from its warm-up, or else over the
 /// second half.
-fn options(scenario: &Scenario, request: &Request) -> Result<Options, Problems> {
+fn options(scenario: &Scenario, request: &Request) -> Result<SolverOptions, Problems> {
     let (warmup, sample) = (scenario.warmup.seconds(), scenario.sample.seconds());
     let duration = request.duration.unwrap_or(scenario.duration.seconds());
     let reason = if !(duration > 0.0 && duration <= 1e6) {
@@ -114,31 +114,31 @@ fn options(scenario: &Scenario, request: &Request) -> Result<Options, Problems> 
         format!("{duration} s does not reach beyond the warm-up ({warmup} s)")
     } else {
         let from = if warmup > 0.0 { warmup } else { duration / 2.0 };
-        return Ok(Options { duration, from, sample, step: request.step });
+        return Ok(SolverOptions { duration, from, sample, step: request.step });
     };
     Err(Problems::one("duration", reason))
 }
 
 /// The model, and what it was made of.
-struct Case<'a> {
+struct ScenarioModel<'a> {
     scenario: &'a Scenario,
     link: &'a LinkSpec,
     choice: &'a AqmChoice,
-    share: Share,
+    share: SignalShare,
     model: Model,
     /// Group of each class.
     groups: Vec<&'a str>,
 }
 
-impl<'a> Case<'a> {
-    fn of(scenario: &'a Scenario, aqm: Option<&'a Chosen>, windows: Windows) -> Result<Self, Problems> {
+impl<'a> ScenarioModel<'a> {
+    fn of(scenario: &'a Scenario, aqm: Option<&'a SchemeAssignment>, windows: WindowModel) -> Result<Self, Problems> {
         check_fits(scenario)?;
         let link = &scenario.links[0];
         let choice = scenario.scheme_of(link, aqm);
         let marks = scenario.marks(link, choice)?;
         let refused = |why| Problems::one("aqm", why);
         let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
-        let share = Share::of(&entry).map_err(refused)?;
+        let share = SignalShare::of(&entry).map_err(refused)?;
         let (mut classes, mut groups) = (Vec::new(), Vec::new());
         for flows in &scenario.flows {
             for class in classes_of(flows, link) {
@@ -159,14 +159,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn run(&self, options: &Options) -> Result<Trajectory, Problems> {
+    fn run(&self, options: &SolverOptions) -> Result<Trajectory, Problems> {
         let size = self.link.packet.round() as u32;
         let host = Host::new(self.scheme()?, self.share, self.link.empty_queue(), size, self.model.ecn);
         crate::run(&self.model, host, options).map_err(|why| Problems::one("step", why.to_string()))
     }
 
-    fn told(&self, options: &Options, trajectory: Trajectory, error: Option<Difference>) -> Solution {
-        let told = |(group, class): (&&str, &Class)| ClassOf {
+    fn solution(&self, options: &SolverOptions, trajectory: Trajectory, error: Option<Difference>) -> Solution {
+        let class = |(group, class): (&&str, &Class)| GroupClass {
             group: group.to_string(),
             count: class.count,
             rtt: class.rtt,
@@ -187,7 +187,7 @@ impl<'a> Case<'a> {
             buffer: self.model.buffer,
             buffer_bytes: self.link.buffer_bytes(),
             target: self.link.target,
-            classes: self.groups.iter().zip(&self.model.classes).map(told).collect(),
+            classes: self.groups.iter().zip(&self.model.classes).map(class).collect(),
             summary: trajectory.summary(&self.model),
             error,
             trajectory,
@@ -242,7 +242,7 @@ fn check_fits(scenario: &Scenario) -> Result<(), Problems> {
 }
 
 /// One flow as it is drawn: round trip, start and stop, s.
-type Drawn = [f64; 3];
+type FlowSample = [f64; 3];
 
 /// Flows of a group that are alike. Random round trips and times are those that a run with seed 1 draws; where that makes
 /// more than 16 kinds of flows, they are put in order, by round trip or else by start, and divided into 16 classes with
@@ -252,14 +252,14 @@ fn classes_of(flows: &FlowSpec, link: &LinkSpec) -> Vec<Class> {
     drawn.sort_by(|a, b| a.partial_cmp(b).expect("times are numbers"));
     let mut kinds = drawn.clone();
     kinds.dedup();
-    let parts: Vec<&[Drawn]> = match kinds.len() {
+    let parts: Vec<&[FlowSample]> = match kinds.len() {
         0..=MOST_CLASSES => drawn.chunk_by(|a, b| a == b).collect(),
         _ => (0..MOST_CLASSES)
             .map(|i| &drawn[drawn.len() * i / MOST_CLASSES..drawn.len() * (i + 1) / MOST_CLASSES])
             .collect(),
     };
     let size = f64::from(flows.wire_size()) / link.packet;
-    let class = |part: &[Drawn]| {
+    let class = |part: &[FlowSample]| {
         let mean = |what: usize| part.iter().map(|flow| flow[what]).sum::<f64>() / part.len() as f64;
         let (count, window) = (part.len() as f64, flows.tcp.window.0);
         Class { count, rtt: mean(0), size, window, start: mean(1), stop: mean(2) }
@@ -267,7 +267,7 @@ fn classes_of(flows: &FlowSpec, link: &LinkSpec) -> Vec<Class> {
     parts.into_iter().map(class).collect()
 }
 
-fn draw(flows: &FlowSpec, link: &LinkSpec) -> Vec<Drawn> {
+fn draw(flows: &FlowSpec, link: &LinkSpec) -> Vec<FlowSample> {
     let stream = |what: &str, i: usize| Stream::new(1, &format!("flows.{}.{what}", flows.name), i as u64);
     // A packet is under way while it is sent, too.
     let bits = 8.0 * f64::from(flows.wire_size());
@@ -278,7 +278,7 @@ fn draw(flows: &FlowSpec, link: &LinkSpec) -> Vec<Drawn> {
         .map(|(i, batch)| {
             let rtt = flows.rtt.draw(i, &mut stream("rtt", i)).seconds() + sending;
             let start = batch.start.draw(i, &mut stream("start", i)).seconds();
-            let stop = batch.stop.as_ref().map(|law| law.draw(i, &mut stream("stop", i)).seconds());
+            let stop = batch.stop.as_ref().map(|stop| stop.draw(i, &mut stream("stop", i)).seconds());
             [rtt, start, stop.unwrap_or(f64::INFINITY)]
         })
         .collect()

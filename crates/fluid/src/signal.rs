@@ -1,22 +1,22 @@
-//! What share of the packets a scheme signals, by its own declaration; or why it has no place in a fluid.
+//! The share of packets that a scheme signals, by its own declaration; or the reason why it has no place in a fluid.
 
-use aqmlab_aqm::{Aqm, Entry, QueueView, Signal, entries};
+use aqmlab_aqm::{Aqm, QueueView, SchemeEntry, Signal, entries};
 
 /// The share of signals, read from what a scheme shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
-    /// Where signals fall.
+pub struct SignalShare {
+    /// The event at which signals fall.
     pub signal: Signal,
-    /// Which of the quantities that the scheme shows is its p.
+    /// Index of p among the quantities that the scheme shows.
     pub p: usize,
 }
 
-impl Share {
+impl SignalShare {
     /// Of a scheme of the catalogue.
     ///
     /// # Errors
     /// Why it has no place in a fluid, and which schemes have one.
-    pub fn of(entry: &Entry) -> Result<Self, String> {
+    pub fn of(entry: &SchemeEntry) -> Result<Self, String> {
         match (entry.signal, entry.observable("p")) {
             (Ok(Signal::Never), _) => Ok(Self { signal: Signal::Never, p: 0 }),
             (Ok(signal), Some(p)) => Ok(Self { signal, p }),

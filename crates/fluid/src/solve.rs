@@ -6,10 +6,10 @@
 //! a signal, and where the queue or a window meets a bound, a single step is of first order.
 //! [`crate::difference`] with half the step tells what remains.
 
-use crate::history::{History, Place};
-use crate::host::{Flow, Host};
+use crate::history::{History, HistoryPosition};
+use crate::host::{FluidStep, Host};
 use crate::step::{StepError, choose_step};
-use crate::{Class, Model, Options};
+use crate::{Class, Model, SolverOptions};
 use aqmlab_aqm::Aqm;
 
 /// Amounts of packets, over some time.
@@ -35,7 +35,7 @@ pub struct Totals {
     pub full: f64,
 }
 
-/// What happened, at equal distances of time.
+/// A solution at equal distances of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trajectory {
     /// Step of the method, s.
@@ -62,7 +62,7 @@ pub struct Trajectory {
 ///
 /// # Errors
 /// If the step is too long for the shortest round trip, or too short for the duration.
-pub fn run<A: Aqm>(model: &Model, host: Host<A>, options: &Options) -> Result<Trajectory, StepError> {
+pub fn run<A: Aqm>(model: &Model, host: Host<A>, options: &SolverOptions) -> Result<Trajectory, StepError> {
     let (step, per_tick) = choose_step(model, host.tick(), options)?;
     let steps = (options.duration / step).ceil() as usize;
     let mut solver = Solver::new(model, host, step, per_tick, options);
@@ -76,16 +76,16 @@ pub fn run<A: Aqm>(model: &Model, host: Host<A>, options: &Options) -> Result<Tr
     Ok(solver.done)
 }
 
-/// What a class hears of its past at the start, middle and end of a step: signals per second and flow.
-type Heard = [f64; 3];
+/// Signals of the past that reach a class at the start, middle and end of a step: per second and flow.
+type SignalRates = [f64; 3];
 
-/// When the packet was sent whose fate is heard now, s, and at which rate of a flow; `None` before the first.
-type Sent = Option<(f64, f64)>;
+/// Send time, s, and rate of a flow, packets/s, of the packet whose fate is heard now; `None` before the first.
+type SendInstant = Option<(f64, f64)>;
 
 struct Solver<'a, A> {
     model: &'a Model,
     host: Host<A>,
-    options: &'a Options,
+    options: &'a SolverOptions,
     step: f64,
     /// Steps of a period of the scheme's update; 0 without.
     per_tick: usize,
@@ -95,12 +95,12 @@ struct Solver<'a, A> {
     stage: Vec<f64>,
     before: Vec<f64>,
     history: History,
-    places: Vec<Place>,
-    /// Where the packet that leaves now arrived.
-    head: Place,
-    heard: Vec<Heard>,
-    /// What each class hears of at the end of the last step looked at, which is the start of the next.
-    last_sent: Vec<Sent>,
+    places: Vec<HistoryPosition>,
+    /// Arrival of the packet that leaves now.
+    head: HistoryPosition,
+    heard: Vec<SignalRates>,
+    /// The packet that each class hears of at the end of the last step looked at, which is the start of the next.
+    last_sent: Vec<SendInstant>,
     /// Share that the scheme signals during the present step.
     share: f64,
     /// Share that was signalled in the last step, losses included, and its integral, s.
@@ -110,7 +110,7 @@ struct Solver<'a, A> {
 }
 
 impl<'a, A: Aqm> Solver<'a, A> {
-    fn new(model: &'a Model, host: Host<A>, step: f64, per_tick: usize, options: &'a Options) -> Self {
+    fn new(model: &'a Model, host: Host<A>, step: f64, per_tick: usize, options: &'a SolverOptions) -> Self {
         let classes = model.classes.len();
         let longest = model.classes.iter().map(|class| class.rtt).fold(0.0, f64::max);
         let reach = longest + model.buffer / model.capacity + 4.0 * step;
@@ -123,8 +123,8 @@ impl<'a, A: Aqm> Solver<'a, A> {
             stage: state.clone(),
             before: state.clone(),
             state,
-            places: vec![Place::default(); classes],
-            head: Place::default(),
+            places: vec![HistoryPosition::default(); classes],
+            head: HistoryPosition::default(),
             heard: vec![[0.0; 3]; classes],
             last_sent: vec![None; classes],
             share: 0.0,
@@ -145,7 +145,7 @@ impl<'a, A: Aqm> Solver<'a, A> {
         }
     }
 
-    /// What each class hears from time `t` to the end of the step.
+    /// Computes the signals that reach each class from time `t` to the end of the step.
     fn look_back(&mut self, t: f64) {
         for (i, class) in self.model.classes.iter().enumerate() {
             let mut at = |now: f64| {
@@ -156,7 +156,7 @@ impl<'a, A: Aqm> Solver<'a, A> {
             let sent = [first, at(t + 0.5 * self.step), at(t + self.step)];
             self.last_sent[i] = sent[2];
             let p = self.mean_signal(class, t, sent.map(|sent| sent.map_or(0.0, |(s, _)| s)));
-            let rate = |sent: Sent| match sent {
+            let rate = |sent: SendInstant| match sent {
                 Some((s, rate)) if class.is_active(s) => rate,
                 _ => 0.0,
             };
@@ -192,7 +192,7 @@ impl<'a, A: Aqm> Solver<'a, A> {
         }
     }
 
-    /// What stands at a bound goes no further.
+    /// Holds a value that stands at a bound.
     fn hold(&mut self, number: usize) {
         let queue = self.model.classes.len();
         let bounds = |i: usize| if i < queue { (1.0, self.model.classes[i].window) } else { (0.0, self.model.buffer) };
@@ -270,7 +270,7 @@ impl<'a, A: Aqm> Solver<'a, A> {
         }
     }
 
-    /// What the step did, once the queue is held within its bounds.
+    /// Counts the step's packets, once the queue is held within its bounds.
     fn settle_accounts(&mut self, t: f64) {
         let (h, classes, share) = (self.step, self.model.classes.len(), self.share);
         let reached = self.state[classes];
@@ -301,7 +301,7 @@ impl<'a, A: Aqm> Solver<'a, A> {
         let left = self.history.arrival(t, &mut self.head).unwrap_or(0.0);
         let queues = [self.before[classes], queue];
         let offered = [self.before[classes + 1], self.state[classes + 1]];
-        self.host.advance(&Flow { t, step: h, queue: queues, offered, lost: refused, delay: t - left });
+        self.host.advance(&FluidStep { t, step: h, queue: queues, offered, lost: refused, delay: t - left });
     }
 
     fn add_means(&mut self, t: f64, queue: f64) {

@@ -1,6 +1,6 @@
 //! The step of the method: short beside every delay, and a whole part of the scheme's period.
 
-use crate::{Model, Options};
+use crate::{Model, SolverOptions};
 
 /// Steps of a run at most.
 pub const MOST_STEPS: f64 = 2e7;
@@ -22,7 +22,7 @@ pub enum StepError {
     /// It would take too long.
     #[error("{steps} steps of {step} s are too many; at most 20000000")]
     TooMany {
-        /// How many.
+        /// Their number.
         steps: f64,
         /// Step, s.
         step: f64,
@@ -30,7 +30,11 @@ pub enum StepError {
 }
 
 /// The step, and how many make a period of the scheme's update.
-pub(crate) fn choose_step(model: &Model, tick: Option<f64>, options: &Options) -> Result<(f64, usize), StepError> {
+pub(crate) fn choose_step(
+    model: &Model,
+    tick: Option<f64>,
+    options: &SolverOptions,
+) -> Result<(f64, usize), StepError> {
     let shortest = model.classes.iter().map(|class| class.rtt).fold(f64::INFINITY, f64::min);
     let longest = options.step.unwrap_or((shortest / 50.0).min(1e-3));
     if longest.is_nan() || longest <= 0.0 {

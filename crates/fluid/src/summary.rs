@@ -1,6 +1,6 @@
-//! What a trajectory comes to.
+//! The summary of a trajectory.
 
-use crate::{Model, Options, Trajectory};
+use crate::{Model, SolverOptions, Trajectory};
 use serde::Serialize;
 
 /// Means over the measured time, and how the queue moves.
@@ -20,7 +20,7 @@ pub struct Summary {
     pub empty: f64,
     /// Part of the time at a full buffer.
     pub full: f64,
-    /// How the queue moves.
+    /// The oscillation of the queue.
     pub oscillation: Oscillation,
     /// Means of each class.
     pub classes: Vec<ClassMeans>,
@@ -35,7 +35,7 @@ pub struct ClassMeans {
     pub rate_mean: f64,
 }
 
-/// How the queue moves about its mean.
+/// The oscillation of the queue about its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Oscillation {
     /// Half the distance from the lowest to the highest queue of the last quarter, packets.
@@ -117,7 +117,7 @@ fn period(time: &[f64], queue: &[f64]) -> Option<f64> {
     }
 }
 
-/// How far two trajectories at the same times are apart, over the measured time.
+/// The distance of two trajectories at the same times, over the measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// Greatest distance of the queues, packets.
@@ -128,8 +128,8 @@ pub struct Difference {
     pub p_mean: f64,
 }
 
-/// How far a trajectory is from one with a finer step: the error of the method is about that in the coarser one.
-pub fn difference(coarse: &Trajectory, fine: &Trajectory, model: &Model, options: &Options) -> Difference {
+/// The distance of a trajectory from one with a finer step: the error of the method is about that in the coarser one.
+pub fn difference(coarse: &Trajectory, fine: &Trajectory, model: &Model, options: &SolverOptions) -> Difference {
     let measured = coarse.time.iter().zip(coarse.queue.iter().zip(&fine.queue)).filter(|(t, _)| **t >= options.from);
     let (a, b) = (coarse.summary(model), fine.summary(model));
     Difference {

@@ -3,7 +3,7 @@
 use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, QueueView, Signal, entry};
 use aqmlab_core::Rate;
 use aqmlab_fluid::host::Host;
-use aqmlab_fluid::{Class, Model, Options, SPREAD, Share, Trajectory, Windows, difference, run};
+use aqmlab_fluid::{Class, Model, SPREAD, SignalShare, SolverOptions, Trajectory, WindowModel, difference, run};
 
 /// Packet size, bytes.
 const SIZE: u32 = 1000;
@@ -15,11 +15,11 @@ fn class(count: f64, rtt: f64) -> Class {
 /// The network of Hollot, Misra, Towsley & Gong 2001: 60 flows over 3750 packets/s, buffer 800 packets.
 fn hollot(rtt: f64) -> Model {
     let classes = vec![class(60.0, rtt)];
-    Model { classes, capacity: 3750.0, buffer: 800.0, ecn: true, windows: Windows::Classic }
+    Model { classes, capacity: 3750.0, buffer: 800.0, ecn: true, windows: WindowModel::Classic }
 }
 
-fn over(duration: f64) -> Options {
-    Options { duration, from: duration / 2.0, sample: 0.01, step: None }
+fn over(duration: f64) -> SolverOptions {
+    SolverOptions { duration, from: duration / 2.0, sample: 0.01, step: None }
 }
 
 fn view(model: &Model, target: f64) -> QueueView {
@@ -29,10 +29,10 @@ fn view(model: &Model, target: f64) -> QueueView {
 fn host(model: &Model, name: &str, pairs: &[(&str, &str)], target: f64) -> Host<AnyAqm> {
     let (entry, view) = (entry(name).unwrap(), view(model, target));
     let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &view).unwrap() else { panic!("a single queue") };
-    Host::new(scheme, Share::of(&entry).unwrap(), view, SIZE, model.ecn)
+    Host::new(scheme, SignalShare::of(&entry).unwrap(), view, SIZE, model.ecn)
 }
 
-fn flow(model: &Model, name: &str, pairs: &[(&str, &str)], options: &Options) -> Trajectory {
+fn flow(model: &Model, name: &str, pairs: &[(&str, &str)], options: &SolverOptions) -> Trajectory {
     run(model, host(model, name, pairs, 200.0), options).unwrap()
 }
 
@@ -45,8 +45,8 @@ impl Aqm for Constant {
     }
 }
 
-fn constant(model: &Model, p: f64, options: &Options) -> Trajectory {
-    let share = Share { signal: Signal::AtTail, p: 0 };
+fn constant(model: &Model, p: f64, options: &SolverOptions) -> Trajectory {
+    let share = SignalShare { signal: Signal::AtTail, p: 0 };
     run(model, Host::new(Constant(p), share, view(model, 200.0), SIZE, model.ecn), options).unwrap()
 }
 
@@ -61,10 +61,10 @@ fn pi_rests_at_the_operating_point_of_the_closed_form() {
     assert!((summary.p_mean / (2.0 / w0.powi(2)) - 1.0).abs() < 5e-3, "{summary:?}");
     assert!(summary.oscillation.settles && summary.utilisation > 0.999, "{summary:?}");
 }
-/// p at rest by the formula of [`Windows::Refined`], W = R0 C / N = 38/3 segments at 0.2 s + 200/3750 s and 75 flows.
+/// p at rest by the formula of [`WindowModel::Refined`], W = R0 C / N = 38/3 segments at 0.2 s + 200/3750 s and 75 flows.
 #[test]
 fn refined_windows_rest_at_their_closed_form() {
-    let model = Model { classes: vec![class(75.0, 0.2)], windows: Windows::Refined, ..hollot(0.2) };
+    let model = Model { classes: vec![class(75.0, 0.2)], windows: WindowModel::Refined, ..hollot(0.2) };
     let summary = flow(&model, "pi", &[("w", "160 Hz")], &over(300.0)).summary(&model);
     let whole = 38.0 / 3.0 + 0.5;
     let p0 = 1.0 / (whole * (0.582_864 * whole + 1.0));
@@ -195,12 +195,12 @@ fn red_oscillates_at_a_long_round_trip_and_pi_does_not() {
     assert!(swings("pi", 0.246).amplitude < 0.1);
 }
 
-/// Where nothing waits, p is constant and delays are whole steps, halving the step divides the error by 2^4.
+/// If nothing waits, p is constant and delays are whole steps, halving the step divides the error by 2^4.
 #[test]
 fn the_method_is_of_fourth_order() {
     let model = Model { capacity: 1e6, ..hollot(0.25) };
     let last = |steps: f64| {
-        let options = Options { step: Some(0.25 / steps), sample: 0.25, ..over(8.0) };
+        let options = SolverOptions { step: Some(0.25 / steps), sample: 0.25, ..over(8.0) };
         *constant(&model, 0.02, &options).windows[0].last().unwrap()
     };
     let [a, b, c] = [4.0, 8.0, 16.0].map(last);
@@ -213,8 +213,8 @@ fn the_method_is_of_fourth_order() {
 #[test]
 fn the_error_falls_with_the_step_where_delays_depend_on_the_queue() {
     let model = hollot(0.2);
-    let at = |step: f64| constant(&model, 0.005, &Options { step: Some(step), ..over(20.0) });
-    let (all, finest) = (Options { from: 0.0, ..over(20.0) }, at(1e-4));
+    let at = |step: f64| constant(&model, 0.005, &SolverOptions { step: Some(step), ..over(20.0) });
+    let (all, finest) = (SolverOptions { from: 0.0, ..over(20.0) }, at(1e-4));
     for step in [16e-3, 8e-3, 4e-3, 2e-3, 1e-3] {
         let error = difference(&at(step), &finest, &model, &all).queue;
         assert!(error < 2.0 * step, "{error} packets at a step of {step} s");
@@ -224,13 +224,13 @@ fn the_error_falls_with_the_step_where_delays_depend_on_the_queue() {
 #[test]
 fn steps_that_cannot_be_used_are_refused() {
     let model = hollot(0.2);
-    let with = |step| run(&model, host(&model, "pi", &[], 200.0), &Options { step: Some(step), ..over(100.0) });
+    let with = |step| run(&model, host(&model, "pi", &[], 200.0), &SolverOptions { step: Some(step), ..over(100.0) });
     assert!(with(0.11).unwrap_err().to_string().contains("at most half the shortest round trip, 0.1 s"));
     assert!(with(0.0).unwrap_err().to_string().contains("not above 0"));
     assert!(with(f64::NAN).is_err());
     assert!(with(1e-9).unwrap_err().to_string().contains("too many"));
     // The scheme's update falls on a step: 160 Hz is 6.25 ms, here in 7 steps.
     let pi = host(&model, "pi", &[("w", "160 Hz")], 200.0);
-    let run = run(&model, pi, &Options { step: Some(9e-4), ..over(1.0) }).unwrap();
+    let run = run(&model, pi, &SolverOptions { step: Some(9e-4), ..over(1.0) }).unwrap();
     assert!((run.step - 6.25e-3 / 7.0).abs() < 1e-12);
 }

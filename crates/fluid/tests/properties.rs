@@ -3,7 +3,7 @@
 use aqmlab_aqm::{AnyScheme, QueueView, entries, entry};
 use aqmlab_core::Rate;
 use aqmlab_fluid::host::Host;
-use aqmlab_fluid::{Class, Model, Options, Share, Trajectory, Windows, run};
+use aqmlab_fluid::{Class, Model, SignalShare, SolverOptions, Trajectory, WindowModel, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -23,7 +23,7 @@ fn classes() -> impl Strategy<Value = Vec<Class>> {
 
 fn model() -> impl Strategy<Value = Model> {
     (classes(), 50.0..20_000.0f64, 2u32..2000, any::<(bool, bool)>()).prop_map(|(classes, capacity, buffer, kinds)| {
-        let windows = if kinds.1 { Windows::Classic } else { Windows::Refined };
+        let windows = if kinds.1 { WindowModel::Classic } else { WindowModel::Refined };
         Model { classes, capacity, buffer: f64::from(buffer), ecn: kinds.0, windows }
     })
 }
@@ -32,8 +32,8 @@ fn flow(model: &Model, name: &str) -> Trajectory {
     let view = QueueView::empty(Rate(8000.0 * model.capacity), model.buffer / 3.0, model.buffer);
     let entry = entry(name).unwrap();
     let AnyScheme::Fifo(scheme) = entry.build(name, &[], &view).unwrap() else { panic!("a single queue") };
-    let options = Options { duration: 5.0, from: 1.0, sample: 0.003, step: None };
-    run(model, Host::new(scheme, Share::of(&entry).unwrap(), view, 1000, model.ecn), &options).unwrap()
+    let options = SolverOptions { duration: 5.0, from: 1.0, sample: 0.003, step: None };
+    run(model, Host::new(scheme, SignalShare::of(&entry).unwrap(), view, 1000, model.ecn), &options).unwrap()
 }
 
 fn supported() -> Vec<&'static str> {

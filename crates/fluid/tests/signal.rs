@@ -1,14 +1,14 @@
-//! Where a scheme has a place in the fluid, the share of signals that the fluid takes is the share that the scheme's own
+//! For a scheme that has a place in the fluid, the share of signals that the fluid takes is the share that the scheme's own
 //! verdicts come to.
 
 use aqmlab_aqm::contract::bench;
 use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, Ctx, PacketView, QueueView, Signal, Verdict, entries, entry};
 use aqmlab_core::{Span, Stream, Time};
-use aqmlab_fluid::Share;
+use aqmlab_fluid::SignalShare;
 
 #[test]
 fn a_refusal_names_the_reason_and_what_there_is() {
-    let told = |name| Share::of(&entry(name).unwrap()).unwrap_err();
+    let told = |name| SignalShare::of(&entry(name).unwrap()).unwrap_err();
     let why = told("codel");
     assert!(why.contains("how long packets have waited") && why.contains("pi2, pid, pie"), "{why}");
     assert!(told("fq-pie").contains("has several queues"));
@@ -17,7 +17,7 @@ fn a_refusal_names_the_reason_and_what_there_is() {
 /// A scheme at a queue that neither grows nor shrinks.
 struct Bench {
     scheme: AnyAqm,
-    share: Share,
+    share: SignalShare,
     view: QueueView,
     rng: Stream,
     now: Time,
@@ -29,7 +29,7 @@ impl Bench {
         let AnyScheme::Fifo(scheme) = entry.build(name, pairs, &bench::queue(0)).unwrap() else { panic!("{name}") };
         Self {
             scheme,
-            share: Share::of(&entry).unwrap(),
+            share: SignalShare::of(&entry).unwrap(),
             view: bench::queue(waiting),
             rng: bench::stream(),
             now: Time::ZERO,

@@ -11,10 +11,10 @@ use aqmlab_scenario::{AqmChoice, Scenario};
 use aqmlab_sim::{Carried, Link, Offered};
 use std::collections::VecDeque;
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// When.
+    /// The time.
     pub time: Time,
     /// The packet.
     pub slot: Slot,
@@ -24,16 +24,16 @@ pub struct Decision {
 
 /// A packet on the wire.
 #[derive(Clone, Copy, Debug)]
-pub struct Flying {
-    /// When it arrives at the other end.
+pub struct PacketInFlight {
+    /// Its arrival at the other end.
     pub due: Time,
     /// The packet.
     pub slot: Slot,
 }
 
-/// What comes next, in this order at one instant.
+/// The next event, in this order at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum DirectionEvent {
     Sent,
     RateChange,
     Tick,
@@ -50,7 +50,7 @@ pub struct Direction {
     seed: u64,
     /// Propagation.
     delay: Span,
-    /// How many of the line's changes have been made.
+    /// The number of the line's changes made so far.
     changed: usize,
     /// Measured from here on.
     warmup: Time,
@@ -59,15 +59,15 @@ pub struct Direction {
     is_warm: bool,
     sample: Option<(Time, Span)>,
     sampled: Carried,
-    /// How many quantities the scheme shows.
+    /// The number of quantities that the scheme shows.
     observables: usize,
     /// Rows of the time series: time, queue, utilisation, and what the scheme shows.
     pub series: Vec<Vec<f64>>,
-    wire: VecDeque<Flying>,
+    wire: VecDeque<PacketInFlight>,
     notes: Vec<Note<Slot>>,
     /// Packets that leave are among the decisions.
     pub logs: bool,
-    /// What became of packets since this was last emptied: those that were dropped, and if asked for those that left.
+    /// The fates of packets since this was last emptied: of those dropped, and if asked for of those that left.
     pub decisions: Vec<Decision>,
 }
 
@@ -119,39 +119,39 @@ impl Direction {
     pub fn advance(&mut self, until: Time) {
         while let Some((now, what)) = self.next().filter(|(time, _)| *time < until) {
             match what {
-                What::Sent => self.finish(now),
-                What::RateChange => self.link.change_rate(now),
-                What::Tick => {
+                DirectionEvent::Sent => self.finish(now),
+                DirectionEvent::RateChange => self.link.change_rate(now),
+                DirectionEvent::Tick => {
                     self.link.tick(now);
                     self.tick = self.link.queue.tick_every().map(|period| now + period);
                 }
-                What::WarmedUp => {
+                DirectionEvent::WarmedUp => {
                     self.link.restart_meters(now);
                     self.is_warm = true;
                 }
-                What::Sample => self.take_sample(now),
-                What::Change => self.change(),
+                DirectionEvent::Sample => self.take_sample(now),
+                DirectionEvent::Change => self.change(),
             }
         }
     }
 
-    /// When something comes out next, as far as is known.
+    /// The next time at which a packet comes out, as far as is known.
     pub fn next_due(&self) -> Option<Time> {
         let flying = self.wire.front().map(|flying| flying.due);
         flying.into_iter().chain(self.sent.map(|sent| sent + self.delay)).min()
     }
 
-    /// What is due before or at `now`, in order.
-    pub fn take_due(&mut self, now: Time) -> Option<Flying> {
+    /// The next packet that is due before or at `now`, in order.
+    pub fn take_due(&mut self, now: Time) -> Option<PacketInFlight> {
         if self.wire.front()?.due <= now { self.wire.pop_front() } else { None }
     }
 
-    /// Whether metrics count.
+    /// True if metrics count.
     pub fn is_warm(&self) -> bool {
         self.is_warm
     }
 
-    /// How many quantities the scheme shows.
+    /// The number of quantities that the scheme shows.
     pub fn observables(&self) -> usize {
         self.observables
     }
@@ -161,19 +161,19 @@ impl Direction {
         self.wire.len()
     }
 
-    /// Why the scheme has broken down, if it has.
+    /// The scheme's breakdown, if it has one.
     pub fn failure(&self) -> Option<&Failure> {
         self.link.queue.failure()
     }
 
-    fn next(&self) -> Option<(Time, What)> {
+    fn next(&self) -> Option<(Time, DirectionEvent)> {
         let all = [
-            (self.sent, What::Sent),
-            (self.link.rate_changes_at(), What::RateChange),
-            (self.tick, What::Tick),
-            ((!self.is_warm).then_some(self.warmup), What::WarmedUp),
-            (self.sample.map(|(time, _)| time), What::Sample),
-            (self.line.changes.get(self.changed).map(|(time, _)| *time), What::Change),
+            (self.sent, DirectionEvent::Sent),
+            (self.link.rate_changes_at(), DirectionEvent::RateChange),
+            (self.tick, DirectionEvent::Tick),
+            ((!self.is_warm).then_some(self.warmup), DirectionEvent::WarmedUp),
+            (self.sample.map(|(time, _)| time), DirectionEvent::Sample),
+            (self.line.changes.get(self.changed).map(|(time, _)| *time), DirectionEvent::Change),
         ];
         all.into_iter().filter_map(|(time, what)| Some((time?, what))).min()
     }
@@ -208,7 +208,7 @@ impl Direction {
                 Some(wire) => wire.cross(&mut slot, now, self.warmup..Time::NEVER),
             };
             match left {
-                Some(left) => self.fly(Flying { due: left + self.delay, slot }),
+                Some(left) => self.fly(PacketInFlight { due: left + self.delay, slot }),
                 None => self.decisions.push(Decision { time: now, slot, fate: Fate::Dropped(LOST) }),
             }
         }
@@ -216,7 +216,7 @@ impl Direction {
     }
 
     /// Puts it behind all that arrive before it or with it.
-    fn fly(&mut self, flying: Flying) {
+    fn fly(&mut self, flying: PacketInFlight) {
         let place = self.wire.iter().rposition(|before| before.due <= flying.due).map_or(0, |place| place + 1);
         self.wire.insert(place, flying);
     }
@@ -249,11 +249,11 @@ pub const LOST: &str = "lost";
 mod tests {
     use super::*;
     use crate::lines::Lines;
-    use crate::log::Record;
+    use crate::log::LogRecord;
     use crate::replay::replay;
     use aqmlab_core::Stream;
     use aqmlab_scenario::parse;
-    use aqmlab_scenario::{Chosen, Scenario};
+    use aqmlab_scenario::{Scenario, SchemeAssignment};
 
     /// One link called `up` with these keys, beside a round-trip time of 20 ms.
     fn scenario(keys: &str) -> Scenario {
@@ -377,11 +377,11 @@ mod tests {
                 }
                 direction.advance(slot.arrived);
                 direction.offer(*slot);
-                log.extend(Record::of_arrival(slot).bytes());
+                log.extend(LogRecord::of_arrival(slot).bytes());
             }
             direction.advance(arrivals.last().unwrap().arrived + Span::from_millis(1));
-            log.extend(direction.decisions.iter().flat_map(|decision| Record::of_decision(decision).bytes()));
-            let chosen = Chosen::parse(name).unwrap();
+            log.extend(direction.decisions.iter().flat_map(|decision| LogRecord::of_decision(decision).bytes()));
+            let chosen = SchemeAssignment::parse(name).unwrap();
             let found = replay(&scenario, Some(&chosen), 1, true, &log).unwrap();
             assert_eq!((found.same, found.first_difference), (found.decisions, None), "{name}");
             let (of, waiting) = (direction.link.queue.accounts(), u64::from(direction.link.queue.len()));

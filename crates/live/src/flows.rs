@@ -1,15 +1,15 @@
-//! What each flow has sent and got, told apart by addresses, protocol and ports.
+//! Counts of each flow, told apart by addresses, protocol and ports.
 
-use crate::packet::{Layout, Tuple};
+use crate::packet::{FiveTuple, Layout};
 use crate::store::{Block, Slot};
 use aqmlab_core::Time;
 use std::collections::HashMap;
 
-/// What is counted of a flow in one direction.
+/// Counts of a flow in one direction.
 #[derive(Clone, Debug)]
-pub struct Flow {
-    /// Whose packets they are.
-    pub tuple: Tuple,
+pub struct FlowCounts {
+    /// Its addresses, protocol and ports.
+    pub tuple: FiveTuple,
     /// Packets that reached the line.
     pub arrived: u64,
     /// Packets that had been sent before, as far as their sequence numbers say (TCP).
@@ -33,15 +33,15 @@ pub struct Flow {
 /// All flows of a direction.
 #[derive(Default)]
 pub struct Flows {
-    places: HashMap<Tuple, u32>,
-    all: Vec<Flow>,
+    places: HashMap<FiveTuple, u32>,
+    all: Vec<FlowCounts>,
 }
 
 /// Flows that are told apart; those that come later count with the last.
 const MOST: usize = 1 << 16;
 
 impl Flows {
-    /// Where the flow of these packets is in the table.
+    /// The flow's index in the table.
     pub fn place(&mut self, layout: &Layout) -> u32 {
         if let Some(place) = self.places.get(&layout.tuple) {
             return *place;
@@ -49,8 +49,19 @@ impl Flows {
         if self.all.len() < MOST {
             let (tuple, arrived, resent, received, bytes, marked, payload) = (layout.tuple, 0, 0, 0, 0, 0, 0);
             let (active, last_second, seen, given) = (0, u64::MAX, None, None);
-            let flow =
-                Flow { tuple, arrived, resent, received, bytes, marked, payload, active, last_second, seen, given };
+            let flow = FlowCounts {
+                tuple,
+                arrived,
+                resent,
+                received,
+                bytes,
+                marked,
+                payload,
+                active,
+                last_second,
+                seen,
+                given,
+            };
             self.all.push(flow);
         }
         let place = self.all.len() as u32 - 1;
@@ -112,7 +123,7 @@ impl Flows {
     }
 
     /// In the order in which they came.
-    pub fn all(&self) -> &[Flow] {
+    pub fn all(&self) -> &[FlowCounts] {
         &self.all
     }
 }

@@ -59,7 +59,7 @@ const LONG: Span = Span::from_micros(600);
 /// Packets read before the line is looked at again.
 const BATCH: usize = 64;
 
-/// What a direction shows while it runs.
+/// The state of a direction while it runs.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// Packets waiting.
@@ -70,15 +70,15 @@ pub struct View {
     pub dropped: u64,
     /// Packets marked so far.
     pub marked: u64,
-    /// What the scheme shows, in the order of the catalogue.
+    /// The scheme's observables, in the order of the catalogue.
     pub observed: Vec<f64>,
     /// The scheme has broken down.
     pub failure: Option<String>,
 }
 
-/// What a thread has counted beside its link.
+/// Counts of a thread beside its link.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub struct ForwardCounts {
     /// Reads from the device.
     pub read: u64,
     /// Writes to the device.
@@ -93,27 +93,27 @@ pub struct Counts {
 
 /// One direction between two devices.
 pub struct Forwarder {
-    /// Whose packets are read.
+    /// The device that packets are read from.
     pub from: File,
-    /// Where they go.
+    /// The device that they are written to.
     pub to: File,
     /// The line.
     pub direction: Direction,
-    /// What waits.
+    /// The packets that wait.
     pub store: Store,
-    /// Whose it is.
+    /// The table of flows.
     pub flows: Flows,
-    /// How late packets were written.
+    /// Lateness of packets written.
     pub lateness: Spans,
     /// From when packets were read to when they were written.
     pub transit: Spans,
-    /// What else was counted.
-    pub counts: Counts,
+    /// Other counts.
+    pub counts: ForwardCounts,
     /// Time of the processor that the thread has taken.
     pub processor: Span,
-    /// Where arrivals and decisions are written down, if asked for.
+    /// The log of arrivals and decisions, if asked for.
     pub log: Option<Log>,
-    /// Where packets that leave are written down, if asked for.
+    /// The capture of packets that leave, if asked for.
     pub capture: Option<Capture>,
     /// Packets so far.
     number: u32,
@@ -122,7 +122,7 @@ pub struct Forwarder {
 }
 
 /// Packets that are written as one.
-struct Together {
+struct Batch {
     first: Slot,
     count: u16,
 }
@@ -139,7 +139,7 @@ impl Forwarder {
             flows: Flows::default(),
             lateness: Spans::default(),
             transit: Spans::default(),
-            counts: Counts::default(),
+            counts: ForwardCounts::default(),
             processor: Span::ZERO,
             log: None,
             capture: None,
@@ -246,14 +246,14 @@ impl Forwarder {
             self.flows.restart();
             (self.lateness, self.transit) = Default::default();
         }
-        let mut together: Option<Together> = None;
+        let mut together: Option<Batch> = None;
         let until = now;
         while let Some(flying) = self.direction.take_due(until) {
             let slot = flying.slot;
             match &mut together {
                 Some(run) if run.is_followed_by(&slot) => run.count += 1,
                 _ => {
-                    if let Some(run) = together.replace(Together { first: slot, count: 1 }) {
+                    if let Some(run) = together.replace(Batch { first: slot, count: 1 }) {
                         self.write_together(&run, now);
                         now = self.clock.now();
                     }
@@ -265,8 +265,8 @@ impl Forwarder {
         together.inspect(|run| self.write_together(run, now)).is_some()
     }
 
-    fn write_together(&mut self, run: &Together, now: Time) {
-        let Together { first, count } = run;
+    fn write_together(&mut self, run: &Batch, now: Time) {
+        let Batch { first, count } = run;
         self.flows.delivers(first, *count, self.store.block(first.block), now);
         if let Some(capture) = &mut self.capture {
             for part in first.part..first.part + count {
@@ -311,10 +311,10 @@ impl Forwarder {
     }
 }
 
-impl Together {
-    /// Whether this packet is the next part of the same block, with the same header.
+impl Batch {
+    /// True if this packet is the next part of the same block, with the same header.
     fn is_followed_by(&self, slot: &Slot) -> bool {
-        let Together { first, count } = self;
+        let Batch { first, count } = self;
         slot.block == first.block && slot.part == first.part + count && slot.traffic_class == first.traffic_class
     }
 }

@@ -1,8 +1,8 @@
 //! The processes within the namespaces: the keeper, and init, which makes devices and starts programs.
 
-use crate::message::{Asked, Control, Counts, Said};
+use crate::message::{Channel, DeviceCounts, InitMessage, InitRequest};
 use crate::netlink::Netlink;
-use crate::outside::{Outside, RESOLVER};
+use crate::outside::{PastaHelper, RESOLVER};
 use crate::sandbox::{CLIENT, SERVER, Setup};
 use crate::tun;
 use nix::libc;
@@ -34,14 +34,14 @@ impl<T, E: Display> Step<T> for Result<T, E> {
     }
 }
 
-/// How long the far end's programs have until something listens.
+/// Time that the far end's programs have until something listens.
 const LISTENING: Duration = Duration::from_secs(2);
 
 /// The keeper: makes the namespaces, and init in them, and waits for its end.
-pub fn keep(control: Control, setup: &Setup, emulator: Pid) -> ! {
+pub fn keep(control: Channel, setup: &Setup, emulator: Pid) -> ! {
     SigSet::all().thread_block().ok();
     if let Err(why) = isolate(emulator) {
-        control.send(&Said::Refused(why)).ok();
+        control.send(&InitMessage::Refused(why)).ok();
         exit_now(1);
     }
     // SAFETY: this process has one thread, made by a fork itself.
@@ -54,7 +54,7 @@ pub fn keep(control: Control, setup: &Setup, emulator: Pid) -> ! {
             exit_now(0)
         }
         Err(why) => {
-            control.send(&Said::Refused(format!("a process of its own: {why}"))).ok();
+            control.send(&InitMessage::Refused(format!("a process of its own: {why}"))).ok();
             exit_now(1)
         }
     }
@@ -91,16 +91,16 @@ fn isolate(emulator: Pid) -> Result<(), String> {
 }
 
 /// Process 1: whatever happens, all ends with it.
-fn init(control: Control, setup: &Setup) -> ! {
+fn init(control: Channel, setup: &Setup) -> ! {
     prctl::set_pdeathsig(Signal::SIGKILL).ok();
     let Err(why) = Init::new(setup).and_then(|(init, devices)| {
-        control.send_with_files(&Said::Ready, &devices).step("handing over the devices")?;
+        control.send_with_files(&InitMessage::Ready, &devices).step("handing over the devices")?;
         drop(devices);
         init.serve(&control, setup)
     }) else {
         exit_now(0)
     };
-    control.send(&Said::Refused(why)).ok();
+    control.send(&InitMessage::Refused(why)).ok();
     exit_now(1)
 }
 
@@ -116,7 +116,7 @@ impl Init {
     fn new(setup: &Setup) -> Result<(Self, [File; 2]), String> {
         mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
             .step("private mounts")?;
-        let outside = if setup.outside { Some(Outside::stay().step("the network outside")?) } else { None };
+        let outside = if setup.outside { Some(PastaHelper::stay().step("the network outside")?) } else { None };
         own_files(if setup.outside { RESOLVER.to_string() } else { SERVER[0].to_string() });
         unshare(CloneFlags::CLONE_NEWNET).step("the client's network namespace")?;
         let (client, to_client) = end(CLIENT, Some(SERVER), setup)?;
@@ -133,7 +133,7 @@ impl Init {
     }
 
     /// Runs the programs and answers the emulator, until it closes.
-    fn serve(&self, control: &Control, setup: &Setup) -> Result<(), String> {
+    fn serve(&self, control: &Channel, setup: &Setup) -> Result<(), String> {
         let mut command = None;
         loop {
             let mut ready =
@@ -148,21 +148,21 @@ impl Init {
                 continue;
             }
             match control.receive() {
-                Ok(Asked::Start) => command = self.start(control, setup),
-                Ok(Asked::Signal(number)) => {
+                Ok(InitRequest::Start) => command = self.start(control, setup),
+                Ok(InitRequest::Signal(number)) => {
                     if let (Some(command), Ok(signal)) = (command, Signal::try_from(number)) {
                         kill(Pid::from_raw(-Pid::as_raw(command)), signal).ok();
                     }
                 }
-                Ok(Asked::Count) => self.count(control)?,
+                Ok(InitRequest::Count) => self.count(control)?,
                 Err(_) => return Ok(()), // the emulator has closed, or is gone
             }
         }
     }
 
     /// Starts the far end's programs, and when one listens, the command.
-    fn start(&self, control: &Control, setup: &Setup) -> Option<Pid> {
-        let warn = |why: String| control.send(&Said::Warning(why)).ok();
+    fn start(&self, control: &Channel, setup: &Setup) -> Option<Pid> {
+        let warn = |why: String| control.send(&InitMessage::Warning(why)).ok();
         let server = SERVER[0].to_string();
         if !fs::read_to_string("/etc/hosts").is_ok_and(|hosts| hosts.contains(&server)) {
             warn(format!(
@@ -193,20 +193,20 @@ impl Init {
             .map_err(|why| {
                 let code = if why.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
                 let name = setup.command[0].to_string_lossy();
-                control.send(&Said::NotStarted(code, format!("{name}: {why}"))).ok()
+                control.send(&InitMessage::NotStarted(code, format!("{name}: {why}"))).ok()
             })
             .ok()
     }
 
     /// Ends all other processes and says what the devices have counted.
-    fn count(&self, control: &Control) -> Result<(), String> {
+    fn count(&self, control: &Channel) -> Result<(), String> {
         kill(Pid::from_raw(-1), Signal::SIGKILL).ok();
         while waitpid(None, None).is_ok() {}
         let client = counts().step("/proc/net/dev")?;
         setns(&self.server, CloneFlags::CLONE_NEWNET).step("the far end's network namespace")?;
         let server = counts().step("/proc/net/dev")?;
         setns(&self.client, CloneFlags::CLONE_NEWNET).step("the client's network namespace")?;
-        control.send(&Said::Counts(client, server)).step("counts")
+        control.send(&InitMessage::Counts(client, server)).step("counts")
     }
 }
 
@@ -235,7 +235,7 @@ fn end(own: [IpAddr; 2], gateway: Option<[IpAddr; 2]>, setup: &Setup) -> Result<
     Ok((File::open("/proc/self/ns/net").step("the network namespace")?, device))
 }
 
-/// Why a setting of the kernel cannot be made, and what mends it.
+/// An error message for a setting of the kernel that cannot be made, with the remedy.
 fn refused(name: &str, value: &str, why: &io::Error) -> String {
     let allowed = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
     let hint = match (name, why.kind()) {
@@ -303,8 +303,8 @@ fn start(mut program: Command, foreground: bool) -> io::Result<Pid> {
 /// `struct __user_cap_header_struct`: version 3, of the present process.
 pub static CAPABILITIES_V3: [u32; 2] = [0x2008_0522, 0];
 
-/// What is executed from now on has no capabilities and can get none, even where its user is root and from a file that
-/// would give it some.
+/// Takes all capabilities for ever from programs executed from now on, even if their user is root or their file would give
+/// them some.
 fn drop_privileges() -> io::Result<()> {
     const NO_ROOT: libc::c_ulong = 1 | 2; // SECBIT_NOROOT, and locked
     let none = [0u32; 6]; // twice `struct __user_cap_data_struct`
@@ -321,7 +321,7 @@ fn drop_privileges() -> io::Result<()> {
 
 /// Waits until a socket of the present namespace waits for others; false if that takes too long. It ends at once when the
 /// emulator has something to say.
-fn await_listener(control: &Control) -> bool {
+fn await_listener(control: &Channel) -> bool {
     const LISTEN: &str = "0A";
     let has_lines = |file: &str, is_waiting: fn(&str) -> bool| {
         fs::read_to_string(format!("/proc/net/{file}")).is_ok_and(|text| text.lines().skip(1).any(is_waiting))
@@ -342,13 +342,15 @@ fn await_listener(control: &Control) -> bool {
 }
 
 /// Sees to the processes that have ended or stopped.
-fn reap(control: &Control, command: Option<Pid>) {
+fn reap(control: &Channel, command: Option<Pid>) {
     let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
     loop {
         match waitpid(None, Some(flags)) {
-            Ok(WaitStatus::Exited(child, code)) if Some(child) == command => drop(control.send(&Said::Ended(code))),
+            Ok(WaitStatus::Exited(child, code)) if Some(child) == command => {
+                drop(control.send(&InitMessage::Ended(code)))
+            }
             Ok(WaitStatus::Signaled(child, signal, _)) if Some(child) == command => {
-                control.send(&Said::Ended(128 + signal as i32)).ok();
+                control.send(&InitMessage::Ended(128 + signal as i32)).ok();
             }
             // Nobody could wake it: the emulator's own group is not in the foreground.
             Ok(WaitStatus::Stopped(child, _)) => drop(kill(Pid::from_raw(-child.as_raw()), Signal::SIGCONT)),
@@ -358,12 +360,12 @@ fn reap(control: &Control, command: Option<Pid>) {
     }
 }
 
-/// What the kernel has counted at the device of the present namespace.
-fn counts() -> io::Result<Counts> {
+/// The kernel's counts at the device of the present namespace.
+fn counts() -> io::Result<DeviceCounts> {
     let text = fs::read_to_string("/proc/net/dev")?;
     let line = text.lines().find_map(|line| line.trim().strip_prefix(tun::DEVICE)?.strip_prefix(':'));
     let numbers: Vec<u64> = line.unwrap_or("").split_whitespace().filter_map(|word| word.parse().ok()).collect();
     // Received: bytes, packets, errors, drops, and four more; then the same sent.
     let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
-    Ok(Counts { sent: at(9), overrun: at(11), received: at(1), refused: at(2) + at(3) })
+    Ok(DeviceCounts { sent: at(9), overrun: at(11), received: at(1), refused: at(2) + at(3) })
 }

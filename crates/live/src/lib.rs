@@ -5,21 +5,21 @@
 //!   sandbox     two network namespaces behind TUN devices, seen from outside
 //!   inside      the processes within them
 //!   outside     a way out of them
-//!   message     what the two say to each other
+//!   message     messages between the two
 //!   netlink     addresses and routes
 //!   tun         the devices
-//!   packet      whose a packet is, and its ECN field
+//!   packet      a packet's flow, and its ECN field
 //!   store       the packets that wait; large segments in parts
 //!   direction   one direction of the line in time alone: the simulator's link, and propagation
 //!   forward     a thread that carries one direction
-//!   flows       what each flow has sent and got
-//!   lines       which link of a scenario is which direction
+//!   flows       counts of each flow
+//!   lines       the link of a scenario for each direction
 //!   log         each packet, written down
 //!   capture     the same for programs that read captures
 //!   spool       files that a thread of their own writes
 //!   replay      the same arrivals once more, without a clock
 //!   run         a command from start to end
-//!   report      what that yields
+//!   report      its result
 //! ```
 //!
 //! What is decided is decided by the simulator's own [`aqmlab_sim::Link`]. A scheme sees the times at which packets were read
@@ -46,10 +46,10 @@ mod spool;
 mod store;
 mod tun;
 
-pub use flows::Flow;
+pub use flows::FlowCounts;
 pub use forward::View;
-pub use packet::Tuple;
+pub use packet::FiveTuple;
 pub use replay::{Replay, replay};
 pub use report::Report;
-pub use run::{LiveError, Options, run};
+pub use run::{LiveError, LiveOptions, run};
 pub use sandbox::{SandboxError, Setup};

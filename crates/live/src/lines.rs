@@ -1,4 +1,4 @@
-//! Which link of a scenario is which direction of a live line.
+//! The link of a scenario for each direction of a live line.
 
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -24,7 +24,7 @@ pub struct Line {
     pub is_measured: bool,
     /// Propagation, at first.
     pub delay: Span,
-    /// What changes at the link, beside a schedule of its rate.
+    /// Changes of the link, beside a schedule of its rate.
     pub changes: Vec<(Time, Action)>,
 }
 
@@ -64,7 +64,7 @@ fn directions(links: &[LinkSpec]) -> Option<(Option<&LinkSpec>, Option<&LinkSpec
     }
 }
 
-/// What changes, when and at which link.
+/// Changes, each with its time and link.
 fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> {
     let mut links = scenario.links.clone();
     let live = scenario.changes.iter().map(|change| {

@@ -14,10 +14,10 @@ use std::path::Path;
 /// Bytes of a record.
 pub const RECORD: usize = 32;
 
-/// What a record is about.
+/// The event that a record describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     /// A packet has come to the line.
     Arrival = 0,
     /// It has left the link; its traffic class is that after a mark.
@@ -28,8 +28,8 @@ pub enum Kind {
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// When: ns of an arrival, ps of a decision.
+pub struct LogRecord {
+    /// The time: ns of an arrival, ps of a decision.
     pub time: u64,
     /// Of the packet.
     pub number: u32,
@@ -43,24 +43,24 @@ pub struct Record {
     pub size: u16,
     /// DSCP and ECN.
     pub traffic_class: u8,
-    /// What happened.
-    pub kind: Kind,
+    /// The event.
+    pub kind: RecordKind,
 }
 
-impl Record {
-    fn of(slot: &Slot, time: u64, kind: Kind) -> Self {
+impl LogRecord {
+    fn of(slot: &Slot, time: u64, kind: RecordKind) -> Self {
         let Slot { number, flow, hash, host, size, traffic_class, .. } = *slot;
         Self { time, number, flow, hash, host, size, traffic_class, kind }
     }
 
     /// A packet that has come.
     pub fn of_arrival(slot: &Slot) -> Self {
-        Self::of(slot, slot.arrived.0 / 1000, Kind::Arrival)
+        Self::of(slot, slot.arrived.0 / 1000, RecordKind::Arrival)
     }
 
-    /// What was decided.
+    /// The record of a decision.
     pub fn of_decision(decision: &Decision) -> Self {
-        let kind = if let Fate::Dropped(_) = decision.fate { Kind::Dropped } else { Kind::Sent };
+        let kind = if let Fate::Dropped(_) = decision.fate { RecordKind::Dropped } else { RecordKind::Sent };
         Self::of(&decision.slot, decision.time.0, kind)
     }
 
@@ -94,7 +94,7 @@ impl Record {
             host: word(20),
             size: u16::from_le_bytes([bytes[24], bytes[25]]),
             traffic_class: bytes[26],
-            kind: *[Kind::Arrival, Kind::Sent, Kind::Dropped].get(usize::from(bytes[27]))?,
+            kind: *[RecordKind::Arrival, RecordKind::Sent, RecordKind::Dropped].get(usize::from(bytes[27]))?,
         })
     }
 }
@@ -113,12 +113,12 @@ impl Log {
 
     /// A packet has come.
     pub fn arrival(&mut self, slot: &Slot) {
-        self.0.write(&Record::of_arrival(slot).bytes());
+        self.0.write(&LogRecord::of_arrival(slot).bytes());
     }
 
     /// Something became of it.
     pub fn decision(&mut self, decision: &Decision) {
-        self.0.write(&Record::of_decision(decision).bytes());
+        self.0.write(&LogRecord::of_decision(decision).bytes());
     }
 
     /// Writes the rest.

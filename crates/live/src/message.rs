@@ -1,4 +1,4 @@
-//! What the emulator and the init inside say to each other: JSON, one message a packet.
+//! Messages between the emulator and the init inside: JSON, one message a packet.
 
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, send, sendmsg};
@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// What init says.
+/// A message of init.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Said {
+pub enum InitMessage {
     /// All is made; the two devices come along.
     Ready,
     /// A step was refused.
@@ -20,13 +20,13 @@ pub enum Said {
     Warning(String),
     /// The command has ended with this code, 128 and the number of the signal if one has killed it.
     Ended(i32),
-    /// What the kernel has counted at the devices of the client and the server.
-    Counts(Counts, Counts),
+    /// The kernel's counts at the devices of the client and the server.
+    Counts(DeviceCounts, DeviceCounts),
 }
 
-/// What the emulator asks for.
+/// A request of the emulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Asked {
+pub enum InitRequest {
     /// Run it.
     Start,
     /// Send the command a signal.
@@ -35,9 +35,9 @@ pub enum Asked {
     Count,
 }
 
-/// What the kernel has counted at a device, from its namespace.
+/// The kernel's counts at a device, from its namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct DeviceCounts {
     /// Taken by the emulator; a large segment counts as one.
     pub sent: u64,
     /// Lost because the emulator did not take them in time.
@@ -49,15 +49,15 @@ pub struct Counts {
 }
 
 /// One end of the conversation.
-pub struct Control(OwnedFd);
+pub struct Channel(OwnedFd);
 
-impl AsFd for Control {
+impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl Control {
+impl Channel {
     /// Over a socket that keeps packets apart.
     pub fn new(socket: OwnedFd) -> Self {
         Self(socket)

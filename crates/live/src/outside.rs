@@ -2,7 +2,7 @@
 //! network, without privileges there.
 
 use crate::inside::CAPABILITIES_V3;
-use crate::message::{Asked, Control};
+use crate::message::{Channel, InitRequest};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
@@ -16,16 +16,16 @@ use std::process::{Command, exit};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Whom the far end asks for names; pasta hands such questions to the machine's resolver.
+/// The far end's name server; pasta hands such questions to the machine's resolver.
 pub const RESOLVER: &str = "198.18.1.53";
 
-/// What pasta would open by itself: the machine's loopback at the gateway's address, and ports of either side at the other.
+/// Options that close what pasta would open by itself: the machine's loopback at the gateway's address, and ports of either side.
 const CLOSED: [&str; 9] = ["--no-map-gw", "-t", "none", "-u", "none", "-T", "none", "-U", "none"];
 
 /// A process that still is in the network of the machine, and waits for a namespace to connect.
-pub struct Outside(Control);
+pub struct PastaHelper(Channel);
 
-impl Outside {
+impl PastaHelper {
     /// Stays there, with the machine's files.
     ///
     /// # Errors
@@ -37,14 +37,14 @@ impl Outside {
         match unsafe { fork() }? {
             ForkResult::Child => {
                 drop(ours);
-                let why = wait(&Control::new(theirs)).expect_err("an executed program does not return");
+                let why = wait(&Channel::new(theirs)).expect_err("an executed program does not return");
                 eprintln!("Warning: pasta: {why}");
                 exit(1)
             }
             ForkResult::Parent { .. } => {
                 drop(theirs);
-                let control = Control::new(ours);
-                control.receive::<Asked>()?; // it has mounts of its own now
+                let control = Channel::new(ours);
+                control.receive::<InitRequest>()?; // it has mounts of its own now
                 Ok(Self(control))
             }
         }
@@ -58,7 +58,7 @@ impl Outside {
         for setting in ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"] {
             fs::write(format!("/proc/sys/{setting}"), "1").ok();
         }
-        self.0.send_with_files(&Asked::Start, &[network.try_clone()?])?;
+        self.0.send_with_files(&InitRequest::Start, &[network.try_clone()?])?;
         let is_default = |line: &str| line.split_whitespace().nth(1) == Some("00000000");
         for _ in 0..200 {
             if fs::read_to_string("/proc/net/route")?.lines().any(is_default) {
@@ -71,10 +71,10 @@ impl Outside {
 }
 
 /// Becomes pasta when the namespace is there.
-fn wait(control: &Control) -> io::Result<std::convert::Infallible> {
+fn wait(control: &Channel) -> io::Result<std::convert::Infallible> {
     unshare(CloneFlags::CLONE_NEWNS)?;
-    control.send(&Asked::Start)?;
-    let (_, files): (Asked, Vec<File>) = control.receive_with_files()?;
+    control.send(&InitRequest::Start)?;
+    let (_, files): (InitRequest, Vec<File>) = control.receive_with_files()?;
     let network = files.first().ok_or(io::ErrorKind::UnexpectedEof)?;
     fcntl(network, FcntlArg::F_SETFD(FdFlag::empty()))?;
     keep_privileges()?;
@@ -86,7 +86,7 @@ fn wait(control: &Control) -> io::Result<std::convert::Infallible> {
     Err(pasta.arg("--netns").arg(format!("/proc/self/fd/{}", network.as_raw_fd())).exec())
 }
 
-/// What is executed has the capabilities of this process, which count in its own namespaces only.
+/// Keeps this process's capabilities for programs it executes; they count in its own namespaces only.
 fn keep_privileges() -> io::Result<()> {
     let mut sets = [0u32; 6]; // twice effective, permitted, inheritable
     // SAFETY: the kernel reads the header and reads or writes the sets; `prctl` takes numbers only.

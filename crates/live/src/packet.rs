@@ -17,9 +17,9 @@ const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
 
-/// What tells flows apart: addresses, protocol, ports.
+/// The five fields that tell flows apart: addresses, protocol, ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Tuple {
+pub struct FiveTuple {
     /// IPv4 addresses are mapped into IPv6 (RFC 4291, section 2.5.5.2).
     pub source: [u8; 16],
     /// As `source`.
@@ -30,7 +30,7 @@ pub struct Tuple {
     pub ports: [u16; 2],
 }
 
-impl Tuple {
+impl FiveTuple {
     /// FNV-1a, 32 bits, over all of it.
     pub fn hash(&self) -> u32 {
         let ports = self.ports.iter().flat_map(|port| port.to_be_bytes());
@@ -47,7 +47,7 @@ fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-impl fmt::Display for Tuple {
+impl fmt::Display for FiveTuple {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = |bytes: [u8; 16]| IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical();
         let [from, to] = self.ports;
@@ -63,18 +63,18 @@ impl fmt::Display for Tuple {
     }
 }
 
-/// Where a packet's parts are.
+/// The offsets of a packet's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// 4 or 6.
     pub version: u8,
     /// DSCP and ECN.
     pub traffic_class: u8,
-    /// Whose it is.
-    pub tuple: Tuple,
-    /// Where the transport's header begins.
+    /// Its flow.
+    pub tuple: FiveTuple,
+    /// Offset of the transport's header.
     pub transport: usize,
-    /// Where the payload begins: behind the header of TCP or UDP, at `transport` for other protocols.
+    /// Offset of the payload: behind the header of TCP or UDP, at `transport` for other protocols.
     pub payload: usize,
     /// It is a part of a larger packet.
     pub is_fragment: bool,
@@ -143,7 +143,7 @@ impl Layout {
             UDP => 8,
             _ => 0,
         };
-        let tuple = Tuple { source, destination, protocol, ports: [port(0), port(2)] };
+        let tuple = FiveTuple { source, destination, protocol, ports: [port(0), port(2)] };
         let payload = (transport + header).min(ip.len());
         Self { version, traffic_class, tuple, transport, payload, is_fragment }
     }

@@ -2,9 +2,9 @@
 
 use crate::direction::{Decision, Direction};
 use crate::lines::Lines;
-use crate::log::{Kind, RECORD, Record};
+use crate::log::{LogRecord, RECORD, RecordKind};
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_scenario::{Chosen, Scenario};
+use aqmlab_scenario::{Scenario, SchemeAssignment};
 
 /// No live run lasts longer; a later time in a log is a fault, and would take as long to reach.
 const LONGEST: Span = Span::from_secs(7 * 24 * 3600);
@@ -12,7 +12,7 @@ const LONGEST: Span = Span::from_secs(7 * 24 * 3600);
 /// No packet waits longer.
 const LONGEST_WAIT: Span = Span::from_secs(3600);
 
-/// How a replay compares with what was decided live.
+/// The comparison of a replay with the live decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     /// Packets that came.
@@ -31,7 +31,7 @@ pub struct Replay {
 /// If the scenario or scheme is refused, or the log is no log.
 pub fn replay(
     scenario: &Scenario,
-    aqm: Option<&Chosen>,
+    aqm: Option<&SchemeAssignment>,
     seed: u64,
     is_up: bool,
     log: &[u8],
@@ -42,9 +42,9 @@ pub fn replay(
     let mut direction = Direction::new(scenario, line, choice, seed)?;
     direction.logs = true;
     let (records, rest) = log.as_chunks::<RECORD>();
-    let records = records.iter().map(Record::read).collect::<Option<Vec<_>>>().filter(|_| rest.is_empty());
+    let records = records.iter().map(LogRecord::read).collect::<Option<Vec<_>>>().filter(|_| rest.is_empty());
     let records = records.ok_or_else(|| Problems::one("log", "is not a whole log of a live run"))?;
-    let (arrivals, live): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.kind == Kind::Arrival);
+    let (arrivals, live): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| record.kind == RecordKind::Arrival);
     if !arrivals.is_sorted_by_key(|record| record.time) {
         return Err(Problems::one("log", "has arrivals that are not in order"));
     }
@@ -63,10 +63,10 @@ pub fn replay(
     Ok(compare(arrivals.len(), &live, &direction.decisions))
 }
 
-fn compare(arrived: usize, live: &[Record], replayed: &[Decision]) -> Replay {
-    let replayed: Vec<Record> = replayed.iter().map(Record::of_decision).collect();
+fn compare(arrived: usize, live: &[LogRecord], replayed: &[Decision]) -> Replay {
+    let replayed: Vec<LogRecord> = replayed.iter().map(LogRecord::of_decision).collect();
     let pairs = || live.iter().zip(&replayed);
-    let told = |record: Option<&Record>| record.map_or("nothing".to_string(), |record| format!("{record:?}"));
+    let told = |record: Option<&LogRecord>| record.map_or("nothing".to_string(), |record| format!("{record:?}"));
     let first =
         pairs().position(|(a, b)| a != b).or((live.len() != replayed.len()).then_some(live.len().min(replayed.len())));
     Replay {
@@ -92,7 +92,7 @@ mod tests {
 
     fn arrival(ns: u64) -> [u8; RECORD] {
         let (number, flow, hash, host, traffic_class) = (0, 0, 1, 2, 0);
-        Record { time: ns, number, flow, hash, host, size: 1000, traffic_class, kind: Kind::Arrival }.bytes()
+        LogRecord { time: ns, number, flow, hash, host, size: 1000, traffic_class, kind: RecordKind::Arrival }.bytes()
     }
 
     #[test]

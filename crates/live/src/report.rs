@@ -1,13 +1,13 @@
-//! What a live run yields: the document of a simulation, with what can be known of real traffic.
+//! The result of a live run: the document of a simulation, with what can be known of real traffic.
 
-use crate::flows::Flow;
+use crate::flows::FlowCounts;
 use crate::forward::Forwarder;
 use crate::lines::Line;
-use crate::message::Counts;
-use crate::run::Options;
+use crate::message::DeviceCounts;
+use crate::run::LiveOptions;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use aqmlab_scenario::Chosen;
+use aqmlab_scenario::SchemeAssignment;
 use aqmlab_sim::{Series, Spans, Stage, jain};
 use serde_json::{Map, Value, json};
 
@@ -20,13 +20,13 @@ pub const LATE_P99: f64 = 1e-3;
 pub struct Side<'a> {
     pub(crate) line: &'a Line,
     pub(crate) forwarder: Forwarder,
-    /// What the kernel has counted at the device whose packets were read.
-    pub(crate) sender: Option<Counts>,
+    /// The kernel's counts at the device whose packets were read.
+    pub(crate) sender: Option<DeviceCounts>,
     /// At the other.
-    pub(crate) receiver: Option<Counts>,
+    pub(crate) receiver: Option<DeviceCounts>,
 }
 
-/// What a live run yields.
+/// The result of a live run.
 #[derive(Debug)]
 pub struct Report {
     /// The command's.
@@ -35,15 +35,15 @@ pub struct Report {
     pub json: Value,
     /// Time series of the links.
     pub series: Vec<Series>,
-    /// What each flow has sent and got, by direction.
-    pub flows: Vec<(&'static str, Flow)>,
-    /// What the user should know.
+    /// The counts of each flow, by direction.
+    pub flows: Vec<(&'static str, FlowCounts)>,
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl Report {
     pub(crate) fn new(
-        options: &Options,
+        options: &LiveOptions,
         up: Side,
         down: Side,
         code: i32,
@@ -63,7 +63,7 @@ impl Report {
             .collect();
         let mut transit = up.forwarder.transit.clone();
         transit.merge(&down.forwarder.transit);
-        let all: Vec<&Flow> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
+        let all: Vec<&FlowCounts> = sides.iter().flat_map(|(_, side)| side.flows()).collect();
         let mut why: Vec<String> = sides.iter().flat_map(|(name, side)| side.faults(name)).collect();
         if span == 0.0 {
             why.push(format!(
@@ -74,7 +74,7 @@ impl Report {
         let mut lateness = up.forwarder.lateness.clone();
         lateness.merge(&down.forwarder.lateness);
         let first = &scenario.links[0];
-        let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.name.clone(), Chosen::name);
+        let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.name.clone(), SchemeAssignment::name);
         let json = json!({
             "schema": 1, "scenario": scenario.name, "aqm": aqm, "seed": options.seed,
             "links": links, "flows": flows, "total": group(all.into_iter(), &transit, span),
@@ -108,11 +108,11 @@ impl Side<'_> {
     }
 
     /// Those that have sent anything since the warm-up.
-    fn flows(&self) -> impl Iterator<Item = &Flow> {
+    fn flows(&self) -> impl Iterator<Item = &FlowCounts> {
         self.forwarder.flows.all().iter().filter(|flow| flow.arrived > 0)
     }
 
-    /// Why its numbers cannot be trusted.
+    /// The reasons why its numbers cannot be trusted.
     fn faults(&self, name: &str) -> Vec<String> {
         let lateness = &self.forwarder.lateness;
         let late = [(0.5, LATE_P50, "half of the packets were"), (0.99, LATE_P99, "1 % of the packets were")];
@@ -126,7 +126,7 @@ impl Side<'_> {
         late.chain(overrun).collect()
     }
 
-    /// What was read and written, beside what the kernel says of it.
+    /// Packets read and written, beside what the kernel says of them.
     fn devices(&self) -> Value {
         let (counts, lateness) = (&self.forwarder.counts, &self.forwarder.lateness);
         json!({
@@ -143,7 +143,7 @@ impl Side<'_> {
         })
     }
 
-    fn series(&self, options: &Options) -> Series {
+    fn series(&self, options: &LiveOptions) -> Series {
         let direction = &self.forwarder.direction;
         let choice = options.scenario.scheme_of(&self.line.link, options.aqm.as_ref());
         let shown = aqmlab_aqm::entry(&choice.name).map_or(&[][..], |entry| entry.observables);
@@ -154,17 +154,18 @@ impl Side<'_> {
     }
 }
 
-/// What a group of flows got, by the names of a simulation. What only their endpoints know is null.
-fn group<'a>(flows: impl Iterator<Item = &'a Flow>, transit: &Spans, span: f64) -> Value {
-    let flows: Vec<&Flow> = flows.collect();
-    let rate = |flow: &&Flow| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
+/// The measures of a group of flows, by the names of a simulation. What only their endpoints know is null.
+fn group<'a>(flows: impl Iterator<Item = &'a FlowCounts>, transit: &Spans, span: f64) -> Value {
+    let flows: Vec<&FlowCounts> = flows.collect();
+    let rate = |flow: &&FlowCounts| if span > 0.0 { flow.payload as f64 * 8.0 / span } else { 0.0 };
     let mut rates: Vec<f64> = flows.iter().map(rate).collect();
     rates.sort_by(f64::total_cmp);
     // A connection that starves for some seconds is among them, one that only controls others is not.
     let most = flows.iter().map(|flow| flow.payload).max().unwrap_or(0);
-    let lasts = |flow: &Flow| f64::from(flow.active) >= (0.5 * span.floor()).max(1.0) && flow.payload * 100 >= most;
+    let lasts =
+        |flow: &FlowCounts| f64::from(flow.active) >= (0.5 * span.floor()).max(1.0) && flow.payload * 100 >= most;
     let lasting = flows.iter().filter(|flow| lasts(flow));
-    let sum = |count: fn(&Flow) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
+    let sum = |count: fn(&FlowCounts) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>();
     let p99 = transit.quantile(0.99);
     json!({
         "count": flows.len(), "goodput": rates.iter().fold(0.0, |sum, rate| sum + rate),

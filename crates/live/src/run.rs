@@ -5,12 +5,12 @@ use crate::direction::Direction;
 use crate::forward::{Clock, Forwarder, View, hurry};
 use crate::lines::{Line, Lines};
 use crate::log::Log;
-use crate::message::{Asked, Counts, Said};
+use crate::message::{DeviceCounts, InitMessage, InitRequest};
 use crate::report::{Report, Side};
 use crate::sandbox::{Sandbox, SandboxError, Setup};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::LinkSpec;
-use aqmlab_scenario::{Chosen, Scenario};
+use aqmlab_scenario::{Scenario, SchemeAssignment};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -23,12 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-/// What is run, and how.
-pub struct Options {
+/// The options of a live run.
+pub struct LiveOptions {
     /// The line.
     pub scenario: Arc<Scenario>,
     /// Scheme of all links, or of each; the scenario's own if `None`.
-    pub aqm: Option<Chosen>,
+    pub aqm: Option<SchemeAssignment>,
     /// Of all random streams.
     pub seed: u64,
     /// Programs and settings.
@@ -39,7 +39,7 @@ pub struct Options {
     pub log: Option<PathBuf>,
 }
 
-/// Why a run has no result.
+/// The reason why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The scenario or a scheme is refused.
@@ -56,7 +56,7 @@ pub enum LiveError {
     Scheme {
         /// Name of the scheme.
         scheme: String,
-        /// When and why.
+        /// The time and the cause.
         failure: String,
     },
     /// The machine failed.
@@ -64,11 +64,11 @@ pub enum LiveError {
     Io(#[from] io::Error),
 }
 
-/// What is shown while the command runs: seconds so far, from the command, to the command.
-pub type Watch<'a> = &'a mut dyn FnMut(f64, &View, &View);
+/// A callback while the command runs: seconds so far, from the command, to the command.
+pub type Progress<'a> = &'a mut dyn FnMut(f64, &View, &View);
 
 /// A direction while it runs.
-struct Running {
+struct DirectionThread {
     thread: JoinHandle<(Forwarder, bool)>,
     view: Arc<Mutex<View>>,
 }
@@ -80,7 +80,7 @@ const GRACE: Span = Span::from_secs(2);
 ///
 /// # Errors
 /// If the scenario is refused, the machine does not allow it, the command cannot be started or a scheme breaks down.
-pub fn run(options: &Options, watch: Watch) -> Result<Report, LiveError> {
+pub fn run(options: &LiveOptions, watch: Progress) -> Result<Report, LiveError> {
     let lines = Lines::of(&options.scenario)?;
     let [up, down] = [&lines.up, &lines.down].map(|line| direction(options, line));
     let (up, down) = (up?, down?);
@@ -115,7 +115,7 @@ pub fn run(options: &Options, watch: Watch) -> Result<Report, LiveError> {
     done
 }
 
-fn direction(options: &Options, line: &Line) -> Result<Direction, Problems> {
+fn direction(options: &LiveOptions, line: &Line) -> Result<Direction, Problems> {
     let scenario = &options.scenario;
     let chosen = options.aqm.as_ref();
     chosen.map_or(Ok(()), |chosen| chosen.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
@@ -123,7 +123,7 @@ fn direction(options: &Options, line: &Line) -> Result<Direction, Problems> {
     Direction::new(scenario, line, choice, options.seed)
 }
 
-fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> Result<Running, LiveError> {
+fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> Result<DirectionThread, LiveError> {
     let view = Arc::new(Mutex::new(View::default()));
     let shown = view.clone();
     let work = move || {
@@ -131,16 +131,16 @@ fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> R
         forwarder.run(&is_stopped, &shown);
         (forwarder, is_urgent)
     };
-    Ok(Running { thread: Builder::new().name(name.to_string()).spawn(work)?, view })
+    Ok(DirectionThread { thread: Builder::new().name(name.to_string()).spawn(work)?, view })
 }
 
 /// Sees the command through; returns its code and what the user should know.
 fn accompany(
     sandbox: &Sandbox,
-    options: &Options,
+    options: &LiveOptions,
     clock: Clock,
-    running: &[Running; 2],
-    watch: Watch,
+    running: &[DirectionThread; 2],
+    watch: Progress,
 ) -> Result<(i32, Vec<String>), LiveError> {
     let control = sandbox.control();
     let ended = |_| LiveError::Io(io::Error::other("the namespaces have ended before the command"));
@@ -150,7 +150,7 @@ fn accompany(
         options.scenario.links.iter().filter_map(|link| unannounced(options, link)).collect();
     let mut told_at: Option<Time> = None; // when the command was told to end
     let mut is_over = false; // because its time was
-    control.send(&Asked::Start).map_err(ended)?;
+    control.send(&InitRequest::Start).map_err(ended)?;
     loop {
         let mut ready =
             [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
@@ -159,9 +159,9 @@ fn accompany(
         let now = clock.now();
         if has_said {
             match control.receive().map_err(ended)? {
-                Said::Ended(code) => return Ok((if is_over { 0 } else { code }, warnings)),
-                Said::NotStarted(code, why) => return Err(LiveError::NotStarted(code, why)),
-                Said::Warning(why) => warnings.push(why),
+                InitMessage::Ended(code) => return Ok((if is_over { 0 } else { code }, warnings)),
+                InitMessage::NotStarted(code, why) => return Err(LiveError::NotStarted(code, why)),
+                InitMessage::Warning(why) => warnings.push(why),
                 other => warnings.push(format!("unexpected: {other:?}")),
             }
         }
@@ -170,14 +170,14 @@ fn accompany(
             if told_at.is_some() {
                 return Ok((128 + number, warnings));
             }
-            control.send(&Asked::Signal(number)).map_err(ended)?;
+            control.send(&InitRequest::Signal(number)).map_err(ended)?;
             told_at = Some(now).filter(|_| number != libc::SIGINT); // a shell goes on after Ctrl-C
         }
         if told_at.is_some_and(|told| now > told + GRACE) {
             return Ok((if is_over { 0 } else { 128 + libc::SIGKILL }, warnings));
         }
         if told_at.is_none() && options.duration.is_some_and(|duration| now > Time::ZERO + duration) {
-            control.send(&Asked::Signal(libc::SIGTERM)).map_err(ended)?;
+            control.send(&InitRequest::Signal(libc::SIGTERM)).map_err(ended)?;
             (told_at, is_over) = (Some(now), true);
         }
         let [up, down] =
@@ -189,8 +189,8 @@ fn accompany(
     }
 }
 
-/// What a scheme lacks that a packet of today does not carry.
-fn unannounced(options: &Options, link: &LinkSpec) -> Option<String> {
+/// A scheme's need that a packet of today does not meet.
+fn unannounced(options: &LiveOptions, link: &LinkSpec) -> Option<String> {
     let choice = options.scenario.scheme_of(link, options.aqm.as_ref());
     let wants = choice.name.strip_prefix("fq-").unwrap_or(&choice.name) == "fuzzy-rtt";
     wants.then(|| {
@@ -201,23 +201,23 @@ fn unannounced(options: &Options, link: &LinkSpec) -> Option<String> {
     })
 }
 
-/// What the kernel has counted, once all processes inside have ended.
-fn count(sandbox: &Sandbox, warnings: &mut Vec<String>) -> Option<(Counts, Counts)> {
-    sandbox.control().send(&Asked::Count).ok()?;
+/// The kernel's counts, once all processes inside have ended.
+fn count(sandbox: &Sandbox, warnings: &mut Vec<String>) -> Option<(DeviceCounts, DeviceCounts)> {
+    sandbox.control().send(&InitRequest::Count).ok()?;
     loop {
         match sandbox.control().receive().ok()? {
-            Said::Counts(client, server) => return Some((client, server)),
-            Said::Warning(why) => warnings.push(why),
+            InitMessage::Counts(client, server) => return Some((client, server)),
+            InitMessage::Warning(why) => warnings.push(why),
             _ => {}
         }
     }
 }
 
 fn report(
-    options: &Options,
+    options: &LiveOptions,
     lines: &Lines,
     ended: [(Forwarder, bool); 2],
-    counts: Option<(Counts, Counts)>,
+    counts: Option<(DeviceCounts, DeviceCounts)>,
     code: i32,
     mut warnings: Vec<String>,
     end: Time,

@@ -12,7 +12,7 @@
 //! mounts have no name outside and go with their last process.
 
 use crate::inside;
-use crate::message::{Control, Said};
+use crate::message::{Channel, InitMessage};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid};
@@ -29,14 +29,14 @@ pub const CLIENT: [IpAddr; 2] =
 pub const SERVER: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)), IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2))];
 
-/// What runs where.
+/// The programs of both ends.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Program and arguments of the client.
     pub command: Vec<OsString>,
     /// Lines for a shell, each run at the far end.
     pub serve: Vec<String>,
-    /// What the far end's programs print goes here, else nowhere; a folder.
+    /// The folder for the output of the far end's programs; else it is discarded.
     pub logs: Option<PathBuf>,
     /// The far end is connected to the machine's own network, by `pasta`.
     pub outside: bool,
@@ -50,7 +50,7 @@ pub struct Setup {
     pub sysctls: Vec<(String, String)>,
 }
 
-/// Why there is no sandbox.
+/// The reason why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The machine refused a step.
@@ -63,7 +63,7 @@ pub enum SandboxError {
 
 /// The namespaces, and a way to speak with the init inside.
 pub struct Sandbox {
-    control: Control,
+    control: Channel,
     keeper: Pid,
     /// The device whose packets come from the client.
     pub client: File,
@@ -85,35 +85,35 @@ impl Sandbox {
         match unsafe { fork() }.map_err(io::Error::from)? {
             ForkResult::Child => {
                 drop(ours);
-                inside::keep(Control::new(theirs), setup, parent)
+                inside::keep(Channel::new(theirs), setup, parent)
             }
             ForkResult::Parent { child } => {
                 drop(theirs);
-                Self::meet(Control::new(ours), child)
+                Self::meet(Channel::new(ours), child)
             }
         }
     }
 
     /// Waits until init has made everything.
-    fn meet(control: Control, keeper: Pid) -> Result<Self, SandboxError> {
+    fn meet(control: Channel, keeper: Pid) -> Result<Self, SandboxError> {
         let met = control.receive_with_files();
         let refused = |why: String| {
             waitpid(keeper, None).ok();
             Err(SandboxError::Refused(why))
         };
         match met {
-            Ok((Said::Ready, files)) => match <[File; 2]>::try_from(files) {
+            Ok((InitMessage::Ready, files)) => match <[File; 2]>::try_from(files) {
                 Ok([client, server]) => Ok(Self { control, keeper, client, server }),
                 Err(_) => refused("the namespaces came without their devices".into()),
             },
-            Ok((Said::Refused(why), _)) => refused(why),
+            Ok((InitMessage::Refused(why), _)) => refused(why),
             Ok((other, _)) => refused(format!("unexpected: {other:?}")),
             Err(_) => refused("the process that makes the namespaces ended at once".into()),
         }
     }
 
-    /// What is said from inside comes here.
-    pub fn control(&self) -> &Control {
+    /// The channel to the init inside.
+    pub fn control(&self) -> &Channel {
         &self.control
     }
 

@@ -12,13 +12,13 @@ use aqmlab_sim::Wired;
 /// A packet in the store, as queues see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// When it was read.
+    /// The time at which it was read.
     pub arrived: Time,
-    /// How many came before it.
+    /// The number of packets before it.
     pub number: u32,
     /// The block with its bytes.
     pub block: u32,
-    /// Which part of the block it is.
+    /// The index of its part of the block.
     pub part: u16,
     /// Bytes of IP.
     pub size: u16,
@@ -62,9 +62,9 @@ impl Wired for Slot {
     }
 }
 
-/// How the bytes of a block are cut (virtio 1.2, section 5.1.6.1).
+/// The way in which the bytes of a block are cut (virtio 1.2, section 5.1.6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cut {
+pub enum Segmentation {
     /// Not at all.
     #[default]
     Whole,
@@ -87,12 +87,12 @@ const CWR: u8 = 0x80;
 /// The longest header that is written again for a part: IPv6 with extensions, and TCP with options.
 const LONGEST_HEADER: usize = 256;
 
-/// What has been read at once: one packet, or a large segment.
+/// The bytes of one read: one packet, or a large segment.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     bytes: Vec<u8>,
     virtio: [u8; VIRTIO],
-    cut: Cut,
+    cut: Segmentation,
     /// Bytes before the payload, of a block that is cut.
     header: usize,
     transport: usize,
@@ -107,12 +107,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// How many packets it is.
+    /// The number of its packets.
     pub fn parts(&self) -> u16 {
         self.parts
     }
 
-    /// Where the payload of parts begins, relative to that of the first, and its length.
+    /// The offset of the payload of parts, relative to that of the first, and its length.
     pub fn payload(&self, first: u16, count: u16) -> (usize, usize) {
         let all = self.bytes.len().saturating_sub(self.header);
         let from = (usize::from(first) * self.step).min(all);
@@ -123,7 +123,7 @@ impl Block {
     /// Bytes of IP of one part.
     pub fn size(&self, part: u16) -> usize {
         match self.cut {
-            Cut::Whole => self.bytes.len(),
+            Segmentation::Whole => self.bytes.len(),
             _ => self.header + self.payload(part, 1).1,
         }
     }
@@ -134,15 +134,15 @@ impl Block {
         let protocol = layout.tuple.protocol;
         (self.header, self.transport) = (layout.payload, layout.transport);
         self.cut = match (kind & !GSO_ECN, layout.version, protocol) {
-            (0, _, _) => Cut::Whole,
-            (GSO_TCP_V4, 4, TCP) | (GSO_TCP_V6, 6, TCP) => Cut::Tcp,
-            (GSO_UDP, _, UDP) => Cut::Udp,
+            (0, _, _) => Segmentation::Whole,
+            (GSO_TCP_V4, 4, TCP) | (GSO_TCP_V6, 6, TCP) => Segmentation::Tcp,
+            (GSO_UDP, _, UDP) => Segmentation::Udp,
             _ => return None,
         };
         let payload = self.bytes.len() - self.header;
         (self.step, self.parts) = (payload, 1);
-        if self.cut != Cut::Whole {
-            let least = if self.cut == Cut::Tcp { 20 } else { 8 };
+        if self.cut != Segmentation::Whole {
+            let least = if self.cut == Segmentation::Tcp { 20 } else { 8 };
             self.step = usize::from(u16::from_ne_bytes([low, high]));
             let is_sound = flags & NEEDS_CHECKSUM != 0
                 && self.step > 0
@@ -158,7 +158,7 @@ impl Block {
 }
 
 /// One packet ready to be written: the device's header, the packet's own, and the rest of its bytes.
-pub struct Ready<'a> {
+pub struct OutgoingPacket<'a> {
     /// For the device.
     pub virtio: [u8; VIRTIO],
     header: [u8; LONGEST_HEADER],
@@ -167,7 +167,7 @@ pub struct Ready<'a> {
     pub rest: &'a [u8],
 }
 
-impl Ready<'_> {
+impl OutgoingPacket<'_> {
     /// The header; empty where nothing in it is new.
     pub fn header(&self) -> &[u8] {
         &self.header[..self.length]
@@ -225,10 +225,10 @@ impl Store {
     }
 
     /// Makes `count` parts of a block, from `first` on, one packet with this traffic class.
-    pub fn ready(&mut self, place: u32, first: u16, count: u16, traffic_class: u8) -> Ready<'_> {
+    pub fn ready(&mut self, place: u32, first: u16, count: u16, traffic_class: u8) -> OutgoingPacket<'_> {
         let block = &mut self.blocks[place as usize];
-        let mut ready = Ready { virtio: block.virtio, header: [0; LONGEST_HEADER], length: 0, rest: &[] };
-        if block.cut == Cut::Whole {
+        let mut ready = OutgoingPacket { virtio: block.virtio, header: [0; LONGEST_HEADER], length: 0, rest: &[] };
+        if block.cut == Segmentation::Whole {
             set_traffic_class(&mut block.bytes, traffic_class);
             ready.rest = &block.bytes;
             return ready;
@@ -240,10 +240,10 @@ impl Store {
         let is_last = first + count == block.parts;
         write_lengths(header, block.transport, length, first);
         match block.cut {
-            Cut::Tcp => write_tcp(&mut header[block.transport..], from as u32, first == 0, is_last),
+            Segmentation::Tcp => write_tcp(&mut header[block.transport..], from as u32, first == 0, is_last),
             _ => write_word(header, block.transport + 4, (8 + length) as u16),
         }
-        write_checksum(header, block.transport, length, if block.cut == Cut::Tcp { 16 } else { 6 });
+        write_checksum(header, block.transport, length, if block.cut == Segmentation::Tcp { 16 } else { 6 });
         set_traffic_class(header, traffic_class);
         ready.rest = &block.bytes[block.header + from..][..length];
         if count == 1 {
@@ -311,8 +311,8 @@ pub mod tests {
         ([&[NEEDS_CHECKSUM, kind | GSO_ECN], &words[..]].concat().try_into().unwrap(), ip)
     }
 
-    /// What is written, with the checksum that the device asks for filled in, as the receiving side would.
-    fn whole(ready: &Ready) -> Vec<u8> {
+    /// The bytes to write, with the checksum that the device asks for filled in, as the receiving side would.
+    fn whole(ready: &OutgoingPacket) -> Vec<u8> {
         let mut ip = [ready.header(), ready.rest].concat();
         let at = |place| usize::from(u16::from_ne_bytes([ready.virtio[place], ready.virtio[place + 1]]));
         if ready.virtio[0] & NEEDS_CHECKSUM != 0 {
@@ -380,7 +380,7 @@ pub mod tests {
         assert_right(&whole(&last), 20);
     }
 
-    fn virtio_of(ready: &Ready, expected: [u8; VIRTIO]) -> [u8; VIRTIO] {
+    fn virtio_of(ready: &OutgoingPacket, expected: [u8; VIRTIO]) -> [u8; VIRTIO] {
         assert_eq!(ready.virtio, expected);
         expected
     }

@@ -37,7 +37,7 @@ impl Column {
     }
 }
 
-/// What has been read.
+/// The values read so far.
 struct Table {
     runs: usize,
     columns: Vec<Column>,
@@ -64,13 +64,13 @@ impl Table {
 }
 
 /// A value of a run, at its path.
-struct Place<'a> {
+struct ValuePath<'a> {
     table: &'a mut Table,
     path: &'a mut String,
     run: usize,
 }
 
-impl Place<'_> {
+impl ValuePath<'_> {
     fn put(self, number: f64, is_whole: bool) {
         let column = self.table.column(self.path);
         (column.numbers[self.run], column.is_known[self.run]) = (number, true);
@@ -78,7 +78,7 @@ impl Place<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for ValuePath<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -86,7 +86,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for ValuePath<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -95,8 +95,8 @@ impl<'de> Visitor<'de> for Place<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let end = self.path.len();
-        while map.next_key_seed(Name(self.path))?.is_some() {
-            map.next_value_seed(Place { table: self.table, path: self.path, run: self.run })?;
+        while map.next_key_seed(ValueName(self.path))?.is_some() {
+            map.next_value_seed(ValuePath { table: self.table, path: self.path, run: self.run })?;
             self.path.truncate(end);
         }
         Ok(())
@@ -137,9 +137,9 @@ impl<'de> Visitor<'de> for Place<'_> {
 }
 
 /// A name in an object, which goes to the end of the path.
-struct Name<'a>(&'a mut String);
+struct ValueName<'a>(&'a mut String);
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
+impl<'de> DeserializeSeed<'de> for ValueName<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -147,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for Name<'_> {
     }
 }
 
-impl Visitor<'_> for Name<'_> {
+impl Visitor<'_> for ValueName<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -170,7 +170,7 @@ pub fn columns<'py>(py: Python<'py>, texts: Vec<Option<PyBackedStr>>) -> PyResul
     for (run, text) in texts.iter().enumerate().filter_map(|(run, text)| Some((run, text.as_ref()?))) {
         table.next = 0;
         let mut json = serde_json::Deserializer::from_str(text);
-        let place = Place { table: &mut table, path: &mut String::new(), run };
+        let place = ValuePath { table: &mut table, path: &mut String::new(), run };
         let read = place.deserialize(&mut json).and_then(|()| json.end());
         read.map_err(|error| PyValueError::new_err(error.to_string()))?;
     }

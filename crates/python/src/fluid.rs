@@ -7,17 +7,17 @@ use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// How a mean window moves; segments.
-#[pyclass(frozen, eq, hash)]
+/// The dynamics of a mean window; segments.
+#[pyclass(frozen, eq, hash, name = "Windows")]
 #[derive(PartialEq, Hash)]
-pub struct Windows(aqmlab_fluid::Windows);
+pub struct WindowModel(aqmlab_fluid::WindowModel);
 
 #[pymethods]
-impl Windows {
+impl WindowModel {
     /// Those of this name: "classic" or "refined".
     #[new]
     fn new(name: &str) -> PyResult<Self> {
-        aqmlab_fluid::Windows::named(name).map(Windows).map_err(|why| refused(Problem::new("windows", why)))
+        aqmlab_fluid::WindowModel::named(name).map(WindowModel).map_err(|why| refused(Problem::new("windows", why)))
     }
 
     /// Name.
@@ -94,7 +94,7 @@ pub fn fluid(
     check: bool,
 ) -> PyResult<Fluid> {
     let choice = parse_choice(aqm)?;
-    let windows = Windows::new(windows)?.0;
+    let windows = WindowModel::new(windows)?.0;
     let request = Request { duration, step, windows, check };
     let solution = py.detach(|| Solution::of(&scenario.0, choice.as_ref(), &request)).map_err(refused)?;
     Ok(Fluid { solution, series })

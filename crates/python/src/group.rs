@@ -1,7 +1,7 @@
 //! A group of flows of a scenario, in numbers.
 
 use crate::counted;
-use aqmlab_scenario::{FlowSpec, Law};
+use aqmlab_scenario::{Distribution, FlowSpec};
 use pyo3::prelude::*;
 
 /// A group of flows.
@@ -30,7 +30,7 @@ impl Group {
     #[getter]
     fn rtt(&self) -> Option<f64> {
         match &self.0.rtt {
-            Law::Fixed(span) => Some(span.seconds()),
+            Distribution::Fixed(span) => Some(span.seconds()),
             _ => None,
         }
     }
@@ -39,7 +39,7 @@ impl Group {
     #[getter]
     fn rtt_range(&self) -> Option<(f64, f64)> {
         match &self.0.rtt {
-            Law::Uniform(low, high) => Some((low.seconds(), high.seconds())),
+            Distribution::Uniform(low, high) => Some((low.seconds(), high.seconds())),
             _ => None,
         }
     }

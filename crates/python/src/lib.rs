@@ -7,7 +7,7 @@ mod columns;
 mod environment;
 mod fluid;
 mod group;
-mod law;
+mod linear_law;
 mod link;
 #[cfg(target_os = "linux")]
 mod live;
@@ -18,14 +18,14 @@ mod simulation;
 mod toml_text;
 
 use aqmlab_aqm::cost::{Cost, measure};
-use aqmlab_aqm::{Entry, OWN, Signal, Standing, entries, entry};
-use aqmlab_core::problem::{self, Kind, unknown};
+use aqmlab_aqm::{OWN, SchemeEntry, Signal, Standing, entries, entry};
+use aqmlab_core::problem::{self, ProblemKind, unknown};
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
-use aqmlab_scenario::{AqmChoice, Chosen, parse_file};
+use aqmlab_scenario::{AqmChoice, SchemeAssignment, parse_file};
 use aqmlab_sim::{Options, RunError};
 use aqmlab_tcp::cc::Needs;
 use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
-use output::{Run, Trace};
+use output::{PacketTrace, Run};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
@@ -66,12 +66,12 @@ fn input_error(py: Python<'_>, problems: &[Problem]) -> PyResult<PyErr> {
     Ok(PyErr::from_value(module.getattr("InputError")?.call1(each)?))
 }
 
-/// What is wrong with the text that names schemes.
+/// The error for a text that names schemes.
 fn bad_aqm(why: String) -> PyErr {
     refused(Problem::new("aqm", why))
 }
 
-/// What helps where an unknown name is given: the nearest one, those that are known if they are few.
+/// A hint where an unknown name is given: the nearest one, those that are known if they are few.
 #[pyfunction]
 fn hint(given: &str, known: Vec<String>) -> String {
     problem::hint(given, &known.iter().map(String::as_str).collect::<Vec<_>>())
@@ -85,7 +85,7 @@ fn nearest(given: &str, known: Vec<String>) -> Option<String> {
 
 /// A name that is none of those `known`.
 fn not_known(path: &str, what: &str, given: &str, known: &[&str]) -> PyErr {
-    refused(Problem::new(path, unknown(what, given, known)).of(Kind::Unknown))
+    refused(Problem::new(path, unknown(what, given, known)).of(ProblemKind::Unknown))
 }
 
 /// Shared with a run: shows how far it has come, and can stop it.
@@ -104,7 +104,7 @@ impl Watch {
         self.0.cancel();
     }
 
-    /// Whether `cancel` has been called.
+    /// True if `cancel` has been called.
     fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -150,7 +150,7 @@ impl Scenario {
         &self.1.0
     }
 
-    /// What pickle makes it again from.
+    /// The arguments from which pickle makes it again.
     fn __getnewargs__(&self) -> (&str, &str, Vec<(String, String)>) {
         (&self.1.0, &self.0.name, self.overrides())
     }
@@ -171,7 +171,7 @@ impl Scenario {
         self.0.notice()
     }
 
-    /// What was set of it, as (path, value).
+    /// The overrides, as (path, value).
     #[getter]
     fn overrides(&self) -> Vec<(String, String)> {
         self.1.1.clone()
@@ -209,9 +209,9 @@ impl Scenario {
     }
 
     /// The linear law of a scheme, with its parameters as it will run here.
-    fn law(&self, aqm: &str) -> PyResult<law::Law> {
+    fn law(&self, aqm: &str) -> PyResult<linear_law::LinearLaw> {
         let (choice, entry) = self.0.choice(aqm).map_err(refused)?;
-        law::Law::of(entry, &self.0.params(&choice))
+        linear_law::LinearLaw::of(entry, &self.0.params(&choice))
     }
 
     /// The group of flows of that name, in numbers.
@@ -237,7 +237,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whether one of these schemes is written in Python.
+/// True if one of these schemes is written in Python.
 fn is_own<'a>(schemes: impl IntoIterator<Item = &'a AqmChoice>) -> bool {
     let mut entries = schemes.into_iter().filter_map(|scheme| entry(&scheme.name).ok());
     entries.any(|entry| entry.info.family == OWN)
@@ -266,9 +266,9 @@ fn object<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py
     })
 }
 
-/// What `--aqm` names, if anything.
-fn parse_choice(aqm: Option<&str>) -> PyResult<Option<Chosen>> {
-    aqm.map(Chosen::parse).transpose().map_err(bad_aqm)
+/// The schemes that `--aqm` names, if any.
+fn parse_choice(aqm: Option<&str>) -> PyResult<Option<SchemeAssignment>> {
+    aqm.map(SchemeAssignment::parse).transpose().map_err(bad_aqm)
 }
 
 /// Runs a scenario; other threads of the interpreter go on meanwhile, unless it calls Python at every turn.
@@ -295,7 +295,7 @@ fn run(
     done.map(Run::of).map_err(failed)
 }
 
-/// Why a simulation gives no result, as Python raises it.
+/// The error that Python raises for a simulation without a result.
 fn failed(error: RunError) -> PyErr {
     match error {
         RunError::Input(problems) => refused(problems),
@@ -332,15 +332,15 @@ fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
             "name": info.name, "title": info.title, "year": info.year, "source": info.source,
             "summary": summary, "page": page,
             "parameters": (law.params)().iter().map(parameter).collect::<Vec<_>>(),
-            "asks": asks(&law.needs), "settings": law.settings,
+            "asks": needs_in_words(&law.needs), "settings": law.settings,
         });
         object(py, &law)
     });
     laws.collect()
 }
 
-/// What a law asks for beyond what every sender knows, in words.
-fn asks(needs: &Needs) -> Vec<&'static str> {
+/// The needs of a law beyond what every sender knows, in words.
+fn needs_in_words(needs: &Needs) -> Vec<&'static str> {
     let asked = [
         (needs.feedback == EcnFeedback::PerPacket, "an ECN echo per packet"),
         (needs.feedback == EcnFeedback::Counter, "a count of ECN marks"),
@@ -363,7 +363,7 @@ fn page(doc: &str) -> (String, String) {
     (summary.to_string(), body.join("\n").trim().to_string())
 }
 
-fn describe(entry: &Entry) -> serde_json::Value {
+fn describe(entry: &SchemeEntry) -> serde_json::Value {
     let (info, (summary, page)) = (entry.info, page(entry.page));
     json!({
         "name": info.name, "title": info.title, "family": info.family, "year": info.year, "source": info.source,
@@ -375,14 +375,14 @@ fn describe(entry: &Entry) -> serde_json::Value {
         "target": entry.target,
         "signal": entry.signal.ok().map(signal),
         "no_signal": entry.signal.err(),
-        "has_law": law::has_law(entry),
+        "has_law": linear_law::has_law(entry),
         "exceptions": entry.exceptions.iter()
             .map(|exception| json!({"clause": exception.clause, "why": exception.why})).collect::<Vec<_>>(),
         "tc": entry.tc.map(|tc| json!({"kind": tc.kind, "note": tc.note})),
     })
 }
 
-/// What the law of a scheme rests on, and where that is no publication, in which part.
+/// The basis of a scheme's law, and the part that is fitted or reconstructed.
 fn standing(found: Standing) -> serde_json::Value {
     let (kind, why) = match found {
         Standing::Published => ("published", ""),
@@ -392,7 +392,7 @@ fn standing(found: Standing) -> serde_json::Value {
     json!({"kind": kind, "why": why})
 }
 
-/// What a scheme costs with its default parameters, measured now on this machine; times in s.
+/// The cost of a scheme with its default parameters, measured now on this machine; times in s.
 #[pyfunction]
 fn cost<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let entry = entry(name).map_err(bad_aqm)?;
@@ -477,7 +477,7 @@ fn scheme_values(aqm: &str) -> PyResult<BTreeMap<String, String>> {
     Ok(values.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
 }
 
-/// How the extension was compiled: `release` or `debug`.
+/// The extension's build profile: `release` or `debug`.
 #[pyfunction]
 fn build_profile() -> &'static str {
     if cfg!(debug_assertions) { "debug" } else { "release" }
@@ -500,7 +500,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hint, m)?)?;
     m.add_function(wrap_pyfunction!(nearest, m)?)?;
     m.add_function(wrap_pyfunction!(scheme_values, m)?)?;
-    m.add_class::<own::Answer>()?;
+    m.add_class::<own::HookVerdict>()?;
     m.add_class::<own::Packet>()?;
     m.add_class::<own::Queue>()?;
     m.add_class::<own::Scheme>()?;
@@ -511,12 +511,12 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Scenario>()?;
     m.add_class::<link::Link>()?;
     m.add_class::<group::Group>()?;
-    m.add_class::<law::Law>()?;
-    m.add_class::<law::Linear>()?;
+    m.add_class::<linear_law::LinearLaw>()?;
+    m.add_class::<linear_law::LinearResponse>()?;
     m.add_class::<Run>()?;
     m.add_class::<simulation::Simulation>()?;
     m.add_class::<simulation::Probe>()?;
-    m.add_class::<Trace>()?;
+    m.add_class::<PacketTrace>()?;
     m.add_class::<environment::Environments>()?;
     m.add_function(wrap_pyfunction!(environment::gauges, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
@@ -527,7 +527,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     live::fill(m)?;
     m.add_class::<fluid::Fluid>()?;
-    m.add_class::<fluid::Windows>()?;
+    m.add_class::<fluid::WindowModel>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue, m)?)?;
     m.add_function(wrap_pyfunction!(scheme, m)?)?;

@@ -26,7 +26,7 @@ impl Link {
         self.0.rate.0
     }
 
-    /// Whether the rate changes during a run.
+    /// True if the rate changes during a run.
     #[getter]
     fn rate_changes(&self) -> bool {
         self.0.changes != RateChanges::None
@@ -48,7 +48,7 @@ impl Link {
         self.0.delay.seconds()
     }
 
-    /// How much may wait, packets; of mean size where the scenario has bytes.
+    /// Capacity of the queue, packets; of mean size where the scenario has bytes.
     #[getter]
     fn buffer(&self) -> f64 {
         self.0.buffer_packets
@@ -72,13 +72,13 @@ impl Link {
         self.0.target
     }
 
-    /// Whether packets are marked where others are dropped.
+    /// True if packets are marked where others are dropped.
     #[getter]
     fn ecn(&self) -> bool {
         self.0.ecn
     }
 
-    /// Whether packets take more on its wire than their own bytes.
+    /// True if packets take more on its wire than their own bytes.
     #[getter]
     fn has_layer(&self) -> bool {
         self.0.layer != LinkLayer::PLAIN

@@ -3,7 +3,7 @@
 use crate::output::arrays;
 use crate::{CommandError, Scenario, object, parse_choice, refused};
 use aqmlab_core::Span;
-use aqmlab_live::{Flow, LiveError, Options, Report, Setup, View};
+use aqmlab_live::{FlowCounts, LiveError, LiveOptions, Report, Setup, View};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,7 +17,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(replay, m)?)
 }
 
-/// What a live run yielded.
+/// The result of a live run.
 #[pyclass(frozen)]
 pub struct Live(Report);
 
@@ -29,7 +29,7 @@ impl Live {
         self.0.code
     }
 
-    /// What the user should know.
+    /// Warnings for the user.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.0.warnings.clone()
@@ -42,7 +42,7 @@ impl Live {
 
     /// A row for each flow of a direction: direction, whose it is, packets sent, sent again, delivered and marked, payload (B).
     fn flows(&self) -> Vec<(&str, String, u64, u64, u64, u64, u64)> {
-        let row = |(direction, flow): &(&'static str, Flow)| {
+        let row = |(direction, flow): &(&'static str, FlowCounts)| {
             (*direction, flow.tuple.to_string(), flow.arrived, flow.resent, flow.received, flow.marked, flow.payload)
         };
         self.0.flows.iter().map(row).collect()
@@ -79,7 +79,7 @@ pub fn live(
     folder: Option<PathBuf>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Live> {
-    let options = Options {
+    let options = LiveOptions {
         scenario: scenario.0.clone(),
         aqm: parse_choice(aqm)?,
         seed,
@@ -106,11 +106,17 @@ pub fn live(
 }
 
 /// Packets that came, decisions, those that are the same, and the first that is not.
-type Replayed = (u64, u64, u64, Option<(String, String)>);
+type ReplayCounts = (u64, u64, u64, Option<(String, String)>);
 
 /// Puts the arrivals that a live run has logged through the simulated link.
 #[pyfunction]
-pub fn replay(scenario: &Scenario, aqm: Option<&str>, seed: u64, direction: &str, log: PathBuf) -> PyResult<Replayed> {
+pub fn replay(
+    scenario: &Scenario,
+    aqm: Option<&str>,
+    seed: u64,
+    direction: &str,
+    log: PathBuf,
+) -> PyResult<ReplayCounts> {
     let aqm = parse_choice(aqm)?;
     let log = std::fs::read(&log).map_err(|why| PyOSError::new_err(format!("{}: {why}", log.display())))?;
     let found = aqmlab_live::replay(&scenario.0, aqm.as_ref(), seed, direction == "up", &log);

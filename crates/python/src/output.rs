@@ -1,4 +1,4 @@
-//! What a run yields: the metrics as text, series, tables and traces as arrays.
+//! The output of a run: the metrics as text, series, tables and traces as arrays.
 
 use aqmlab_sim::{Columns, Output};
 use numpy::{Element, IntoPyArray, PyArray1};
@@ -9,16 +9,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
 
-/// What a run yielded.
+/// The output of a run.
 #[pyclass(frozen)]
 pub struct Run {
     output: Output,
-    trace: Option<Trace>,
+    trace: Option<PacketTrace>,
 }
 
 impl Run {
     pub fn of(mut output: Output) -> Self {
-        let trace = output.trace.take().map(|trace| Trace(Arc::new(trace)));
+        let trace = output.trace.take().map(|trace| PacketTrace(Arc::new(trace)));
         Self { output, trace }
     }
 }
@@ -50,7 +50,7 @@ impl Run {
         Ok(links)
     }
 
-    /// What each flow got: columns, one row a flow; empty unless series were asked for.
+    /// The table of flows: columns, one row a flow; empty unless series were asked for.
     fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns =
             self.output.flow_table.as_ref().map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput)]);
@@ -65,19 +65,19 @@ impl Run {
         arrays(py, columns.into_iter().flatten())
     }
 
-    /// What happened to each packet at the link that was to be traced.
-    fn trace(&self) -> Option<Trace> {
+    /// The trace of packets at the link that was to be traced.
+    fn trace(&self) -> Option<PacketTrace> {
         self.trace.clone()
     }
 }
 
-/// What happened to each packet at a link.
-#[pyclass(frozen)]
+/// A trace of packets at a link.
+#[pyclass(frozen, name = "Trace")]
 #[derive(Clone)]
-pub struct Trace(Arc<aqmlab_sim::Trace>);
+pub struct PacketTrace(Arc<aqmlab_sim::Trace>);
 
 #[pymethods]
-impl Trace {
+impl PacketTrace {
     fn __repr__(&self) -> String {
         format!("<Trace of the link {}>", self.0.link)
     }

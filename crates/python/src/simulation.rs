@@ -1,7 +1,7 @@
 //! A simulation that Python steps, probes, changes and copies.
 
 use crate::{Run, Scenario, Watch, counted, failed, is_own, link, not_known, parse_choice, refused};
-use aqmlab_core::problem::Kind;
+use aqmlab_core::problem::ProblemKind;
 use aqmlab_core::{Problem, Span, Time};
 use aqmlab_sim::{GroupProbe, LinkProbe, Options, Place, SampleColumn};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -233,7 +233,7 @@ fn tcp_flow(engine: &aqmlab_sim::Simulation, group: &str, i: usize) -> PyResult<
     let index = group_of(engine, "flow", group)?;
     engine.flow_state(index, i).map(|_| (index, i)).ok_or_else(|| {
         let why = format!("{group} has no TCP flow {i}: flows count from 0; clients and UDP have no window");
-        refused(Problem::new("flow", why).of(Kind::Unknown))
+        refused(Problem::new("flow", why).of(ProblemKind::Unknown))
     })
 }
 

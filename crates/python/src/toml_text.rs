@@ -1,7 +1,7 @@
 //! TOML that a stranger may have written, as Python objects: by the reader of scenarios, which bounds time and memory.
 
 use crate::refused;
-use aqmlab_core::problem::{Kind, Problem};
+use aqmlab_core::problem::{Problem, ProblemKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use toml::Value;
@@ -17,7 +17,7 @@ pub fn read_toml<'py>(py: Python<'py>, text: &str, name: &str) -> PyResult<Bound
 /// the key that should not be there.
 #[pyfunction]
 pub fn location(text: &str, file: &str, path: &str, is_key: bool) -> Option<(String, usize, usize, usize)> {
-    let kind = if is_key { Kind::Key } else { Kind::Value };
+    let kind = if is_key { ProblemKind::Key } else { ProblemKind::Value };
     let mut problem = [Problem::new(path, "").of(kind)];
     aqmlab_scenario::locate(&mut problem, text, file, &[]);
     let [Problem { location, .. }] = problem;

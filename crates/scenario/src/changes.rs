@@ -1,9 +1,9 @@
 //! Changes of a running simulation: what `[[changes]]`, and whoever changes a simulation from outside, may say.
 
+use crate::distribution::Distribution;
 use crate::impairments::Loss;
-use crate::law::Law;
-use crate::links::{Crossing, limit, target};
-use crate::reader::{Found, Reader, scalar};
+use crate::links::{SizingBasis, limit, target};
+use crate::table_reader::{TableReader, scalar};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario};
 use aqmlab_aqm::Limit;
 use aqmlab_core::problem::{clip, unknown};
@@ -13,24 +13,24 @@ use toml::{Table, Value};
 /// A change at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// When, from the start of the run on.
+    /// Its time, from the start of the run on.
     pub at: Span,
-    /// What, as in `links.bottleneck.rate`.
+    /// Its path, as in `links.bottleneck.rate`.
     pub path: String,
-    /// What it becomes.
+    /// The new value.
     pub value: Value,
     /// It is a line of a link's trace.
     pub is_of_trace: bool,
 }
 
-/// What a change does, where links and groups go by their index.
+/// The effect of a change, where links and groups go by their index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Rate of a link. A packet in transmission is not affected.
     Rate(usize, Rate),
     /// Delay of a link, for packets whose transmission starts from then on.
     Delay(usize, Span),
-    /// How much may wait, and the same in packets. What waits already stays.
+    /// Capacity of the queue, and the same in packets. Packets that wait stay.
     Buffer(usize, Limit, f64),
     /// Reference queue, packets.
     Target(usize, f64),
@@ -43,8 +43,8 @@ pub enum Action {
     /// Flows of a group that are not stopped: more of them start at once, or those added last stop.
     Count(usize, u32),
     /// Round-trip propagation of a group's flows.
-    Rtt(usize, Law<Span>),
-    /// When all flows of a group stop, from the start of the run on.
+    Rtt(usize, Distribution<Span>),
+    /// The end of all flows of a group, from the start of the run on.
     Stop(usize, Span),
 }
 
@@ -69,7 +69,7 @@ impl Change {
         Self { at, path, value, is_of_trace: true }
     }
 
-    /// What it does to a scenario whose links are now like `links`.
+    /// Its effect on a scenario whose links are now like `links`.
     ///
     /// # Errors
     /// What is wrong with path or value.
@@ -99,7 +99,7 @@ impl Change {
             return Loss::read(&self.value).map(|loss| Action::Loss(link, loss));
         }
         let (spec, text) = (&links[link], self.text()?);
-        let crossing = Crossing::of(link, &scenario.flows);
+        let basis = SizingBasis::of(link, &scenario.flows);
         match keys {
             ["rate"] if matches!(spec.changes, RateChanges::Trace(_)) => {
                 Err("the link follows a trace, which has no rate to change".into())
@@ -110,11 +110,11 @@ impl Change {
                 Ok(Action::Delay(link, delay))
             }
             ["buffer"] => {
-                let buffer = limit(&text, Some(spec.usable_rate()), crossing)?;
-                Ok(Action::Buffer(link, buffer, crossing.packets(buffer)))
+                let buffer = limit(&text, Some(spec.usable_rate()), basis)?;
+                Ok(Action::Buffer(link, buffer, basis.packets(buffer)))
             }
             ["target"] => {
-                let packets = target(&text, spec.usable_rate(), spec.buffer_packets, crossing)?;
+                let packets = target(&text, spec.usable_rate(), spec.buffer_packets, basis)?;
                 Ok(Action::Target(link, packets))
             }
             ["aqm"] => AqmChoice::parse(&text).map(|choice| Action::Scheme(link, choice)),
@@ -131,15 +131,15 @@ impl Change {
                 count => Err(format!("\"{count}\" is out of range: must lie in 0 ..= {MOST_FLOWS}")),
             },
             "rtt" => {
-                let law = Law::<Span>::read(&self.value)?;
+                let rtt = Distribution::<Span>::read(&self.value)?;
                 let own = scenario.flows[group].own_delay(|link| links[link].delay);
-                match law.least() < own && !law.is_drawn_from_zero() {
+                match rtt.least() < own && !rtt.is_drawn_from_zero() {
                     true => Err(format!(
                         "\"{}\" is shorter than the path's own delay, there and back: {}",
-                        law.least().text(),
+                        rtt.least().text(),
                         own.text()
                     )),
-                    false => Ok(Action::Rtt(group, law)),
+                    false => Ok(Action::Rtt(group, rtt)),
                 }
             }
             "stop" => match Span::parse(&self.text()?)? {
@@ -151,7 +151,8 @@ impl Change {
     }
 
     fn text(&self) -> Result<String, String> {
-        scalar(&self.value).ok_or_else(|| format!("expected a quantity, found {}", super::reader::kind(&self.value)))
+        scalar(&self.value)
+            .ok_or_else(|| format!("expected a quantity, found {}", super::table_reader::kind(&self.value)))
     }
 
     /// As a table of `[[changes]]`.
@@ -190,7 +191,7 @@ impl Action {
         }
     }
 
-    /// What a link is after it.
+    /// Makes the change in `links`.
     pub fn update(&self, links: &mut [LinkSpec]) {
         match self {
             Action::Rate(link, rate) => links[*link].rate = *rate,
@@ -207,10 +208,15 @@ impl Action {
 }
 
 /// `[[changes]]` and those of the links' traces, in order of time.
-pub fn read_changes(tables: &[&Table], of_traces: Vec<Change>, scenario: &Scenario, found: &mut Found) -> Vec<Change> {
+pub fn read_changes(
+    tables: &[&Table],
+    of_traces: Vec<Change>,
+    scenario: &Scenario,
+    found: &mut Vec<Problem>,
+) -> Vec<Change> {
     let mut changes = Vec::new();
     for (i, table) in tables.iter().enumerate() {
-        let mut reader = Reader::new(table, format!("changes.{i}"), found);
+        let mut reader = TableReader::new(table, format!("changes.{i}"), found);
         let at: Option<Span> = reader.required("at", "\"30 s\"");
         let path = reader.text("path");
         let value = reader.raw("value");

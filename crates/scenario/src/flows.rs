@@ -1,14 +1,14 @@
 //! Reads the flows of a scenario.
 
-use crate::law::Law;
-use crate::reader::{Found, Reader, kind, scalar};
+use crate::distribution::Distribution;
+use crate::table_reader::{TableReader, kind, scalar};
 use crate::tcp::{Tcp, read_tcp};
-use crate::traffic::{read_law, read_traffic, required_law};
+use crate::traffic::{read_distribution, read_traffic, required_distribution};
 use crate::{Batch, FlowSpec, LinkSpec, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Bytes, Problem, Quantity, Rate, Span};
-use aqmlab_tcp::{Control, cc};
+use aqmlab_tcp::{LawChoice, cc};
 use toml::{Table, Value};
 
 /// Most links in a path, there and back together.
@@ -18,9 +18,9 @@ const MAX_HOPS: usize = 254;
 const UDP_HEADER: Bytes = Bytes(28.0);
 
 /// One `[[flows]]`; paths may name any of `links`.
-pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<FlowSpec> {
+pub fn read_flows(table: &Table, links: &[String], found: &mut Vec<Problem>) -> Option<FlowSpec> {
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("flows");
-    let mut flow = Reader::new(table, format!("flows.{}", clip(shown)), found);
+    let mut flow = TableReader::new(table, format!("flows.{}", clip(shown)), found);
     let name = flow.name("flows");
     let traffic = read_traffic(&mut flow);
     let is_udp = traffic.as_ref().is_some_and(Traffic::is_udp);
@@ -28,7 +28,7 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
         None => Some((0..links.len()).collect()),
         Some(value) => read_path(&mut flow, "path", value, links),
     };
-    let rtt = required_law(&mut flow, "rtt", "\"80 ms\"");
+    let rtt = required_distribution(&mut flow, "rtt", "\"80 ms\"");
     let payload: Option<Bytes> = flow.optional("packet");
     let payload = flow.within("packet", payload, "1 B", "64000 B").map(|bytes| bytes.0.round() as u32);
     let access_rate: Option<Rate> = flow.optional("access_rate");
@@ -81,8 +81,8 @@ pub fn read_flows(table: &Table, links: &[String], found: &mut Found) -> Option<
     })
 }
 
-/// Whether the endpoints speak ECN, and with which codepoint; `law` is that of a TCP.
-fn read_ecn(flow: &mut Reader, law: Option<&Control>) -> Option<Ecn> {
+/// The codepoint of the endpoints' packets, if they speak ECN; `law` is that of a TCP.
+fn read_ecn(flow: &mut TableReader, law: Option<&LawChoice>) -> Option<Ecn> {
     let is_l4s = law.is_some_and(|law| law.needs().l4s);
     let own = if is_l4s { Ecn::Ect1 } else { Ecn::Ect0 };
     let Some(value) = flow.raw("ecn") else { return Some(if is_l4s { own } else { Ecn::NotEct }) };
@@ -113,12 +113,12 @@ fn read_ecn(flow: &mut Reader, law: Option<&Control>) -> Option<Ecn> {
     }
 }
 
-fn read_udp_header(flow: &mut Reader) -> Option<Bytes> {
+fn read_udp_header(flow: &mut TableReader) -> Option<Bytes> {
     let header = if flow.raw("header").is_some() { flow.optional("header") } else { Some(UDP_HEADER) };
     flow.within("header", header, "0 B", "1000 B")
 }
 
-fn read_path(flow: &mut Reader, key: &'static str, value: &Value, links: &[String]) -> Option<Vec<usize>> {
+fn read_path(flow: &mut TableReader, key: &'static str, value: &Value, links: &[String]) -> Option<Vec<usize>> {
     let names: Option<Vec<&str>> = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
     let Some(names) = names.filter(|names| !names.is_empty()) else {
         flow.refuse(key, format!("expected a list of links such as [\"bottleneck\"], found {}", kind(value)));
@@ -136,8 +136,8 @@ fn read_path(flow: &mut Reader, key: &'static str, value: &Value, links: &[Strin
     Some(path)
 }
 
-/// One law for all flows, or `groups = [{ count, start, stop }, ...]`.
-fn read_batches(flow: &mut Reader) -> Option<Vec<Batch>> {
+/// One distribution for all flows, or `groups = [{ count, start, stop }, ...]`.
+fn read_batches(flow: &mut TableReader) -> Option<Vec<Batch>> {
     let groups = flow.tables("groups");
     if groups.is_empty() {
         return read_batch(flow).map(|batch| vec![batch]);
@@ -150,26 +150,30 @@ fn read_batches(flow: &mut Reader) -> Option<Vec<Batch>> {
     let mut batches = Vec::new();
     for (i, table) in groups.into_iter().enumerate() {
         let path = flow.path(&format!("groups.{i}"));
-        let mut group = Reader::new(table, path, flow.found());
+        let mut group = TableReader::new(table, path, flow.found());
         batches.push(read_batch(&mut group));
         group.finish();
     }
     batches.into_iter().collect()
 }
 
-fn read_batch(flow: &mut Reader) -> Option<Batch> {
+fn read_batch(flow: &mut TableReader) -> Option<Batch> {
     let count: Option<u32> = if flow.raw("count").is_some() { flow.optional("count") } else { Some(1) };
     let count = flow.within("count", count, "0", "1000000");
-    let start = if flow.raw("start").is_some() { read_law(flow, "start") } else { Some(Law::Fixed(Span::ZERO)) };
-    let (has_stop, stop) = (flow.raw("stop").is_some(), read_law(flow, "stop"));
+    let start = if flow.raw("start").is_some() {
+        read_distribution(flow, "start")
+    } else {
+        Some(Distribution::Fixed(Span::ZERO))
+    };
+    let (has_stop, stop) = (flow.raw("stop").is_some(), read_distribution(flow, "stop"));
     if has_stop && stop.is_none() {
         return None;
     }
     Some(Batch { count: count?, start: start?, stop })
 }
 
-/// What must hold between flows and the links they cross.
-pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found: &mut Found) {
+/// Checks the conditions between flows and the links they cross.
+pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found: &mut Vec<Problem>) {
     for flow in flows {
         let mut refuse =
             |key: &str, reason: String| found.push(Problem::new(format!("flows.{}.{key}", flow.name), reason));
@@ -186,7 +190,8 @@ pub fn check_flows(links: &[LinkSpec], flows: &[FlowSpec], duration: Span, found
                     format!("\"{}\" is after the end of the run ({})", batch.start.text(), duration.text()),
                 );
             }
-            if let Some(stop @ (Law::Fixed(_) | Law::Uniform(..) | Law::Values(_))) = &batch.stop
+            if let Some(stop @ (Distribution::Fixed(_) | Distribution::Uniform(..) | Distribution::Values(_))) =
+                &batch.stop
                 && stop.typical_largest() <= batch.start.least()
             {
                 refuse("stop", format!("\"{}\" is not after the start ({})", stop.text(), batch.start.text()));

@@ -1,20 +1,20 @@
-//! What happens to packets on the wire of a link, as a scenario says it.
+//! Impairments of the wire of a link, as a scenario gives them.
 
-use crate::law::Law;
-use crate::reader::{Reader, kind, scalar};
-use crate::traffic::read_law;
+use crate::distribution::Distribution;
+use crate::table_reader::{TableReader, kind, scalar};
+use crate::traffic::read_distribution;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Quantity, Ratio, Span};
 use toml::{Table, Value};
 
-/// What happens to packets on the wire of a link, behind its queue.
+/// Impairments of the wire of a link, behind its queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
     /// Packets are lost at random.
     pub loss: Option<Loss>,
     /// Extra delay of each packet. A packet that would pass the one before waits for it.
-    pub jitter: Option<Law<Span>>,
+    pub jitter: Option<Distribution<Span>>,
     /// Share of the packets that neither wait for those before them nor hold up those behind.
     pub reorder: Option<Ratio>,
     /// The ECN field of packets is changed.
@@ -34,7 +34,7 @@ pub struct Loss {
     pub good: f64,
 }
 
-/// How a node on the path changes the ECN field (RFC 9768, section 3.2.2.3).
+/// A change of the ECN field by a node on the path (RFC 9768, section 3.2.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mangling {
     /// Every codepoint becomes Not-ECT.
@@ -45,7 +45,7 @@ pub enum Mangling {
     ContinuousCe,
 }
 
-/// The longest jitter; of a law with a tail, the largest mean or median.
+/// The longest jitter; of a distribution with a tail, the largest mean or median.
 const LONGEST_JITTER: &str = "10 s";
 
 impl Impairments {
@@ -61,7 +61,7 @@ impl Impairments {
     }
 
     /// The impairments of one `[[links]]`.
-    pub(super) fn read(link: &mut Reader) -> Self {
+    pub(super) fn read(link: &mut TableReader) -> Self {
         let loss = link.raw("loss").map(Loss::read);
         let loss = loss.and_then(|read| read.map_err(|reason| link.refuse("loss", reason)).ok());
         let jitter = read_jitter(link);
@@ -73,8 +73,8 @@ impl Impairments {
     }
 }
 
-fn read_jitter(link: &mut Reader) -> Option<Law<Span>> {
-    let jitter: Law<Span> = read_law(link, "jitter")?;
+fn read_jitter(link: &mut TableReader) -> Option<Distribution<Span>> {
+    let jitter: Distribution<Span> = read_distribution(link, "jitter")?;
     let (largest, bound) = (jitter.typical_largest(), Span::parse(LONGEST_JITTER).expect("a bound parses"));
     if largest > bound {
         link.refuse(
@@ -86,7 +86,7 @@ fn read_jitter(link: &mut Reader) -> Option<Law<Span>> {
     Some(jitter)
 }
 
-fn read_mangling(link: &mut Reader) -> Option<Mangling> {
+fn read_mangling(link: &mut TableReader) -> Option<Mangling> {
     let text = link.text("ecn_mangling")?;
     let found = Mangling::ALL.into_iter().find(|mangling| mangling.name() == text);
     if found.is_none() {
@@ -145,7 +145,7 @@ fn probability(value: &Value) -> Result<f64, String> {
 impl Mangling {
     const ALL: [Self; 3] = [Self::Bleach, Self::CeOnly, Self::ContinuousCe];
 
-    /// What a scenario calls it.
+    /// Its name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bleach => "bleach",

@@ -1,37 +1,38 @@
 //! The scenario language, schema 1: what a TOML file may say, read into checked values.
 
+mod assignment;
 mod changes;
-mod chosen;
+mod condition_trace;
+mod distribution;
 mod flows;
 mod impairments;
-mod law;
-mod line_trace;
+mod link_trace;
 mod links;
 mod location;
-mod read;
-mod reader;
+mod opportunity_trace;
+mod parse;
 mod set;
 mod show;
+mod table_reader;
 mod tcp;
-mod trace;
 mod traffic;
 
+pub use assignment::SchemeAssignment;
 pub use changes::{Action, Change};
-pub use chosen::Chosen;
+pub use distribution::Distribution;
 pub use impairments::{Impairments, Loss, Mangling};
-pub use law::Law;
 pub use links::buffer_packets;
 pub use location::locate;
-pub use read::{parse, parse_file, read_toml};
-pub use trace::{OPPORTUNITY, RateTrace};
+pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
+pub use parse::{parse, parse_file, read_toml};
 
 use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_aqm::{AnyScheme, Ecn, Entry, Limit, QueueView};
+use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};
 use aqmlab_core::params::split_choice;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
-use aqmlab_tcp::{Control, Profile, TcpParams, Variant};
+use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
-/// What is simulated: links, flows and the times between which they are measured.
+/// A simulation's description: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name that results carry.
@@ -50,7 +51,7 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// Parameters given to a scheme whenever it is chosen: name, then parameter and text.
     pub schemes: Vec<(String, Vec<(String, String)>)>,
-    /// What is changed during the run, in order of time.
+    /// Changes during the run, in order of time.
     pub changes: Vec<Change>,
     /// The text that it was read from, overrides included.
     pub source: toml::Table,
@@ -63,11 +64,11 @@ pub struct LinkSpec {
     pub name: String,
     /// Rate of the transmitter, at first; the mean of a trace.
     pub rate: Rate,
-    /// How the rate changes.
+    /// Changes of the rate.
     pub changes: RateChanges,
     /// Propagation delay, one way.
     pub delay: Span,
-    /// How much may wait.
+    /// Capacity of the queue.
     pub buffer: Limit,
     /// The same in packets of mean size.
     pub buffer_packets: f64,
@@ -81,13 +82,13 @@ pub struct LinkSpec {
     pub fixed: bool,
     /// ECN-capable packets are marked where others are dropped.
     pub ecn: bool,
-    /// What packets take on the wire beyond their own bytes.
+    /// Overhead of packets on the wire, beyond their own bytes.
     pub layer: LinkLayer,
-    /// What happens to packets on the wire.
+    /// Impairments of the wire.
     pub impairments: Impairments,
 }
 
-/// How a link's rate changes during a run. A packet in transmission is not affected.
+/// The changes of a link's rate during a run. A packet in transmission is not affected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateChanges {
     /// Never.
@@ -98,19 +99,19 @@ pub enum RateChanges {
     Wander {
         /// The rates, two or more.
         values: Vec<Rate>,
-        /// How long each holds.
-        hold: Law<Span>,
+        /// Time that each holds.
+        hold: Distribution<Span>,
     },
     /// There is none but a mean: packets leave at the opportunities of a trace.
-    Trace(RateTrace),
+    Trace(OpportunityTrace),
 }
 
-/// A group of flows alike in all but what their laws draw.
+/// A group of flows alike in all but what their distributions draw.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Name that results carry.
     pub name: String,
-    /// What is sent, and when.
+    /// The kind of traffic.
     pub traffic: Traffic,
     /// Indices of the links crossed, in order.
     pub path: Vec<usize>,
@@ -119,7 +120,7 @@ pub struct FlowSpec {
     /// Hosts that the flows are spread over; one for each flow if `None`.
     pub hosts: Option<u32>,
     /// Round-trip propagation of the whole path, link delays included.
-    pub rtt: Law<Span>,
+    pub rtt: Distribution<Span>,
     /// Flows that start (and stop) together.
     pub batches: Vec<Batch>,
     /// Each flow starts later by up to so many of its round trips, drawn evenly.
@@ -130,7 +131,7 @@ pub struct FlowSpec {
     pub header: u32,
     /// Rate of the links between hosts and the path; `None` takes no time to send.
     pub access_rate: Option<Rate>,
-    /// What the packets carry if the endpoints speak ECN: ECT(0) or ECT(1).
+    /// The codepoint of the packets if the endpoints speak ECN: ECT(0) or ECT(1).
     pub ecn: Ecn,
     /// Class selector of the packets' DSCP, 0 to 7.
     pub class: u8,
@@ -141,14 +142,14 @@ pub struct FlowSpec {
     /// The scenario leaves the profile to the default.
     pub has_default_profile: bool,
     /// Loss recovery.
-    pub variant: Variant,
+    pub variant: TcpVariant,
     /// TCP constants.
     pub tcp: TcpParams,
     /// Congestion control, with its parameters.
-    pub control: Control,
+    pub control: LawChoice,
 }
 
-/// What a group of flows sends.
+/// The traffic of a group of flows.
 #[derive(Clone, Debug)]
 pub enum Traffic {
     /// Unlimited data over TCP.
@@ -162,10 +163,10 @@ pub enum Traffic {
     UdpOnOff {
         /// On the wire while on, headers included.
         rate: Rate,
-        /// How long a source is on; at least one packet is sent.
-        on: Law<Span>,
-        /// How long it is off.
-        off: Law<Span>,
+        /// Time that a source is on; at least one packet is sent.
+        on: Distribution<Span>,
+        /// Time that it is off.
+        off: Distribution<Span>,
     },
     /// Web sessions: each object of each page is a TCP transfer of its own.
     Http(Pages),
@@ -176,30 +177,30 @@ pub enum Traffic {
         /// Transfers that begin per second, over all hosts of the group.
         arrivals: Frequency,
         /// Data of a transfer.
-        size: Law<Packets>,
+        size: Distribution<Packets>,
     },
 }
 
-/// The laws of a web session; numbers drawn are rounded up to whole ones.
+/// The distributions of a web session; numbers drawn are rounded up to whole ones.
 #[derive(Clone, Debug)]
 pub struct Pages {
     /// Pages of a session; `None` for no end.
-    pub pages: Option<Law<f64>>,
+    pub pages: Option<Distribution<f64>>,
     /// Time between pages.
-    pub think_time: Law<Span>,
+    pub think_time: Distribution<Span>,
     /// That time counts from the end of a page, not from its last request.
     pub think_after_page: bool,
     /// Objects of a page.
-    pub objects: Law<f64>,
+    pub objects: Distribution<f64>,
     /// Time between the requests of a page's objects.
-    pub object_gap: Law<Span>,
+    pub object_gap: Distribution<Span>,
     /// Data of an object.
-    pub size: Law<Packets>,
-    /// How long a request takes until the transfer of the object begins, in round-trip propagations.
+    pub size: Distribution<Packets>,
+    /// Time from a request until the transfer of the object begins, in round-trip propagations.
     pub request_round_trips: f64,
 }
 
-/// What a player of adaptive video chooses from, and how far ahead it fetches.
+/// The bitrates and the buffer of a player of adaptive video.
 #[derive(Clone, Debug)]
 pub struct Video {
     /// The bitrates offered, ascending.
@@ -211,7 +212,7 @@ pub struct Video {
 }
 
 impl Traffic {
-    /// What a scenario calls it.
+    /// Its name in a scenario.
     pub fn kind(&self) -> &'static str {
         match self {
             Traffic::Ftp => "ftp",
@@ -242,15 +243,15 @@ impl Traffic {
     }
 }
 
-/// So many flows that start and stop by the same laws.
+/// So many flows that start and stop by the same distributions.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// How many flows.
+    /// The number of flows.
     pub count: u32,
-    /// When each starts.
-    pub start: Law<Span>,
-    /// When each stops, if ever.
-    pub stop: Option<Law<Span>>,
+    /// The start of each.
+    pub start: Distribution<Span>,
+    /// The end of each, if any.
+    pub stop: Option<Distribution<Span>>,
 }
 
 /// A scheme and the parameters set on it, as in `pi:a=1e-5,b=9e-6`.
@@ -272,7 +273,7 @@ impl AqmChoice {
     }
 }
 
-/// What of a rate is left for packets of this size as queues count them.
+/// The part of a rate that is left for packets of this size as queues count them.
 fn usable(rate: Rate, layer: LinkLayer, packet: f64) -> Rate {
     match layer {
         LinkLayer::PLAIN => rate,
@@ -286,12 +287,12 @@ impl LinkSpec {
         QueueView::empty(self.rate, self.target, self.buffer_packets)
     }
 
-    /// What of its rate is left for packets of mean size as the queue counts them.
+    /// The part of its rate that is left for packets of mean size as the queue counts them.
     pub fn usable_rate(&self) -> Rate {
         usable(self.rate, self.layer, self.packet)
     }
 
-    /// How much may wait in bytes, where the scenario has it in bytes.
+    /// Capacity of the queue in bytes, if the scenario has it in bytes.
     pub fn buffer_bytes(&self) -> Option<u64> {
         match self.buffer {
             Limit::Packets(_) => None,
@@ -327,7 +328,7 @@ impl FlowSpec {
     /// Times at which flows of this group start or stop together, as scripted.
     fn scripted_changes(&self) -> impl Iterator<Item = Span> {
         let times = self.batches.iter().flat_map(|batch| [Some(&batch.start), batch.stop.as_ref()]);
-        times.flatten().filter_map(|law| if let Law::Fixed(time) = law { Some(*time) } else { None })
+        times.flatten().filter_map(|time| if let Distribution::Fixed(time) = time { Some(*time) } else { None })
     }
 }
 
@@ -359,7 +360,7 @@ impl Scenario {
         })
     }
 
-    /// What is set on `choice` here: the scenario's own for that scheme, then what the choice itself says.
+    /// The parameters set on `choice` here: the scenario's own for that scheme, then those of the choice itself.
     fn settings<'a>(&'a self, choice: &'a AqmChoice) -> impl Iterator<Item = (&'a str, &'a str)> {
         let own = self.schemes.iter().filter(|(name, _)| *name == choice.name).flat_map(|(_, params)| params);
         own.chain(&choice.params).map(|(key, value)| (key.as_str(), value.as_str()))
@@ -370,7 +371,7 @@ impl Scenario {
         self.settings(choice).filter(|(key, _)| *key != ECN).collect()
     }
 
-    /// Whether `link` marks ECN-capable packets under `choice`: neither of them says no.
+    /// True if `link` marks ECN-capable packets under `choice`: neither of them says no.
     pub fn marks(&self, link: &LinkSpec, choice: &AqmChoice) -> Result<bool, Problems> {
         let own = self.settings(choice).filter(|(key, _)| *key == ECN).last();
         let own = own.map_or(Ok(true), |(_, value)| bool::parse(value));
@@ -384,7 +385,7 @@ impl Scenario {
         paths.flatten().copied().chain([link]).collect()
     }
 
-    /// When the load or a rate changes as scripted, from the start of the run on, in order.
+    /// The times at which the load or a rate changes as scripted, from the start of the run on, in order.
     pub fn scripted_changes(&self) -> Vec<Span> {
         let rates = self.links.iter().filter_map(|link| match &link.changes {
             RateChanges::At(steps) => Some(steps.iter().map(|(time, _)| *time)),
@@ -399,7 +400,7 @@ impl Scenario {
     }
 
     /// The scheme that `link` runs under: what the run names for it, or its own.
-    pub fn scheme_of<'a>(&self, link: &'a LinkSpec, chosen: Option<&'a Chosen>) -> &'a AqmChoice {
+    pub fn scheme_of<'a>(&self, link: &'a LinkSpec, chosen: Option<&'a SchemeAssignment>) -> &'a AqmChoice {
         chosen.and_then(|chosen| chosen.at(link)).unwrap_or(&link.aqm)
     }
 
@@ -411,7 +412,7 @@ impl Scenario {
     }
 
     /// Refuses schemes and parameters that some link of the run could not be built with, and links that are not there.
-    pub fn check_schemes(&self, chosen: Option<&Chosen>) -> Result<(), Problems> {
+    pub fn check_schemes(&self, chosen: Option<&SchemeAssignment>) -> Result<(), Problems> {
         chosen.map_or(Ok(()), |chosen| chosen.check(&self.links)).map_err(|why| Problems::one("aqm", why))?;
         let mut problems: Vec<Problem> = Vec::new();
         for link in &self.links {
@@ -424,9 +425,9 @@ impl Scenario {
     }
 
     /// The scheme `text` (as in `--aqm`), if every link of the run can be built with it.
-    pub fn choice(&self, text: &str) -> Result<(AqmChoice, Entry), Problems> {
+    pub fn choice(&self, text: &str) -> Result<(AqmChoice, SchemeEntry), Problems> {
         let choice = AqmChoice::parse(text).map_err(|why| Problems::one("aqm", why))?;
-        self.check_schemes(Some(&Chosen::Everywhere(choice.clone())))?;
+        self.check_schemes(Some(&SchemeAssignment::Everywhere(choice.clone())))?;
         let entry = aqmlab_aqm::entry(&choice.name).map_err(|why| Problems::one("aqm", why))?;
         Ok((choice, entry))
     }
@@ -435,7 +436,7 @@ impl Scenario {
     /// name begins with that of the link, as in `up.target`.
     pub fn scheme_values(&self, text: &str) -> Result<Vec<(String, String)>, Problems> {
         let refused = |why| Problems::one("aqm", why);
-        let chosen = Chosen::parse(text).map_err(refused)?;
+        let chosen = SchemeAssignment::parse(text).map_err(refused)?;
         self.check_schemes(Some(&chosen))?;
         let values = |choice: &AqmChoice, of: String| {
             let entry = aqmlab_aqm::entry(&choice.name).map_err(refused)?;
@@ -443,8 +444,8 @@ impl Scenario {
             Ok(values.map(|(name, value)| (format!("{of}{name}"), value)).collect::<Vec<_>>())
         };
         match &chosen {
-            Chosen::Everywhere(choice) => values(choice, String::new()),
-            Chosen::At(at) => {
+            SchemeAssignment::Everywhere(choice) => values(choice, String::new()),
+            SchemeAssignment::At(at) => {
                 let each = at.iter().map(|(link, choice)| values(choice, format!("{link}.")));
                 Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
             }

@@ -1,15 +1,15 @@
 //! Reads the links of a scenario.
 
+use crate::condition_trace::ConditionTrace;
+use crate::distribution::Distribution;
 use crate::impairments::{Impairments, Loss};
-use crate::law::Law;
-use crate::line_trace::LineTrace;
-use crate::reader::{Found, Reader, kind, scalar};
-use crate::trace::{Trace, Traces};
+use crate::link_trace::{LinkTrace, LinkTraces};
+use crate::table_reader::{TableReader, kind, scalar};
 use crate::{AqmChoice, Change, FlowSpec, LinkSpec, RateChanges, usable};
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::{Framing, LinkLayer};
 use aqmlab_core::problem::{clip, nearest};
-use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
+use aqmlab_core::{Bytes, Packets, Problem, Quantity, Rate, Span};
 use toml::{Table, Value};
 
 /// One `[[links]]`, the `index`-th, and what changes at it by its trace; the flows that cross it tell packet sizes and
@@ -18,23 +18,23 @@ pub fn read_link(
     table: &Table,
     index: usize,
     flows: &[FlowSpec],
-    traces: &Traces,
-    found: &mut Found,
+    traces: &LinkTraces,
+    found: &mut Vec<Problem>,
 ) -> Option<(LinkSpec, Vec<Change>)> {
-    let crossing = Crossing::of(index, flows);
+    let basis = SizingBasis::of(index, flows);
     let shown = table.get("name").and_then(Value::as_str).unwrap_or("bottleneck");
-    let mut link = Reader::new(table, format!("links.{}", clip(shown)), found);
+    let mut link = TableReader::new(table, format!("links.{}", clip(shown)), found);
     let name = link.name("bottleneck");
     let rate_and_changes = read_rate(&mut link, traces);
     let layer = read_layer(&mut link);
-    let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, crossing.packet));
-    let line = line_trace(&mut link, traces);
+    let rate = rate_and_changes.as_ref().map(|(rate, _)| usable(*rate, layer, basis.packet));
+    let line = condition_trace(&mut link, traces);
     let delay: Option<Span> = link.optional("delay");
     let delay = link.within("delay", delay, "0 s", "1000 s");
     let delay = delay.or_else(|| Some(line?.delays.first()?.1)).unwrap_or(Span::ZERO);
-    let buffer = read_buffer(&mut link, rate, crossing);
-    let buffer_packets = buffer.map(|buffer| crossing.packets(buffer));
-    let target = read_target(&mut link, rate, buffer_packets, crossing);
+    let buffer = read_buffer(&mut link, rate, basis);
+    let buffer_packets = buffer.map(|buffer| basis.packets(buffer));
+    let target = read_target(&mut link, rate, buffer_packets, basis);
     let aqm = match AqmChoice::parse(link.text("aqm").unwrap_or("droptail")) {
         Ok(choice) => Some(choice),
         Err(reason) => {
@@ -58,7 +58,7 @@ pub fn read_link(
         delay,
         buffer: buffer?,
         buffer_packets: buffer_packets?,
-        packet: crossing.packet,
+        packet: basis.packet,
         target: target?,
         aqm: aqm?,
         fixed,
@@ -70,8 +70,8 @@ pub fn read_link(
 }
 
 /// The table that a link follows, if it follows one. What has a column there stands nowhere else.
-fn line_trace<'a>(link: &mut Reader, traces: &'a Traces) -> Option<&'a LineTrace> {
-    let Trace::Line(line) = traces.get(link.raw("rate")?.get("trace")?.as_str()?)? else { return None };
+fn condition_trace<'a>(link: &mut TableReader, traces: &'a LinkTraces) -> Option<&'a ConditionTrace> {
+    let LinkTrace::Conditions(line) = traces.get(link.raw("rate")?.get("trace")?.as_str()?)? else { return None };
     for (key, has_column) in [("delay", !line.delays.is_empty()), ("loss", !line.losses.is_empty())] {
         if has_column && link.raw(key).is_some() {
             link.refuse(key, "is a column of the trace too; leave one of them out");
@@ -81,7 +81,7 @@ fn line_trace<'a>(link: &mut Reader, traces: &'a Traces) -> Option<&'a LineTrace
 }
 
 /// `overhead`, `mpu` and `framing`.
-fn read_layer(link: &mut Reader) -> LinkLayer {
+fn read_layer(link: &mut TableReader) -> LinkLayer {
     let mut bytes = |key, least| {
         let given: Option<Bytes> = link.optional(key);
         let given = link.within(key, given, least, "256 B").unwrap_or(Bytes(0.0));
@@ -94,16 +94,16 @@ fn read_layer(link: &mut Reader) -> LinkLayer {
     LinkLayer { added, least, framing: link.optional("framing").unwrap_or(Framing::Plain) }
 }
 
-/// What a link's buffer and target are sized by.
+/// The packet size and round-trip time by which a link's buffer and target are sized.
 #[derive(Clone, Copy)]
-pub(super) struct Crossing {
+pub(super) struct SizingBasis {
     /// Mean size on the wire, over flows, bytes.
     packet: f64,
     /// Seconds; `None` without a flow.
     longest_rtt: Option<f64>,
 }
 
-impl Crossing {
+impl SizingBasis {
     /// The flows whose data cross the `link`-th link, or else those whose ACKs do, or else all.
     pub(super) fn of(link: usize, flows: &[FlowSpec]) -> Self {
         let sized = |size: &dyn Fn(&FlowSpec) -> Option<f64>| -> Vec<(&FlowSpec, f64)> {
@@ -122,7 +122,7 @@ impl Crossing {
     }
 }
 
-impl Crossing {
+impl SizingBasis {
     /// A buffer in packets of mean size.
     pub(super) fn packets(self, buffer: Limit) -> f64 {
         match buffer {
@@ -137,7 +137,7 @@ const RATE_FORMS: &str = "a rate, a schedule [[\"0 s\", \"45 Mbit/s\"], [\"50 s\
                           { values = [\"3 Mbit/s\", \"1 Mbit/s\"], hold = \"2 s\" } or { trace = \"FILE\" }";
 
 /// A rate, a schedule of rates, rates that hold for a while each, or a trace.
-fn read_rate(link: &mut Reader, traces: &Traces) -> Option<(Rate, RateChanges)> {
+fn read_rate(link: &mut TableReader, traces: &LinkTraces) -> Option<(Rate, RateChanges)> {
     let read = match link.raw("rate") {
         Some(Value::Array(steps)) => read_schedule(steps),
         Some(Value::Table(table)) if table.contains_key("trace") => read_trace(table, traces),
@@ -189,13 +189,13 @@ fn rate_steps(mut steps: Vec<(Span, Rate)>) -> (Rate, RateChanges) {
     (rate, if steps.is_empty() { RateChanges::None } else { RateChanges::At(steps) })
 }
 
-fn read_trace(table: &Table, traces: &Traces) -> Result<(Rate, RateChanges), String> {
+fn read_trace(table: &Table, traces: &LinkTraces) -> Result<(Rate, RateChanges), String> {
     let (Some(Value::String(name)), 1) = (table.get("trace"), table.len()) else {
         return Err(format!("expected {RATE_FORMS}"));
     };
     match traces.get(name) {
-        Some(Trace::Rate(trace)) => Ok((trace.mean(), RateChanges::Trace(trace.clone()))),
-        Some(Trace::Line(line)) => Ok(rate_steps(line.rates.clone())),
+        Some(LinkTrace::Opportunities(trace)) => Ok((trace.mean(), RateChanges::Trace(trace.clone()))),
+        Some(LinkTrace::Conditions(line)) => Ok(rate_steps(line.rates.clone())),
         None => Err(format!("trace: \"{}\" is not in [traces], or is refused there", clip(name))),
     }
 }
@@ -205,7 +205,7 @@ fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
         return Err(format!("expected {RATE_FORMS}"));
     };
     let values = values.iter().map(legal_rate).collect::<Result<Vec<_>, _>>()?;
-    let hold = Law::<Span>::read(hold).map_err(|reason| format!("hold: {reason}"))?;
+    let hold = Distribution::<Span>::read(hold).map_err(|reason| format!("hold: {reason}"))?;
     if hold.typical_largest() < Span::parse("1 us")? {
         return Err(format!("hold: \"{}\" is too short; at least 1 us", hold.text()));
     }
@@ -215,7 +215,7 @@ fn read_wander(table: &Table) -> Result<(Rate, RateChanges), String> {
     }
 }
 
-fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Option<Limit> {
+fn read_buffer(link: &mut TableReader, rate: Option<Rate>, basis: SizingBasis) -> Option<Limit> {
     let Some(value) = link.raw("buffer") else {
         link.miss("buffer", "\"900 packets\", \"1 MB\", \"100 ms\" or \"2 bdp\"");
         return None;
@@ -224,16 +224,16 @@ fn read_buffer(link: &mut Reader, rate: Option<Rate>, crossing: Crossing) -> Opt
     if Span::parse(&text).is_ok() && rate.is_none() {
         return None; // what is wrong with the rate has been said
     }
-    if text.trim().ends_with("bdp") && (rate.is_none() || crossing.longest_rtt.is_none()) {
+    if text.trim().ends_with("bdp") && (rate.is_none() || basis.longest_rtt.is_none()) {
         return None; // what is wrong with the rate or the flows has been said
     }
-    limit(&text, rate, crossing).map_err(|reason| link.refuse("buffer", reason)).ok()
+    limit(&text, rate, basis).map_err(|reason| link.refuse("buffer", reason)).ok()
 }
 
 /// The units that a buffer may have.
 const UNITS: [&str; 10] = ["packets", "bdp", "B", "kB", "MB", "KiB", "MiB", "s", "ms", "us"];
 
-/// Why `text` is no buffer: `why`, but if its unit is unknown, all that a buffer may be.
+/// The message for a `text` that is no buffer: `why`, but if its unit is unknown, all that a buffer may be.
 fn expected(text: &str, why: String) -> String {
     let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || "+-._".contains(c)).trim();
     if unit.is_empty() || unit.len() == text.trim().len() || UNITS.contains(&unit) {
@@ -248,7 +248,7 @@ fn expected(text: &str, why: String) -> String {
 
 /// Packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product at the longest RTT that
 /// crosses the link.
-pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Result<Limit, String> {
+pub(super) fn limit(text: &str, rate: Option<Rate>, basis: SizingBasis) -> Result<Limit, String> {
     let bytes = match Span::parse(text) {
         Ok(time) => Some(rate.map_or(1.0, |rate| rate.0 / 8.0 * time.seconds())),
         Err(_) if text.trim().ends_with('B') => Some(Bytes::parse(text).map_err(|why| expected(text, why))?.0),
@@ -262,7 +262,7 @@ pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Resul
     }
     let packets = match text.trim().strip_suffix("bdp") {
         Some(multiple) => {
-            let bdp = rate.map_or(0.0, |rate| rate.0) * crossing.longest_rtt.unwrap_or(0.0) / 8.0 / crossing.packet;
+            let bdp = rate.map_or(0.0, |rate| rate.0) * basis.longest_rtt.unwrap_or(0.0) / 8.0 / basis.packet;
             (f64::parse(multiple)? * bdp).ceil()
         }
         None => Packets::parse(text).map_err(|why| expected(text, why))?.0,
@@ -281,28 +281,33 @@ pub(super) fn limit(text: &str, rate: Option<Rate>, crossing: Crossing) -> Resul
 /// # Errors
 /// Why it is no buffer.
 pub fn buffer_packets(text: &str, rate: Rate, rtt: f64, packet: f64) -> Result<f64, String> {
-    let crossing = Crossing { packet, longest_rtt: Some(rtt) };
-    Ok(crossing.packets(limit(text, Some(rate), crossing)?))
+    let basis = SizingBasis { packet, longest_rtt: Some(rtt) };
+    Ok(basis.packets(limit(text, Some(rate), basis)?))
 }
 
 /// Packets, or a delay at the link's rate; a third of the buffer (as in the papers) when it is not given.
-fn read_target(link: &mut Reader, rate: Option<Rate>, buffer_packets: Option<f64>, crossing: Crossing) -> Option<f64> {
+fn read_target(
+    link: &mut TableReader,
+    rate: Option<Rate>,
+    buffer_packets: Option<f64>,
+    basis: SizingBasis,
+) -> Option<f64> {
     let (value, buffer_packets) = (link.raw("target"), buffer_packets?);
     let Some(value) = value else { return Some(buffer_packets / 3.0) };
     let text = scalar(value).unwrap_or_else(|| kind(value).to_string());
     if Span::parse(&text).is_ok() && rate.is_none() {
         return None; // what is wrong with the rate has been said
     }
-    let packets = target(&text, rate.unwrap_or(Rate(0.0)), buffer_packets, crossing);
+    let packets = target(&text, rate.unwrap_or(Rate(0.0)), buffer_packets, basis);
     packets.map_err(|reason| link.refuse("target", reason)).ok()
 }
 
 /// A target as text, packets.
-pub(super) fn target(text: &str, rate: Rate, buffer_packets: f64, crossing: Crossing) -> Result<f64, String> {
+pub(super) fn target(text: &str, rate: Rate, buffer_packets: f64, basis: SizingBasis) -> Result<f64, String> {
     let packets = match Packets::parse(text) {
         Ok(Packets(packets)) => packets,
         Err(reason) => match Span::parse(text) {
-            Ok(delay) => delay.seconds() * rate.0 / 8.0 / crossing.packet,
+            Ok(delay) => delay.seconds() * rate.0 / 8.0 / basis.packet,
             Err(_) => return Err(format!("{reason}, or a delay such as \"10 ms\"")),
         },
     };

@@ -1,7 +1,7 @@
-//! Where fields are written in a text of TOML.
+//! Locations of fields in a text of TOML.
 
-use crate::reader::default_name;
-use aqmlab_core::problem::{Kind, Location, Problem};
+use crate::table_reader::default_name;
+use aqmlab_core::problem::{Location, Problem, ProblemKind};
 use std::ops::Range;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -20,7 +20,7 @@ pub fn locate(problems: &mut [Problem], text: &str, file: &str, set: &[&str]) {
     for problem in problems.iter_mut().filter(|problem| problem.location.is_none()).take(MOST) {
         let Some(found) = find(document.get_ref(), &problem.path) else { continue };
         if !is_set(&problem.path, &found) {
-            let span = if found.is_whole && problem.kind == Kind::Key { found.key } else { found.value };
+            let span = if found.is_whole && problem.kind == ProblemKind::Key { found.key } else { found.value };
             problem.location = Some(location(text, file, &span));
         }
     }
@@ -44,7 +44,7 @@ fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// What of a path is written, as spans of bytes.
+/// The part of a path that is written, as spans of bytes.
 struct Match {
     key: Range<usize>,
     value: Range<usize>,
@@ -89,7 +89,7 @@ mod tests {
     const TEXT: &str =
         "title = \"ü\"\n[[links]]\nrate = 1\n\n[[links]]\nname = \"up\"\nrates = 2 # no such key\nloss = { p = 3 }\n";
 
-    fn at(path: &str, kind: Kind, set: &[&str]) -> Option<(usize, usize, usize)> {
+    fn at(path: &str, kind: ProblemKind, set: &[&str]) -> Option<(usize, usize, usize)> {
         let mut problems = [Problem::new(path, "is wrong").of(kind)];
         locate(&mut problems, TEXT, "my.toml", set);
         let [Problem { location, .. }] = problems;
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn values_keys_and_the_tables_around_what_is_missing() {
-        assert_eq!(at("title", Kind::Value, &[]), Some((1, 9, 3)));
-        assert_eq!(at("links.bottleneck.rate", Kind::Value, &[]), Some((3, 8, 1)));
-        assert_eq!(at("links.up.rates", Kind::Key, &[]), Some((7, 1, 5)));
-        assert_eq!(at("links.1.loss.p", Kind::Value, &[]), Some((8, 14, 1)));
-        assert_eq!(at("links.up.delay", Kind::Missing, &[]), Some((5, 1, 9)));
-        assert_eq!(at("duration", Kind::Missing, &[]), None);
-        assert_eq!(at("links.down.rate", Kind::Value, &[]).map(|(line, ..)| line), Some(2));
+        assert_eq!(at("title", ProblemKind::Value, &[]), Some((1, 9, 3)));
+        assert_eq!(at("links.bottleneck.rate", ProblemKind::Value, &[]), Some((3, 8, 1)));
+        assert_eq!(at("links.up.rates", ProblemKind::Key, &[]), Some((7, 1, 5)));
+        assert_eq!(at("links.1.loss.p", ProblemKind::Value, &[]), Some((8, 14, 1)));
+        assert_eq!(at("links.up.delay", ProblemKind::Missing, &[]), Some((5, 1, 9)));
+        assert_eq!(at("duration", ProblemKind::Missing, &[]), None);
+        assert_eq!(at("links.down.rate", ProblemKind::Value, &[]).map(|(line, ..)| line), Some(2));
     }
 
     #[test]
     fn what_is_set_from_elsewhere_is_not_in_the_text() {
-        assert_eq!(at("links.up.rates", Kind::Value, &["links.1.rates"]), None);
-        assert_eq!(at("links.up.name", Kind::Value, &["links.1.rates"]), Some((6, 8, 4)));
-        assert_eq!(at("links.1.loss.p", Kind::Value, &["links.1.loss"]), None);
-        assert_eq!(at("links.up.delay", Kind::Value, &["links.up.delay.x"]), None);
+        assert_eq!(at("links.up.rates", ProblemKind::Value, &["links.1.rates"]), None);
+        assert_eq!(at("links.up.name", ProblemKind::Value, &["links.1.rates"]), Some((6, 8, 4)));
+        assert_eq!(at("links.1.loss.p", ProblemKind::Value, &["links.1.loss"]), None);
+        assert_eq!(at("links.up.delay", ProblemKind::Value, &["links.up.delay.x"]), None);
     }
 }

@@ -1,6 +1,6 @@
 //! `path = value` pairs, as of `--set`, over the text of a scenario.
 
-use crate::reader::{default_name, kind};
+use crate::table_reader::{default_name, kind};
 use aqmlab_core::problem::{clip, unknown};
 use toml::{Table, Value};
 

@@ -1,6 +1,6 @@
 //! The scenario with every default filled in, as stored beside results.
 
-use crate::{FlowSpec, Law, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
+use crate::{Distribution, FlowSpec, LinkSpec, Mangling, RateChanges, Scenario, Traffic};
 use aqmlab_aqm::{Ecn, Limit};
 use aqmlab_core::{ParamSet, Quantity, Span};
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ impl LinkSpec {
             "mpu": format!("{} B", self.layer.least),
             "framing": self.layer.framing.text(),
             "loss": of.loss.map(|loss| loss.text()),
-            "jitter": of.jitter.as_ref().map(Law::text),
+            "jitter": of.jitter.as_ref().map(Distribution::text),
             "reorder": of.reorder.map(|share| share.text()),
             "ecn_mangling": of.ecn_mangling.map(Mangling::name),
         })
@@ -76,7 +76,9 @@ impl FlowSpec {
         let batches: Vec<Value> = self
             .batches
             .iter()
-            .map(|b| json!({"count": b.count, "start": b.start.text(), "stop": b.stop.as_ref().map(|law| law.text())}))
+            .map(
+                |b| json!({"count": b.count, "start": b.start.text(), "stop": b.stop.as_ref().map(|stop| stop.text())}),
+            )
             .collect();
         let mut shown = json!({
             "name": self.name,
@@ -132,14 +134,14 @@ impl Traffic {
                 let times = times.map(|(key, span)| (key.to_string(), json!(span.text())));
                 return times.into_iter().chain([("bitrates".to_string(), json!(bitrates))]).collect();
             }
-            Traffic::Http(laws) => vec![
-                ("pages", laws.pages.as_ref().map_or("no end".into(), |law| law.text())),
-                ("think_time", laws.think_time.text()),
-                ("think_after", if laws.think_after_page { "page" } else { "request" }.into()),
-                ("objects", laws.objects.text()),
-                ("object_gap", laws.object_gap.text()),
-                ("size", laws.size.text()),
-                ("request_round_trips", laws.request_round_trips.text()),
+            Traffic::Http(session) => vec![
+                ("pages", session.pages.as_ref().map_or("no end".into(), |pages| pages.text())),
+                ("think_time", session.think_time.text()),
+                ("think_after", if session.think_after_page { "page" } else { "request" }.into()),
+                ("objects", session.objects.text()),
+                ("object_gap", session.object_gap.text()),
+                ("size", session.size.text()),
+                ("request_round_trips", session.request_round_trips.text()),
             ],
         };
         pairs.into_iter().map(|(key, value)| (key.to_string(), Value::from(value))).collect()

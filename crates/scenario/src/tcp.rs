@@ -1,35 +1,35 @@
 //! Reads how a group of flows speaks TCP.
 
-use crate::reader::{Reader, kind, scalar};
+use crate::table_reader::{TableReader, kind, scalar};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{ParamSet, Problems, Quantity};
-use aqmlab_tcp::params::Bursts;
-use aqmlab_tcp::{Control, Profile, TcpParams, Variant, cc};
+use aqmlab_tcp::params::BurstLimit;
+use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant, cc};
 use toml::{Table, Value};
 
 const CONTROL: &str = "congestion_control";
 
-/// How a group of flows speaks TCP.
+/// The TCP of a group of flows.
 pub struct Tcp {
     pub profile: Profile,
     /// The scenario names neither a profile nor a loss recovery that only one profile has.
     pub is_default: bool,
-    pub variant: Variant,
+    pub variant: TcpVariant,
     pub params: TcpParams,
-    pub control: Control,
+    pub control: LawChoice,
 }
 
 impl Tcp {
-    /// What nobody speaks: of flows over UDP.
+    /// No TCP: of flows over UDP.
     pub fn none() -> Self {
-        let (profile, variant) = (Profile::Rfc, Variant::Reno);
-        Self { profile, is_default: false, variant, params: TcpParams::defaults(), control: Control::default() }
+        let (profile, variant) = (Profile::Rfc, TcpVariant::Reno);
+        Self { profile, is_default: false, variant, params: TcpParams::defaults(), control: LawChoice::default() }
     }
 }
 
 /// `tcp = "cubic:beta=0.8"`, `tcp = "sack"`, `tcp = "ns2"`, or `tcp = { variant = "reno", profile = "ns2", min_rto = "1 s" }`; if
 /// nothing is said, what Linux does.
-pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
+pub fn read_tcp(flow: &mut TableReader) -> Option<Tcp> {
     match flow.raw("tcp") {
         None => read_table(flow, &Table::new()),
         Some(Value::Table(table)) => read_table(flow, table),
@@ -47,8 +47,8 @@ pub fn read_tcp(flow: &mut Reader) -> Option<Tcp> {
     }
 }
 
-/// What a name alone says: a congestion control, a loss recovery or a profile. "reno" is both of the first two, and today means
-/// the congestion control.
+/// The key that a name alone stands for: a congestion control, a loss recovery or a profile. "reno" is both of the first
+/// two, and today means the congestion control.
 fn key_of(text: &str) -> Result<&'static str, String> {
     let name = text.split(':').next().unwrap_or(text).trim();
     let laws = cc::entries();
@@ -56,47 +56,47 @@ fn key_of(text: &str) -> Result<&'static str, String> {
     if laws.clone().any(|law| law == name) {
         return Ok(CONTROL);
     }
-    if Variant::CHOICES.contains(&text) {
+    if TcpVariant::CHOICES.contains(&text) {
         return Ok("variant");
     }
     if Profile::CHOICES.contains(&text) {
         return Ok("profile");
     }
-    if Variant::CHOICES.contains(&name) {
+    if TcpVariant::CHOICES.contains(&name) {
         return Err(format!("\"{}\" is a loss recovery, which takes no parameters", clip(name)));
     }
-    let others = laws.filter(|law| !Variant::CHOICES.contains(law));
-    Err(unknown("choice", name, &Variant::CHOICES.iter().copied().chain(others).collect::<Vec<_>>()))
+    let others = laws.filter(|law| !TcpVariant::CHOICES.contains(law));
+    Err(unknown("choice", name, &TcpVariant::CHOICES.iter().copied().chain(others).collect::<Vec<_>>()))
 }
 
-fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
+fn read_table(flow: &mut TableReader, table: &Table) -> Option<Tcp> {
     let path = flow.path("tcp");
-    let mut tcp = Reader::new(table, path.clone(), flow.found());
-    let named_variant: Option<Variant> = tcp.optional("variant");
+    let mut tcp = TableReader::new(table, path.clone(), flow.found());
+    let named_variant: Option<TcpVariant> = tcp.optional("variant");
     // Linux has no loss recovery but `rack`: who names another one means the RFCs.
     let default_profile =
-        if named_variant.is_none_or(|variant| variant == Variant::Rack) { Profile::Linux } else { Profile::Rfc };
+        if named_variant.is_none_or(|variant| variant == TcpVariant::Rack) { Profile::Linux } else { Profile::Rfc };
     let is_default = tcp.raw("profile").is_none() && default_profile == Profile::Linux;
     let profile = tcp.optional("profile").unwrap_or(default_profile);
     let control = read_control(&mut tcp, profile);
     let owns_window = control.needs().owns_window;
     let variant = named_variant.unwrap_or(match profile {
-        _ if owns_window => Variant::Rack,
-        Profile::Rfc if !control.is_reno() => Variant::Sack,
+        _ if owns_window => TcpVariant::Rack,
+        Profile::Rfc if !control.is_reno() => TcpVariant::Sack,
         _ => profile.default_variant(),
     });
-    if owns_window && variant != Variant::Rack {
+    if owns_window && variant != TcpVariant::Rack {
         let (found, name) = (tcp.text("variant").unwrap_or_default(), control.name());
         tcp.refuse(
             "variant",
             format!("\"{found}\" is not for \"{name}\", which sets the window in recovery too; expected \"rack\""),
         );
     }
-    if control.has_hystart_plus_plus() && variant != Variant::Rack {
+    if control.has_hystart_plus_plus() && variant != TcpVariant::Rack {
         let reason = "\"hystart_plus_plus\" needs a round-trip time at every ACK; expected variant = \"rack\"";
         tcp.refuse(CONTROL, reason);
     }
-    if variant == Variant::Rack {
+    if variant == TcpVariant::Rack {
         refuse_what_rack_ignores(&mut tcp);
     }
     refuse_parameters_of_laws(&mut tcp, table);
@@ -109,24 +109,24 @@ fn read_table(flow: &mut Reader, table: &Table) -> Option<Tcp> {
     let mut params = TcpParams::defaults();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     params.read(&path, profile.settings().iter().chain(control.settings()).copied().chain(own), flow.found());
-    if params.bursts == Bursts::Gso && variant != Variant::Rack {
+    if params.bursts == BurstLimit::Gso && variant != TcpVariant::Rack {
         let reason = "\"gso\" waits by what variant \"rack\" knows; expected variant = \"rack\"";
-        Reader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
+        TableReader::new(table, path.clone(), flow.found()).refuse("bursts", reason);
     }
     if params.ect_on_syn && !control.needs().is_scalable() {
         let name = control.name();
         let reason = format!("\"true\" needs a law that learns of each mark, and \"{name}\" does not; expected false");
-        Reader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
+        TableReader::new(table, path, flow.found()).refuse("ect_on_syn", reason);
     }
     Some(Tcp { profile, is_default, variant, params, control })
 }
 
 /// `congestion_control = "cubic:beta=0.8"`; Reno's if it says nothing, or something wrong.
-fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
+fn read_control(tcp: &mut TableReader, profile: Profile) -> LawChoice {
     let text = tcp.text(CONTROL).unwrap_or(profile.default_law());
-    let control = Control::parse_in(&tcp.path(CONTROL), text, profile).unwrap_or_else(|Problems(problems)| {
+    let control = LawChoice::parse_in(&tcp.path(CONTROL), text, profile).unwrap_or_else(|Problems(problems)| {
         tcp.extend(problems);
-        Control::default()
+        LawChoice::default()
     });
     if profile == Profile::Ns2 && !control.is_reno() {
         let name = clip(text);
@@ -138,8 +138,8 @@ fn read_control(tcp: &mut Reader, profile: Profile) -> Control {
     control
 }
 
-/// What the variants before `rack` ask, and `rack` does not: a value would change nothing.
-fn refuse_what_rack_ignores(tcp: &mut Reader) {
+/// Refuses parameters of the variants before `rack`, which `rack` ignores: a value would change nothing.
+fn refuse_what_rack_ignores(tcp: &mut TableReader) {
     for (name, reason) in [
         ("halve", "always reduces the window"),
         ("go_back_n", "sends again what is lost only"),
@@ -161,7 +161,7 @@ fn refuse_what_rack_ignores(tcp: &mut Reader) {
 }
 
 /// A parameter of a law stands with the law, not among the constants of TCP.
-fn refuse_parameters_of_laws(tcp: &mut Reader, table: &Table) {
+fn refuse_parameters_of_laws(tcp: &mut TableReader, table: &Table) {
     for law in cc::entries() {
         for spec in (law.params)() {
             let Some(value) = table.get(spec.name).filter(|_| tcp.raw(spec.name).is_some()) else { continue };

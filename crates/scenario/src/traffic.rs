@@ -1,7 +1,7 @@
 //! Reads what a group of flows sends.
 
-use crate::law::{Drawn, Law};
-use crate::reader::{Reader, kind, scalar};
+use crate::distribution::{Distribution, RandomQuantity};
+use crate::table_reader::{TableReader, kind, scalar};
 use crate::{Pages, Traffic, Video};
 use aqmlab_core::problem::{clip, unknown};
 use aqmlab_core::{Frequency, Packets, Quantity, Rate, Span};
@@ -11,7 +11,7 @@ use toml::Value;
 const KINDS: [&str; 6] = ["ftp", "udp-cbr", "udp-onoff", "http", "video", "short"];
 
 /// The traffic of one `[[flows]]`, by its `kind`; `ftp` if there is none.
-pub fn read_traffic(flow: &mut Reader) -> Option<Traffic> {
+pub fn read_traffic(flow: &mut TableReader) -> Option<Traffic> {
     match flow.text("kind") {
         None | Some("ftp") => Some(Traffic::Ftp),
         Some("udp-cbr") => read_rate(flow, "rate").map(|rate| Traffic::UdpCbr { rate }),
@@ -26,46 +26,54 @@ pub fn read_traffic(flow: &mut Reader) -> Option<Traffic> {
     }
 }
 
-/// The law at `key`, if it is there and right.
-pub fn read_law<Q: Drawn>(flow: &mut Reader, key: &'static str) -> Option<Law<Q>> {
+/// The distribution at `key`, if it is there and right.
+pub fn read_distribution<Q: RandomQuantity>(flow: &mut TableReader, key: &'static str) -> Option<Distribution<Q>> {
     let value = flow.raw(key)?;
-    Law::read(value).map_err(|reason| flow.refuse(key, reason)).ok()
+    Distribution::read(value).map_err(|reason| flow.refuse(key, reason)).ok()
 }
 
-/// The law at `key`; its absence is a problem.
-pub fn required_law<Q: Drawn>(flow: &mut Reader, key: &'static str, example: &str) -> Option<Law<Q>> {
+/// The distribution at `key`; its absence is a problem.
+pub fn required_distribution<Q: RandomQuantity>(
+    flow: &mut TableReader,
+    key: &'static str,
+    example: &str,
+) -> Option<Distribution<Q>> {
     if flow.raw(key).is_none() {
         flow.miss(key, example);
     }
-    read_law(flow, key)
+    read_distribution(flow, key)
 }
 
-/// The law at `key`, or `otherwise` where there is none.
-fn law_or<Q: Drawn>(flow: &mut Reader, key: &'static str, otherwise: Law<Q>) -> Option<Law<Q>> {
-    if flow.raw(key).is_some() { read_law(flow, key) } else { Some(otherwise) }
+/// The distribution at `key`, or `otherwise` where there is none.
+fn law_or<Q: RandomQuantity>(
+    flow: &mut TableReader,
+    key: &'static str,
+    otherwise: Distribution<Q>,
+) -> Option<Distribution<Q>> {
+    if flow.raw(key).is_some() { read_distribution(flow, key) } else { Some(otherwise) }
 }
 
-fn read_rate(flow: &mut Reader, key: &'static str) -> Option<Rate> {
+fn read_rate(flow: &mut TableReader, key: &'static str) -> Option<Rate> {
     let rate: Option<Rate> = flow.required(key, "\"64 kbit/s\"");
     flow.within(key, rate, "1 bit/s", "10 Tbit/s")
 }
 
-fn read_on_off(flow: &mut Reader) -> Option<Traffic> {
+fn read_on_off(flow: &mut TableReader) -> Option<Traffic> {
     let rate = read_rate(flow, "rate_on");
     let example = "{ exponential = \"500 ms\" }";
-    let (on, off) = (required_law(flow, "on", example), required_law::<Span>(flow, "off", example));
+    let (on, off) = (required_distribution(flow, "on", example), required_distribution::<Span>(flow, "off", example));
     Some(Traffic::UdpOnOff { rate: rate?, on: on?, off: off? })
 }
 
 /// ns-2's WebTraf: exponential times, Pareto sizes.
-fn read_pages(flow: &mut Reader) -> Option<Pages> {
+fn read_pages(flow: &mut TableReader) -> Option<Pages> {
     let pages = match flow.raw("pages") {
         None => None,
         Some(_) => Some(counted(flow, "pages")?),
     };
-    let think_time = required_law(flow, "think_time", "{ exponential = \"1 s\" }");
-    let objects = if flow.raw("objects").is_some() { counted(flow, "objects") } else { Some(Law::Fixed(1.0)) };
-    let object_gap = law_or(flow, "object_gap", Law::Fixed(Span::ZERO));
+    let think_time = required_distribution(flow, "think_time", "{ exponential = \"1 s\" }");
+    let objects = if flow.raw("objects").is_some() { counted(flow, "objects") } else { Some(Distribution::Fixed(1.0)) };
+    let object_gap = law_or(flow, "object_gap", Distribution::Fixed(Span::ZERO));
     let size = read_size(flow);
     let think_after_page = match flow.text("think_after") {
         None | Some("page") => true,
@@ -85,7 +93,7 @@ fn read_pages(flow: &mut Reader) -> Option<Pages> {
     Some(Pages { pages, think_time, think_after_page, objects, object_gap, size, request_round_trips })
 }
 
-fn read_video(flow: &mut Reader) -> Option<Video> {
+fn read_video(flow: &mut TableReader) -> Option<Video> {
     let bitrates = read_bitrates(flow);
     let segment = flow.optional("segment").or(Some(Span::from_seconds(4.0)));
     let segment = flow.within("segment", segment, "100 ms", "60 s");
@@ -101,7 +109,7 @@ fn read_video(flow: &mut Reader) -> Option<Video> {
 }
 
 /// A ladder of bitrates, from the least to the greatest.
-fn read_bitrates(flow: &mut Reader) -> Option<Vec<Rate>> {
+fn read_bitrates(flow: &mut TableReader) -> Option<Vec<Rate>> {
     const KEY: &str = "bitrates";
     let read = |value: &Value| {
         let text =
@@ -128,7 +136,7 @@ fn read_bitrates(flow: &mut Reader) -> Option<Vec<Rate>> {
     Some(ladder)
 }
 
-fn read_short(flow: &mut Reader) -> Option<Traffic> {
+fn read_short(flow: &mut TableReader) -> Option<Traffic> {
     let arrivals: Option<Frequency> = flow.required("arrivals", "\"50 Hz\"");
     let arrivals = flow.within("arrivals", arrivals, "0.000001 Hz", "1000000 Hz");
     let size = read_size(flow);
@@ -136,21 +144,26 @@ fn read_short(flow: &mut Reader) -> Option<Traffic> {
 }
 
 /// A transfer has at least one packet; draws below are rounded up.
-fn read_size(flow: &mut Reader) -> Option<Law<Packets>> {
-    let size: Law<Packets> = required_law(flow, "size", "{ pareto = { mean = \"12 packets\", shape = 1.2 } }")?;
+fn read_size(flow: &mut TableReader) -> Option<Distribution<Packets>> {
+    let size: Distribution<Packets> =
+        required_distribution(flow, "size", "{ pareto = { mean = \"12 packets\", shape = 1.2 } }")?;
     at_least_one(flow, "size", size)
 }
 
-/// A law over numbers of something: pages, objects.
-fn counted(flow: &mut Reader, key: &'static str) -> Option<Law<f64>> {
-    let law = read_law(flow, key)?;
-    at_least_one(flow, key, law)
+/// A distribution over numbers of something: pages, objects.
+fn counted(flow: &mut TableReader, key: &'static str) -> Option<Distribution<f64>> {
+    let numbers = read_distribution(flow, key)?;
+    at_least_one(flow, key, numbers)
 }
 
-fn at_least_one<Q: Drawn>(flow: &mut Reader, key: &'static str, law: Law<Q>) -> Option<Law<Q>> {
-    if law.typical_largest().number() >= 1.0 {
-        return Some(law);
+fn at_least_one<Q: RandomQuantity>(
+    flow: &mut TableReader,
+    key: &'static str,
+    numbers: Distribution<Q>,
+) -> Option<Distribution<Q>> {
+    if numbers.typical_largest().number() >= 1.0 {
+        return Some(numbers);
     }
-    flow.refuse(key, format!("\"{}\" is out of range: must be 1 or more", clip(&law.text())));
+    flow.refuse(key, format!("\"{}\" is out of range: must be 1 or more", clip(&numbers.text())));
     None
 }

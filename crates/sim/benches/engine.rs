@@ -3,7 +3,7 @@
 use aqmlab_aqm::entries;
 use aqmlab_core::{Stream, Time};
 use aqmlab_scenario::parse;
-use aqmlab_scenario::{Chosen, Scenario};
+use aqmlab_scenario::{Scenario, SchemeAssignment};
 use aqmlab_sim::event_queue::{Calendar, Lane, OfTimer, Timer};
 use aqmlab_sim::{Options, run};
 use criterion::measurement::WallTime;
@@ -59,7 +59,7 @@ fn table_1(settings: &[(&str, String)]) -> Arc<Scenario> {
 
 /// Times whole runs: the set-up, its events, its metrics.
 fn measure(group: &mut BenchmarkGroup<WallTime>, name: &str, scenario: &Arc<Scenario>, scheme: &str, threads: usize) {
-    let aqm = Chosen::parse(scheme).expect("the catalogue has the scheme");
+    let aqm = SchemeAssignment::parse(scheme).expect("the catalogue has the scheme");
     let options = Options { aqm: Some(aqm), seed: 1, threads, ..Options::default() };
     let simulate = || run(scenario.clone(), options.clone()).expect("the scheme fits the scenario").result;
     let departed = simulate().links[0].1.departed;

@@ -1,6 +1,6 @@
 //! Runs a scenario file and prints its result: `cargo run --release --example run -- FILE NAME [AQM] [SEED] [THREADS]`.
 
-use aqmlab_scenario::Chosen;
+use aqmlab_scenario::SchemeAssignment;
 use aqmlab_scenario::parse;
 use aqmlab_sim::{Options, run};
 
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: run FILE NAME [AQM] [SEED] [THREADS]".into());
     };
     let scenario = parse(&std::fs::read_to_string(file)?, name, &[])?;
-    let aqm = rest.first().map(|text| Chosen::parse(text)).transpose()?;
+    let aqm = rest.first().map(|text| SchemeAssignment::parse(text)).transpose()?;
     let seed = rest.get(1).map_or(Ok(1), |text| text.parse())?;
     let threads = rest.get(2).map_or(Ok(1), |text| text.parse())?;
     let output = run(scenario, Options { aqm, seed, threads, ..Options::default() })?;

@@ -1,6 +1,6 @@
 //! Links that lose, delay, reorder and mangle: what flows and queues see of it.
 
-use aqmlab_scenario::Chosen;
+use aqmlab_scenario::SchemeAssignment;
 use aqmlab_scenario::parse;
 use aqmlab_sim::{Options, RunResult, run};
 
@@ -12,7 +12,7 @@ fn measure(duration: &str, text: &str) -> RunResult {
 fn under(aqm: &str, duration: &str, text: &str) -> RunResult {
     let text = format!("schema = 1\nduration = \"{duration}\"\n{text}");
     let scenario = parse(&text, "impairments", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let aqm = Some(Chosen::parse(aqm).unwrap());
+    let aqm = Some(SchemeAssignment::parse(aqm).unwrap());
     let mut result = run(scenario, Options { aqm, seed: 1, ..Options::default() }).unwrap().result;
     (result.engine.events, result.engine.wall) = (0, 0.0);
     result

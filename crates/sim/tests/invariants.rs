@@ -1,9 +1,9 @@
 //! What must not matter: the order in which groups are written, the unit of time, the size of packets. For every scheme of
 //! the catalogue. And what must: the seed, for how flows are hashed.
 
-use aqmlab_aqm::{Entry, entries};
+use aqmlab_aqm::{SchemeEntry, entries};
 use aqmlab_core::{Span, Time, read_any};
-use aqmlab_scenario::Chosen;
+use aqmlab_scenario::SchemeAssignment;
 use aqmlab_scenario::parse;
 use aqmlab_sim::{Options, RunResult, Simulation, run};
 
@@ -38,7 +38,7 @@ fn scenario(time: f64, size: f64, groups: [&str; 2]) -> String {
 }
 
 /// The scheme with its defaults in another unit of time and for packets of another size.
-fn scaled(entry: &Entry, time: f64, size: f64) -> String {
+fn scaled(entry: &SchemeEntry, time: f64, size: f64) -> String {
     let pairs = (entry.params)().into_iter().filter_map(|spec| {
         let (value, _) = read_any(spec.default)?;
         let factor = match spec.unit {
@@ -55,7 +55,7 @@ fn scaled(entry: &Entry, time: f64, size: f64) -> String {
 
 fn result(text: &str, aqm: &str, seed: u64) -> RunResult {
     let scenario = parse(text, "invariant", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let aqm = Chosen::parse(aqm).unwrap_or_else(|problems| panic!("{aqm}: {problems}"));
+    let aqm = SchemeAssignment::parse(aqm).unwrap_or_else(|problems| panic!("{aqm}: {problems}"));
     run(scenario, Options { aqm: Some(aqm), seed, ..Options::default() }).unwrap().result
 }
 
@@ -72,7 +72,7 @@ fn counts(result: &RunResult) -> Vec<u64> {
 /// Schemes whose counts differ under a unit of time and a size of packets.
 fn differing(time: f64, size: f64) -> Vec<&'static str> {
     let groups = ["near", "far"];
-    let moved = |entry: &Entry| {
+    let moved = |entry: &SchemeEntry| {
         let plain = counts(&result(&scenario(1.0, 1.0, groups), entry.info.name, 1));
         let other = counts(&result(&scenario(time, size, groups), &scaled(entry, time, size), 1));
         plain != other
@@ -113,7 +113,7 @@ fn flows_are_hashed_otherwise_under_each_seed() {
     let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nrate = \"8 Mbit/s\"\nbuffer = \"120 packets\"\n\
                 [[flows]]\nkind = \"udp-cbr\"\ncount = 8\nrate = \"8 Mbit/s\"\nrtt = \"10 ms\"\nstop = \"1 s\"\n";
     let queues = |seed| {
-        let aqm = Some(Chosen::parse("fq-droptail:flows=8").unwrap());
+        let aqm = Some(SchemeAssignment::parse("fq-droptail:flows=8").unwrap());
         let scenario = parse(text, "hashes", &[]).unwrap();
         let mut simulation = Simulation::new(scenario, Options { aqm, seed, ..Options::default() }).unwrap();
         simulation.step_until(Time::ZERO + Span::from_millis(500)).unwrap();

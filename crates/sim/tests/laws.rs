@@ -4,8 +4,8 @@
 use aqmlab_core::{Frequency, ParamSet, Span, Time, params};
 use aqmlab_scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, run};
-use aqmlab_tcp::cc::{self, Event, Facts, Info, Needs, RateSample, Window};
-use aqmlab_tcp::{CongestionControl, EcnFeedback, Law, Variant};
+use aqmlab_tcp::cc::{self, CongestionEvent, Facts, LawInfo, Needs, RateSample, Window};
+use aqmlab_tcp::{CongestionControl, CongestionControlLaw, EcnFeedback, TcpVariant};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, Once};
 
@@ -32,8 +32,8 @@ struct Scalable<const COUNTS: bool> {
 /// Marks that senders were told of, by kind of feedback.
 static MARKS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-impl<const COUNTS: bool> Law for Scalable<COUNTS> {
-    const INFO: Info = Info {
+impl<const COUNTS: bool> CongestionControlLaw for Scalable<COUNTS> {
+    const INFO: LawInfo = LawInfo {
         name: if COUNTS { "test-scalable-counted" } else { "test-scalable" },
         title: "Scalable",
         year: 2026,
@@ -68,8 +68,8 @@ impl<const COUNTS: bool> CongestionControl for Scalable<COUNTS> {
         window.cwnd += if window.cwnd < window.ssthresh { 1.0 } else { 1.0 / window.cwnd };
     }
 
-    fn kept(&self, event: Event) -> f64 {
-        if event == Event::Echo { 1.0 - self.alpha / 2.0 } else { 0.5 }
+    fn kept(&self, event: CongestionEvent) -> f64 {
+        if event == CongestionEvent::Echo { 1.0 - self.alpha / 2.0 } else { 0.5 }
     }
 }
 
@@ -90,8 +90,8 @@ struct Paced {
 static RATES: Mutex<Vec<f64>> = Mutex::new(Vec::new());
 static LOST: AtomicU32 = AtomicU32::new(0);
 
-impl Law for Paced {
-    const INFO: Info = Info { name: "test-paced", title: "Paced", year: 2026, source: "this test" };
+impl CongestionControlLaw for Paced {
+    const INFO: LawInfo = LawInfo { name: "test-paced", title: "Paced", year: 2026, source: "this test" };
     const NEEDS: Needs = Needs { rate_samples: true, pacing: true, ..Needs::NONE };
     type Params = PacedParams;
 
@@ -109,7 +109,7 @@ impl CongestionControl for Paced {
 
     fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
 
-    fn kept(&self, _: Event) -> f64 {
+    fn kept(&self, _: CongestionEvent) -> f64 {
         1.0
     }
 
@@ -158,8 +158,8 @@ struct Model {
     phase: Phase,
 }
 
-impl Law for Model {
-    const INFO: Info = Info { name: "test-model", title: "Model", year: 2026, source: "this test" };
+impl CongestionControlLaw for Model {
+    const INFO: LawInfo = LawInfo { name: "test-model", title: "Model", year: 2026, source: "this test" };
     const NEEDS: Needs = Needs { rate_samples: true, pacing: true, ..Needs::NONE };
     type Params = ModelParams;
 
@@ -328,8 +328,8 @@ fn a_law_that_owns_the_window_comes_with_rack_and_refuses_other_recovery() {
         );
         parse(&text, "own", &[]).map(|scenario| scenario.flows[0].variant).map_err(|why| why.to_string())
     };
-    assert_eq!(parsed("\"bbr\""), Ok(Variant::Rack));
-    assert_eq!(parsed("{ profile = \"linux\", congestion_control = \"bbr3\" }"), Ok(Variant::Rack));
+    assert_eq!(parsed("\"bbr\""), Ok(TcpVariant::Rack));
+    assert_eq!(parsed("{ profile = \"linux\", congestion_control = \"bbr3\" }"), Ok(TcpVariant::Rack));
     let refused = parsed("{ variant = \"sack\", congestion_control = \"bbr\" }").unwrap_err();
     assert!(refused.contains("tcp.variant") && refused.contains("\"rack\""), "{refused}");
 }

@@ -3,8 +3,8 @@
 
 use aqmlab_aqm::{AnyScheme, Limit, entries};
 use aqmlab_core::{Rate, Span, Time};
-use aqmlab_scenario::{Chosen, Scenario};
 use aqmlab_scenario::{LinkSpec, Mangling, RateChanges, Traffic, parse};
+use aqmlab_scenario::{Scenario, SchemeAssignment};
 use aqmlab_sim::{FlowResult, LinkResult, Options, RunResult, Simulation, VideoResult, run, run_divided};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -160,15 +160,15 @@ fn scenario() -> impl Strategy<Value = Arc<Scenario>> {
     })
 }
 
-fn scheme() -> impl Strategy<Value = Chosen> {
-    (0..entries().len()).prop_map(|i| Chosen::parse(entries()[i].info.name).expect("a listed scheme exists"))
+fn scheme() -> impl Strategy<Value = SchemeAssignment> {
+    (0..entries().len()).prop_map(|i| SchemeAssignment::parse(entries()[i].info.name).expect("a listed scheme exists"))
 }
 
-fn options(aqm: &Chosen, seed: u64) -> Options {
+fn options(aqm: &SchemeAssignment, seed: u64) -> Options {
     Options { aqm: Some(aqm.clone()), seed, ..Options::default() }
 }
 
-fn result(scenario: &Arc<Scenario>, aqm: &Chosen, seed: u64) -> RunResult {
+fn result(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64) -> RunResult {
     let mut result = run(scenario.clone(), options(aqm, seed)).expect("a valid scenario runs").result;
     result.engine.wall = 0.0;
     result
@@ -217,7 +217,7 @@ fn check_link(spec: &LinkSpec, longest: f64, warmed_up: bool, link: &LinkResult)
 }
 
 /// What a packet may wait at most, s: in a single queue what a full buffer takes, elsewhere the whole run.
-fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &Chosen) -> f64 {
+fn longest_delay(scenario: &Scenario, spec: &LinkSpec, aqm: &SchemeAssignment) -> f64 {
     let largest = scenario.flows.iter().map(|flows| f64::from(flows.wire_size())).fold(40.0, f64::max);
     let most = match spec.buffer {
         Limit::Packets(packets) => f64::from(packets) * largest,
@@ -367,7 +367,7 @@ proptest! {
 }
 
 /// Whether a run divided into rounds was as without; `None` if it could not be divided.
-fn is_same_divided(scenario: &Arc<Scenario>, aqm: &Chosen, seed: u64, threads: usize) -> Option<bool> {
+fn is_same_divided(scenario: &Arc<Scenario>, aqm: &SchemeAssignment, seed: u64, threads: usize) -> Option<bool> {
     let options = Options { threads, ..options(aqm, seed) };
     let mut divided = run_divided(scenario.clone(), options).expect("a valid scenario runs")?.result;
     divided.engine.wall = 0.0;
@@ -409,6 +409,6 @@ fn another_seed_gives_another_result() {
                 [[links]]\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\naqm = \"pi\"\n\
                 [[flows]]\ncount = 20\nrtt = { uniform = [\"20 ms\", \"100 ms\"] }\n";
     let scenario = Arc::new(parse(text, "two seeds", &[]).unwrap());
-    let json = |seed| result(&scenario, &Chosen::parse("pi").unwrap(), seed).json();
+    let json = |seed| result(&scenario, &SchemeAssignment::parse("pi").unwrap(), seed).json();
     assert_ne!(json(1).replace("\"seed\":1", ""), json(2).replace("\"seed\":2", ""));
 }

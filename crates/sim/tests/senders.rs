@@ -5,7 +5,7 @@ use aqmlab_core::Quantity;
 use aqmlab_scenario::Scenario;
 use aqmlab_scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, VideoResult, run};
-use aqmlab_tcp::{Profile, Variant};
+use aqmlab_tcp::{Profile, TcpVariant};
 
 /// One link and what crosses it.
 fn text(link: &str, flows: &str) -> String {
@@ -37,7 +37,7 @@ fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
         (flow.profile, flow.variant, flow.payload, flow.control.text())
     };
     let rfc = |variant, control: &str| (Profile::Rfc, variant, 1000, control.to_string());
-    let linux = |control: &str| (Profile::Linux, Variant::Rack, 1448, control.to_string());
+    let linux = |control: &str| (Profile::Linux, TcpVariant::Rack, 1448, control.to_string());
     let cubic = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=true,hystart_plus_plus=false,flavour=linux";
     let rfc9438 = "cubic:c=0.4,beta=0.7,fast_convergence=true,hystart=false,hystart_plus_plus=false,flavour=rfc9438";
     for (tcp, expected) in [
@@ -50,12 +50,12 @@ fn a_name_stands_for_a_loss_recovery_or_a_congestion_control() {
         ("\"cubic:beta=0.8\"", linux(&cubic.replace("0.7", "0.8"))),
         ("{ congestion_control = \"cubic\" }", linux(cubic)),
         ("\"ledbat:target=5 ms,gain=10\"", linux("ledbat:target=5 ms,gain=10")),
-        ("\"rfc\"", rfc(Variant::NewReno, "reno")),
-        ("\"sack\"", rfc(Variant::Sack, "reno")),
-        ("{ variant = \"reno\" }", rfc(Variant::Reno, "reno")),
-        ("{ congestion_control = \"cubic\", variant = \"newreno\" }", rfc(Variant::NewReno, rfc9438)),
-        ("{ congestion_control = \"cubic\", profile = \"rfc\" }", rfc(Variant::Sack, rfc9438)),
-        ("\"ns2\"", (Profile::Ns2, Variant::Reno, 1000, "reno".into())),
+        ("\"rfc\"", rfc(TcpVariant::NewReno, "reno")),
+        ("\"sack\"", rfc(TcpVariant::Sack, "reno")),
+        ("{ variant = \"reno\" }", rfc(TcpVariant::Reno, "reno")),
+        ("{ congestion_control = \"cubic\", variant = \"newreno\" }", rfc(TcpVariant::NewReno, rfc9438)),
+        ("{ congestion_control = \"cubic\", profile = \"rfc\" }", rfc(TcpVariant::Sack, rfc9438)),
+        ("\"ns2\"", (Profile::Ns2, TcpVariant::Reno, 1000, "reno".into())),
     ] {
         assert_eq!(read(tcp), expected, "{tcp}");
     }

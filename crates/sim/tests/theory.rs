@@ -6,7 +6,7 @@
 
 use aqmlab_aqm::{AnyScheme, Aqm, QueueView, entries};
 use aqmlab_core::Rate;
-use aqmlab_scenario::Chosen;
+use aqmlab_scenario::SchemeAssignment;
 use aqmlab_scenario::parse;
 use aqmlab_sim::{FlowResult, LinkResult, Options, run};
 
@@ -35,7 +35,7 @@ fn measure(aqm: &str, settings: &[(&str, &str)]) -> (LinkResult, FlowResult) {
     "#;
     let settings: Vec<_> = settings.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     let scenario = parse(TEXT, "theory", &settings).unwrap_or_else(|problems| panic!("{problems}"));
-    let aqm = Chosen::parse(aqm).unwrap();
+    let aqm = SchemeAssignment::parse(aqm).unwrap();
     let mut result = run(scenario, Options { aqm: Some(aqm), seed: 1, ..Options::default() }).unwrap().result;
     (result.links.remove(0).1, result.flows.remove(0).1)
 }

@@ -3,7 +3,7 @@
 use aqmlab_core::Span;
 use std::ops::Range;
 
-/// What an ACK tells its sender.
+/// An ACK as its sender reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// The next segment expected: all before it have arrived; 0 before segment 0.
@@ -13,8 +13,8 @@ pub struct Ack {
     /// Segments received with a congestion mark so far, modulo 2^24, for senders that ask for it: it takes the room of a
     /// block. 0 where they are not counted.
     pub ce: u32,
-    /// What has arrived beyond `next`, the block of the segment that caused this ACK first (RFC 2018); empty where
-    /// there is none.
+    /// Segments that have arrived beyond `next`, the block of the segment that caused this ACK first (RFC 2018); empty
+    /// if there is none.
     pub sack: Sack,
     /// A segment that had arrived before has caused it (RFC 2883, DSACK): it takes the room of a block.
     pub dsack: Option<u32>,
@@ -56,8 +56,8 @@ impl Sack {
         (0..lens.len()).take_while(move |&i| lens[i] > 0).map(move |i| starts[i]..starts[i] + u32::from(lens[i]))
     }
 
-    /// What `earlier`, of an ACK before, has not told of in a block with the same first segment; empty where that is
-    /// nothing. It becomes this one.
+    /// The segments of which `earlier`, of an ACK before, has not told in a block with the same first segment. `earlier`
+    /// becomes this one.
     #[inline]
     pub(crate) fn news(&self, earlier: &mut Sack) -> [Range<u32>; 3] {
         let earlier = std::mem::replace(earlier, *self);

@@ -3,7 +3,7 @@
 use crate::params::{EcnResponse, TcpParams};
 use crate::sender::{RecoveryState, Sender};
 
-/// How a receiver tells of CE marks; the congestion-control law asks for one.
+/// A receiver's feedback of CE marks; the congestion-control law asks for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnFeedback {
     /// One mark is echoed until the sender says that it has reduced its window (RFC 3168: ECE until CWR).

@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!   params     every constant of TCP, declared once; three profiles fill them in
-//!   ack        what an ACK says
-//!   sender     what every kind of recovery shares: window, sending, ECN, retransmission timer
-//!   recovery/  what a duplicate or partial ACK means: one file per kind, SACK's scoreboard, RACK's parts in rack/
-//!   ecn        how a receiver tells of marks, and when a sender answers
-//!   cc/        congestion control: how the window grows and shrinks; one file per law
-//!   ns2        what ns-2 does otherwise
-//!   linux      what Linux does otherwise
+//!   ack        the fields of an ACK
+//!   sender     the part that every kind of recovery shares: window, sending, ECN, retransmission timer
+//!   recovery/  loss recovery at duplicate and partial ACKs: one file per kind, SACK's scoreboard, RACK's parts in rack/
+//!   ecn        a receiver's feedback of marks, and a sender's answer
+//!   cc/        congestion control: growth and reduction of the window; one file per law
+//!   ns2        departures of ns-2
+//!   linux      departures of Linux
 //!   rtt        round-trip time estimator and retransmission timeout
 //!   receiver   reassembly and ACKs
-//!   quickack   which ACKs Linux does not delay
-//!   ring       what is known of each segment of a window
-//!   seqset     which segments of a window are there, a bit each
+//!   quickack   ACKs that Linux does not delay
+//!   ring       a value for each segment of a window
+//!   seqset     a set of segments of a window, a bit each
 //! ```
 //!
 //! Sequence numbers count segments, not bytes; segment 0 is the SYN. The window is a real number of segments.
@@ -33,8 +33,8 @@ pub mod sender;
 mod seqset;
 
 pub use ack::{Ack, Sack};
-pub use cc::{CongestionControl, Control, Law};
+pub use cc::{CongestionControl, CongestionControlLaw, LawChoice};
 pub use ecn::EcnFeedback;
-pub use params::{EcnResponse, Profile, TcpParams, Variant};
-pub use receiver::{Arrival, Receiver};
-pub use sender::{Network, Segment, Sender};
+pub use params::{EcnResponse, Profile, TcpParams, TcpVariant};
+pub use receiver::{Receiver, SegmentArrival};
+pub use sender::{Segment, SegmentSink, Sender};

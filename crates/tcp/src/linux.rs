@@ -1,9 +1,9 @@
-//! What Linux does and the RFCs do not: the profile `linux`.
+//! The profile `linux`: behaviour of Linux that the RFCs do not have.
 
 use crate::params::TcpParams;
 use aqmlab_core::Span;
 
-/// What the profile sets, over the declared defaults.
+/// Constants that the profile sets, over the declared defaults.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("delayed_ack", "true"),
     ("ack_delay", "40 ms"),
@@ -18,9 +18,9 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("ack", "66 B"),
 ];
 
-/// What it sets of CUBIC.
+/// Parameters that it sets of CUBIC.
 pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("hystart", "true")];
-/// What it sets of DCTCP.
+/// Parameters that it sets of DCTCP.
 pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
 
 /// Round-trip time estimator of `tcp_rtt_estimator` (net/ipv4/tcp_input.c): four times the mean deviation as RFC 6298, but

@@ -1,11 +1,11 @@
-//! What ns-2.35 does and the RFCs do not: the profile `ns2`.
+//! The profile `ns2`: behaviour of ns-2.35 that the RFCs do not have.
 //!
 //! The rest is constants: what the profile sets is [`SETTINGS`], and each constant says what it means.
 
-use crate::params::{EcnResponse, Halve, TcpParams};
+use crate::params::{EcnResponse, ReductionBase, TcpParams};
 use crate::sender::{RecoveryState, Sender};
 
-/// What the profile sets, over the declared defaults.
+/// Constants that the profile sets, over the declared defaults.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("initial_window", "2 packets"),
     ("halve", "window"),
@@ -20,28 +20,28 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("syn_retries", "4294967295"), // for ever
 ];
 
-impl Halve {
-    /// What is reduced.
+impl ReductionBase {
+    /// The number of segments that is reduced.
     pub(crate) fn reduced(self, window: f64, flight: u32) -> f64 {
         match self {
-            Halve::Window => window,
-            Halve::Flight => f64::from(flight),
+            ReductionBase::Window => window,
+            ReductionBase::Flight => f64::from(flight),
         }
     }
 
     /// ssthresh for the share kept: ns-2's is whole.
     pub(crate) fn threshold(self, kept: f64) -> f64 {
         match self {
-            Halve::Window => kept.floor(),
-            Halve::Flight => kept,
+            ReductionBase::Window => kept.floor(),
+            ReductionBase::Flight => kept,
         }
     }
 
     /// Window in fast recovery: ns-2 keeps the fraction of the half; RFC 5681 goes to ssthresh.
     pub(crate) fn window(self, kept: f64, ssthresh: f64) -> f64 {
         match self {
-            Halve::Window => kept,
-            Halve::Flight => ssthresh,
+            ReductionBase::Window => kept,
+            ReductionBase::Flight => ssthresh,
         }
     }
 }
@@ -59,7 +59,7 @@ impl EcnResponse {
 }
 
 impl Sender {
-    /// Whether an echo on an ACK of all before `next` asks for a reduction. An echo after a timeout always does. The second
+    /// True if an echo on an ACK of all before `next` asks for a reduction. An echo after a timeout always does. The second
     /// in a row at a window of one segment also doubles the timeout (ns-2's ecn_backoff_).
     pub(crate) fn ns2_heeds_echo(&mut self, next: u32, params: &TcpParams) -> bool {
         let answered = self.recover.max(1); // ns-2 begins with segment 0 for `recover`

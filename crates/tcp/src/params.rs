@@ -5,34 +5,34 @@ use aqmlab_core::{Bytes, Packets, Span, choice, params};
 
 choice! {
     /// Loss recovery.
-    pub enum Variant {
+    pub enum TcpVariant {
         /// Fast retransmit and fast recovery (RFC 5681): recovery ends at the first new ACK.
         Reno = "reno",
         /// Recovery goes on through partial ACKs (RFC 6582).
         NewReno = "newreno",
         /// The receiver names what has arrived; recovery resends what is lost (RFC 6675).
         Sack = "sack",
-        /// What is lost is told by time, too, and a probe asks about the last segments (RACK-TLP, RFC 8985); the window
+        /// Losses are told by time, too, and a probe asks about the last segments (RACK-TLP, RFC 8985); the window
         /// shrinks as segments arrive (PRR, RFC 9937).
         Rack = "rack",
     }
 }
 
 choice! {
-    /// Where the constants come from.
+    /// The source of the constants.
     pub enum Profile {
         /// RFC 5681, 6298, 6582, 6928.
         Rfc = "rfc",
-        /// What ns-2.35 does, to the tick; needed to meet papers that used it.
+        /// ns-2.35, to the tick; needed to meet papers that used it.
         Ns2 = "ns2",
-        /// What Linux does, with CUBIC: the default.
+        /// Linux, with CUBIC: the default.
         Linux = "linux",
     }
 }
 
 choice! {
-    /// What is reduced at a loss.
-    pub enum Halve {
+    /// The quantity that is reduced at a loss.
+    pub enum ReductionBase {
         /// The window.
         Window = "window",
         /// The data in flight.
@@ -47,13 +47,13 @@ choice! {
         Real = "real",
         /// Scaled integers in clock ticks (4.4BSD, ns-2).
         Integer = "integer",
-        /// What Linux has, slower where round trips get shorter (`tcp_rtt_estimator`), in variant `rack`; as `real` in the others.
+        /// As in Linux, slower where round trips get shorter (`tcp_rtt_estimator`), in variant `rack`; as `real` in the others.
         Linux = "linux",
     }
 }
 
 choice! {
-    /// How a sender answers the echo of a congestion mark.
+    /// A sender's response to the echo of a congestion mark.
     pub enum EcnResponse {
         /// The window is halved once per window of data, down to one segment; an echo at one segment closes it until
         /// the retransmission timer expires (RFC 3168).
@@ -65,8 +65,8 @@ choice! {
 }
 
 choice! {
-    /// What becomes of a window that the application has not used for longer than the retransmission timeout.
-    pub enum AfterIdle {
+    /// The treatment of a window that the application has not used for longer than the retransmission timeout.
+    pub enum IdleWindow {
         /// After a pause it is the initial window at most (RFC 5681, section 4.1).
         Restart = "restart",
         /// It is halved for each timeout of a pause, down to the initial window, and decays while it is not used up (RFC 2861,
@@ -78,8 +78,8 @@ choice! {
 }
 
 choice! {
-    /// How many segments leave the host at once.
-    pub enum Bursts {
+    /// The number of segments that leave the host at once.
+    pub enum BurstLimit {
         /// As many as the window allows at each ACK.
         Packet = "packet",
         /// As Linux with segmentation offload: new segments of a law that does not pace wait until a burst is whole, about a
@@ -102,11 +102,11 @@ params! {
         limited_transmit: bool = "true", from "RFC 3042";
         /// Fast retransmit only once per window of data, so that duplicates of retransmitted segments do not trigger it.
         careful: bool = "true", from "RFC 6582, section 3.2; ns-2 (bugFix_)";
-        /// What is reduced at a loss: the window or the data in flight.
-        halve: Halve = "flight", from "RFC 5681, eq. (4)";
+        /// The quantity that is reduced at a loss: the window or the data in flight.
+        halve: ReductionBase = "flight", from "RFC 5681, eq. (4)";
         /// The ACK that ends fast recovery also opens the window, instead of only setting it to ssthresh.
         open_on_exit: bool = "false", from "RFC 5681, section 3.2, step 6";
-        /// How a sender answers the echo of a congestion mark.
+        /// The sender's response to the echo of a congestion mark.
         ecn_response: EcnResponse = "rfc3168", from "RFC 3168, section 6.1.2";
         /// Segments sent again carry ECT, and CWR where it is due, as new ones do.
         ect_on_retransmit: bool = "false", from "RFC 3168, section 6.1.5; true: draft-ietf-tcpm-generalized-ecn";
@@ -136,10 +136,10 @@ params! {
         forgive_syn: bool = "false", from "RFC 5681, section 3.1; true: Linux, tcp_init_transfer, tcp_init_metrics";
         /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.
         go_back_n: bool = "false", from "RFC 6675, section 5.1; true: RFC 2018, section 5";
-        /// What becomes of a window that the application has not used for longer than the retransmission timeout.
-        after_idle: AfterIdle = "restart", from "RFC 5681, section 4.1";
-        /// How many segments leave the host at once (`gso`: variant `rack`).
-        bursts: Bursts = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
+        /// The treatment of a window that the application has not used for longer than the retransmission timeout.
+        after_idle: IdleWindow = "restart", from "RFC 5681, section 4.1";
+        /// The number of segments that leave the host at once (`gso`: variant `rack`).
+        bursts: BurstLimit = "packet", from "gso: Linux, tcp_tso_autosize and tcp_tso_should_defer";
         /// Begin with a SYN and wait for its ACK.
         syn: bool = "true", from "RFC 9293";
         /// TCP and IP headers, added to every segment; also the size of SYNs.
@@ -150,20 +150,20 @@ params! {
     check |p| if p.min_rto <= p.max_rto { Ok(()) } else { Err("min_rto must not exceed max_rto".into()) };
 }
 
-impl Variant {
+impl TcpVariant {
     /// The receiver names what has arrived out of order.
     pub fn has_sack(self) -> bool {
-        matches!(self, Variant::Sack | Variant::Rack)
+        matches!(self, TcpVariant::Sack | TcpVariant::Rack)
     }
 }
 
 impl Profile {
     /// Loss recovery when the scenario names none.
-    pub fn default_variant(self) -> Variant {
+    pub fn default_variant(self) -> TcpVariant {
         match self {
-            Profile::Rfc => Variant::NewReno,
-            Profile::Ns2 => Variant::Reno,
-            Profile::Linux => Variant::Rack,
+            Profile::Rfc => TcpVariant::NewReno,
+            Profile::Ns2 => TcpVariant::Reno,
+            Profile::Linux => TcpVariant::Rack,
         }
     }
 
@@ -183,7 +183,7 @@ impl Profile {
         }
     }
 
-    /// What the profile sets of a law.
+    /// Parameters that the profile sets of a law.
     pub fn settings_of(self, law: &str) -> &'static [(&'static str, &'static str)] {
         match self {
             Profile::Linux if law == "cubic" => linux::CUBIC,
@@ -192,7 +192,7 @@ impl Profile {
         }
     }
 
-    /// What the profile sets, over the declared defaults.
+    /// Constants that the profile sets, over the declared defaults.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Profile::Rfc => &[],

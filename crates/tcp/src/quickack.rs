@@ -1,4 +1,4 @@
-//! When a receiver of Linux acknowledges a segment at once instead of delaying the ACK (net/ipv4/tcp_input.c).
+//! Quick ACKs: segments that a receiver of Linux acknowledges at once instead of delaying the ACK (net/ipv4/tcp_input.c).
 //!
 //! The receive window is followed for this only. Linux lets it grow ahead of what arrives; what limits a sender here is the
 //! constant `window`.
@@ -6,16 +6,16 @@
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
 
-/// What a receiver offers at first, segments: 64 KiB (`tcp_rmem`).
+/// The window that a receiver offers at first, segments: 64 KiB (`tcp_rmem`).
 const FIRST_WINDOW: u32 = 45;
-/// What it expects in the first round trip (`tcp_init_buffer_space`).
+/// Segments that it expects in the first round trip (`tcp_init_buffer_space`).
 const FIRST_ROUND: u32 = 10;
 
 /// Segments still to be acknowledged at once, and what gives more of them.
 #[derive(Clone, Debug)]
 pub(crate) struct QuickAcks {
     left: u32,
-    /// When the last segment came; the first is the SYN.
+    /// Time of the last segment; the first is the SYN.
     last: Time,
     /// Between the SYN and the first data; zero before.
     rtt: Span,
@@ -24,7 +24,7 @@ pub(crate) struct QuickAcks {
     clamp: u32,
     /// Most segments of a round trip so far.
     space: u32,
-    /// When this round trip began, and the segment expected then.
+    /// Time at which this round trip began, and the segment expected then.
     round: (Time, u32),
 }
 
@@ -48,7 +48,7 @@ impl QuickAcks {
         self.left = params.quick_acks;
     }
 
-    /// Whether this segment is acknowledged at once; `next` is the segment expected after it. It is at the start and after a
+    /// True if this segment is acknowledged at once; `next` is the segment expected after it. It is at the start and after a
     /// pause longer than a timeout (`tcp_event_data_recv`), after a mark (`tcp_ecn_check_ce`), and while the receive window
     /// grows (`tcp_grow_window`).
     pub fn takes(&mut self, seq: u32, next: u32, is_ce: bool, now: Time, params: &TcpParams) -> bool {
@@ -96,7 +96,7 @@ mod tests {
     use crate::params::Profile;
     use aqmlab_core::ParamSet;
 
-    /// Which of the segments from 1 on are acknowledged at once: the SYN at 0, the first data 40 ms later, then as `ms` says.
+    /// The segments from 1 on that are acknowledged at once: the SYN at 0, the first data 40 ms later, then as `ms` says.
     fn quick(count: u32, ms: impl Fn(u32) -> u64) -> Vec<bool> {
         let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
         params.read("tcp", Profile::Linux.settings().iter().copied(), &mut problems);

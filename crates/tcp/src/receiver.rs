@@ -2,7 +2,7 @@
 
 use crate::ack::{Ack, Sack};
 use crate::ecn::EcnFeedback;
-use crate::params::{TcpParams, Variant};
+use crate::params::{TcpParams, TcpVariant};
 use crate::quickack::QuickAcks;
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// A segment that arrives.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arrival {
+pub struct SegmentArrival {
     /// Its number.
     pub seq: u32,
     /// It is marked (RFC 3168, CE).
@@ -28,17 +28,17 @@ pub struct Receiver {
     next: u32,
     /// One past the highest segment received.
     end: u32,
-    /// What has arrived from `next` on.
+    /// Segments that have arrived from `next` on.
     received: SeqSet,
     ack_due: Time,
     /// The first segments of the blocks reported last, the newest first. Those below `next` count no more, and come last.
     recent: [u32; 3],
     /// Of receivers of which some ACKs are quick.
     quick: Option<Box<QuickAcks>>,
-    /// What the sender wants to know of what has arrived out of order, or twice.
-    variant: Variant,
+    /// The sender's loss recovery, which decides what ACKs tell of segments out of order, or twice.
+    variant: TcpVariant,
     feedback: EcnFeedback,
-    /// What ACKs echo: a mark that has come and not yet been answered, or that the last segment was marked.
+    /// The echo of ACKs: a mark that has come and not yet been answered, or that the last segment was marked.
     ece: bool,
     /// The first segment not yet acknowledged had been sent before.
     is_resent: bool,
@@ -50,7 +50,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver before segment 0. `variant`: the sender's. `feedback`: how ACKs tell of marks.
-    pub fn new(variant: Variant, feedback: EcnFeedback) -> Self {
+    pub fn new(variant: TcpVariant, feedback: EcnFeedback) -> Self {
         Self {
             next: 0,
             end: 0,
@@ -70,10 +70,10 @@ impl Receiver {
     /// A segment arrives at `now`. `Some(ack)` if it is to be acknowledged at once, `None` if the ACK is delayed: then
     /// [`ack_due`](Self::ack_due) says until when.
     #[inline(always)] // for each packet
-    pub fn on_segment(&mut self, segment: Arrival, now: Time, params: &TcpParams) -> Option<Ack> {
-        let Arrival { seq, is_ce, is_cwr, is_resent } = segment;
+    pub fn on_segment(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> Option<Ack> {
+        let SegmentArrival { seq, is_ce, is_cwr, is_resent } = segment;
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
-        if self.variant == Variant::Rack && self.ack_due == Time::NEVER {
+        if self.variant == TcpVariant::Rack && self.ack_due == Time::NEVER {
             self.is_resent = is_resent; // else the ACK echoes the timestamp of the segment before (RFC 7323, section 4.3)
         }
         let is_in_order = seq == self.next && self.end <= seq + 1;
@@ -108,7 +108,7 @@ impl Receiver {
         false
     }
 
-    /// When a delayed ACK is due; [`Time::NEVER`] if none is.
+    /// Time at which a delayed ACK is due; [`Time::NEVER`] if none is.
     #[inline]
     pub fn ack_due(&self) -> Time {
         self.ack_due
@@ -169,7 +169,7 @@ impl Receiver {
     /// A segment that is not the next, or fills a hole; its number if it had arrived before and the sender wants to know.
     #[inline(never)] // the way of a segment in order stays short
     fn out_of_order(&mut self, seq: u32) -> Option<u32> {
-        let wants_to_know = self.variant == Variant::Rack;
+        let wants_to_know = self.variant == TcpVariant::Rack;
         if seq < self.next {
             return wants_to_know.then_some(seq);
         }
@@ -205,7 +205,7 @@ impl Receiver {
         Sack::of([block(first), block(second), if dsack.is_some() { 0..0 } else { block(third) }])
     }
 
-    /// What has arrived around `seq` without a gap.
+    /// The segments that have arrived around `seq` without a gap.
     fn block(&self, seq: u32) -> Range<u32> {
         let before = self.received.last_missing(self.next..seq).unwrap_or(self.next);
         before + 1..self.gap(seq)
@@ -234,18 +234,18 @@ mod tests {
         let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
         params.read("tcp", changes.iter().copied(), &mut problems);
         assert_eq!(problems, []);
-        let variant = if sack { Variant::Sack } else { Variant::Reno };
+        let variant = if sack { TcpVariant::Sack } else { TcpVariant::Reno };
         Bench { receiver: Receiver::new(variant, EcnFeedback::Classic), params, now: Time::ZERO }
     }
 
     impl Bench {
         fn ack(&mut self, seq: u32, is_ce: bool, is_cwr: bool) -> Option<Ack> {
             self.now += Span::from_millis(1);
-            let segment = Arrival { seq, is_ce, is_cwr, is_resent: false };
+            let segment = SegmentArrival { seq, is_ce, is_cwr, is_resent: false };
             self.receiver.on_segment(segment, self.now, &self.params)
         }
 
-        /// What the ACK says is next, if there is one.
+        /// The next segment expected by the ACK, if there is one.
         fn next(&mut self, seq: u32) -> Option<u32> {
             self.ack(seq, false, false).map(|ack| ack.next)
         }
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn tells_of_what_has_arrived_twice_in_the_place_of_a_block() {
         let mut bench = bench(true, &[]);
-        bench.receiver = Receiver::new(Variant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
         let mut told = |seq| {
             let ack = bench.ack(seq, false, false).expect("an ACK at once");
             (ack.next, ack.dsack, ack.sack.blocks().collect::<Vec<_>>())
@@ -340,9 +340,9 @@ mod tests {
     #[test]
     fn echoes_the_timestamp_of_the_first_segment_not_acknowledged() {
         let mut bench = bench(true, &[("delayed_ack", "true"), ("syn", "false")]);
-        bench.receiver = Receiver::new(Variant::Rack, EcnFeedback::Classic);
+        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
         let mut is_resent = |seq, is_resent| {
-            let segment = Arrival { seq, is_resent, ..Arrival::default() };
+            let segment = SegmentArrival { seq, is_resent, ..SegmentArrival::default() };
             bench.receiver.on_segment(segment, Time::ZERO, &bench.params).map(|ack| ack.is_resent)
         };
         // 0 waits, 1 ends its wait; 3 is out of order; 2, sent again, fills the hole.
@@ -401,7 +401,7 @@ mod tests {
     fn per_packet_feedback_never_mixes_marked_and_unmarked_segments() {
         // RFC 8257, section 3.2: an ACK is sent at once when the mark changes, else for every second segment.
         let mut bench = bench(false, &[("delayed_ack", "true"), ("syn", "false")]);
-        bench.receiver = Receiver::new(Variant::Reno, EcnFeedback::PerPacket);
+        bench.receiver = Receiver::new(TcpVariant::Reno, EcnFeedback::PerPacket);
         let mut told = Vec::new();
         for (seq, is_ce) in (0..).zip([false, true, true, true, false, false]) {
             let before = bench.receiver.take_before(is_ce, bench.now).map(|(_, ack)| ack);
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn counters_count_every_mark_once() {
         let mut bench = bench(false, &[]);
-        bench.receiver = Receiver::new(Variant::Reno, EcnFeedback::Counter);
+        bench.receiver = Receiver::new(TcpVariant::Reno, EcnFeedback::Counter);
         let marks = [(0, true), (1, false), (3, true), (2, true)].map(|(seq, is_ce)| {
             let ack = bench.ack(seq, is_ce, true).expect("an ACK at once");
             (ack.ece, ack.ce)

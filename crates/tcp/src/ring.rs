@@ -1,4 +1,4 @@
-//! What is known of each segment within a sliding window.
+//! A ring of values, one for each segment within a sliding window.
 
 use std::ops::{Index, IndexMut, Range};
 

@@ -6,7 +6,7 @@ use aqmlab_core::{Span, Time};
 
 /// Estimator of one sender. Times one segment at a time; never a retransmitted one (Karn).
 #[derive(Clone, Copy, Debug)]
-pub struct Rtt {
+pub struct RttEstimator {
     /// Smoothed round-trip time: ticks * 8 (integer) or ticks (real); 0 before the first sample.
     srtt: f64,
     /// Round-trip time variation: ticks * 4 (integer) or ticks (real).
@@ -16,11 +16,11 @@ pub struct Rtt {
     /// Timeout before backoff.
     rto: Span,
     backoff: u32,
-    /// When the segment being timed was sent, which is the last timed; [`Time::NEVER`] if none is.
+    /// Time at which the segment being timed was sent, which is the last timed; [`Time::NEVER`] if none is.
     timed: Time,
     /// Highest segment ever timed.
     last_timed: u32,
-    /// Where in a clock tick this sender was booted.
+    /// Offset in a clock tick at which this sender was booted.
     phase: Span,
 }
 
@@ -29,11 +29,11 @@ const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
 /// ns-2 backs off by doubling up to this, and on while the timeout is below its maximum.
 const MAX_BACKOFF: u32 = 64;
 
-impl Rtt {
+impl RttEstimator {
     /// No sample yet. `phase` is the sender's boot time within a clock tick.
     pub fn new(params: &TcpParams, phase: Span) -> Self {
         let (smoothed, rto) = (Span::ZERO, params.initial_rto);
-        Rtt { srtt: 0.0, rttvar: 0.0, smoothed, rto, backoff: 1, timed: Time::NEVER, last_timed: 0, phase }
+        RttEstimator { srtt: 0.0, rttvar: 0.0, smoothed, rto, backoff: 1, timed: Time::NEVER, last_timed: 0, phase }
     }
 
     /// A segment never sent before leaves; it is timed if none is.
@@ -105,7 +105,7 @@ impl Rtt {
         self.sample(rtt.0 as f64 / params.clock.0 as f64, params);
     }
 
-    /// What another estimator says.
+    /// Takes the values of another estimator.
     pub fn set(&mut self, smoothed: Span, rto: Span) {
         (self.smoothed, self.rto) = (smoothed, rto);
     }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn integer_arithmetic_by_hand() {
         let params = ns2();
-        let mut rtt = Rtt::new(&params, Span::ZERO);
+        let mut rtt = RttEstimator::new(&params, Span::ZERO);
         assert_eq!(rtt.timeout(&params), Span::from_secs(3));
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, false, ms(95), &params);
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn the_smoothed_time_is_in_units_of_time() {
         for (params, expected) in [(ns2(), 90), (TcpParams::defaults(), 95)] {
-            let mut rtt = Rtt::new(&params, Span::ZERO);
+            let mut rtt = RttEstimator::new(&params, Span::ZERO);
             assert_eq!(rtt.srtt(), None);
             rtt.on_send_new(0, ms(0));
             rtt.on_ack(1, false, ms(95), &params);
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn backoff_may_outlast_a_sample() {
         let params = ns2();
-        let mut rtt = Rtt::new(&params, Span::ZERO);
+        let mut rtt = RttEstimator::new(&params, Span::ZERO);
         rtt.back_off(&params);
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, true, ms(95), &params);
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn real_arithmetic_by_hand() {
         let params = TcpParams { min_rto: Span::ZERO, ..TcpParams::defaults() };
-        let mut rtt = Rtt::new(&params, Span::ZERO);
+        let mut rtt = RttEstimator::new(&params, Span::ZERO);
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, false, ms(100), &params);
         assert_eq!(rtt.timeout(&params), Span::from_millis(300));
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn counts_tick_boundaries_from_the_boot_phase() {
         let params = ns2();
-        let rtt = Rtt::new(&params, Span::from_millis(9));
+        let rtt = RttEstimator::new(&params, Span::from_millis(9));
         // 9 ms phase: 0.5 ms after the start is before the first boundary, 1.5 ms after it.
         assert_eq!(rtt.ticks(Time(500_000_000), Time(1_500_000_000), params.clock), 1.0);
         assert_eq!(rtt.ticks(Time(1_500_000_000), Time(10_500_000_000), params.clock), 1.0, "at least one");
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn backs_off_to_the_maximum_and_ends_only_at_a_timed_segment() {
         let params = ns2();
-        let mut rtt = Rtt::new(&params, Span::ZERO);
+        let mut rtt = RttEstimator::new(&params, Span::ZERO);
         rtt.on_send_new(0, ms(0));
         rtt.on_ack(1, false, ms(95), &params);
         for expected in [540, 1080, 2160] {

@@ -1,10 +1,10 @@
 //! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
 use crate::ack::Ack;
-use crate::cc::{AnyLaw, Congestion, Control, Facts, Heard};
-use crate::params::{AfterIdle, EcnResponse, TcpParams, Variant};
+use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice};
+use crate::params::{EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::recovery::LossRecovery;
-use crate::rtt::Rtt;
+use crate::rtt::RttEstimator;
 use aqmlab_core::{Span, Time};
 
 /// A segment as the sender hands it out.
@@ -22,13 +22,13 @@ pub struct Segment {
     pub is_cwr: bool,
 }
 
-/// Where segments go.
-pub trait Network {
+/// A sink of segments.
+pub trait SegmentSink {
     /// Takes a segment sent now.
     fn send(&mut self, segment: &Segment);
 }
 
-/// Where the sender is between congestion events. It stays until the next event, but for the end of fast recovery.
+/// The state of the sender between congestion events. It stays until the next event, but for the end of fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecoveryState {
     /// No reduction yet, or fast recovery has ended.
@@ -45,7 +45,7 @@ pub(crate) enum RecoveryState {
 #[derive(Clone, Debug)]
 pub struct Sender {
     pub(crate) cc: Congestion,
-    pub(crate) rtt: Rtt,
+    pub(crate) rtt: RttEstimator,
     pub(crate) recovery: LossRecovery,
     pub(crate) state: RecoveryState,
     pub(crate) first_partial_seen: bool,
@@ -65,7 +65,7 @@ pub struct Sender {
     pub(crate) hole: u32,
     /// One past the highest segment sent.
     pub(crate) sent: u32,
-    /// What `sent` was when the window was last reduced; 0 before the first time.
+    /// The value of `sent` when the window was last reduced; 0 before the first time.
     pub(crate) recover: u32,
     /// With SACK after a timeout: no recovery before all that had been sent is acknowledged (RFC 6675, section 5.1).
     pub(crate) not_before: u32,
@@ -84,13 +84,13 @@ pub struct Sender {
 impl Sender {
     /// A sender at rest. `ecn`: its data are ECN-capable. `clock_phase` is its boot time within a tick of its clock, which
     /// also seeds what its law draws at random.
-    pub fn new(variant: Variant, params: &TcpParams, control: &Control, ecn: bool, clock_phase: Span) -> Self {
+    pub fn new(variant: TcpVariant, params: &TcpParams, control: &LawChoice, ecn: bool, clock_phase: Span) -> Self {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
         let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
         cc.seed(clock_phase.0);
         Self {
             cc,
-            rtt: Rtt::new(params, clock_phase),
+            rtt: RttEstimator::new(params, clock_phase),
             recovery: LossRecovery::new(variant),
             state: RecoveryState::Open,
             first_partial_seen: false,
@@ -116,9 +116,9 @@ impl Sender {
     }
 
     /// The application has `segments` of data from now on, without limit if `None`; they follow what it had before.
-    pub fn open(&mut self, segments: Option<u32>, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub fn open(&mut self, segments: Option<u32>, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let first = self.end.max(u32::from(params.syn));
-        if let Some(law) = self.cc.engaged()
+        if let Some(law) = self.cc.host()
             && first > 1
         {
             law.note_app_limited(0); // there was a pause
@@ -131,12 +131,12 @@ impl Sender {
     }
 
     /// The application has more data after a pause in which all had been acknowledged; `open` follows. What becomes of the
-    /// window says [`AfterIdle`], if the law does not own it.
+    /// window says [`IdleWindow`], if the law does not own it.
     pub fn resume(&mut self, pause: Span, now: Time, params: &TcpParams) {
         if !self.cc.owns_window() {
             match (params.after_idle, &self.recovery) {
-                (AfterIdle::Keep, _) => {}
-                (AfterIdle::Decay, LossRecovery::Rack(_)) => self.rack_restart_window(now, params),
+                (IdleWindow::Keep, _) => {}
+                (IdleWindow::Decay, LossRecovery::Rack(_)) => self.rack_restart_window(now, params),
                 _ if pause <= self.rtt.timeout(params) => {}
                 _ => self.cc.window.cwnd = self.cc.window.cwnd.min(self.initial_window(params)),
             }
@@ -157,17 +157,17 @@ impl Sender {
 
     /// An ACK arrives.
     #[inline]
-    pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub fn on_ack(&mut self, mut ack: Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if self.hole == 0 && params.ect_on_syn {
             self.syn_lost |= ack.ece || ack.ce > 0;
         }
         if matches!(self.recovery, LossRecovery::Rack(_)) {
             return self.rack_on_ack(&ack, now, params, net);
         }
-        if self.hears_acks() {
+        if self.needs_feedback() {
             let (hole, sent) = (self.hole, self.sent);
-            self.cc.engaged().into_iter().for_each(|law| law.take(&ack, hole, sent));
-            ack.ece = self.hear(&ack, now);
+            self.cc.host().into_iter().for_each(|law| law.take(&ack, hole, sent));
+            ack.ece = self.on_feedback(&ack, now);
         }
         let ack = &ack;
         if ack.ece && self.ecn {
@@ -185,7 +185,7 @@ impl Sender {
     }
 
     /// A timer is over: that of loss recovery, or before that one is due, the pace allows the next segment.
-    pub fn on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub fn on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if now < self.deadline {
             return self.send_more(now, params, net);
         }
@@ -195,7 +195,7 @@ impl Sender {
         }
     }
 
-    /// When `on_timer` is due; [`Time::NEVER`] if the timer is off. It often moves on before it comes.
+    /// Time at which `on_timer` is due; [`Time::NEVER`] if the timer is off. It often moves on before it comes.
     #[inline]
     pub fn deadline(&self) -> Time {
         match &self.cc.law {
@@ -247,7 +247,7 @@ impl Sender {
 
     /// Sends what the window allows, at most `burst` segments.
     #[inline]
-    pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
+    pub(crate) fn send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink, burst: u32) {
         if matches!(self.recovery, LossRecovery::Sack(_)) {
             return self.sack_send_allowed(now, params, net, burst);
         }
@@ -326,13 +326,13 @@ impl Sender {
 
     /// The law must be told of ACKs.
     #[inline]
-    pub(crate) fn hears_acks(&mut self) -> bool {
-        self.cc.engaged().is_some_and(|law| law.hears_acks())
+    pub(crate) fn needs_feedback(&mut self) -> bool {
+        self.cc.host().is_some_and(|law| law.needs_feedback())
     }
 
     /// Tells a law that asks for it of an ACK. True if it tells of a new mark that the sender must answer.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn hear(&mut self, ack: &Ack, now: Time) -> bool {
+    pub(crate) fn on_feedback(&mut self, ack: &Ack, now: Time) -> bool {
         let (hole, sent, flight) = (self.hole, self.sent, self.flight());
         let acked = ack.next.saturating_sub(hole);
         let is_app_limited = self.next_seq >= self.end;
@@ -348,26 +348,26 @@ impl Sender {
             now,
             ..Facts::default()
         };
-        let heard = Heard { facts, hole, resent: self.retransmits };
+        let context = AckContext { facts, hole, resent: self.retransmits };
         let ssthresh = self.cc.window.ssthresh;
-        let is_echo = self.cc.hear(ack, heard);
-        if is_echo && self.cc.engaged().is_some_and(|law| law.answers_marks()) {
+        let is_echo = self.cc.on_feedback(ack, context);
+        if is_echo && self.cc.host().is_some_and(|law| law.answers_marks()) {
             self.ecn_reductions += u32::from(self.cc.window.ssthresh != ssthresh);
             return false;
         }
         is_echo
     }
 
-    /// Whether the pace of the law, if it has one, allows a segment now.
+    /// True if the pace of the law, if it has one, allows a segment now.
     #[inline]
     pub(crate) fn may_send(&mut self, now: Time) -> bool {
-        self.cc.engaged().is_none_or(|law| law.may_send(now))
+        self.cc.host().is_none_or(|law| law.may_send(now))
     }
 
     /// The pace allows a segment that the window has allowed before.
     #[cold]
-    fn send_more(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
-        if let Some(law) = self.cc.engaged() {
+    fn send_more(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
+        if let Some(law) = self.cc.host() {
             law.due = Time::NEVER; // until the window allows more than the pace
         }
         match self.recovery {
@@ -383,12 +383,12 @@ impl Sender {
             LossRecovery::Rack(rack) => rack.board.in_flight(),
             _ => self.flight(),
         };
-        if let Some(law) = self.cc.engaged() {
+        if let Some(law) = self.cc.host() {
             law.on_sent(seq, self.hole, is_first, in_flight, now);
         }
     }
 
-    pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn transmit(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let nothing_outstanding = self.sent == self.hole;
         let is_new = seq >= self.sent;
         if is_new {

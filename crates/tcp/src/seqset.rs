@@ -44,7 +44,7 @@ impl SeqSet {
         if let Words::Many(words) = &self.words { words.len() } else { 1 }
     }
 
-    /// Whether `seq` is a member.
+    /// True if `seq` is a member.
     pub fn contains(&self, seq: u32) -> bool {
         self.bits(seq as usize / 64) & 1 << (seq % 64) != 0
     }

@@ -4,7 +4,9 @@
 //! Mbit/s, 20 ms there and 20 ms back.
 
 use aqmlab_core::{ParamSet, Rate, Span, Time};
-use aqmlab_tcp::{Ack, Arrival, Control, EcnFeedback, Network, Profile, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{
+    Ack, EcnFeedback, LawChoice, Profile, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
+};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,7 +16,7 @@ const DELAY: Span = Span::from_millis(20);
 const SEGMENT: u32 = 1514;
 const BARE: u32 = 74;
 
-/// What is between sender and receiver.
+/// The path between sender and receiver.
 struct Wire<'a> {
     script: &'a Value,
     now: Time,
@@ -31,7 +33,7 @@ fn pairs(script: &Value, key: &str) -> Vec<(u32, f64)> {
     list.iter().map(|pair| (pair[0].as_u64().unwrap() as u32, pair[1].as_f64().unwrap())).collect()
 }
 
-impl Network for Wire<'_> {
+impl SegmentSink for Wire<'_> {
     fn send(&mut self, segment: &Segment) {
         let copy = self.copies.entry(segment.seq).or_default();
         *copy += 1;
@@ -62,14 +64,14 @@ impl Network for Wire<'_> {
     }
 }
 
-/// What our sender sends under a script, and how many segments at once after its pause.
+/// The segments that our sender sends under a script, and the number at once after its pause.
 fn sent(script: &Value, law: &str) -> (Vec<u32>, usize) {
     let mut params = TcpParams::defaults();
     let clock = [("clock", "10 ms")]; // a jiffy of user-mode Linux
     params.read("tcp", Profile::Linux.settings().iter().copied().chain(clock), &mut Vec::new());
-    let control = Control::parse_in("tcp", law, Profile::Linux).expect("a law of the catalogue");
-    let mut sender = Sender::new(Variant::Rack, &params, &control, false, Span::ZERO);
-    let mut receiver = Receiver::new(Variant::Rack, EcnFeedback::Classic);
+    let control = LawChoice::parse_in("tcp", law, Profile::Linux).expect("a law of the catalogue");
+    let mut sender = Sender::new(TcpVariant::Rack, &params, &control, false, Span::ZERO);
+    let mut receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
     let mut wire = Wire {
         script,
         now: Time::ZERO,
@@ -108,7 +110,7 @@ fn sent(script: &Value, law: &str) -> (Vec<u32>, usize) {
             None
         } else if first == arrival {
             let Reverse((_, _, seq, is_resent)) = wire.arrivals.pop().expect("just seen");
-            receiver.on_segment(Arrival { seq, is_resent, ..Arrival::default() }, first, &params)
+            receiver.on_segment(SegmentArrival { seq, is_resent, ..SegmentArrival::default() }, first, &params)
         } else if first == receiver.ack_due() {
             receiver.take_due(first).map(|(_, ack)| ack)
         } else {

@@ -1,8 +1,10 @@
-//! What holds of every transfer over a pipe that loses and marks and keeps the order, and how fast a transfer is over one
+//! Properties of every transfer over a pipe that loses and marks and keeps the order, and the speed of a transfer over one
 //! that loses one segment in so many.
 
 use aqmlab_core::{ParamSet, Span, Stream, Time};
-use aqmlab_tcp::{Ack, Arrival, Control, Network, Profile, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{
+    Ack, LawChoice, Profile, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
+};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::VecDeque;
@@ -20,7 +22,7 @@ struct Pipe {
     marks: f64,
 }
 
-impl Network for Pipe {
+impl SegmentSink for Pipe {
     fn send(&mut self, segment: &Segment) {
         assert!(segment.seq < self.end, "{segment:?} is beyond the end {}", self.end);
         assert!(segment.is_ect || !segment.is_cwr, "{segment:?}");
@@ -34,7 +36,7 @@ impl Network for Pipe {
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    variant: Variant,
+    variant: TcpVariant,
     profile: Profile,
     control: &'static str,
     ecn: bool,
@@ -50,7 +52,7 @@ struct Case {
 
 /// From one end of the pipe to the other, 20 ms; losses and marks from elsewhere; no ECN, no delayed ACKs.
 const PLAIN: Case = Case {
-    variant: Variant::Sack,
+    variant: TcpVariant::Sack,
     profile: Profile::Rfc,
     control: "reno",
     ecn: false,
@@ -81,7 +83,7 @@ impl Case {
     /// The same; shows the sender after each of its ACKs.
     fn watch(&self, mut watch: impl FnMut(Time, &Sender)) -> (Sender, Receiver) {
         let (params, mut acks) = (self.params(), VecDeque::<(Time, Ack)>::new());
-        let control = Control::parse_in("tcp", self.control, self.profile).expect("a law of the catalogue");
+        let control = LawChoice::parse_in("tcp", self.control, self.profile).expect("a law of the catalogue");
         let mut sender = Sender::new(self.variant, &params, &control, self.ecn, Span::ZERO);
         let mut receiver = Receiver::new(self.variant, control.needs().feedback);
         let mut stream = Stream::new(self.seed, "acks", 0);
@@ -109,7 +111,7 @@ impl Case {
             let answer = if first == segment {
                 let (_, segment, is_ce) = pipe.segments.pop_front().expect("just seen");
                 let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
-                receiver.on_segment(Arrival { seq, is_ce, is_cwr, is_resent }, first, &params)
+                receiver.on_segment(SegmentArrival { seq, is_ce, is_cwr, is_resent }, first, &params)
             } else if first == ack {
                 let (_, ack) = acks.pop_front().expect("just seen");
                 sender.on_ack(ack, first, &params, &mut pipe);
@@ -130,7 +132,8 @@ impl Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let variant = prop_oneof![Just(Variant::Reno), Just(Variant::NewReno), Just(Variant::Sack), Just(Variant::Rack)];
+    let variant =
+        prop_oneof![Just(TcpVariant::Reno), Just(TcpVariant::NewReno), Just(TcpVariant::Sack), Just(TcpVariant::Rack)];
     let profile = prop_oneof![
         Just((Profile::Rfc, "reno")),
         Just((Profile::Ns2, "reno")),
@@ -151,7 +154,7 @@ fn case() -> impl Strategy<Value = Case> {
     let loss = prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.5];
     (variant, profile, any::<[bool; 3]>(), 1u32..2000, loss, any::<u64>()).prop_map(
         |(variant, (profile, control), [ecn, delayed_ack, syn], segments, loss, seed)| Case {
-            variant: if control.starts_with("bbr") { Variant::Rack } else { variant },
+            variant: if control.starts_with("bbr") { TcpVariant::Rack } else { variant },
             profile,
             control,
             ecn,
@@ -189,7 +192,7 @@ fn sack_needs_fewer_timeouts_than_reno() {
         let case = |seed| Case { variant, loss: 0.02, seed, ..PLAIN };
         (0..20).map(|seed| case(seed).run().0.timeouts()).sum()
     };
-    let (reno, newreno, sack) = (timeouts(Variant::Reno), timeouts(Variant::NewReno), timeouts(Variant::Sack));
+    let (reno, newreno, sack) = (timeouts(TcpVariant::Reno), timeouts(TcpVariant::NewReno), timeouts(TcpVariant::Sack));
     assert!(sack < newreno && newreno < reno, "{sack} {newreno} {reno}");
 }
 
@@ -267,7 +270,7 @@ fn the_window_between_losses_is_a_cubic_of_time() {
 }
 
 /// A transfer whose segments are marked with probability `p`, each on its own; the means once it has settled.
-fn marked(control: &'static str, variant: Variant, rtt: f64, p: f64, settled: f64) -> (f64, f64) {
+fn marked(control: &'static str, variant: TcpVariant, rtt: f64, p: f64, settled: f64) -> (f64, f64) {
     let (segments, delay) = (4 * settled as u32, Span::from_seconds(rtt / 2.0));
     means(&Case { control, variant, ecn: true, segments, marks: p, delay, seed: 1, ..PLAIN }, settled as u32)
 }
@@ -283,13 +286,13 @@ fn scalable_windows_go_as_one_over_the_share_of_marks() {
         let close = |name: &str, value: f64, expected: f64, within: f64| {
             assert!((value / expected - 1.0).abs() < within, "{name} at {p}: {value}, not {expected}");
         };
-        close("dctcp", marked("dctcp", Variant::Sack, 0.04, p, settled).0, grows / p, 0.1);
-        let (rack, _) = marked("dctcp", Variant::Rack, 0.04, p, settled);
+        close("dctcp", marked("dctcp", TcpVariant::Sack, 0.04, p, settled).0, grows / p, 0.1);
+        let (rack, _) = marked("dctcp", TcpVariant::Rack, 0.04, p, settled);
         // PRR cuts the threshold down to a whole number, half a segment of 6.3 at 20 %.
         close("dctcp, rack", rack + 0.5, f64::sqrt(2.0 * unmarked) / p, 0.1);
         // Prague paces: what it sends in a round trip is its window. Below 25 ms, it is the rate that counts.
-        close("prague", marked("prague", Variant::Rack, 0.04, p, settled).1, grows / p, 0.1);
-        let (_, short) = marked("prague:transition=0", Variant::Rack, 0.01, p, settled);
+        close("prague", marked("prague", TcpVariant::Rack, 0.04, p, settled).1, grows / p, 0.1);
+        let (_, short) = marked("prague:transition=0", TcpVariant::Rack, 0.01, p, settled);
         close("prague, 10 ms", short, grows / p * 0.01 / 0.025, 0.1);
     }
 }
@@ -300,9 +303,11 @@ fn classic_windows_go_as_the_root_of_the_share_of_marks() {
     // that for equal distances. AIMD with a share b kept has sqrt((1 + b) / (2 (1 - b) p)) at equal distances (Floyd,
     // Handley & Padhye 2000): sqrt(3) times Reno's at 0.8.
     for p in [1e-4, 3e-4, 1e-3, 3e-3] {
-        for (control, constant, variant) in
-            [("reno", 1.3098, Variant::Sack), ("reno", 1.3098, Variant::Rack), ("abe", f64::sqrt(4.5), Variant::Sack)]
-        {
+        for (control, constant, variant) in [
+            ("reno", 1.3098, TcpVariant::Sack),
+            ("reno", 1.3098, TcpVariant::Rack),
+            ("abe", f64::sqrt(4.5), TcpVariant::Sack),
+        ] {
             let (window, _) = marked(control, variant, 0.04, p, 100.0 / p);
             let expected = constant / p.sqrt();
             assert!((window / expected - 1.0).abs() < 0.1, "{control} at {p}: {window}, not {expected}");

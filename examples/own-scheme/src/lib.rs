@@ -1,6 +1,6 @@
 //! A scheme of one's own, and `aqmlab` with it: the command `own-lab`.
 
-use aqmlab_aqm::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use aqmlab_aqm::{Aqm, Ctx, EARLY, SchemeInfo, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -45,7 +45,7 @@ pub struct SquareRed {
 const AVERAGE: Observable = Observable { name: "avg", unit: "packets", doc: "average queue" };
 
 impl Scheme for SquareRed {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "square-red",
         title: "Square-RED",
         family: "red",

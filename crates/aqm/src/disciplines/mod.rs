@@ -21,7 +21,7 @@ pub use shelf::Shelf;
 pub use tins::{TinPolicy, Tins};
 pub use traced::{Happening, TraceEvent, Traced};
 
-use crate::{Ctx, Ecn, Failure, PacketView, Verdict, Why};
+use crate::{Ctx, Ecn, Failure, PacketView, Reason, Verdict};
 use aqmlab_core::params::Given;
 use aqmlab_core::{Rate, Span, Time};
 
@@ -96,7 +96,7 @@ pub struct Accounts {
     /// Packets marked.
     pub marked: u64,
     /// Dropped packets by reason.
-    pub drops: Vec<(Why, u64)>,
+    pub drops: Vec<(Reason, u64)>,
     /// Packets that waited when the accounts were opened.
     pub waiting_at_start: u64,
     /// Packets that came from another discipline ([`Discipline::adopt`]).
@@ -112,7 +112,7 @@ impl Accounts {
     }
 
     /// Books drops.
-    pub fn drop(&mut self, why: Why, packets: u64) {
+    pub fn drop(&mut self, why: Reason, packets: u64) {
         self.dropped += packets;
         match self.drops.iter_mut().find(|(known, _)| *known == why) {
             Some((_, count)) => *count += packets,
@@ -145,9 +145,9 @@ pub enum Fate {
     /// It goes on as it was.
     Kept,
     /// It goes on with a congestion mark.
-    Marked(Why),
+    Marked(Reason),
     /// It is gone.
-    Dropped(Why),
+    Dropped(Reason),
 }
 
 impl Fate {

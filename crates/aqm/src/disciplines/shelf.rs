@@ -2,7 +2,7 @@
 //! place.
 
 use super::{Accounts, Carried, Fate, Limit, Note};
-use crate::{QueueView, Why};
+use crate::{QueueView, Reason};
 use aqmlab_core::Time;
 
 /// The queues of a discipline as a whole, its accounts, and notes once the host has asked for them.
@@ -47,7 +47,7 @@ impl<P: Carried> Shelf<P> {
     }
 
     /// An arriving packet is dropped.
-    pub fn refuse(&mut self, why: Why) -> Fate {
+    pub fn refuse(&mut self, why: Reason) -> Fate {
         self.accounts.drop(why, 1);
         Fate::Dropped(why)
     }
@@ -71,7 +71,7 @@ impl<P: Carried> Shelf<P> {
     }
 
     /// A packet that had joined is dropped.
-    pub fn drop(&mut self, why: Why, packet: &P, since: Time) {
+    pub fn drop(&mut self, why: Reason, packet: &P, since: Time) {
         self.accounts.drop(why, 1);
         self.note(Fate::Dropped(why), packet, since);
     }

@@ -3,7 +3,7 @@
 
 use super::delegate::delegate;
 use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf};
-use crate::{Ctx, Failure, Why};
+use crate::{Ctx, Failure, Reason};
 use aqmlab_core::params::Given;
 use aqmlab_core::{Rate, Span, Time};
 
@@ -13,11 +13,11 @@ pub enum Happening {
     /// It joined.
     Enqueued,
     /// It was dropped as it arrived.
-    Refused(Why),
+    Refused(Reason),
     /// It was marked, as it joined or as it left; one of these comes next.
-    Marked(Why),
+    Marked(Reason),
     /// It was dropped while it waited, or at the head.
-    Dropped(Why),
+    Dropped(Reason),
     /// It left from the head to be sent.
     Dequeued,
 }

@@ -10,7 +10,7 @@ impl ActiveFlows {
         self.0[bit as usize / 64] |= 1 << (bit % 64);
     }
 
-    /// How many flows were noted since the last call; saturates at 34 000.
+    /// The number of flows noted since the last call; saturates at 34 000.
     pub(super) fn take_count(&mut self) -> f64 {
         let unset: u32 = self.0.iter().map(|word| word.count_zeros()).sum();
         self.0.fill(0);

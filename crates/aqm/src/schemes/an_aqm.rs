@@ -1,5 +1,5 @@
-use super::neuron::{Gains, Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use super::neuron::{Gains, Neuron, Normaliser, PidInputs};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -55,7 +55,7 @@ params! {
         /// Initial value of all weights.
         w0: f64 = "1e-5" in "-1000" ..= "1000", from "Sun & Zukerman 2007";
         /// Divide the weighted sum by the sum of the weights ("sum") or not ("none").
-        normalise: Normalise = "none", from "Sun & Zukerman 2007, eq. (2); measured";
+        normalise: Normaliser = "none", from "Sun & Zukerman 2007, eq. (2); measured";
         /// Sampling interval.
         interval: Span = "1 ms" in "1 us" ..= "100 s", from "Sun & Zukerman 2007";
         /// Packet size that turns the link's rate into packets per second.
@@ -74,7 +74,7 @@ pub struct AnAqm {
 }
 
 impl Scheme for AnAqm {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "an-aqm",
         title: "AN-AQM",
         family: "neuron",

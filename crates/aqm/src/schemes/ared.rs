@@ -1,5 +1,5 @@
 use super::red::{Red, RedParams};
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::{Aqm, Ctx, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, Time, params};
 
 params! {
@@ -77,7 +77,7 @@ impl Ared {
 }
 
 impl Scheme for Ared {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "ared",
         title: "ARED",
         family: "red",

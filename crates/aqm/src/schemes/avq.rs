@@ -1,9 +1,9 @@
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Auto, Bytes, Packets, Ratio, Time, choice, params};
 
 choice! {
-    /// What the virtual queue counts.
-    pub enum CountIn {
+    /// The unit in which the virtual queue counts.
+    pub enum CountingUnit {
         /// Bytes on the wire.
         Bytes = "bytes",
         /// Packets, each taken for `mean_packet` bytes.
@@ -43,7 +43,7 @@ params! {
     /// ## Departures
     /// Where the queue marks, ns-2 lets packets pass that cannot carry a mark; here they are dropped, as RFC 3168 has it.
     pub struct AvqParams {
-        /// How fast the virtual capacity adapts.
+        /// Rate at which the virtual capacity adapts.
         alpha: f64 = "0.15" in "0" ..= "1000", unit "1/s", from "Kunniyur & Srikant 2001; ns-2; Jafar, Table 1";
         /// Desired utilisation.
         gamma: Ratio = "0.98" in "0" ..= "1", from "Kunniyur & Srikant 2001; ns-2 (Jafar: 1)";
@@ -52,7 +52,7 @@ params! {
         /// Room in the virtual queue; "auto" is the link's buffer, as in ns-2.
         virtual_buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "ns-2";
         /// Count bytes or packets.
-        count_in: CountIn = "bytes", from "ns-2 (queue_in_bytes_)";
+        count_in: CountingUnit = "bytes", from "ns-2 (queue_in_bytes_)";
         /// Packet size that turns packets into bytes.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "ns-2";
     }
@@ -62,8 +62,8 @@ impl AvqParams {
     /// Size of a packet in what `count_in` says.
     fn packet(&self) -> f64 {
         match self.count_in {
-            CountIn::Bytes => self.mean_packet.0,
-            CountIn::Packets => 1.0,
+            CountingUnit::Bytes => self.mean_packet.0,
+            CountingUnit::Packets => 1.0,
         }
     }
 
@@ -92,8 +92,8 @@ impl Avq {
     /// All that was offered so far.
     fn arrived(&self, queue: &QueueView) -> u64 {
         match self.params.count_in {
-            CountIn::Bytes => queue.arrived_bytes,
-            CountIn::Packets => queue.arrived_packets,
+            CountingUnit::Bytes => queue.arrived_bytes,
+            CountingUnit::Packets => queue.arrived_packets,
         }
     }
 
@@ -139,7 +139,7 @@ fn since(earlier: Option<Time>, now: Time) -> f64 {
 }
 
 impl Scheme for Avq {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "avq",
         title: "AVQ",
         family: "load-based",

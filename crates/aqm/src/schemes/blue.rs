@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Ratio, Span, Time, params};
 
 params! {
@@ -58,7 +58,7 @@ impl Blue {
 }
 
 impl Scheme for Blue {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "blue",
         title: "BLUE",
         family: "load-based",

@@ -2,11 +2,11 @@ use super::cobalt::{Cobalt, CobaltParams};
 use crate::disciplines::{FairParams, Isolation, TinPolicy};
 use crate::link_layer::{Framing, LinkLayer};
 use crate::signal::SEVERAL_QUEUES;
-use crate::{Info, Observable, QueueView, Scheme, Signal, Tc};
+use crate::{Observable, QueueView, Scheme, SchemeInfo, Signal, Tc};
 use aqmlab_core::{Auto, Bytes, ParamSet, Quantity, Rate, Span, choice, params};
 
 choice! {
-    /// How packets are told apart by importance.
+    /// The mapping of DSCPs to tins.
     pub enum Diffserv {
         /// Not at all: one tin.
         Besteffort = "besteffort",
@@ -109,7 +109,7 @@ params! {
         mpu: Bytes = "0 B" in "0 B" ..= "256 B", tc "mpu" in "bytes", from "Linux sch_cake";
         /// Drops count as sent: the shaper stands behind the bottleneck.
         ingress: bool = "false", from "Linux sch_cake (egress)";
-        /// What the link cuts packets into.
+        /// Cells or frames that the link cuts packets into.
         framing: Framing = "none", from "Linux sch_cake (noatm)";
         /// Bytes of a packet's size before its IP header; `overhead` takes their place.
         link_header: Bytes = "0 B" in "0 B" ..= "64 B", from "this project (Linux finds it in the packet)";
@@ -204,7 +204,7 @@ impl TinPolicy for Cake {
 }
 
 impl Scheme for Cake {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "cake",
         title: "CAKE",
         family: "fair queueing",

@@ -1,6 +1,6 @@
-use super::red::{Flavour, Red, RedParams};
+use super::red::{Red, RedFlavour, RedParams};
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::{Aqm, Ctx, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -68,7 +68,7 @@ impl ChokeParams {
     /// Those of its RED.
     fn red(&self) -> RedParams {
         let ChokeParams { min_th, max_th, q_weight, burst, max_p, .. } = *self;
-        RedParams { min_th, max_th, q_weight, burst, max_p, flavour: Flavour::Linux, ..RedParams::defaults() }
+        RedParams { min_th, max_th, q_weight, burst, max_p, flavour: RedFlavour::Linux, ..RedParams::defaults() }
     }
 }
 
@@ -80,7 +80,7 @@ pub struct Choke {
 }
 
 impl Scheme for Choke {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "choke",
         title: "CHOKe",
         family: "flow-aware",

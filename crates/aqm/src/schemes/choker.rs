@@ -1,5 +1,5 @@
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, Info, Observable, PacketView, QueueView, Scheme, Signal, Standing};
+use crate::{Aqm, Ctx, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing};
 use aqmlab_core::{Auto, Packets, Ratio, Span, params};
 
 params! {
@@ -66,7 +66,7 @@ const LEAST: f64 = 0.01;
 const MOST: f64 = 1000.0;
 
 impl Scheme for Choker {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "choker",
         title: "CHOKeR",
         family: "flow-aware",

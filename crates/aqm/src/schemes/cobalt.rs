@@ -1,9 +1,9 @@
 use crate::signal::BY_SOJOURN;
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Bytes, Ratio, Span, Time, choice, params};
 
 choice! {
-    /// When a queue gives its first signal ever, if packets stay above target.
+    /// The time of a queue's first signal ever, if packets stay above target.
     pub enum FirstSignal {
         /// With the packet after the first one above target.
         NextPacket = "next_packet",
@@ -72,7 +72,7 @@ params! {
         p_inc: Ratio = "0.00390625" in "0" ..= "1", from "Linux, sch_cake: 1/256";
         /// Decrease of p on an empty queue.
         p_dec: Ratio = "0.000244140625" in "0" ..= "1", from "Linux, sch_cake: 1/4096";
-        /// When a queue gives its first signal ever.
+        /// The time of a queue's first signal ever.
         first_signal: FirstSignal = "next_packet", from "Linux, sch_cake (ns-3: interval)";
     }
 }
@@ -141,7 +141,7 @@ impl Cobalt {
 }
 
 impl Scheme for Cobalt {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "cobalt",
         title: "COBALT",
         family: "control theory",
@@ -150,7 +150,7 @@ impl Scheme for Cobalt {
         confidence: "law of Linux's CAKE for one queue; step by step against an independent transcription",
         papers: &[],
     };
-    const FAIR: Option<Info> = Some(Info {
+    const FAIR: Option<SchemeInfo> = Some(SchemeInfo {
         name: "fq-cobalt",
         title: "FQ-COBALT",
         family: "fair queueing",

@@ -1,13 +1,13 @@
 use crate::signal::BY_SOJOURN;
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::{Aqm, Ctx, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Bytes, Span, Time, choice, params};
 
 choice! {
-    /// What is left behind a packet.
-    pub enum Behind {
-        /// What waits in its own queue.
+    /// The scope in which the packets behind a packet are counted.
+    pub enum BacklogScope {
+        /// The packet's own queue.
         Queue = "queue",
-        /// What waits in all queues of the discipline.
+        /// All queues of the discipline.
         All = "all",
     }
 }
@@ -67,8 +67,8 @@ params! {
         interval: Span = "100 ms" in "1 us" ..= "1000 s", tc "interval" in "time", from "RFC 8289, 4.2";
         /// With no more than this left behind a packet, nothing is signalled.
         mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "RFC 8289, 5.3 (value: Ethernet)";
-        /// Where they are counted: in the packet's own queue, or in all queues of flow queueing.
-        behind: Behind = "all", from "Linux, sch_fq_codel.c (RFC 8290 leaves it open)";
+        /// The queues in which they are counted: the packet's own, or all of flow queueing.
+        behind: BacklogScope = "all", from "Linux, sch_fq_codel.c (RFC 8290 leaves it open)";
         /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
         ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s",
           tc "ce_threshold" in "time", from "Linux, codel_impl.h (off)";
@@ -90,11 +90,11 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// Whether the sojourn time has stayed above target for an interval.
+    /// True if the sojourn time has stayed above target for an interval.
     fn ok_to_drop(&mut self, queue: &QueueView, now: Time) -> bool {
         let left = match self.params.behind {
-            Behind::Queue => queue.bytes,
-            Behind::All => queue.bytes + queue.others,
+            BacklogScope::Queue => queue.bytes,
+            BacklogScope::All => queue.bytes + queue.others,
         };
         if self.sojourn < self.params.target || left as f64 <= self.params.mtu.0 {
             self.first_above = None;
@@ -117,7 +117,7 @@ impl Codel {
         self.dropping = true;
     }
 
-    /// What the law says of a packet.
+    /// The law's verdict on a packet.
     fn judge(&mut self, can_mark: bool, queue: &QueueView, now: Time) -> Verdict {
         let ok = self.ok_to_drop(queue, now);
         if std::mem::take(&mut self.law_due) && ok {
@@ -145,7 +145,7 @@ impl Codel {
 }
 
 impl Scheme for Codel {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "codel",
         title: "CoDel",
         family: "control theory",
@@ -154,7 +154,7 @@ impl Scheme for Codel {
         confidence: "pseudocode of RFC 8289: hand-computed steps, and step by step against a transcription",
         papers: &["boudi"],
     };
-    const FAIR: Option<Info> = Some(Info {
+    const FAIR: Option<SchemeInfo> = Some(SchemeInfo {
         name: "fq-codel",
         title: "FQ-CoDel",
         family: "fair queueing",
@@ -273,9 +273,9 @@ mod tests {
             };
             [100_000, 200_000].map(&mut last)
         };
-        assert_eq!(signals(Behind::All, 1501), [PASS, SIGNAL]);
-        assert_eq!(signals(Behind::All, 1500), [PASS, PASS]);
-        assert_eq!(signals(Behind::Queue, 1501), [PASS, PASS]);
+        assert_eq!(signals(BacklogScope::All, 1501), [PASS, SIGNAL]);
+        assert_eq!(signals(BacklogScope::All, 1500), [PASS, PASS]);
+        assert_eq!(signals(BacklogScope::Queue, 1501), [PASS, PASS]);
     }
 
     #[test]

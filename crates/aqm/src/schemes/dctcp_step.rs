@@ -1,10 +1,10 @@
 use crate::signal::BY_THRESHOLD;
-use crate::{Aqm, Ctx, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, choice, params};
 
 choice! {
-    /// What happens to packets above the threshold that can carry no mark.
-    pub enum Unmarkable {
+    /// The treatment of packets above the threshold that can carry no mark.
+    pub enum UnmarkableAction {
         /// Dropped, as by a switch that does this with RED.
         Drop = "drop",
         /// Left to the end of the buffer.
@@ -37,7 +37,7 @@ params! {
         /// Queue from which on packets are signalled; "auto" is the link's target.
         k: Auto<Packets> = "auto" in "1 packet" ..= "10000000 packets", from "RFC 8257, 3.1 (paper: 20 at 1 Gbit/s, recalled)";
         /// Packets that can carry no mark.
-        unmarkable: Unmarkable = "drop", from "RFC 8257, section 4.1";
+        unmarkable: UnmarkableAction = "drop", from "RFC 8257, section 4.1";
     }
 }
 
@@ -48,7 +48,7 @@ pub struct DctcpStep {
 }
 
 impl Scheme for DctcpStep {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "dctcp-step",
         title: "DCTCP step",
         family: "baseline",
@@ -77,8 +77,8 @@ impl Aqm for DctcpStep {
         let k = self.params.k.unwrap_or_else(|| Packets(queue.target)).0;
         match self.params.unmarkable {
             _ if f64::from(queue.packets) < k => Verdict::Pass,
-            Unmarkable::Drop => Verdict::Signal(FORCED),
-            Unmarkable::Pass => Verdict::MarkOnly(FORCED),
+            UnmarkableAction::Drop => Verdict::Signal(FORCED),
+            UnmarkableAction::Pass => Verdict::MarkOnly(FORCED),
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Aqm, Info, Observable, QueueView, Scheme, Signal, Tc};
+use crate::{Aqm, Observable, QueueView, Scheme, SchemeInfo, Signal, Tc};
 use aqmlab_core::params;
 
 params! {
@@ -21,7 +21,7 @@ pub struct DropTail {
 }
 
 impl Scheme for DropTail {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "droptail",
         title: "DropTail",
         family: "baseline",

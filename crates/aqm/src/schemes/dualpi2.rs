@@ -1,11 +1,11 @@
 use crate::disciplines::Coupled;
 use crate::signal::SEVERAL_QUEUES;
-use crate::{Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::{Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
 
 choice! {
-    /// Whose DualPI2.
-    pub enum Flavour {
+    /// The implementation whose details apply.
+    pub enum DualPi2Flavour {
         /// Appendix A of RFC 9332.
         Rfc = "rfc",
         /// The queueing discipline of Linux.
@@ -94,8 +94,8 @@ params! {
         /// Share of the link that the classic queue gets at least while both wait.
         classic_weight: Ratio = "6.25%" in "0" ..= "1",
           tc "classic_protection" in "percent", from "RFC 9332, A.2 (1/16)";
-        /// Whose details.
-        flavour: Flavour = "rfc", from "RFC 9332, A.2";
+        /// The implementation whose details apply.
+        flavour: DualPi2Flavour = "rfc", from "RFC 9332, A.2";
         /// Packet size of the flavour linux's exemption and credit.
         mtu: Bytes = "1500 B" in "0 B" ..= "65535 B", from "Linux (there 1514 B, with the header)";
     }
@@ -123,7 +123,7 @@ fn recur(sum: &mut f64, p: f64) -> bool {
 }
 
 impl Scheme for DualPi2 {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "dualpi2",
         title: "DualPI2",
         family: "control theory",
@@ -231,7 +231,7 @@ impl Coupled for DualPi2 {
 
     fn owed_at_rest(&self) -> Option<f64> {
         let DualPi2Params { classic_weight, mtu, flavour, .. } = self.params;
-        (flavour == Flavour::Linux).then_some(mtu.0 * (2.0 * classic_weight.0 - 1.0))
+        (flavour == DualPi2Flavour::Linux).then_some(mtu.0 * (2.0 * classic_weight.0 - 1.0))
     }
 
     /// The PI controller.
@@ -245,15 +245,15 @@ impl Coupled for DualPi2 {
 
     fn judge_l4s(&mut self, packet: &PacketView, left: usize, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         match self.params.flavour {
-            Flavour::Rfc => self.l4s_of_rfc(packet, left, cx.now),
-            Flavour::Linux => self.l4s_of_linux(packet, queue, cx),
+            DualPi2Flavour::Rfc => self.l4s_of_rfc(packet, left, cx.now),
+            DualPi2Flavour::Linux => self.l4s_of_linux(packet, queue, cx),
         }
     }
 
     fn judge_classic(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         match self.params.flavour {
-            Flavour::Rfc => self.classic_of_rfc(),
-            Flavour::Linux => self.classic_of_linux(queue, cx),
+            DualPi2Flavour::Rfc => self.classic_of_rfc(),
+            DualPi2Flavour::Linux => self.classic_of_linux(queue, cx),
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// What happens to a packet that waited in the low-latency queue.
+    /// The verdict on a packet that waited in the low-latency queue.
     fn l4s(dual: &mut DualPi2, waited: Span, left: usize) -> Verdict {
         l4s_before(dual, waited, left, &mut bench::stream())
     }

@@ -1,9 +1,9 @@
 use super::neuron::PidInputs;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Span, choice, params};
 
 choice! {
-    /// How the neuron's output becomes a probability.
+    /// The step from the neuron's output to a probability.
     pub enum Form {
         /// The output is the change of p.
         Incremental = "incremental",
@@ -13,7 +13,7 @@ choice! {
 }
 
 choice! {
-    /// Which bounds hold back the accumulated probability.
+    /// The bounds that hold back the accumulated probability.
     pub enum Clamp {
         /// Only p <= 1: a negative accumulator is kept.
         Upper = "upper",
@@ -23,7 +23,7 @@ choice! {
 }
 
 choice! {
-    /// Where the learning rate comes from.
+    /// The source of the learning rate.
     pub enum LearningRate {
         /// `eta`, always.
         Constant = "constant",
@@ -143,7 +143,7 @@ impl Fapidnn {
 }
 
 impl Scheme for Fapidnn {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "fapidnn",
         title: "FAPIDNN",
         family: "neuron",

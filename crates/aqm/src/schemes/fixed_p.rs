@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Ratio, params};
 
 params! {
@@ -25,7 +25,7 @@ pub struct FixedP {
 }
 
 impl Scheme for FixedP {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "fixed-p",
         title: "Fixed p",
         family: "baseline",

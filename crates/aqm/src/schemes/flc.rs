@@ -1,5 +1,5 @@
 use super::fuzzy;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Frequency, Span, params};
 
 params! {
@@ -45,7 +45,7 @@ pub struct Flc {
 }
 
 impl Scheme for Flc {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "flc",
         title: "FLC",
         family: "fuzzy",

@@ -1,7 +1,7 @@
 use crate::disciplines::FairParams;
 use crate::signal::SEVERAL_QUEUES;
-use crate::{Exception, Info, Observable, QueueView, Scheme, Signal, Standing, Tc};
-use aqmlab_core::params::{Given, Typed, Values};
+use crate::{Exception, Observable, QueueView, Scheme, SchemeInfo, Signal, Standing, Tc};
+use aqmlab_core::params::{Given, TypedValues, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
@@ -78,7 +78,7 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
         self.fair.values().into_iter().chain(self.inner.values()).collect()
     }
 
-    fn typed(&self) -> Typed {
+    fn typed(&self) -> TypedValues {
         self.fair.typed().into_iter().chain(self.inner.typed()).collect()
     }
 }
@@ -109,16 +109,16 @@ const fn text(joined: &'static ([u8; 64], usize)) -> &'static str {
     }
 }
 
-/// What a set of queues shows.
+/// Observables of a set of queues.
 pub(super) const OBSERVABLES: &[Observable] = &[
     Observable { name: "active", unit: "queues", doc: "queues in which packets wait" },
     Observable { name: "longest", unit: "packets", doc: "packets in the longest queue" },
 ];
 
 impl<S: Scheme> Scheme for Fq<S> {
-    const INFO: Info = match S::FAIR {
+    const INFO: SchemeInfo = match S::FAIR {
         Some(info) => info,
-        None => Info {
+        None => SchemeInfo {
             name: text(&Self::NAME),
             title: text(&Self::TITLE),
             family: "fair queueing",

@@ -11,7 +11,7 @@ const RULES: [[i8; 7]; 7] = [
     [0, 1, 2, 3, 3, 4, 4],
 ];
 
-/// What the rules answer to a scaled error and its scaled change; either is held in -1 ..= 1.
+/// The rules' answer to a scaled error and its scaled change; either is held in -1 ..= 1.
 ///
 /// Terms are evenly spaced triangles, a rule fires with the smaller of its two memberships, and the answer is the
 /// centre of gravity of the fired terms' peaks.

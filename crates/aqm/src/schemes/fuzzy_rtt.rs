@@ -1,12 +1,12 @@
 use super::active_flows::ActiveFlows;
 use super::fuzzy;
 use super::round_trips::RoundTrips;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Bytes, Ratio, Span, Time, choice, params};
 
 choice! {
-    /// How the round-trip time of a packet's flow is known.
-    pub enum Rtt {
+    /// The source of the round-trip time of a packet's flow.
+    pub enum RttSource {
         /// The packet announces it (Explicit RTT Notification).
         Announced = "announced",
         /// From the times at which the flow's packets arrive.
@@ -81,8 +81,8 @@ params! {
     /// at 1 or more, else a single flow would stop the controllers. The target is the link's: the paper's 10 packets at
     /// 10 Mbit/s are not its 10 ms, which are 22 packets of 576 bytes.
     pub struct FuzzyRttParams {
-        /// How the round-trip time of a packet's flow is known.
-        rtt: Rtt = "announced", from "Boudi & Loudini, sections I and VI";
+        /// The source of the round-trip time of a packet's flow.
+        rtt: RttSource = "announced", from "Boudi & Loudini, sections I and VI";
         /// Update interval and round-trip time of the first category; each next one has twice the last.
         interval: Span = "40 ms" in "1 us" ..= "100 s", from "Boudi & Loudini, section III.B";
         /// Scale of the output.
@@ -162,7 +162,7 @@ impl FuzzyRtt {
 }
 
 impl Scheme for FuzzyRtt {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "fuzzy-rtt",
         title: "FuzzyRTT",
         family: "fuzzy",
@@ -198,7 +198,7 @@ impl Scheme for FuzzyRtt {
             updates: 0,
             active: ActiveFlows::default(),
             log_flows: 1.0,
-            round_trips: (params.rtt == Rtt::Passive).then(RoundTrips::new),
+            round_trips: (params.rtt == RttSource::Passive).then(RoundTrips::new),
             rtt: 0.0,
             announced: 0.0,
             p: 0.0,
@@ -263,7 +263,7 @@ impl Aqm for FuzzyRtt {
 }
 
 impl Category {
-    /// What the rules answer to the shortest queue since the last call.
+    /// The rules' answer to the shortest queue since the last call.
     fn control(&mut self, queue: &QueueView, shift: f64) -> f64 {
         let e = f64::from(self.q_min.min(queue.packets)) - queue.target;
         let change = e - self.e_old;

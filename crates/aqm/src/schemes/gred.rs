@@ -1,9 +1,9 @@
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::{Aqm, Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
 use aqmlab_core::{Auto, Packets, Ratio, choice, params};
 
 choice! {
-    /// Which queue a class's RED averages.
-    pub enum Average {
+    /// The queue that a class's RED averages.
+    pub enum AverageScope {
         /// All packets, whatever their class: WRED.
         All = "all",
         /// Those of the class and of all more important ones: RIO.
@@ -52,8 +52,8 @@ params! {
         max_p: Ratio = "10%" in "0" ..= "1", tc "probability" in "probability", from "customary for WRED";
         /// Weight of the present queue in an average.
         q_weight: f64 = "0.002" in "0" ..= "1", from "Floyd & Jacobson 1993";
-        /// Which packets an average counts.
-        average: Average = "all", from "Linux sch_gred has all three";
+        /// The packets that an average counts.
+        average: AverageScope = "all", from "Linux sch_gred has all three";
     }
 }
 
@@ -81,9 +81,9 @@ impl Gred {
     /// Packets that the average of `class` counts.
     fn counted(&self, class: usize, queue: &QueueView) -> u32 {
         match self.params.average {
-            Average::All => queue.packets,
-            Average::Rio => self.classes[class..].iter().map(|class| class.waiting).sum(),
-            Average::Own => self.classes[class].waiting,
+            AverageScope::All => queue.packets,
+            AverageScope::Rio => self.classes[class..].iter().map(|class| class.waiting).sum(),
+            AverageScope::Own => self.classes[class].waiting,
         }
     }
 
@@ -101,7 +101,7 @@ impl Gred {
     /// Folds the present queue into the average; with one average for all, into that of every class.
     fn average(&mut self, class: usize, queue: &QueueView) {
         let now = f64::from(self.counted(class, queue));
-        let all = matches!(self.params.average, Average::All);
+        let all = matches!(self.params.average, AverageScope::All);
         for class in if all { 0..CLASSES } else { class..class + 1 } {
             let avg = &mut self.classes[class].avg;
             *avg += self.params.q_weight * (now - *avg);
@@ -110,7 +110,7 @@ impl Gred {
 }
 
 impl Scheme for Gred {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "gred",
         title: "GRED",
         family: "red",

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Ratio, Span, params};
 
 params! {
@@ -60,7 +60,7 @@ pub struct Green {
 }
 
 impl Scheme for Green {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "green",
         title: "GREEN",
         family: "load-based",

@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Frequency, Packets, Span, params};
 
 params! {
@@ -49,7 +49,7 @@ pub struct Iapi {
 }
 
 impl Scheme for Iapi {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "iapi",
         title: "IAPI",
         family: "control theory",

@@ -1,6 +1,6 @@
 use crate::contract::LIGHT_LOAD;
 use crate::signal::BY_THRESHOLD;
-use crate::{Aqm, Ctx, Exception, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, Exception, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -37,7 +37,7 @@ pub struct L4sStep {
 }
 
 impl Scheme for L4sStep {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "l4s-step",
         title: "L4S step",
         family: "baseline",

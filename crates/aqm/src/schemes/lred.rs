@@ -1,4 +1,4 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Ratio, Span, params};
 use std::collections::VecDeque;
 
@@ -81,7 +81,7 @@ impl Lred {
 }
 
 impl Scheme for Lred {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "lred",
         title: "LRED",
         family: "load-based",

@@ -3,8 +3,8 @@
 use aqmlab_core::choice;
 
 choice! {
-    /// What the weighted sum of the inputs is divided by.
-    pub enum Normalise {
+    /// The divisor of the weighted sum of the inputs.
+    pub enum Normaliser {
         /// The sum of the weights.
         Sum = "sum",
         /// Nothing.
@@ -20,13 +20,13 @@ pub(super) struct Neuron<const N: usize> {
     pub p: f64,
 }
 
-/// How a neuron answers and learns.
+/// The gain and the learning rates of a neuron.
 pub(super) struct Gains<const N: usize> {
     /// Gain of the output.
     pub gain: f64,
     /// Learning rate of each weight.
     pub rates: [f64; N],
-    pub normalise: Normalise,
+    pub normalise: Normaliser,
 }
 
 impl<const N: usize> Neuron<N> {
@@ -35,8 +35,8 @@ impl<const N: usize> Neuron<N> {
         let weighted: f64 = self.weights.iter().zip(x).map(|(w, x)| w * x).sum();
         let divisor = match gains.normalise {
             // Weights may go negative, so their sum could cross zero.
-            Normalise::Sum => self.weights.iter().sum::<f64>().max(1e-12),
-            Normalise::None => 1.0,
+            Normaliser::Sum => self.weights.iter().sum::<f64>().max(1e-12),
+            Normaliser::None => 1.0,
         };
         self.p = (self.p + gains.gain * weighted / divisor).clamp(0.0, 1.0);
         for ((w, d), x) in self.weights.iter_mut().zip(gains.rates).zip(x) {

@@ -1,5 +1,5 @@
-use super::neuron::{Gains, Neuron, Normalise, PidInputs};
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use super::neuron::{Gains, Neuron, Normaliser, PidInputs};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -45,7 +45,7 @@ params! {
         /// Initial derivative weight.
         w3: f64 = "0.1" in "-1000" ..= "1000", from "fitted in ns-2; not published";
         /// Divide the weighted sum by the sum of the weights ("sum") or not ("none").
-        normalise: Normalise = "sum", from "Li et al. 2014, eq. (12); measured";
+        normalise: Normaliser = "sum", from "Li et al. 2014, eq. (12); measured";
         /// Sampling interval.
         interval: Span = "1 ms" in "1 us" ..= "100 s", from "Li et al. 2014";
     }
@@ -60,7 +60,7 @@ pub struct NeuronPid {
 }
 
 impl Scheme for NeuronPid {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "neuron-pid",
         title: "Neuron PID",
         family: "neuron",

@@ -1,5 +1,5 @@
 use super::red::{Red, RedParams, share_of_spaced};
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::{Aqm, Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Auto, Packets, ParamSet, Ratio, params};
 
 params! {
@@ -66,7 +66,7 @@ impl NlRed {
 }
 
 impl Scheme for NlRed {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "nlred",
         title: "NLRED",
         family: "red",

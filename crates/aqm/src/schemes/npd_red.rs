@@ -1,13 +1,15 @@
 mod self_tuning;
 
-use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, change, hold, lag, needs};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
 use self_tuning::SelfTuning;
 
 choice! {
-    /// What the controller's terms are added to.
-    pub enum Base {
+    /// The probability to which the controller's terms are added.
+    pub enum BaseProbability {
         /// The share of packets lost lately.
         LossRatio = "loss_ratio",
         /// The probability of one sample ago.
@@ -18,8 +20,8 @@ choice! {
 }
 
 choice! {
-    /// Where the gains come from.
-    pub enum Gains {
+    /// The source of the gains.
+    pub enum GainSource {
         /// They are given.
         Constant = "constant",
         /// They are drawn from their stability range, for the network as it is estimated.
@@ -95,8 +97,8 @@ params! {
     /// ## Departures
     /// By default the gains are constants.
     pub struct NpdRedParams {
-        /// Whether the gains are constant or self-tuning.
-        gains: Gains = "constant", from "Xiong et al. 2010, section 4.1 and Figure 5";
+        /// The source of the gains: constant or self-tuning.
+        gains: GainSource = "constant", from "Xiong et al. 2010, section 4.1 and Figure 5";
         /// Time between two estimates of the network, each with new gains, if they are self-tuning.
         tuning_interval: Span = "1 s" in "1 ms" ..= "1000 s", from "this project";
         /// Gain on the queue error; the paper prints 2e-10 (stable) and 10 (unstable).
@@ -107,8 +109,8 @@ params! {
         interval: Span = "0.1 ms" in "1 us" ..= "100 s", from "Xiong et al. 2010, section 4";
         /// Queue that errors are measured by; "auto" is the link's buffer.
         buffer: Auto<Packets> = "auto" in "1 packets" ..= "10000000 packets", from "Xiong et al. 2010, eq. (3)";
-        /// What the two terms are added to.
-        base: Base = "loss_ratio", from "Xiong et al. 2010, section 1; measured";
+        /// The probability to which the two terms are added.
+        base: BaseProbability = "loss_ratio", from "Xiong et al. 2010, section 1; measured";
         /// Base to begin with.
         p0: Ratio = "0" in "0" ..= "1", from "reconstruction";
         /// Time over which losses are counted.
@@ -135,7 +137,7 @@ pub struct NpdRed {
 }
 
 impl NpdRedParams {
-    /// What errors are measured by where `limit` packets may wait.
+    /// The unit of errors if `limit` packets may wait.
     fn measure(&self, limit: f64) -> f64 {
         self.buffer.unwrap_or_else(|| Packets(limit)).0
     }
@@ -180,7 +182,7 @@ impl NpdRed {
 }
 
 impl Scheme for NpdRed {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "npd-red",
         title: "NPD-RED",
         family: "red",
@@ -219,7 +221,7 @@ impl Scheme for NpdRed {
             lost: 0,
             counted_at: Time::ZERO,
             arrived_before: queue.arrived_packets,
-            tuning: (params.gains == Gains::SelfTuning).then(SelfTuning::new),
+            tuning: (params.gains == GainSource::SelfTuning).then(SelfTuning::new),
             drawn: None,
         })
     }
@@ -231,7 +233,7 @@ impl Scheme for NpdRed {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -246,9 +248,9 @@ impl Aqm for NpdRed {
         self.tune(queue, cx);
         let (k_p, k_d) = self.gains();
         match self.params.base {
-            Base::LossRatio => self.follow_losses(queue, cx.now),
-            Base::Recursive => self.base = self.p,
-            Base::Fixed => {}
+            BaseProbability::LossRatio => self.follow_losses(queue, cx.now),
+            BaseProbability::Recursive => self.base = self.p,
+            BaseProbability::Fixed => {}
         }
         let q = f64::from(queue.packets);
         let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / buffer;
@@ -286,14 +288,14 @@ impl Aqm for NpdRed {
 }
 
 /// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost.
-impl Law for NpdRedParams {
+impl LinearLaw for NpdRedParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_p != 0.0, "k_p = 0")
     }
 
     fn queue(&self, p: f64, network: &Network) -> f64 {
         match self.base {
-            Base::Fixed => network.target + (p - self.p0.0) * self.measure(network.buffer) / self.k_p,
+            BaseProbability::Fixed => network.target + (p - self.p0.0) * self.measure(network.buffer) / self.k_p,
             _ => network.target,
         }
     }
@@ -302,18 +304,18 @@ impl Law for NpdRedParams {
         vec![("buffer", self.measure(network.buffer))]
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
-        if self.gains == Gains::SelfTuning {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
+        if self.gains == GainSource::SelfTuning {
             return Err("gains = \"self-tuning\": they are drawn at random while it runs".into());
         }
         let NpdRedParams { k_p, k_d, interval, loss_interval, loss_weight: Ratio(weight), .. } = *self;
         let (period, slow, buffer) = (interval.seconds(), loss_interval.seconds(), self.measure(point.network.buffer));
         let step = move |s| (k_p + k_d * change(s, period)) / buffer;
         Ok(match self.base {
-            Base::Recursive => Linear::new(1, move |s| step(s) / (s * period)),
-            Base::Fixed => Linear::new(0, move |s| step(s) * hold(s, period)),
+            BaseProbability::Recursive => LinearResponse::new(1, move |s| step(s) / (s * period)),
+            BaseProbability::Fixed => LinearResponse::new(0, move |s| step(s) * hold(s, period)),
             // The mean of p over one loss interval, held over the next.
-            Base::LossRatio => Linear::new(0, move |s| step(s) * hold(s, period))
+            BaseProbability::LossRatio => LinearResponse::new(0, move |s| step(s) * hold(s, period))
                 .with_inner(move |s| lag(s, weight, slow) * hold(s, slow).powu(2)),
         })
     }

@@ -1,8 +1,8 @@
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Span, choice, params};
 
 choice! {
-    /// How the two weights are obtained.
+    /// The way in which the two weights are obtained.
     pub enum Learning {
         /// Temporal-difference learning, TD(0).
         Td = "td",
@@ -104,7 +104,7 @@ impl Nrl {
 }
 
 impl Scheme for Nrl {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "nrl",
         title: "NRL",
         family: "neuron",

@@ -1,6 +1,8 @@
 use super::average::{self, AverageQueue};
-use crate::linear::{Linear, Point, change, lag, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::linear::{LinearResponse, OperatingPoint, change, lag, needs};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Bytes, Rate, Span, params};
 
 params! {
@@ -53,7 +55,7 @@ pub struct Pd {
 }
 
 impl Scheme for Pd {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "pd",
         title: "PD controller",
         family: "control theory",
@@ -79,7 +81,7 @@ impl Scheme for Pd {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -106,16 +108,18 @@ impl Aqm for Pd {
 }
 
 /// The steps (k_p + k_d (1 - z))/B of the average's error, summed up.
-impl Law for PdParams {
+impl LinearLaw for PdParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_p > 0.0, "k_p = 0")
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let PdParams { k_p, k_d, interval, q_weight, mean_packet } = *self;
         let (period, buffer) = (interval.seconds(), point.network.buffer);
         let weight = average::weight(q_weight, interval, mean_packet, Rate(point.network.rate));
-        Ok(Linear::new(1, move |s| lag(s, weight, period) * (k_p + k_d * change(s, period)) / (buffer * s * period)))
+        Ok(LinearResponse::new(1, move |s| {
+            lag(s, weight, period) * (k_p + k_d * change(s, period)) / (buffer * s * period)
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 use super::red::{Red, RedParams};
-use crate::linear::{Linear, Network, Point, change, lag, needs};
-use crate::{Aqm, Ctx, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, change, lag, needs};
+use crate::{Aqm, Ctx, LinearLaw, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Auto, Packets, Rate, Span, params};
 
 params! {
@@ -48,14 +48,14 @@ pub struct PdRed {
 }
 
 impl PdRedParams {
-    /// What errors are measured by where `limit` packets may wait.
+    /// The unit of errors if `limit` packets may wait.
     fn measure(&self, limit: f64) -> f64 {
         self.buffer.unwrap_or_else(|| Packets(limit)).0
     }
 }
 
 impl Scheme for PdRed {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "pd-red",
         title: "PD-RED",
         family: "red",
@@ -93,7 +93,7 @@ impl Scheme for PdRed {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -133,7 +133,7 @@ impl Aqm for PdRed {
 }
 
 /// RED whose max_p is summed up from the error of the average queue and its change, as shares of `buffer`.
-impl Law for PdRedParams {
+impl LinearLaw for PdRedParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_p > 0.0, "k_p = 0")
     }
@@ -147,7 +147,7 @@ impl Law for PdRedParams {
         self.red.auto(network).into_iter().chain([buffer]).collect()
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let PdRedParams { red, k_p, k_d, interval, .. } = *self;
         let (low, high) = red.apart(point.network.target)?;
         let (share, period) = ((point.network.target - low) / (high - low), interval.seconds());
@@ -158,7 +158,7 @@ impl Law for PdRedParams {
         let (buffer, spacing) = (self.measure(point.network.buffer), self.spacing());
         let weight = red.weight(point.network.target, Rate(point.network.rate));
         let arrival = 1.0 / point.offered();
-        Ok(Linear::new(1, move |s| {
+        Ok(LinearResponse::new(1, move |s| {
             let adapted = (k_p + k_d * change(s, period)) / (buffer * s * period);
             (max_p / (high - low) + share * adapted) * lag(s, weight, arrival) / spacing
         }))

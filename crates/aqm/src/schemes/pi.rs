@@ -1,5 +1,5 @@
-use crate::linear::{Linear, Point, delay, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::linear::{LinearResponse, OperatingPoint, delay, needs};
+use crate::{Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Frequency, Quantity, Span, params};
 
 params! {
@@ -42,7 +42,7 @@ pub struct Pi {
 }
 
 impl Scheme for Pi {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "pi",
         title: "PI",
         family: "control theory",
@@ -66,7 +66,7 @@ impl Scheme for Pi {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -92,15 +92,15 @@ impl Aqm for Pi {
 }
 
 /// (a - b z)/(1 - z), held.
-impl Law for PiParams {
+impl LinearLaw for PiParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.a != self.b, format_args!("a = b = {} leaves no integral part", self.a.text()))
     }
 
-    fn at(&self, _: &Point) -> Result<Linear, String> {
+    fn at(&self, _: &OperatingPoint) -> Result<LinearResponse, String> {
         let PiParams { a, b, w } = *self;
         let period = 1.0 / w.0;
-        Ok(Linear::new(1, move |s| (a - b * delay(s, period)) / (s * period)))
+        Ok(LinearResponse::new(1, move |s| (a - b * delay(s, period)) / (s * period)))
     }
 }
 

@@ -1,5 +1,7 @@
-use crate::linear::{Linear, Network, Point, change, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, change, needs};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Frequency, Span, params};
 
 params! {
@@ -55,7 +57,7 @@ pub struct Pi2 {
 }
 
 impl Scheme for Pi2 {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "pi2",
         title: "PI2",
         family: "control theory",
@@ -84,7 +86,7 @@ impl Scheme for Pi2 {
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtHead);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -127,7 +129,7 @@ impl Aqm for Pi2 {
 ///
 /// The head of the queue tells how long it waited, one sojourn time late, and is signalled there, one sojourn time early:
 /// both cancel.
-impl Law for Pi2Params {
+impl LinearLaw for Pi2Params {
     fn rests(&self) -> Result<(), String> {
         needs(self.alpha.0 > 0.0, "alpha = 0")
     }
@@ -136,10 +138,10 @@ impl Law for Pi2Params {
         self.target.seconds() * network.capacity()
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let Pi2Params { t_update, alpha: Frequency(alpha), beta: Frequency(beta), .. } = *self;
         let (period, slope) = (t_update.seconds(), 2.0 * point.p.sqrt() / point.network.capacity());
-        Ok(Linear::new(1, move |s| slope * (alpha + beta * change(s, period)) / (s * period)))
+        Ok(LinearResponse::new(1, move |s| slope * (alpha + beta * change(s, period)) / (s * period)))
     }
 }
 

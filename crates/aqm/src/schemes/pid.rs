@@ -1,5 +1,7 @@
-use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, change, hold, lag, needs};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Frequency, Ratio, Span, params};
 
 params! {
@@ -57,7 +59,7 @@ pub struct Pid {
 }
 
 impl Scheme for Pid {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "pid",
         title: "PID",
         family: "control theory",
@@ -88,7 +90,7 @@ impl Scheme for Pid {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -117,7 +119,7 @@ impl Aqm for Pid {
 }
 
 /// k_p e + k_i T/(1 - z) e + k_d (1 - z)/T e, the last one averaged; held.
-impl Law for PidParams {
+impl LinearLaw for PidParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_i > 0.0 || self.k_p > 0.0, "k_i = k_p = 0")
     }
@@ -126,10 +128,10 @@ impl Law for PidParams {
         if self.k_i == 0.0 { network.target + p / self.k_p } else { network.target }
     }
 
-    fn at(&self, _: &Point) -> Result<Linear, String> {
+    fn at(&self, _: &OperatingPoint) -> Result<LinearResponse, String> {
         let PidParams { k_p, k_i, k_d, derivative_weight: Ratio(weight), w } = *self;
         let period = 1.0 / w.0;
-        Ok(Linear::new(u32::from(k_i != 0.0), move |s| {
+        Ok(LinearResponse::new(u32::from(k_i != 0.0), move |s| {
             let slope = lag(s, weight, period) * change(s, period) / period;
             hold(s, period) * (k_p + k_d * slope) + k_i / s
         }))

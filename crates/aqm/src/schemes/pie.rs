@@ -1,5 +1,7 @@
-use crate::linear::{Linear, Network, Point, change, delay, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, change, delay, needs};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict,
+};
 use aqmlab_core::{Bytes, Frequency, Ratio, Span, params};
 
 params! {
@@ -131,7 +133,7 @@ impl Pie {
 }
 
 impl Scheme for Pie {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "pie",
         title: "PIE",
         family: "control theory",
@@ -140,7 +142,7 @@ impl Scheme for Pie {
         confidence: "RFC 8033: hand-computed steps, and step by step against its pseudocode; mean_packet is a choice",
         papers: &[],
     };
-    const FAIR: Option<Info> = Some(Info {
+    const FAIR: Option<SchemeInfo> = Some(SchemeInfo {
         name: "fq-pie",
         title: "FQ-PIE",
         family: "fair queueing",
@@ -167,7 +169,7 @@ impl Scheme for Pie {
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 
@@ -234,7 +236,7 @@ impl Aqm for Pie {
 }
 
 /// A PI of the sojourn time, which the head tells one sojourn time late; steps are divided as p has it.
-impl Law for PieParams {
+impl LinearLaw for PieParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.alpha.0 > 0.0, "alpha = 0")
     }
@@ -248,12 +250,12 @@ impl Law for PieParams {
         if self.derandomize { FIRST + 1.0 } else { 1.0 }
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let PieParams { t_update, alpha: Frequency(alpha), beta: Frequency(beta), .. } = *self;
         let (period, capacity, spacing) = (t_update.seconds(), point.network.capacity(), self.spacing());
         let slope = 1.0 / (scale(point.p * spacing) * spacing * capacity);
         let late = point.queue / capacity;
-        Ok(Linear::new(1, move |s| slope * (alpha + beta * change(s, period)) * delay(s, late) / (s * period)))
+        Ok(LinearResponse::new(1, move |s| slope * (alpha + beta * change(s, period)) * delay(s, late) / (s * period)))
     }
 }
 

@@ -1,9 +1,11 @@
-use crate::linear::{Linear, Network, Point, lag, needs};
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Law, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, lag, needs};
+use crate::{
+    Aqm, Ctx, EARLY, FORCED, LinearLaw, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict,
+};
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Rate, Ratio, Time, choice, params};
 
 choice! {
-    /// Which `max_p` the gentle line starts from.
+    /// The `max_p` from which the gentle line starts.
     pub enum GentleLine {
         /// The initial one, for ever: ns-2 and ns-3.
         Stale = "stale",
@@ -13,8 +15,8 @@ choice! {
 }
 
 choice! {
-    /// Whose RED.
-    pub enum Flavour {
+    /// The implementation whose details apply.
+    pub enum RedFlavour {
         /// ns-2.35 in packet mode.
         Ns2 = "ns2",
         /// The queueing discipline of Linux.
@@ -104,8 +106,8 @@ params! {
         mark_p: Ratio = "1" in "0" ..= "1", from "RFC 3168, section 7: drop where congestion is severe";
         /// Packet size that turns the link's rate into packets per second, for the idle time.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", tc "avpkt" in "bytes", from "Li et al. 2014";
-        /// Whose details.
-        flavour: Flavour = "ns2", from "ns-2, which the papers use";
+        /// The implementation whose details apply.
+        flavour: RedFlavour = "ns2", from "ns-2, which the papers use";
     }
     check |p| match (p.min_th, p.max_th) {
         (Auto::Given(min), Auto::Given(max)) if min >= max => {
@@ -190,8 +192,8 @@ impl RedParams {
     /// The weight of the present queue in the average.
     pub(super) fn weight(&self, target: f64, rate: Rate) -> f64 {
         self.q_weight.unwrap_or_else(|| match self.flavour {
-            Flavour::Ns2 => -libm::expm1(-8.0 * self.mean_packet.0 / rate.0),
-            Flavour::Linux => {
+            RedFlavour::Ns2 => -libm::expm1(-8.0 * self.mean_packet.0 / rate.0),
+            RedFlavour::Linux => {
                 let (min_th, _) = self.thresholds(target);
                 weight_of_burst(min_th, self.burst(target))
             }
@@ -204,17 +206,17 @@ impl RedParams {
     }
 
     fn is_gentle(&self) -> bool {
-        self.gentle && matches!(self.flavour, Flavour::Ns2)
+        self.gentle && matches!(self.flavour, RedFlavour::Ns2)
     }
 
     fn waits(&self) -> bool {
-        self.wait && matches!(self.flavour, Flavour::Ns2)
+        self.wait && matches!(self.flavour, RedFlavour::Ns2)
     }
 
-    /// What `tc` refuses.
+    /// The condition of `tc` on a burst.
     fn burst_fits(&self, target: f64) -> Result<(), String> {
         let ((min_th, _), burst) = (self.thresholds(target), self.burst(target));
-        let is_used = matches!((self.q_weight, self.flavour), (Auto::Auto, Flavour::Linux));
+        let is_used = matches!((self.q_weight, self.flavour), (Auto::Auto, RedFlavour::Linux));
         match is_used && !(1.0..=burst).contains(&min_th) {
             true => Err(format!("min_th (\"{min_th} packets\") must be from 1 packet to burst (\"{burst} packets\")")),
             false => Ok(()),
@@ -254,8 +256,8 @@ impl Red {
     /// Drops or keeps the packet that has just been averaged in.
     pub(super) fn decide(&mut self, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         match self.params.flavour {
-            Flavour::Ns2 => self.decide_as_ns2(queue, cx),
-            Flavour::Linux => self.decide_as_linux(queue, cx),
+            RedFlavour::Ns2 => self.decide_as_ns2(queue, cx),
+            RedFlavour::Linux => self.decide_as_linux(queue, cx),
         }
     }
 
@@ -326,7 +328,7 @@ impl Red {
 }
 
 impl Scheme for Red {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "red",
         title: "RED",
         family: "red",
@@ -369,7 +371,7 @@ impl Scheme for Red {
 
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 
@@ -386,7 +388,7 @@ impl Aqm for Red {
     /// Both judge the packet before they test the limit; ns-2 restarts the count at a forced drop.
     fn on_overflow(&mut self, queue: &QueueView, cx: &mut Ctx) {
         self.update_average(queue, cx);
-        if matches!(self.params.flavour, Flavour::Linux) {
+        if matches!(self.params.flavour, RedFlavour::Linux) {
             self.decide(queue, cx);
             return;
         }
@@ -400,8 +402,8 @@ impl Aqm for Red {
 
     fn share(&self, p: f64, _: &QueueView) -> f64 {
         match self.params.flavour {
-            Flavour::Ns2 => share_of_spaced(p, self.params.wait),
-            Flavour::Linux => share_of_uniform(p),
+            RedFlavour::Ns2 => share_of_spaced(p, self.params.wait),
+            RedFlavour::Linux => share_of_uniform(p),
         }
     }
 
@@ -411,7 +413,7 @@ impl Aqm for Red {
 }
 
 /// p_b = max_p (avg - min_th)/(max_th - min_th), gentle above max_th; avg takes one sample an arrival.
-impl Law for RedParams {
+impl LinearLaw for RedParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.max_p.0 > 0.0, "max_p = 0")
     }
@@ -436,12 +438,12 @@ impl Law for RedParams {
         vec![("min_th", low), ("max_th", high), ("q_weight", weight), ("burst", self.burst(network.target))]
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let (low, high) = self.apart(point.network.target)?;
         let weight = self.weight(point.network.target, Rate(point.network.rate));
         let (max_p, period) = (self.max_p.0, 1.0 / point.offered());
         let slope = if point.queue < high { max_p / (high - low) } else { (1.0 - max_p) / high } / self.spacing();
-        Ok(Linear::new(0, move |s| slope * lag(s, weight, period)))
+        Ok(LinearResponse::new(0, move |s| slope * lag(s, weight, period)))
     }
 }
 

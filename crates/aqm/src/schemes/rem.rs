@@ -1,5 +1,5 @@
-use crate::linear::{Linear, Network, Point, lag, needs, offered_by_queue, offered_by_signals};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::linear::{LinearResponse, Network, OperatingPoint, lag, needs, offered_by_queue, offered_by_signals};
+use crate::{Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Bytes, Ratio, Span, params};
 
 params! {
@@ -54,7 +54,7 @@ pub struct Rem {
 }
 
 impl Scheme for Rem {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "rem",
         title: "REM",
         family: "optimisation",
@@ -78,7 +78,7 @@ impl Scheme for Rem {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -109,24 +109,24 @@ impl Aqm for Rem {
 }
 
 /// gamma (x + alpha e - c) summed up to the price; dp/dprice = ln(phi) (1 - p).
-impl Law for RemParams {
+impl LinearLaw for RemParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.alpha * self.gamma > 0.0, "alpha or gamma = 0")
     }
 
     fn queue(&self, p: f64, network: &Network) -> f64 {
-        let offered = Point { network: *network, p, queue: 0.0 }.offered();
+        let offered = OperatingPoint { network: *network, p, queue: 0.0 }.offered();
         let link = network.rate / (8.0 * self.mean_packet.0);
         network.target + (link - offered) * self.interval.seconds() / self.alpha
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let RemParams { phi, alpha, gamma, input_weight: Ratio(weight), interval, .. } = *self;
         let (point, period) = (*point, interval.seconds());
         let slope = gamma * libm::log(phi) * (1.0 - point.p);
         let by_queue = move |s| lag(s, weight, period) * offered_by_queue(s, &point, period);
         let by_signals = move |s| lag(s, weight, period) * offered_by_signals(s, &point, period);
-        Ok(Linear::new(1, move |s| slope * (by_queue(s) + alpha) / (s * period))
+        Ok(LinearResponse::new(1, move |s| slope * (by_queue(s) + alpha) / (s * period))
             .with_inner(move |s| slope * by_signals(s) / (s * period)))
     }
 }

@@ -17,7 +17,7 @@ struct Flow {
     measured: u8,
     /// Packets of the present round trip.
     packets: u8,
-    /// When the first of them left the queue.
+    /// Time at which the first of them left the queue.
     left: Time,
     seen: Time,
     rtt: Option<Span>,
@@ -94,7 +94,7 @@ impl Flow {
     }
 }
 
-/// When a packet leaves that joins the queue now.
+/// Departure time of a packet that joins the queue now.
 fn leaves(queue: &QueueView, now: Time) -> Time {
     now + Span::from_seconds(8.0 * queue.bytes as f64 / queue.rate.0)
 }

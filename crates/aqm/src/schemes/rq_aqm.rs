@@ -1,5 +1,5 @@
-use crate::linear::{Linear, Point, hold, needs, offered_by_queue, offered_by_signals};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use crate::linear::{LinearResponse, OperatingPoint, hold, needs, offered_by_queue, offered_by_signals};
+use crate::{Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -53,7 +53,7 @@ pub struct RqAqm {
 }
 
 impl Scheme for RqAqm {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "rq-aqm",
         title: "RQ-AQM",
         family: "control theory",
@@ -78,7 +78,7 @@ impl Scheme for RqAqm {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -110,19 +110,20 @@ impl Aqm for RqAqm {
 }
 
 /// r_kp (x/c - 1) + q_kp e/BDP + q_ki T/(1 - z) e/BDP, held.
-impl Law for RqAqmParams {
+impl LinearLaw for RqAqmParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.q_ki > 0.0, "q_ki = 0")
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let RqAqmParams { r_kp, q_kp, q_ki, interval, rtt, mean_packet } = *self;
         let (point, period) = (*point, interval.seconds());
         let capacity = point.network.rate / (8.0 * mean_packet.0);
         let (rate, bdp) = (r_kp / (capacity * period), capacity * rtt.seconds());
         let feed =
             move |s| (rate * offered_by_queue(s, &point, period) + q_kp / bdp) * hold(s, period) + q_ki / (bdp * s);
-        Ok(Linear::new(1, feed).with_inner(move |s| rate * offered_by_signals(s, &point, period) * hold(s, period)))
+        Ok(LinearResponse::new(1, feed)
+            .with_inner(move |s| rate * offered_by_signals(s, &point, period) * hold(s, period)))
     }
 }
 

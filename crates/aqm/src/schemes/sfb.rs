@@ -1,12 +1,14 @@
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, EARLY, FORCED, Info, Observable, PacketView, QueueView, Scheme, Signal, Tc, Verdict, Why};
+use crate::{
+    Aqm, Ctx, EARLY, FORCED, Observable, PacketView, QueueView, Reason, Scheme, SchemeInfo, Signal, Tc, Verdict,
+};
 use aqmlab_core::{Frequency, Packets, Ratio, Span, Time, params};
 use std::collections::VecDeque;
 
 /// A bin is full: the flow has more packets waiting than any may.
-const BIN: Why = "bin";
+const BIN: Reason = "bin";
 /// A flow that does not respond is held to a rate.
-const PENALTY: Why = "penalty";
+const PENALTY: Reason = "penalty";
 
 params! {
     /// Stochastic Fair BLUE: BLUE in hashed bins, so that a flow which does not respond is found and held down.
@@ -120,7 +122,7 @@ pub struct Sfb {
     sets: [Bins; 2],
     /// The set that decides.
     present: usize,
-    /// When it took over; none before the first packet.
+    /// Time at which it took over; none before the first packet.
     since: Option<Time>,
     /// Those that wait, from the head on.
     waiting: VecDeque<Hashes>,
@@ -194,13 +196,13 @@ impl Sfb {
         self.sets[set].learn(&self.params, hash)
     }
 
-    /// Whether the other set is to take over soon.
+    /// True if the other set is to take over soon.
     fn warms_up(&self, now: Time) -> bool {
         let age = now.since(self.since.unwrap_or(now));
         age.0 + self.params.rehash_warmup.0 > self.params.rehash_interval.0
     }
 
-    /// Whether a packet of a flow that does not respond may pass.
+    /// True if a packet of a flow that does not respond may pass.
     fn take_token(&mut self, now: Time) -> bool {
         let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
         if self.tokens < 1.0 {
@@ -247,7 +249,7 @@ impl Sfb {
 }
 
 impl Scheme for Sfb {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "sfb",
         title: "SFB",
         family: "flow-aware",

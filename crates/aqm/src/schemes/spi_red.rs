@@ -1,7 +1,9 @@
 use super::average::AverageQueue;
 use super::pd::PdParams;
-use crate::linear::{Linear, Point, needs};
-use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::linear::{LinearResponse, OperatingPoint, needs};
+use crate::{
+    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Bytes, Span, params};
 
 params! {
@@ -59,7 +61,7 @@ pub struct SpiRed {
 }
 
 impl Scheme for SpiRed {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "spi-red",
         title: "SPI-RED",
         family: "control theory",
@@ -85,7 +87,7 @@ impl Scheme for SpiRed {
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
 
-    fn law(params: Self::Params) -> Option<Box<dyn Law>> {
+    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
         Some(Box::new(params))
     }
 }
@@ -112,12 +114,12 @@ impl Aqm for SpiRed {
 }
 
 /// The law of `pd` with k_p on the change and k_i T on the error.
-impl Law for SpiRedParams {
+impl LinearLaw for SpiRedParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_i > 0.0, "k_i = 0")
     }
 
-    fn at(&self, point: &Point) -> Result<Linear, String> {
+    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
         let SpiRedParams { k_p, k_i, interval, q_weight, mean_packet } = *self;
         PdParams { k_p: k_i * interval.seconds(), k_d: k_p, interval, q_weight, mean_packet }.at(point)
     }

@@ -1,10 +1,10 @@
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, EARLY, Info, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Ratio, choice, params};
 
 choice! {
-    /// What a hit adds to the drop probability.
-    pub enum Variant {
+    /// The effect of a hit on the drop probability.
+    pub enum SredVariant {
         /// Nothing.
         Simple = "simple",
         /// The probability is multiplied by 1 + hit/P, against flows that take more than their share.
@@ -53,8 +53,8 @@ params! {
         overwrite: Ratio = "0.25" in "0.001" ..= "1", from "Ott, Lakshman & Wong 1999 (recalled)";
         /// Drop probability of a long queue of very many flows.
         p_max: Ratio = "0.15" in "0" ..= "1", from "Ott, Lakshman & Wong 1999 (recalled)";
-        /// What a hit adds.
-        variant: Variant = "full", from "Ott, Lakshman & Wong 1999";
+        /// The effect of a hit on the drop probability.
+        variant: SredVariant = "full", from "Ott, Lakshman & Wong 1999";
     }
 }
 
@@ -95,13 +95,13 @@ impl Sred {
             _ => 0.0,
         };
         let few = 1.0 / (256.0 * self.hits).max(1.0);
-        let own = if hit && self.params.variant == Variant::Full { 1.0 + 1.0 / self.hits } else { 1.0 };
+        let own = if hit && self.params.variant == SredVariant::Full { 1.0 + 1.0 / self.hits } else { 1.0 };
         (p_sred * few * few * own).min(1.0)
     }
 }
 
 impl Scheme for Sred {
-    const INFO: Info = Info {
+    const INFO: SchemeInfo = SchemeInfo {
         name: "sred",
         title: "SRED",
         family: "flow-aware",

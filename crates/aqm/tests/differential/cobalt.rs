@@ -138,7 +138,7 @@ impl Cobalt {
         (false, lateness)
     }
 
-    /// Whether CAKE would drop the packet, which may be marked; and the rest of its bookkeeping.
+    /// True if CAKE would drop the packet, which may be marked; and the rest of its bookkeeping.
     fn judge(&mut self, now: i64, packet: &mut Packet, sojourn: i64) -> bool {
         let before = (self.count, self.drop_next);
         let (signal, lateness) = self.signal(now, sojourn);

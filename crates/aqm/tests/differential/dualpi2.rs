@@ -61,7 +61,7 @@ pub struct DualPi2 {
     limit: usize,
     base: f64,
     prevq: f64,
-    /// What the scheduler owes the classic queue, sixteenths of a byte.
+    /// The scheduler's debt to the classic queue, sixteenths of a byte.
     owed: i64,
     notes: Notes<Mutation>,
 }
@@ -75,7 +75,7 @@ impl DualPi2 {
         if self.notes.is(Mutation::NotCoupled) { 0.0 } else { K * self.base }
     }
 
-    /// Whether the low-latency queue is next.
+    /// True if the low-latency queue is next.
     fn scheduler(&mut self) -> bool {
         let (l, c) = (self.lq.packets.front(), self.cq.packets.front());
         match (l, c) {

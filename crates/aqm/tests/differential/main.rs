@@ -47,7 +47,7 @@ impl Carried for Packet {
     }
 }
 
-/// What becomes of a packet on arrival.
+/// The fate of a packet on arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arrived {
     Joined,
@@ -98,12 +98,12 @@ trait Transcription: Sized {
     fn dequeue(&mut self, now: u64) -> Option<Packet>;
     fn update(&mut self, _now: u64) {}
     fn set_rate(&mut self, _bits_per_second: f64) {}
-    /// What our scheme shows as its observables.
+    /// The observables of our scheme.
     fn state(&self) -> Vec<f64>;
     fn notes(&self) -> &Notes<Self::Mutation>;
 }
 
-/// What is broken in a transcription, and how often each of its branches was taken.
+/// The broken branch of a transcription, and the number of times each of its branches was taken.
 struct Notes<M> {
     mutation: Option<M>,
     reached: BTreeMap<&'static str, u64>,
@@ -163,7 +163,7 @@ struct Bed<T> {
     state: bool,
     now: Time,
     next_tick: Time,
-    /// When the link has sent its packet; `NEVER` while it is idle.
+    /// Time at which the link has sent its packet; `NEVER` while it is idle.
     free: Time,
     rate: f64,
     steps: u64,
@@ -280,7 +280,7 @@ fn agrees<T: Transcription>() {
     assert!(reached.keys().all(|branch| T::BRANCHES.contains(branch)), "a branch is not listed");
 }
 
-/// What becomes of the packets alone gives nearly every broken copy away, the state the rest.
+/// The fates of packets alone give nearly every broken copy away, the state the rest.
 fn finds_broken_copies<T: Transcription>() {
     for mutation in T::MUTATIONS {
         let state = T::ONLY_IN_STATE.contains(mutation);

@@ -48,7 +48,7 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// Whether to drop; 4.1, 5.4 and the `drop_early` of the appendices.
+    /// True to drop; 4.1, 5.4 and the `drop_early` of the appendices.
     fn drop_early(&mut self) -> bool {
         let quiet = 2 * self.qdelay_old < QDELAY_REF && !self.notes.is(Mutation::NeverQuiet);
         let low = self.drop_prob < 0.2 || self.notes.is(Mutation::QuietWhateverP);

@@ -108,7 +108,7 @@ impl Red {
         }
     }
 
-    /// Whether the arrival is drawn.
+    /// True if the arrival is drawn.
     fn judge(&mut self) -> bool {
         let above = self.avg >= MIN_TH;
         let one = self.queue.len() <= 1 && !self.notes.is(Mutation::QueueOfOneJudged);

@@ -9,7 +9,7 @@ use aqmlab_core::Stream;
 use aqmlab_scenario::parse;
 use aqmlab_scenario::{AqmChoice, Scenario};
 
-/// What an interface may give, and what it should not: packets of every kind, large segments, noise; some bytes changed,
+/// A packet that an interface may give, or should not: packets of every kind, large segments, noise; some bytes changed,
 /// some cut off.
 fn packet(rng: &mut Stream) -> ([u8; VIRTIO], Vec<u8>) {
     let longest = if rng.below(50) == 0 { 20_000 } else { 1400 };

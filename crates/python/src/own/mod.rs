@@ -3,14 +3,16 @@
 mod scheme;
 mod views;
 
-pub use views::{Answer, Packet, Queue, Scheme};
+pub use views::{HookVerdict, Packet, Queue, Scheme};
 
-use crate::law::set_value;
+use crate::linear_law::set_value;
 use crate::{bad_aqm, refused};
 use aqmlab_aqm::contract::{self, Outcome, bench};
-use aqmlab_aqm::{AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, Info, OWN, Observable, QueueView, Tune};
-use aqmlab_core::declared::read_all;
-use aqmlab_core::{Declared, ParamSpec, Problem, Problems, Time};
+use aqmlab_aqm::{
+    AnyAqm, AnyScheme, Aqm, BoxedAqm, Declaration, Failure, OWN, Observable, QueueView, SchemeInfo, Tune,
+};
+use aqmlab_core::runtime_param::read_all;
+use aqmlab_core::{ParamSpec, Problem, Problems, RuntimeParam, Time};
 use aqmlab_scenario::AqmChoice;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -20,7 +22,7 @@ use scheme::OwnAqm;
 #[pyclass(frozen)]
 pub struct Parameters {
     path: &'static str,
-    params: Vec<Declared>,
+    params: Vec<RuntimeParam>,
 }
 
 #[pymethods]
@@ -34,7 +36,7 @@ impl Parameters {
             return Err(refused(Problems(problems)));
         }
         let read = PyDict::new(py);
-        for (Declared { spec, .. }, value) in self.params.iter().zip(values) {
+        for (RuntimeParam { spec, .. }, value) in self.params.iter().zip(values) {
             set_value(&read, spec.name, value)?;
         }
         Ok(read)
@@ -48,7 +50,7 @@ fn leak(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declared, Problem> {
+fn declared((name, default, range, choices, unit, doc): Param) -> Result<RuntimeParam, Problem> {
     let path = name.clone();
     let choices: Vec<&'static str> = choices.into_iter().map(leak).collect();
     let spec = ParamSpec {
@@ -61,7 +63,7 @@ fn declared((name, default, range, choices, unit, doc): Param) -> Result<Declare
         source: "",
         tc: None,
     };
-    Declared::new(spec).map_err(|problem| problem.within(&path))
+    RuntimeParam::new(spec).map_err(|problem| problem.within(&path))
 }
 
 /// Adds a class to the catalogue; what it declares lives as long as the process. `hooks` are those it overrides,
@@ -95,7 +97,7 @@ pub fn declare(
             .map(|own| Box::new(own) as _)
     };
     aqmlab_aqm::declare(Declaration {
-        info: Info { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
+        info: SchemeInfo { name, title, family: OWN, year: 0, source, confidence, papers: &[] },
         page: leak(page),
         observables,
         params: params.clone(),
@@ -107,11 +109,11 @@ pub fn declare(
 }
 
 /// A clause, how it is broken, and why it is not asked for.
-type Checked = (&'static str, Option<String>, Option<&'static str>);
+type ClauseResult = (&'static str, Option<String>, Option<&'static str>);
 
 /// Puts a scheme, written as for `run`, to the contract of the built-in ones.
 #[pyfunction]
-pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<Checked>> {
+pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<ClauseResult>> {
     let choice = AqmChoice::parse(aqm).map_err(bad_aqm)?;
     let entry = aqmlab_aqm::entry(&choice.name).map_err(bad_aqm)?;
     let pairs: Vec<(&str, &str)> = choice.params.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
@@ -130,16 +132,16 @@ pub fn check(py: Python<'_>, aqm: &str) -> PyResult<Vec<Checked>> {
 
 /// Stands for a scheme that could be built before and cannot be again.
 #[derive(Clone)]
-struct Broken(Failure);
+struct BrokenScheme(Failure);
 
-impl Tune for Broken {}
+impl Tune for BrokenScheme {}
 
-impl Aqm for Broken {
+impl Aqm for BrokenScheme {
     fn failure(&self) -> Option<&Failure> {
         Some(&self.0)
     }
 }
 
 fn broken(why: Problems) -> AnyScheme {
-    AnyScheme::Fifo(AnyAqm::Boxed(Box::new(Broken(Failure { at: Time::ZERO, cause: why.to_string() }))))
+    AnyScheme::Fifo(AnyAqm::Boxed(Box::new(BrokenScheme(Failure { at: Time::ZERO, cause: why.to_string() }))))
 }

@@ -1,12 +1,12 @@
 //! An instance of a user's class at work: only hooks that the class overrides are called, with the same two view objects
 //! each time. The drop probability `p` is applied here, packet by packet, unless the class judges arrivals itself.
 
-use super::views::{Answer, Packet, Queue, Scheme};
+use super::views::{HookVerdict, Packet, Queue, Scheme};
 use aqmlab_aqm::{Aqm, Ctx, EARLY, Ecn, Failure, PacketView, QueueView, Tune, Verdict};
-use aqmlab_core::declared::read_all;
 use aqmlab_core::params::Given;
 use aqmlab_core::problem::unknown;
-use aqmlab_core::{Declared, Frequency, Quantity, Span, Stream, Time, Value};
+use aqmlab_core::runtime_param::read_all;
+use aqmlab_core::{Frequency, Quantity, RuntimeParam, Span, Stream, Time, Value};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::intern;
@@ -33,8 +33,8 @@ pub struct OwnAqm {
     packet: Py<Packet>,
     queue: Py<Queue>,
     observables: Vec<Py<PyString>>,
-    params: Vec<Declared>,
-    /// What the class calls its tick, and the period.
+    params: Vec<RuntimeParam>,
+    /// The class's method for its tick, and the period.
     tick: Option<(Py<PyAny>, Span)>,
     /// As the last hook left it.
     p: f64,
@@ -50,14 +50,14 @@ impl OwnAqm {
         class: &Bound<'_, PyType>,
         hooks: &[String],
         observables: &[&str],
-        params: &[Declared],
+        params: &[RuntimeParam],
         pairs: &[(&str, &str)],
         queue: &QueueView,
     ) -> Result<Self, String> {
         let py = class.py();
         let mut own = Self::reset(class, hooks, observables, params, pairs, queue).map_err(|error| {
             let contradictory = error.is_instance_of::<PyValueError>(py);
-            if contradictory { error.value(py).to_string() } else { told(py, "reset", &error) }
+            if contradictory { error.value(py).to_string() } else { error_line(py, "reset", &error) }
         })?;
         own.tick = own.read_tick(py)?;
         observables.iter().try_for_each(|name| own.shown(py, name).map(drop))?;
@@ -68,7 +68,7 @@ impl OwnAqm {
         class: &Bound<'_, PyType>,
         hooks: &[String],
         observables: &[&str],
-        params: &[Declared],
+        params: &[RuntimeParam],
         pairs: &[(&str, &str)],
         queue: &QueueView,
     ) -> PyResult<Self> {
@@ -142,7 +142,7 @@ impl OwnAqm {
         if self.hooks[Hook::Tick as usize].is_none() {
             return Ok(None);
         }
-        let tick = self.scheme.bind(py).getattr(intern!(py, "tick")).map_err(|error| told(py, "tick", &error))?;
+        let tick = self.scheme.bind(py).getattr(intern!(py, "tick")).map_err(|error| error_line(py, "tick", &error))?;
         let period = period(&tick).map_err(|why| format!("tick: {why}"))?;
         Ok(Some((tick.unbind(), period)))
     }
@@ -168,7 +168,7 @@ impl OwnAqm {
             *cx.rng = scheme.rng.take().expect("lent above, and only taken back here");
             self.p = scheme.p;
         }
-        answer.map_err(|error| self.fail(told(py, HOOKS[hook as usize], &error))).ok()
+        answer.map_err(|error| self.fail(error_line(py, HOOKS[hook as usize], &error))).ok()
     }
 
     /// Shows a packet to a hook and reads its answer.
@@ -209,14 +209,14 @@ impl OwnAqm {
                 Ok(tick) => {
                     self.fail(format!("tick changed from {} to {} during the run", shown(agreed), shown(&tick)))
                 }
-                Err(error) => self.fail(told(py, "tick", &error)),
+                Err(error) => self.fail(error_line(py, "tick", &error)),
             }
         });
     }
 
     /// The value of an observable.
     fn shown(&self, py: Python, name: &str) -> Result<f64, String> {
-        let value = self.scheme.bind(py).getattr(name).map_err(|error| told(py, name, &error))?;
+        let value = self.scheme.bind(py).getattr(name).map_err(|error| error_line(py, name, &error))?;
         value.extract().map_err(|_| format!("observable {name} is {}, not a number", shown(&value)))
     }
 
@@ -248,12 +248,12 @@ fn verdict(answer: &Bound<'_, PyAny>) -> Option<Verdict> {
     if answer.is_none() {
         return Some(Verdict::Pass);
     }
-    if let Ok(answer) = answer.cast::<Answer>() {
+    if let Ok(answer) = answer.cast::<HookVerdict>() {
         return Some(match answer.get() {
-            Answer::Pass => Verdict::Pass,
-            Answer::Signal => Verdict::Signal(EARLY),
-            Answer::Mark => Verdict::MarkOnly(EARLY),
-            Answer::Drop => Verdict::Drop(EARLY),
+            HookVerdict::Pass => Verdict::Pass,
+            HookVerdict::Signal => Verdict::Signal(EARLY),
+            HookVerdict::Mark => Verdict::MarkOnly(EARLY),
+            HookVerdict::Drop => Verdict::Drop(EARLY),
         });
     }
     let signal = if answer.is_instance_of::<PyBool>() || is_numpy_bool(answer) {
@@ -264,7 +264,7 @@ fn verdict(answer: &Bound<'_, PyAny>) -> Option<Verdict> {
     Some(if signal { Verdict::Signal(EARLY) } else { Verdict::Pass })
 }
 
-/// What comparing NumPy's numbers gives; `numpy.bool_` before NumPy 2.
+/// True for the result of comparing NumPy's numbers; `numpy.bool_` before NumPy 2.
 fn is_numpy_bool(answer: &Bound<'_, PyAny>) -> bool {
     let kind = answer.get_type().fully_qualified_name();
     kind.is_ok_and(|kind| kind == "numpy.bool" || kind == "numpy.bool_")
@@ -284,8 +284,8 @@ fn keep_interrupt(py: Python, error: &PyErr) {
     }
 }
 
-/// What was raised where, in one line; the line is that of the hook.
-fn told(py: Python, place: &str, error: &PyErr) -> String {
+/// A Python error in one line, with the place; the line is that of the hook.
+fn error_line(py: Python, place: &str, error: &PyErr) -> String {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
     let message = error.value(py).to_string();
     let message = message.lines().next().map(|line| format!(": {line}")).unwrap_or_default();
@@ -301,7 +301,7 @@ impl Clone for OwnAqm {
         Python::attach(|py| {
             self.copied(py).unwrap_or_else(|error| {
                 let broken = self.shared(py);
-                broken.fail(format!("the scheme cannot be copied: {}", told(py, "copy.deepcopy", &error)));
+                broken.fail(format!("the scheme cannot be copied: {}", error_line(py, "copy.deepcopy", &error)));
                 broken
             })
         })
@@ -326,7 +326,7 @@ impl Tune for OwnAqm {
                 Value::Switch(switch) => scheme.setattr(name, switch),
                 Value::Word(word) => scheme.setattr(name, word),
             };
-            set.map_err(|error| told(py, name, &error))
+            set.map_err(|error| error_line(py, name, &error))
         })
     }
 }

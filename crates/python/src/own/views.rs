@@ -1,4 +1,4 @@
-//! What a user's scheme sees and answers, as Python objects.
+//! The views and answers of a user's scheme, as Python objects.
 
 use aqmlab_aqm::{Ecn, PacketView, QueueView};
 use aqmlab_core::{Span, Stream};
@@ -6,10 +6,10 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// What a hook wants done with the packet it was shown.
+/// A hook's decision on the packet it was shown.
 #[pyclass(name = "Verdict", module = "aqmlab", frozen, eq, hash)]
 #[derive(PartialEq, Hash)]
-pub enum Answer {
+pub enum HookVerdict {
     /// Let it be.
     Pass,
     /// Mark it if it can carry a mark, else drop it.
@@ -20,7 +20,7 @@ pub enum Answer {
     Drop,
 }
 
-/// What a scheme may see of a packet.
+/// A scheme's view of a packet.
 #[pyclass(module = "aqmlab")]
 pub struct Packet(pub(super) PacketView);
 
@@ -54,7 +54,7 @@ impl Packet {
         self.0.class
     }
 
-    /// When it joined the queue, s.
+    /// Time at which it joined the queue, s.
     #[getter]
     fn enqueued_at(&self) -> f64 {
         self.0.enqueued_at.seconds()
@@ -78,7 +78,7 @@ impl Packet {
     }
 }
 
-/// What a scheme may see of its queue; neither the packet being judged nor the one in transmission is in it.
+/// A scheme's view of its queue; neither the packet being judged nor the one in transmission is in it.
 #[pyclass(module = "aqmlab")]
 pub struct Queue(pub(super) QueueView);
 
@@ -106,7 +106,7 @@ impl Queue {
         self.0.target
     }
 
-    /// How much may wait, packets.
+    /// Capacity of the queue, packets.
     #[getter]
     fn limit(&self) -> f64 {
         self.0.limit
@@ -131,7 +131,7 @@ impl Queue {
     }
 }
 
-/// What the base class of schemes has from the engine.
+/// The engine's part of the base class of schemes.
 #[pyclass(module = "aqmlab._core", subclass)]
 pub struct Scheme {
     pub(super) now: f64,

@@ -1,9 +1,9 @@
-//! What the scenario language accepts: units, sizes by the path, overrides.
+//! Texts that the scenario language accepts: units, sizes by the path, overrides.
 
 use super::{VALID, problems, valid_with};
 use aqmlab_aqm::Limit;
 use aqmlab_core::Span;
-use aqmlab_scenario::{Law, parse};
+use aqmlab_scenario::{Distribution, parse};
 
 #[test]
 fn other_units_mean_the_same() {
@@ -106,7 +106,7 @@ fn overrides_reach_every_level_and_list_items_by_name_or_index() {
     assert_eq!(scenario.links[0].rate.0, 15e6);
     assert_eq!(scenario.links[1].buffer, Limit::Packets(20));
     assert_eq!((scenario.flows[0].count(), &scenario.flows[0].path[..]), (7, &[1][..]));
-    assert_eq!(scenario.flows[0].rtt, Law::Uniform(Span::from_seconds(0.03), Span::from_seconds(0.04)));
+    assert_eq!(scenario.flows[0].rtt, Distribution::Uniform(Span::from_seconds(0.03), Span::from_seconds(0.04)));
     assert_eq!(scenario.flows[0].tcp.window.0, 10.0);
     assert_eq!(scenario.flows[1].batches.iter().map(|batch| batch.count).collect::<Vec<_>>(), [2, 5]);
     assert!(scenario.schemes.contains(&("rem".into(), vec![("phi".into(), "1.002".into())])));

@@ -1,4 +1,4 @@
-//! What is refused for its form: types, TOML itself, depth and size, names.
+//! Texts refused for their form: types, TOML itself, depth and size, names.
 
 use super::{VALID, problems};
 

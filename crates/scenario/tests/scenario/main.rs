@@ -1,4 +1,4 @@
-//! What the scenario language refuses, and how it says so.
+//! Texts that the scenario language refuses, and its messages.
 
 mod accepted;
 mod any_text;
@@ -50,7 +50,7 @@ tcp = "newreno"
 a = 2e-5
 "#;
 
-/// What is wrong with a text, line by line.
+/// The problems of a text, line by line.
 fn problems(text: &str, overrides: &[(&str, &str)]) -> String {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
     parse(text, "test", &overrides).map_or_else(|problems| problems.to_string(), |_| "nothing".into())

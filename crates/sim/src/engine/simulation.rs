@@ -33,7 +33,7 @@ use crate::traffic::client::Client;
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_scenario::{AqmChoice, Change, Chosen, Law, LinkSpec, Scenario};
+use aqmlab_scenario::{AqmChoice, Change, Distribution, LinkSpec, Scenario, SchemeAssignment};
 use goal::Goal;
 use member::Member;
 use parallel::{Plan, Unfinished};
@@ -45,7 +45,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scheme for all links that do not fix theirs, or for some links; the scenario's own if `None`.
-    pub aqm: Option<Chosen>,
+    pub aqm: Option<SchemeAssignment>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Record time series.
@@ -177,7 +177,7 @@ pub struct Simulation {
     /// For each link, where its queue is to be.
     goals: Vec<Vec<Goal>>,
     /// For each group, what its round trips are drawn from.
-    rtts: Vec<Law<Span>>,
+    rtts: Vec<Distribution<Span>>,
     events: u64,
     /// Others run between its steps, so that its flows have left the caches.
     is_cold: bool,

@@ -9,7 +9,7 @@ pub use observe::{GAUGES, Gauge, Shown, gauge};
 use crate::{Options, RunError, Simulation};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Problems, Span, Time};
-use aqmlab_scenario::{AqmChoice, Chosen, Scenario};
+use aqmlab_scenario::{AqmChoice, Scenario, SchemeAssignment};
 use observe::{Readings, Watched};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,7 +69,7 @@ impl Environment {
         let link = names.iter().position(|name| *name == self.task.link);
         let link = link.ok_or_else(|| Problems::one("link", unknown("link", &self.task.link, &names)))?;
         let values = act::begin(&self.task, &scenario)?;
-        let aqm = Some(Chosen::At(vec![(self.task.link.clone(), self.task.aqm.clone())]));
+        let aqm = Some(SchemeAssignment::At(vec![(self.task.link.clone(), self.task.aqm.clone())]));
         let mut simulation = Simulation::foreseeing(scenario, Options { aqm, seed, ..Options::default() })?;
         simulation.stop_probing_flows();
         simulation.take_turns();

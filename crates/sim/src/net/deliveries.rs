@@ -2,7 +2,7 @@
 
 use crate::measure::link::Carried;
 use aqmlab_core::{Span, Time};
-use aqmlab_scenario::{OPPORTUNITY, RateTrace};
+use aqmlab_scenario::{OPPORTUNITY, OpportunityTrace};
 use std::sync::Arc;
 
 /// The opportunities of a trace. What is left of one when the link has nothing to send is lost.
@@ -22,7 +22,7 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    pub fn new(trace: &RateTrace) -> Self {
+    pub fn new(trace: &OpportunityTrace) -> Self {
         let (times, period) = (trace.times.clone(), trace.period());
         Self { times, period, began: Time::ZERO, next: 0, at: Time::ZERO, left: 0, sent: 0 }
     }
@@ -87,7 +87,7 @@ mod tests {
 
     /// Opportunities at 1, 1, 4 ms, then 5, 5, 8, 9, 9, 12 and so on.
     fn deliveries() -> Deliveries {
-        Deliveries::new(&RateTrace { name: "cell".into(), times: [1, 1, 4].into() })
+        Deliveries::new(&OpportunityTrace { name: "cell".into(), times: [1, 1, 4].into() })
     }
 
     fn ms(time: f64) -> Time {

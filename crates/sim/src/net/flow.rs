@@ -8,7 +8,9 @@ use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{FlowSpec, Traffic};
-use aqmlab_tcp::{Ack, Arrival, Control, EcnFeedback, Network, Receiver, Segment, Sender, TcpParams, Variant};
+use aqmlab_tcp::{
+    Ack, EcnFeedback, LawChoice, Receiver, Segment, SegmentArrival, SegmentSink, Sender, TcpParams, TcpVariant,
+};
 use std::ops::Range;
 
 /// Hot state of one flow, in cache lines of its own.
@@ -73,8 +75,8 @@ pub struct Path<'a, P> {
 #[derive(Clone)]
 pub struct Group {
     pub tcp: TcpParams,
-    variant: Variant,
-    control: Control,
+    variant: TcpVariant,
+    control: LawChoice,
     pub is_udp: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
     pub keeps_connection: bool,
@@ -281,7 +283,7 @@ impl Flow {
             self.send_due_ack(packet.flow, due, &mut path);
         }
         let before = self.receiver.in_order();
-        let segment = Arrival { seq, is_ce: is_marked, is_cwr, is_resent };
+        let segment = SegmentArrival { seq, is_ce: is_marked, is_cwr, is_resent };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;
@@ -353,7 +355,7 @@ impl<P: Schedule> Access<'_, P> {
     }
 }
 
-impl<P: Schedule> Network for Access<'_, P> {
+impl<P: Schedule> SegmentSink for Access<'_, P> {
     #[inline(always)]
     fn send(&mut self, segment: &Segment) {
         let (size, on_link) = match segment.is_syn {

@@ -9,7 +9,7 @@ use crate::net::packet::Packet;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
-use aqmlab_scenario::{Impairments, Law, LinkSpec, Loss, RateChanges};
+use aqmlab_scenario::{Distribution, Impairments, LinkSpec, Loss, RateChanges};
 
 /// How the departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub enum Offered {
 #[derive(Clone)]
 enum Changes {
     Steps(std::vec::IntoIter<(Span, Rate)>),
-    Wander { values: Vec<Rate>, hold: Law<Span>, holds: usize, rng: Stream },
+    Wander { values: Vec<Rate>, hold: Distribution<Span>, holds: usize, rng: Stream },
 }
 
 impl Changes {

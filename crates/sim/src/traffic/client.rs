@@ -2,7 +2,7 @@
 
 use crate::traffic::video::Player;
 use aqmlab_core::{Span, Stream, Time};
-use aqmlab_scenario::{FlowSpec, Law, Pages, Traffic};
+use aqmlab_scenario::{Distribution, FlowSpec, Pages, Traffic};
 
 /// The sender at the other end of a flow's path.
 #[derive(Clone, Copy, Default)]
@@ -142,10 +142,10 @@ fn laws_of(spec: &FlowSpec) -> Option<Pages> {
         Traffic::Http(laws) => Some(laws.clone()),
         Traffic::Short { arrivals, size } => Some(Pages {
             pages: None,
-            think_time: Law::Exponential(Span::from_seconds(f64::from(spec.count().max(1)) / arrivals.0)),
+            think_time: Distribution::Exponential(Span::from_seconds(f64::from(spec.count().max(1)) / arrivals.0)),
             think_after_page: false,
-            objects: Law::Fixed(1.0),
-            object_gap: Law::Fixed(Span::ZERO),
+            objects: Distribution::Fixed(1.0),
+            object_gap: Distribution::Fixed(Span::ZERO),
             size: size.clone(),
             request_round_trips: 0.0,
         }),
@@ -212,12 +212,12 @@ mod tests {
 
     fn client(think_after_page: bool) -> Client {
         let laws = Pages {
-            pages: Some(Law::Fixed(2.0)),
-            think_time: Law::Fixed(seconds(10.0)),
+            pages: Some(Distribution::Fixed(2.0)),
+            think_time: Distribution::Fixed(seconds(10.0)),
             think_after_page,
-            objects: Law::Fixed(2.0),
-            object_gap: Law::Fixed(seconds(1.0)),
-            size: Law::Fixed(Packets(6.5)),
+            objects: Distribution::Fixed(2.0),
+            object_gap: Distribution::Fixed(seconds(1.0)),
+            size: Distribution::Fixed(Packets(6.5)),
             request_round_trips: 2.0,
         };
         let asks = Asks::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));

@@ -1,7 +1,7 @@
 //! Sources of datagrams: a constant rate, or a constant rate that goes on and off.
 
 use aqmlab_core::{Rate, Span, Stream, Time};
-use aqmlab_scenario::{Law, Traffic};
+use aqmlab_scenario::{Distribution, Traffic};
 
 /// One source.
 #[derive(Clone)]
@@ -10,7 +10,7 @@ pub struct UdpSource {
     /// Between two packets while on.
     interval: Span,
     /// How long it is on and off; `None`: always on.
-    on_off: Option<(Law<Span>, Law<Span>)>,
+    on_off: Option<(Distribution<Span>, Distribution<Span>)>,
     /// Packets of the present burst still to come.
     left: u64,
     bursts: usize,
@@ -91,15 +91,18 @@ mod tests {
 
     #[test]
     fn bursts_of_whole_packets_follow_off_times() {
-        let traffic =
-            Traffic::UdpOnOff { rate: Rate(64e3), on: Law::Fixed(seconds(0.2)), off: Law::Fixed(seconds(1.0)) };
+        let traffic = Traffic::UdpOnOff {
+            rate: Rate(64e3),
+            on: Distribution::Fixed(seconds(0.2)),
+            off: Distribution::Fixed(seconds(1.0)),
+        };
         // 0.2 s are 3.2 packets: 3 a burst.
         assert_eq!(times(&traffic, 2.5), [1.0625, 1.125, 1.1875, 2.25, 2.3125, 2.375]);
     }
 
     #[test]
     fn an_on_off_source_is_on_half_of_the_time() {
-        let half = Law::Exponential(seconds(0.5));
+        let half = Distribution::Exponential(seconds(0.5));
         let traffic = Traffic::UdpOnOff { rate: Rate(64e3), on: half.clone(), off: half };
         // 16 packets a second while on; over 10000 s the share has a standard error of about 0.7 %.
         let share = times(&traffic, 10_000.0).len() as f64 / 160_000.0;

@@ -1,4 +1,4 @@
-use super::{CongestionControl, Event, Facts, Info, Law, Reno, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Reno, Window};
 use aqmlab_core::params;
 
 params! {
@@ -32,8 +32,8 @@ pub struct Abe {
     params: AbeParams,
 }
 
-impl Law for Abe {
-    const INFO: Info = Info { name: "abe", title: "ABE", year: 2018, source: "RFC 8511" };
+impl CongestionControlLaw for Abe {
+    const INFO: LawInfo = LawInfo { name: "abe", title: "ABE", year: 2018, source: "RFC 8511" };
     type Params = AbeParams;
 
     fn new(params: AbeParams) -> Self {
@@ -46,8 +46,8 @@ impl CongestionControl for Abe {
         Reno.on_ack(window, ack);
     }
 
-    fn kept(&self, event: Event) -> f64 {
-        if event == Event::Echo { self.params.beta_ecn } else { 0.5 }
+    fn kept(&self, event: CongestionEvent) -> f64 {
+        if event == CongestionEvent::Echo { self.params.beta_ecn } else { 0.5 }
     }
 }
 
@@ -59,7 +59,10 @@ mod tests {
     #[test]
     fn a_mark_leaves_more_than_a_loss() {
         let abe = Abe::new(AbeParams::defaults());
-        assert_eq!([Event::Echo, Event::Loss, Event::Timeout].map(|event| abe.kept(event)), [0.8, 0.5, 0.5]);
+        assert_eq!(
+            [CongestionEvent::Echo, CongestionEvent::Loss, CongestionEvent::Timeout].map(|event| abe.kept(event)),
+            [0.8, 0.5, 0.5]
+        );
     }
 
     #[test]

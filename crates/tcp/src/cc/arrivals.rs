@@ -1,4 +1,4 @@
-//! Which segments have arrived, where loss recovery does not tell.
+//! Arrivals of segments, where loss recovery does not tell of them.
 
 use crate::ack::{Ack, Sack};
 use crate::seqset::SeqSet;
@@ -12,7 +12,7 @@ pub(super) struct Arrivals {
     /// One past the highest of them.
     top: u32,
     /// The blocks of the last ACK.
-    heard: Sack,
+    last_sack: Sack,
 }
 
 impl Arrivals {
@@ -23,7 +23,7 @@ impl Arrivals {
         self.first = hole;
         self.add(hole..ack.next.min(sent), &mut delivered);
         if !ack.sack.is_empty() {
-            for block in ack.sack.news(&mut self.heard) {
+            for block in ack.sack.news(&mut self.last_sack) {
                 self.add(block.start.max(ack.next).max(hole)..block.end.min(sent), &mut delivered);
             }
         }

@@ -1,8 +1,10 @@
 use super::path::{
-    AckEpoch, Control, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, Rounds, RttProbe, WindowedMax, whole,
-    whole_up,
+    AckEpoch, FullPipe, LeastRtt, MARGIN, MIN_CWND, MIN_RTT_WINDOW, RateControl, RoundCounter, RttProbe, WindowedMax,
+    whole, whole_up,
 };
-use super::{CongestionControl, Event, Facts, Info, Law, Needs, RateSample, Recovery, Window};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, RateSample, Recovery, Window,
+};
 use aggregation::ExtraAcked;
 use aqmlab_core::{Stream, Time, params};
 use policer::Policer;
@@ -76,7 +78,7 @@ const BW_ROUNDS: u64 = 10;
 enum State {
     /// The bandwidth grows.
     Startup,
-    /// What startup has left in the queue drains.
+    /// The queue that startup has left drains.
     Drain,
     /// This gain of the cycle, since that time.
     ProbeBw(usize, Time),
@@ -91,7 +93,7 @@ pub struct Bbr {
     random: Stream,
     max_bw: WindowedMax,
     policer: Policer,
-    rounds: Rounds,
+    rounds: RoundCounter,
     min_rtt: LeastRtt,
     full: FullPipe,
     ack_epoch: AckEpoch,
@@ -101,12 +103,12 @@ pub struct Bbr {
     packet_conservation: bool,
     /// A pause has ended, and nothing sent since has arrived.
     idle_restart: bool,
-    control: Control,
+    control: RateControl,
 }
 
-impl Law for Bbr {
-    const INFO: Info =
-        Info { name: "bbr", title: "BBR", year: 2016, source: "Cardwell et al., ACM Queue 14(5); Linux 6.1" };
+impl CongestionControlLaw for Bbr {
+    const INFO: LawInfo =
+        LawInfo { name: "bbr", title: "BBR", year: 2016, source: "Cardwell et al., ACM Queue 14(5); Linux 6.1" };
     const NEEDS: Needs = Needs { rate_samples: true, pacing: true, owns_window: true, ..Needs::NONE };
     type Params = BbrParams;
 
@@ -116,7 +118,7 @@ impl Law for Bbr {
             random: Stream::new(0, "tcp.bbr", 0),
             max_bw: WindowedMax::default(),
             policer: Policer::default(),
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             min_rtt: LeastRtt::NONE,
             full: FullPipe::default(),
             ack_epoch: AckEpoch::default(),
@@ -124,7 +126,7 @@ impl Law for Bbr {
             probe: RttProbe::default(),
             packet_conservation: false,
             idle_restart: false,
-            control: Control::default(),
+            control: RateControl::default(),
         }
     }
 }
@@ -153,13 +155,13 @@ impl CongestionControl for Bbr {
         window.cwnd = self.control.cwnd;
     }
 
-    fn kept(&self, _: Event) -> f64 {
+    fn kept(&self, _: CongestionEvent) -> f64 {
         1.0
     }
 
-    fn on_congestion(&mut self, event: Event, window: &Window) {
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {
         self.control.save_cwnd(window.cwnd, self.state == State::ProbeRtt);
-        if event == Event::Timeout {
+        if event == CongestionEvent::Timeout {
             self.full.bw = 0.0;
         }
     }

@@ -1,10 +1,13 @@
-use super::path::{AckEpoch, Control, FullPipe, LeastRtt, Rounds, RttProbe, WindowedMax};
-use super::{CongestionControl, Event, Facts, Info, Law, LostSegment, Needs, RateSample, Recovery, Window};
+use super::path::{AckEpoch, FullPipe, LeastRtt, RateControl, RoundCounter, RttProbe, WindowedMax};
+use super::{
+    CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, LostSegment, Needs, RateSample, Recovery,
+    Window,
+};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Stream, Time, params};
-use bounds::{LongTerm, LossRound, ShortTerm};
+use bounds::{LongTermBounds, LossRound, ShortTermBounds};
 use cycle::Cycle;
-use ecn::Ecn;
+use ecn::EcnCounts;
 
 mod bounds;
 mod cycle;
@@ -112,7 +115,7 @@ pub struct Bbr3 {
     params: Bbr3Params,
     random: Stream,
     state: State,
-    rounds: Rounds,
+    rounds: RoundCounter,
     /// Greatest delivery rate of the cycle before, and of this one.
     max_bw: [f64; 2],
     min_rtt: LeastRtt,
@@ -125,18 +128,18 @@ pub struct Bbr3 {
     loss_round: LossRound,
     /// ACKs that told of losses in this round trip of startup.
     loss_events: u32,
-    short_term: ShortTerm,
-    long_term: LongTerm,
+    short_term: ShortTermBounds,
+    long_term: LongTermBounds,
     cycle: Cycle,
-    ecn: Ecn,
+    ecn: EcnCounts,
     /// Segments delivered when the window was last full.
     limited_at: Option<u64>,
     idle_restart: bool,
-    control: Control,
+    control: RateControl,
 }
 
-impl Law for Bbr3 {
-    const INFO: Info = Info { name: "bbr3", title: "BBRv3", year: 2023, source: "draft-ietf-ccwg-bbr-06" };
+impl CongestionControlLaw for Bbr3 {
+    const INFO: LawInfo = LawInfo { name: "bbr3", title: "BBRv3", year: 2023, source: "draft-ietf-ccwg-bbr-06" };
     const NEEDS: Needs =
         Needs { feedback: EcnFeedback::Counter, rate_samples: true, pacing: true, owns_window: true, ..Needs::NONE };
     type Params = Bbr3Params;
@@ -146,7 +149,7 @@ impl Law for Bbr3 {
             params,
             random: Stream::new(0, "tcp.bbr3", 0),
             state: State::Startup,
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             max_bw: [0.0; 2],
             min_rtt: LeastRtt::NONE,
             probe_rtt_min: LeastRtt::NONE,
@@ -156,13 +159,13 @@ impl Law for Bbr3 {
             extra_acked: WindowedMax::default(),
             loss_round: LossRound::default(),
             loss_events: 0,
-            short_term: ShortTerm::UNBOUNDED,
-            long_term: LongTerm::UNBOUNDED,
+            short_term: ShortTermBounds::UNBOUNDED,
+            long_term: LongTermBounds::UNBOUNDED,
             cycle: Cycle::START,
-            ecn: Ecn::NONE,
+            ecn: EcnCounts::NONE,
             limited_at: None,
             idle_restart: false,
-            control: Control::default(),
+            control: RateControl::default(),
         }
     }
 }
@@ -198,11 +201,11 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn kept(&self, _: Event) -> f64 {
+    fn kept(&self, _: CongestionEvent) -> f64 {
         1.0
     }
 
-    fn on_congestion(&mut self, _: Event, window: &Window) {
+    fn on_congestion(&mut self, _: CongestionEvent, window: &Window) {
         self.control.save_cwnd(window.cwnd, self.state == State::ProbeRtt);
     }
 
@@ -234,7 +237,7 @@ impl CongestionControl for Bbr3 {
     }
 }
 
-/// What was in flight when the share of losses became too large; `in_flight` and `lost` count the segment that is found lost.
+/// The volume in flight when the share of losses became too large; `in_flight` and `lost` count the segment that is found lost.
 fn inflight_at_loss(in_flight: f64, lost: f64) -> f64 {
     let (in_flight, lost) = (in_flight - 1.0, lost - 1.0);
     in_flight + ((LOSS_THRESH * in_flight - lost) / (1.0 - LOSS_THRESH)).max(0.0)

@@ -1,7 +1,7 @@
-//! What is known of each law, and how one is chosen.
+//! The catalogue of laws, and the choice of one.
 
 use super::reno::{RenoLaw, RenoParams};
-use super::{AnyLaw, Info, Law, Needs};
+use super::{AnyLaw, CongestionControlLaw, LawInfo, Needs};
 use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::problem::unknown;
@@ -15,32 +15,32 @@ macro_rules! laws {
         pub mod $module;)*
 
         /// Every law of this crate.
-        static BUILT_IN: &[Entry] = &[$(Entry::of::<$module::$law>()),*];
+        static BUILT_IN: &[LawEntry] = &[$(LawEntry::of::<$module::$law>()),*];
     };
 }
 pub(super) use laws;
 
 /// A law as the catalogue knows it.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct LawEntry {
     /// Name, year, source.
-    pub info: &'static Info,
+    pub info: &'static LawInfo,
     /// The page: idea, equations, readings, departures (Markdown).
     pub page: &'static str,
-    /// What it asks for.
+    /// Its needs.
     pub needs: Needs,
     /// Constants of TCP that it sets, over the profile.
     pub settings: &'static [(&'static str, &'static str)],
     /// Its parameters.
     pub params: fn() -> Vec<ParamSpec>,
-    build: Build,
+    build: LawBuilder,
 }
 
 /// Reads parameters, named and as text, and builds a law; the errors carry the path.
-type Build = fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>;
+type LawBuilder = fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>;
 
-impl Entry {
-    pub(super) const fn of<L: Law>() -> Self {
+impl LawEntry {
+    pub(super) const fn of<L: CongestionControlLaw>() -> Self {
         Self {
             info: const { &L::INFO },
             page: L::Params::DOC,
@@ -52,7 +52,7 @@ impl Entry {
     }
 }
 
-fn build<L: Law>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> {
+fn build<L: CongestionControlLaw>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> {
     let (mut params, mut problems) = (L::Params::defaults(), Vec::new());
     params.read(path, pairs.iter().copied(), &mut problems);
     if !problems.is_empty() {
@@ -62,10 +62,10 @@ fn build<L: Law>(path: &str, pairs: &[(&str, &str)]) -> Result<(Values, AnyLaw),
 }
 
 /// Laws from elsewhere.
-static REGISTERED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
+static REGISTERED: RwLock<Vec<LawEntry>> = RwLock::new(Vec::new());
 
 /// Every law; those from elsewhere come last.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<LawEntry> {
     let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     [super::BUILT_IN, &elsewhere[..]].concat()
 }
@@ -74,7 +74,7 @@ pub fn entries() -> Vec<Entry> {
 ///
 /// # Errors
 /// If there is none; the message names the nearest.
-pub fn entry(name: &str) -> Result<Entry, String> {
+pub fn entry(name: &str) -> Result<LawEntry, String> {
     let all = entries();
     let found = all.iter().find(|entry| entry.info.name == name).copied();
     found.ok_or_else(|| unknown("choice", name, &all.iter().map(|entry| entry.info.name).collect::<Vec<_>>()))
@@ -84,17 +84,17 @@ pub fn entry(name: &str) -> Result<Entry, String> {
 ///
 /// # Errors
 /// If there is a law of that name.
-pub fn register<L: Law>() -> Result<(), String> {
+pub fn register<L: CongestionControlLaw>() -> Result<(), String> {
     if entry(L::INFO.name).is_ok() {
         return Err(format!("there is a congestion-control law called \"{}\" already", L::INFO.name));
     }
-    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(Entry::of::<L>());
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(LawEntry::of::<L>());
     Ok(())
 }
 
 /// A law with its parameters, as chosen for a group of senders: each begins with a copy.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct LawChoice {
     name: &'static str,
     values: Values,
     needs: Needs,
@@ -102,7 +102,7 @@ pub struct Control {
     law: AnyLaw,
 }
 
-impl Default for Control {
+impl Default for LawChoice {
     /// Reno's.
     fn default() -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Default for Control {
     }
 }
 
-impl Control {
+impl LawChoice {
     /// Reads `NAME[:k=v,...]`.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Control {
     /// The same, over what the profile sets of the law.
     ///
     /// # Errors
-    /// As [`Control::parse`].
+    /// As [`LawChoice::parse`].
     pub fn parse_in(path: &str, text: &str, profile: Profile) -> Result<Self, Problems> {
         let (name, own) = split_choice(text).map_err(|why| Problems::one(path, why))?;
         let entry = entry(name).map_err(|why| Problems::one(path, why))?;
@@ -155,7 +155,7 @@ impl Control {
         self.values.iter().any(|(name, value)| *name == "hystart_plus_plus" && value == "true")
     }
 
-    /// What it asks for.
+    /// Its needs.
     pub fn needs(&self) -> Needs {
         self.needs
     }
@@ -165,7 +165,7 @@ impl Control {
         self.settings
     }
 
-    /// With every parameter, as [`Control::parse`] reads it.
+    /// With every parameter, as [`LawChoice::parse`] reads it.
     pub fn text(&self) -> String {
         let pairs: Vec<String> = self.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if pairs.is_empty() { self.name.into() } else { format!("{}:{}", self.name, pairs.join(",")) }
@@ -191,15 +191,15 @@ mod tests {
             ),
             ("ledbat: gain=2, target=5ms", "ledbat:target=5 ms,gain=2"),
         ] {
-            let control = Control::parse("tcp", text).unwrap();
+            let control = LawChoice::parse("tcp", text).unwrap();
             assert_eq!(control.text(), full);
-            assert_eq!(Control::parse("tcp", full).unwrap().text(), full);
+            assert_eq!(LawChoice::parse("tcp", full).unwrap().text(), full);
         }
     }
 
     #[test]
     fn a_wrong_choice_is_refused_with_its_path() {
-        let why = |text: &str| Control::parse("tcp", text).unwrap_err().to_string();
+        let why = |text: &str| LawChoice::parse("tcp", text).unwrap_err().to_string();
         let unknown = why("cubik");
         let expected = "tcp: unknown choice \"cubik\"; did you mean \"cubic\"? known: reno, cubic, ledbat";
         assert!(unknown.starts_with(expected), "{unknown}");
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_parameter_of_reno_makes_it_more_than_plain_reno() {
-        let is_reno = |text| Control::parse("tcp", text).unwrap().is_reno();
+        let is_reno = |text| LawChoice::parse("tcp", text).unwrap().is_reno();
         assert_eq!(
             ["reno", "reno:hystart_plus_plus=false", "reno:hystart_plus_plus=true"].map(is_reno),
             [true, true, false]

@@ -1,13 +1,13 @@
 mod linux;
 
-use super::{CongestionControl, Event, Facts, Info, Law, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Window};
 use aqmlab_core::{Span, Time, choice, params};
-use linux::Linux;
+use linux::LinuxState;
 use std::sync::Arc;
 
 choice! {
-    /// Whose details.
-    pub enum Flavour {
+    /// The implementation whose details apply.
+    pub enum CubicFlavour {
         /// RFC 9438.
         Rfc9438 = "rfc9438",
         /// `tcp_cubic.c` of Linux.
@@ -61,12 +61,12 @@ params! {
         /// Slow start goes on at a quarter of its pace where round trips get longer, for five of them (HyStart++, in place of
         /// HyStart; variant `rack`).
         hystart_plus_plus: bool = "false", from "RFC 9406 (Linux has none)";
-        /// Whose details.
-        flavour: Flavour = "rfc9438", from "RFC 9438";
+        /// The implementation whose details apply.
+        flavour: CubicFlavour = "rfc9438", from "RFC 9438";
     }
 }
 
-/// What CUBIC remembers of its last congestion event, and where it is since. See [`CubicParams`].
+/// CUBIC's state: its last congestion event, and its progress since. See [`CubicParams`].
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// Shared with the other senders of the group.
@@ -78,7 +78,7 @@ pub struct Cubic {
     /// The present congestion avoidance stage; `None` in slow start and until the first ACK after a reduction.
     stage: Option<Stage>,
     /// Of the flavour linux, and where HyStart is on.
-    linux: Option<Box<Linux>>,
+    linux: Option<Box<LinuxState>>,
 }
 
 /// One stage of congestion avoidance.
@@ -88,14 +88,14 @@ struct Stage {
     k: f64,
     /// Time that the sender has used its window in, since the beginning.
     elapsed: Span,
-    /// When the last ACK came.
+    /// Time of the last ACK.
     last: Time,
     /// W_est: the window that Reno would have, segments.
     w_est: f64,
 }
 
-impl Law for Cubic {
-    const INFO: Info = Info {
+impl CongestionControlLaw for Cubic {
+    const INFO: LawInfo = LawInfo {
         name: "cubic",
         title: "CUBIC",
         year: 2008,
@@ -104,9 +104,9 @@ impl Law for Cubic {
     type Params = CubicParams;
 
     fn new(params: CubicParams) -> Self {
-        let has_linux = params.flavour == Flavour::Linux || params.hystart || params.hystart_plus_plus;
+        let has_linux = params.flavour == CubicFlavour::Linux || params.hystart || params.hystart_plus_plus;
         let hystart_plus_plus = params.hystart_plus_plus.then(Default::default);
-        let linux = has_linux.then(|| Box::new(Linux { hystart_plus_plus, ..Linux::default() }));
+        let linux = has_linux.then(|| Box::new(LinuxState { hystart_plus_plus, ..LinuxState::default() }));
         Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, stage: None, linux }
     }
 }
@@ -134,7 +134,7 @@ impl CongestionControl for Cubic {
             }
             return;
         }
-        if self.params.flavour == Flavour::Linux
+        if self.params.flavour == CubicFlavour::Linux
             && let Some(linux) = &mut self.linux
         {
             if is_used {
@@ -153,12 +153,12 @@ impl CongestionControl for Cubic {
         self.stage = Some(stage);
     }
 
-    fn kept(&self, _: Event) -> f64 {
+    fn kept(&self, _: CongestionEvent) -> f64 {
         self.params.beta
     }
 
     /// 4.6 and 4.7.
-    fn on_congestion(&mut self, _: Event, window: &Window) {
+    fn on_congestion(&mut self, _: CongestionEvent, window: &Window) {
         let cwnd = window.cwnd;
         self.cwnd_prior = cwnd;
         let gives_up_more = self.params.fast_convergence && cwnd < self.w_max;
@@ -175,7 +175,7 @@ impl CongestionControl for Cubic {
         self.w_max = 0.0;
         self.stage = None;
         if let Some(linux) = &mut self.linux {
-            **linux = Linux { hystart_plus_plus: linux.hystart_plus_plus.take(), ..Linux::default() };
+            **linux = LinuxState { hystart_plus_plus: linux.hystart_plus_plus.take(), ..LinuxState::default() };
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn reduce(cubic: &mut Cubic, cwnd: f64) {
-        cubic.on_congestion(Event::Loss, &Window { cwnd, ssthresh: 0.0 });
+        cubic.on_congestion(CongestionEvent::Loss, &Window { cwnd, ssthresh: 0.0 });
     }
 
     /// An ACK of one segment that comes at `ms` to a sender that uses its window, over 100 ms.
@@ -353,7 +353,7 @@ mod tests {
         // alpha = 3 * 0.5 / 1.5 = 1; K = cbrt(500 / 0.8) = 8.549880 s.
         close(after(&mut cubic, 500.0, 500.0, &ack(0)), 500.0 + 1.0 / 500.0);
         close(cubic.stage.unwrap().k, 8.549880);
-        assert_eq!(cubic.kept(Event::Loss), 0.5);
+        assert_eq!(cubic.kept(CongestionEvent::Loss), 0.5);
         reduce(&mut cubic, 900.0);
         assert_eq!(cubic.w_max, 900.0, "no fast convergence");
     }

@@ -1,10 +1,10 @@
-use super::{CongestionControl, Event, Facts, Info, Law, Needs, Reno, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{choice, params};
 
 choice! {
-    /// Whose details.
-    pub enum Flavour {
+    /// The implementation whose details apply.
+    pub enum DctcpFlavour {
         /// RFC 8257, in real numbers.
         Rfc8257 = "rfc8257",
         /// `tcp_dctcp.c` of Linux, in its whole numbers.
@@ -67,15 +67,15 @@ params! {
     pub struct DctcpParams {
         /// Weight of the last window of data in alpha.
         g: f64 = "0.0625" in "0.001" ..= "1", from "RFC 8257, section 4.2 (1/16)";
-        /// Whose details.
-        flavour: Flavour = "rfc8257", from "RFC 8257";
+        /// The implementation whose details apply.
+        flavour: DctcpFlavour = "rfc8257", from "RFC 8257";
     }
 }
 
 /// Linux's alpha of one (`DCTCP_MAX_ALPHA`).
 const UNIT: f64 = 1024.0;
 
-/// What DCTCP has counted. See [`DctcpParams`].
+/// DCTCP's counts. See [`DctcpParams`].
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     params: DctcpParams,
@@ -86,9 +86,9 @@ pub struct Dctcp {
     window_end: Option<u32>,
 }
 
-impl Law for Dctcp {
-    const INFO: Info =
-        Info { name: "dctcp", title: "DCTCP", year: 2010, source: "Alizadeh et al., SIGCOMM 2010; RFC 8257" };
+impl CongestionControlLaw for Dctcp {
+    const INFO: LawInfo =
+        LawInfo { name: "dctcp", title: "DCTCP", year: 2010, source: "Alizadeh et al., SIGCOMM 2010; RFC 8257" };
     const NEEDS: Needs = Needs { feedback: EcnFeedback::PerPacket, every_ack: true, ..Needs::NONE };
     const SETTINGS: &'static [(&'static str, &'static str)] = &[("ect_on_retransmit", "true")];
     type Params = DctcpParams;
@@ -114,12 +114,12 @@ impl CongestionControl for Dctcp {
         Reno.on_ack(window, ack);
     }
 
-    fn threshold(&self, event: Event, window: &Window) -> Option<f64> {
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         let cwnd = window.cwnd;
         match self.params.flavour {
-            _ if event != Event::Echo => None,
-            Flavour::Rfc8257 => Some(cwnd * (1.0 - self.alpha / 2.0)),
-            Flavour::Linux => Some(cwnd.floor() - (cwnd.floor() * self.alpha / 2.0).floor()),
+            _ if event != CongestionEvent::Echo => None,
+            DctcpFlavour::Rfc8257 => Some(cwnd * (1.0 - self.alpha / 2.0)),
+            DctcpFlavour::Linux => Some(cwnd.floor() - (cwnd.floor() * self.alpha / 2.0).floor()),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Dctcp {
     fn next_alpha(&self) -> f64 {
         let (g, alpha) = (self.params.g, self.alpha);
         let share = f64::from(self.marked) / f64::from(self.acked.max(1));
-        if self.params.flavour == Flavour::Rfc8257 {
+        if self.params.flavour == DctcpFlavour::Rfc8257 {
             return (1.0 - g) * alpha + g * share.min(1.0);
         }
         let forgotten = (g * alpha * UNIT).floor();
@@ -144,7 +144,7 @@ mod tests {
     use aqmlab_core::ParamSet;
 
     /// Windows of data of ten segments, so many of which are marked.
-    fn after(flavour: Flavour, windows: &[u32]) -> Dctcp {
+    fn after(flavour: DctcpFlavour, windows: &[u32]) -> Dctcp {
         let mut dctcp = Dctcp::new(DctcpParams { flavour, ..DctcpParams::defaults() });
         let window = &mut Window { cwnd: 10.0, ssthresh: 10.0 };
         dctcp.on_feedback(window, &Facts { acked: 0, hole: 1, sent: 10, ..Facts::default() });
@@ -157,12 +157,12 @@ mod tests {
     }
 
     fn reduced(dctcp: &Dctcp, cwnd: f64) -> f64 {
-        dctcp.threshold(Event::Echo, &Window { cwnd, ssthresh: 100.0 }).unwrap()
+        dctcp.threshold(CongestionEvent::Echo, &Window { cwnd, ssthresh: 100.0 }).unwrap()
     }
 
     #[test]
     fn alpha_by_hand() {
-        let alpha = |windows: &[u32]| after(Flavour::Rfc8257, windows).alpha;
+        let alpha = |windows: &[u32]| after(DctcpFlavour::Rfc8257, windows).alpha;
         assert_eq!(alpha(&[]), 1.0);
         assert_eq!(alpha(&[0]), 0.9375);
         assert!((alpha(&[0, 4]) - (0.9375 * 0.9375 + 0.4 / 16.0)).abs() < 1e-12);
@@ -171,20 +171,23 @@ mod tests {
 
     #[test]
     fn the_window_falls_by_half_of_alpha() {
-        assert_eq!(reduced(&after(Flavour::Rfc8257, &[]), 10.5), 5.25);
-        assert_eq!(reduced(&after(Flavour::Rfc8257, &[0]), 16.0), 16.0 * (1.0 - 0.46875));
-        let dctcp = after(Flavour::Rfc8257, &[0]);
+        assert_eq!(reduced(&after(DctcpFlavour::Rfc8257, &[]), 10.5), 5.25);
+        assert_eq!(reduced(&after(DctcpFlavour::Rfc8257, &[0]), 16.0), 16.0 * (1.0 - 0.46875));
+        let dctcp = after(DctcpFlavour::Rfc8257, &[0]);
         let window = Window { cwnd: 16.0, ssthresh: 100.0 };
-        assert_eq!([Event::Loss, Event::Timeout].map(|event| dctcp.threshold(event, &window)), [None, None]);
+        assert_eq!(
+            [CongestionEvent::Loss, CongestionEvent::Timeout].map(|event| dctcp.threshold(event, &window)),
+            [None, None]
+        );
     }
 
     #[test]
     fn linux_counts_in_1024ths_and_whole_segments() {
         // 1024 - 64 + floor(3 of 10 of 64) = 979; then 979 - 61 + 6.
-        let alpha = |windows: &[u32]| after(Flavour::Linux, windows).alpha * 1024.0;
+        let alpha = |windows: &[u32]| after(DctcpFlavour::Linux, windows).alpha * 1024.0;
         assert_eq!([alpha(&[3]), alpha(&[3, 1])], [979.0, 924.0]);
         // 16 - 1 = 15, whose sixteenth is none: forgotten at once.
-        let mut dctcp = after(Flavour::Linux, &[]);
+        let mut dctcp = after(DctcpFlavour::Linux, &[]);
         dctcp.alpha = 16.0 / 1024.0;
         dctcp.alpha = dctcp.next_alpha();
         assert_eq!(dctcp.alpha * 1024.0, 15.0);

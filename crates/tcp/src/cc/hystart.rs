@@ -13,7 +13,7 @@ const MIN_SAMPLES: u32 = 8;
 /// An eighth of the least round trip, within these bounds, is too much delay (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const DELAY: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
 
-/// What is known of the present round.
+/// The state of the present round.
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
     /// Least round-trip time so far.
@@ -40,7 +40,7 @@ impl HyStart {
         }
     }
 
-    /// Whether slow start ends at this ACK, which brings the window to `cwnd`.
+    /// True if slow start ends at this ACK, which brings the window to `cwnd`.
     pub fn ends_slow_start(&mut self, cwnd: f64, ack: &Facts) -> bool {
         let (Some(rtt), Some(delay_min)) = (ack.rtt, self.delay_min) else { return false };
         if ack.hole > self.end_seq {

@@ -23,11 +23,11 @@ pub struct HyStartPlusPlus {
     current_round: Option<Span>,
     samples: u32,
     /// Conservative slow start, if it is on.
-    css: Option<Conservative>,
+    css: Option<ConservativeSlowStart>,
 }
 
 #[derive(Clone, Debug)]
-struct Conservative {
+struct ConservativeSlowStart {
     /// cssBaselineMinRtt.
     baseline: Span,
     /// Rounds that it has seen the end of.
@@ -72,7 +72,7 @@ impl HyStartPlusPlus {
             (None, Some(last)) => {
                 let threshold = Span(last.0 / MIN_RTT_DIVISOR).clamp(RTT_THRESH.0, RTT_THRESH.1);
                 if current >= last + threshold {
-                    self.css = Some(Conservative { baseline: current, rounds: 0 });
+                    self.css = Some(ConservativeSlowStart { baseline: current, rounds: 0 });
                 }
             }
             _ => {}

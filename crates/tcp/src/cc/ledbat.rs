@@ -1,4 +1,4 @@
-use super::{CongestionControl, Facts, Info, Law, Needs, Window};
+use super::{CongestionControl, CongestionControlLaw, Facts, LawInfo, Needs, Window};
 use aqmlab_core::{Span, Time, params};
 
 params! {
@@ -63,8 +63,8 @@ pub struct Ledbat {
     samples: usize,
 }
 
-impl Law for Ledbat {
-    const INFO: Info = Info { name: "ledbat", title: "LEDBAT", year: 2012, source: "RFC 6817" };
+impl CongestionControlLaw for Ledbat {
+    const INFO: LawInfo = LawInfo { name: "ledbat", title: "LEDBAT", year: 2012, source: "RFC 6817" };
     const NEEDS: Needs = Needs { delay: true, ..Needs::NONE };
     const SETTINGS: &'static [(&'static str, &'static str)] = &[("initial_window", "2 packets")]; // INIT_CWND
     type Params = LedbatParams;
@@ -103,7 +103,7 @@ impl Ledbat {
         *least = delay.min(*least);
     }
 
-    /// What the path adds to its base delay; there is a sample.
+    /// The delay that the path adds to its base delay; there is a sample.
     fn queueing_delay(&self) -> Span {
         let least = |spans: &[Span]| spans.iter().fold(NO_SAMPLE, |least, span| least.min(*span));
         Span(least(&self.current).0 - least(&self.base).0)

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   reno, cubic, ...   one file per law, reading like its RFC
-//!   catalogue          what is known of each law, and how one is chosen: "cubic:beta=0.8"
-//!   engaged            what a sender keeps for a law other than Reno's
-//!   path               what BBR learns of a path
-//!   arrivals             which segments have arrived, where loss recovery does not tell
+//!   catalogue          every law by name, and the choice of one: "cubic:beta=0.8"
+//!   law_host           the state that a sender keeps for a law other than Reno's
+//!   path               the model of a path that BBR has
+//!   arrivals           segments that have arrived, where loss recovery does not tell
 //!   rate               samples of the delivery rate, for the laws that ask for them
 //! ```
 //!
@@ -17,20 +17,20 @@
 
 mod arrivals;
 pub mod catalogue;
-mod engaged;
 mod hystart;
 mod hystart_plus_plus;
+mod law_host;
 mod path;
 pub mod rate;
 
 use crate::ack::Ack;
 use crate::ecn::EcnFeedback;
-use crate::params::{EcnResponse, Halve};
+use crate::params::{EcnResponse, ReductionBase};
 use aqmlab_core::{ParamSet, Span, Time};
 use std::fmt::Debug;
 
-pub use catalogue::{Control, Entry, entries, entry, register};
-pub(crate) use engaged::{Engaged, Heard, Seen};
+pub use catalogue::{LawChoice, LawEntry, entries, entry, register};
+pub(crate) use law_host::{AckContext, LawHost, RecoveryReport};
 pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
 
@@ -47,7 +47,7 @@ catalogue::laws! {
     bbr3::Bbr3
 }
 
-/// What a law decides on, in segments.
+/// The window and threshold that a law sets, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Congestion window; a real number. Below 1 it is closed until the retransmission timer expires.
@@ -56,7 +56,7 @@ pub struct Window {
     pub ssthresh: f64,
 }
 
-/// What an ACK tells a law. Counts are in segments.
+/// The facts of an ACK, for a law. Counts are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     /// Segments that it acknowledges, or in variant `rack` that it newly tells of; 0 for a duplicate ACK.
@@ -64,12 +64,12 @@ pub struct Facts {
     /// The window grows by what is acknowledged (RFC 3465), not by ACKs.
     pub byte_counting: bool,
     /// Segments known to be CE-marked since the ACK before. Classic feedback does not count marks: then it is 0, and
-    /// [`Event::Echo`] tells of a mark. Known to laws that are told of every ACK.
+    /// [`CongestionEvent::Echo`] tells of a mark. Known to laws that are told of every ACK.
     pub marked: u32,
     /// Segments that loss recovery has sent again since the ACK before; those that it has found lost at this ACK, of a law that
     /// owns the window. Known to laws that are told of every ACK.
     pub lost: u32,
-    /// What loss recovery is at, of a law that owns the window.
+    /// The state of loss recovery, of a law that owns the window.
     pub recovery: Recovery,
     /// Segments outstanding before it: sent and not acknowledged, those that are SACKed included; in variant `rack`, segments
     /// in the network. A law that limits the data in flight takes [`RateSample::in_flight`].
@@ -88,19 +88,19 @@ pub struct Facts {
     pub sent: u32,
     /// Delivery rate and round-trip time, if the law asks for them and the ACK tells of an arrival.
     pub sample: Option<RateSample>,
-    /// When it came.
+    /// Time of its arrival.
     pub now: Time,
 }
 
 impl Facts {
-    /// What counts towards growth: an ACK, or the segments that it acknowledges.
+    /// The credit towards growth: an ACK, or the segments that it acknowledges.
     #[inline]
     pub fn credit(&self) -> f64 {
         if self.byte_counting { f64::from(self.acked) } else { 1.0 }
     }
 }
 
-/// What loss recovery is at.
+/// The state of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// Nothing is missing.
@@ -114,7 +114,7 @@ pub enum Recovery {
 
 /// A sign of congestion. The window is reduced for one of them at most once per window of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum CongestionEvent {
     /// Fast retransmit (RFC 5681, section 3.2).
     Loss,
     /// The receiver tells of a CE mark (RFC 3168, section 6.1.2).
@@ -123,10 +123,10 @@ pub enum Event {
     Timeout,
 }
 
-/// What a law asks for, beyond what every sender knows.
+/// The needs of a law, beyond what every sender knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
-    /// How the receiver tells of CE marks.
+    /// The receiver's feedback of CE marks.
     pub feedback: EcnFeedback,
     /// ACKs carry the one-way delay of the segment that caused them.
     pub delay: bool,
@@ -148,7 +148,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What Reno asks for: nothing.
+    /// Reno's needs: none.
     pub const NONE: Needs = Needs {
         feedback: EcnFeedback::Classic,
         delay: false,
@@ -167,18 +167,18 @@ impl Needs {
 
     /// The sender keeps nothing for the law: it hears of new data acknowledged and of losses, and sets no pace.
     fn is_plain(&self) -> bool {
-        !self.hears_acks() && !self.pacing && !self.answers_marks
+        !self.needs_feedback() && !self.pacing && !self.answers_marks
     }
 
     /// Some ACK must be looked into before loss recovery sees it.
-    fn hears_acks(&self) -> bool {
+    fn needs_feedback(&self) -> bool {
         self.every_ack || self.rate_samples || self.owns_window || self.feedback != EcnFeedback::Classic
     }
 }
 
-/// What the catalogue says of a law.
+/// A law's entry in the catalogue: names and sources.
 #[derive(Clone, Copy, Debug)]
-pub struct Info {
+pub struct LawInfo {
     /// Name on the command line.
     pub name: &'static str,
     /// Name in print.
@@ -202,22 +202,22 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     /// [`Needs::rate_samples`] asks for it.
     fn on_lost(&mut self, lost: &LostSegment) {}
     /// The share of the window (RFC 5681: of the data in flight) that `event` leaves.
-    fn kept(&self, event: Event) -> f64 {
+    fn kept(&self, event: CongestionEvent) -> f64 {
         0.5
     }
     /// The threshold after `event`, if it is not a share of what the sender reduces; at least 2 segments are left.
-    fn threshold(&self, event: Event, window: &Window) -> Option<f64> {
+    fn threshold(&self, event: CongestionEvent, window: &Window) -> Option<f64> {
         None
     }
     /// The window is about to be reduced to that share or threshold.
-    fn on_congestion(&mut self, event: Event, window: &Window) {}
+    fn on_congestion(&mut self, event: CongestionEvent, window: &Window) {}
     /// Fast recovery has ended (RFC 5681, section 3.2, step 6; ns-2 leaves the window alone).
     fn on_recovered(&mut self, window: &mut Window) {
         window.cwnd = window.ssthresh;
     }
     /// A timeout has brought the window down to one segment.
     fn on_timeout(&mut self) {}
-    /// What was taken for a loss was none: recovery ends without [`CongestionControl::on_recovered`], and the sender restores
+    /// A supposed loss was none: recovery ends without [`CongestionControl::on_recovered`], and the sender restores
     /// the window (variant `rack`).
     fn on_undo(&mut self) {}
     /// A pause ends in which the application had nothing to send.
@@ -252,10 +252,10 @@ impl Clone for Box<dyn CongestionControl> {
 }
 
 /// A law that can be built from declared parameters. The doc comment of its parameters is its page.
-pub trait Law: CongestionControl + Clone + 'static {
-    /// What the catalogue says of it.
-    const INFO: Info;
-    /// What it asks for.
+pub trait CongestionControlLaw: CongestionControl + Clone + 'static {
+    /// Its entry in the catalogue.
+    const INFO: LawInfo;
+    /// Its needs.
     const NEEDS: Needs = Needs::NONE;
     /// Constants of TCP that it sets, over the profile: name and text.
     const SETTINGS: &'static [(&'static str, &'static str)] = &[];
@@ -271,14 +271,14 @@ pub(crate) enum AnyLaw {
     Reno(Reno),
     /// One that asks for nothing, so that there is nothing to keep for it.
     Plain(Box<dyn CongestionControl>),
-    Other(Box<Engaged>),
+    Other(Box<LawHost>),
 }
 
 impl AnyLaw {
     pub fn new(law: impl CongestionControl + 'static, needs: Needs) -> Self {
         match needs.is_plain() {
             true => Self::Plain(Box::new(law)),
-            false => Self::Other(Box::new(Engaged::new(Box::new(law), needs))),
+            false => Self::Other(Box::new(LawHost::new(Box::new(law), needs))),
         }
     }
 }
@@ -311,9 +311,9 @@ impl Congestion {
         }
     }
 
-    /// What only a law has that asks for something.
+    /// The host of a law that has needs.
     #[inline]
-    pub fn engaged(&mut self) -> Option<&mut Engaged> {
+    pub fn host(&mut self) -> Option<&mut LawHost> {
         if let AnyLaw::Other(law) = &mut self.law { Some(law) } else { None }
     }
 
@@ -328,15 +328,15 @@ impl Congestion {
     }
 
     /// Any ACK comes, to a law that asks for it. True if it tells of a new mark.
-    pub fn hear(&mut self, ack: &Ack, heard: Heard) -> bool {
+    pub fn on_feedback(&mut self, ack: &Ack, context: AckContext) -> bool {
         match &mut self.law {
-            AnyLaw::Other(law) => law.hear(&mut self.window, ack, heard),
+            AnyLaw::Other(law) => law.on_feedback(&mut self.window, ack, context),
             _ => ack.ece,
         }
     }
 
     /// Loss recovery has seen an ACK: the law that owns the window sets it.
-    pub fn set_window(&mut self, seen: Seen) {
+    pub fn set_window(&mut self, seen: RecoveryReport) {
         if let AnyLaw::Other(law) = &mut self.law {
             law.set_window(&mut self.window, seen);
         }
@@ -346,17 +346,17 @@ impl Congestion {
         match &mut self.law {
             AnyLaw::Reno(reno) => reno,
             AnyLaw::Plain(law) => &mut **law,
-            AnyLaw::Other(engaged) => &mut *engaged.law,
+            AnyLaw::Other(host) => &mut *host.law,
         }
     }
 
     /// The largest flight that the present ssthresh can have come from, were it set at a timeout.
     pub fn reduced_from(&mut self) -> u32 {
-        (self.window.ssthresh / self.law().kept(Event::Timeout)) as u32
+        (self.window.ssthresh / self.law().kept(CongestionEvent::Timeout)) as u32
     }
 
     /// ssthresh becomes the share kept of what `halve` says; returns that share, which ssthresh may not be below 2 for.
-    pub fn reduce_ssthresh(&mut self, event: Event, halve: Halve, window: f64, flight: u32) -> f64 {
+    pub fn reduce_ssthresh(&mut self, event: CongestionEvent, halve: ReductionBase, window: f64, flight: u32) -> f64 {
         let before = self.window;
         let own = self.law().threshold(event, &before);
         let kept = own.unwrap_or_else(|| self.law().kept(event) * halve.reduced(window, flight));
@@ -366,8 +366,8 @@ impl Congestion {
     }
 
     /// Window after a fast retransmit.
-    pub fn enter_recovery(&mut self, halve: Halve, window: f64, flight: u32) {
-        let kept = self.reduce_ssthresh(Event::Loss, halve, window, flight);
+    pub fn enter_recovery(&mut self, halve: ReductionBase, window: f64, flight: u32) {
+        let kept = self.reduce_ssthresh(CongestionEvent::Loss, halve, window, flight);
         self.window.cwnd = halve.window(kept, self.window.ssthresh);
     }
 
@@ -376,7 +376,7 @@ impl Congestion {
         match &mut self.law {
             AnyLaw::Reno(reno) => reno.on_recovered(&mut self.window),
             AnyLaw::Plain(law) => law.on_recovered(&mut self.window),
-            AnyLaw::Other(engaged) => engaged.law.on_recovered(&mut self.window),
+            AnyLaw::Other(host) => host.law.on_recovered(&mut self.window),
         }
     }
 
@@ -386,16 +386,16 @@ impl Congestion {
     }
 
     /// Window after the echo of a congestion mark.
-    pub fn on_ecn_echo(&mut self, response: EcnResponse, halve: Halve, window: f64, flight: u32) {
+    pub fn on_ecn_echo(&mut self, response: EcnResponse, halve: ReductionBase, window: f64, flight: u32) {
         // Data in flight beyond the window, as in fast recovery, must not make the half a whole.
         let flight = flight.min(self.window.cwnd as u32);
-        let kept = self.reduce_ssthresh(Event::Echo, halve, window, flight);
+        let kept = self.reduce_ssthresh(CongestionEvent::Echo, halve, window, flight);
         self.window.cwnd = response.window(kept, self.window.cwnd);
     }
 
     /// Window after a retransmission timeout: one segment (RFC 5681, section 3.1).
-    pub fn on_timeout(&mut self, halve: Halve, window: f64, flight: u32) {
-        self.reduce_ssthresh(Event::Timeout, halve, window, flight);
+    pub fn on_timeout(&mut self, halve: ReductionBase, window: f64, flight: u32) {
+        self.reduce_ssthresh(CongestionEvent::Timeout, halve, window, flight);
         self.collapse();
     }
 
@@ -410,7 +410,7 @@ impl Congestion {
         match &mut self.law {
             AnyLaw::Reno(_) => {}
             AnyLaw::Plain(law) => law.on_resume(&mut self.window, now),
-            AnyLaw::Other(engaged) => engaged.law.on_resume(&mut self.window, now),
+            AnyLaw::Other(host) => host.law.on_resume(&mut self.window, now),
         }
     }
 }
@@ -442,24 +442,24 @@ mod tests {
             reno.on_ecn_echo(response, halve, window, flight);
             values(&reno)
         };
-        let rfc = |window, flight| after(EcnResponse::Rfc3168, Halve::Flight, window, flight);
+        let rfc = |window, flight| after(EcnResponse::Rfc3168, ReductionBase::Flight, window, flight);
         assert_eq!(rfc(9.5, 7), (3.5, 3.5));
         assert_eq!(rfc(9.5, 15), (4.5, 4.5), "9 of the flight are the window's");
         assert_eq!(rfc(1.5, 1), (2.0, 1.0));
         assert_eq!(rfc(1.0, 1), (2.0, 0.5), "closed");
-        let ns2 = |window| after(EcnResponse::Ns2, Halve::Window, window, 0);
+        let ns2 = |window| after(EcnResponse::Ns2, ReductionBase::Window, window, 0);
         assert_eq!([ns2(9.5), ns2(1.5), ns2(1.0)], [(4.0, 4.75), (2.0, 0.75), (2.0, 0.5)]);
     }
 
     #[test]
     fn halves_the_window_or_the_flight() {
         let mut a = reno(9.0, 100.0);
-        a.enter_recovery(Halve::Window, 9.0, 6);
+        a.enter_recovery(ReductionBase::Window, 9.0, 6);
         assert_eq!(values(&a), (4.0, 4.5));
         let mut b = reno(9.0, 100.0);
-        b.enter_recovery(Halve::Flight, 9.0, 7);
+        b.enter_recovery(ReductionBase::Flight, 9.0, 7);
         assert_eq!(values(&b), (3.5, 3.5));
-        b.on_timeout(Halve::Flight, 3.0, 1);
+        b.on_timeout(ReductionBase::Flight, 3.0, 1);
         assert_eq!(values(&b), (2.0, 1.0));
     }
 }

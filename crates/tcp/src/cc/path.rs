@@ -1,4 +1,4 @@
-//! What BBR and its third version share: what they learn of a path, piece by piece, and what they send by.
+//! The parts that BBR and its third version share: their model of a path, piece by piece, and the rate control that follows it.
 
 use super::{RateSample, Recovery};
 use aqmlab_core::{Span, Time};
@@ -25,18 +25,18 @@ pub fn whole_up(value: f64) -> f64 {
 
 /// Pace and window.
 #[derive(Clone, Debug, Default)]
-pub struct Control {
+pub struct RateControl {
     /// Segments a second; 0 before the first ACK, until which nothing is paced.
     pub pacing_rate: f64,
     /// The window that the law has set.
     pub cwnd: f64,
     /// The window before recovery or a probe for the round-trip time.
     prior_cwnd: f64,
-    /// What loss recovery was at, at the ACK before.
+    /// The state of loss recovery at the ACK before.
     pub recovery: Recovery,
 }
 
-impl Control {
+impl RateControl {
     /// The pace falls only once the pipe has been full.
     pub fn set_pacing_rate(&mut self, rate: f64, full: &FullPipe) {
         if full.reached || rate > self.pacing_rate {
@@ -83,7 +83,7 @@ impl LeastRtt {
     /// Before the first measurement.
     pub const NONE: Self = Self { rtt: Span(u64::MAX), stamp: Time::ZERO };
 
-    /// What is known at the first ACK of data.
+    /// The estimate at the first ACK of data.
     pub fn known(sample: &RateSample, now: Time) -> Self {
         Self { rtt: if sample.min_rtt == Span::ZERO { Self::NONE.rtt } else { sample.min_rtt }, stamp: now }
     }
@@ -92,7 +92,7 @@ impl LeastRtt {
         now.since(self.stamp) > age
     }
 
-    /// What the path holds at this bandwidth without a queue.
+    /// The segments that the path holds at this bandwidth without a queue.
     pub fn bdp(&self, bw: f64) -> f64 {
         if self.rtt == Self::NONE.rtt { INITIAL_WINDOW as f64 } else { bw * self.rtt.seconds() }
     }
@@ -129,7 +129,7 @@ impl FullPipe {
 /// A probe for the least round-trip time: few segments in flight for 200 ms and a round trip.
 #[derive(Clone, Debug, Default)]
 pub struct RttProbe {
-    /// When it ends; `None` until few segments are in flight.
+    /// Its end; `None` until few segments are in flight.
     until: Option<Time>,
     is_round_done: bool,
     /// Segments sent when so many were delivered have a low rate because of it.
@@ -144,7 +144,7 @@ impl RttProbe {
     }
 
     /// An ACK comes while it lasts; true if it is over.
-    pub fn update(&mut self, sample: &RateSample, few: f64, rounds: &mut Rounds, now: Time) -> bool {
+    pub fn update(&mut self, sample: &RateSample, few: f64, rounds: &mut RoundCounter, now: Time) -> bool {
         self.slow.1 = sample.delivered + u64::from(sample.in_flight) + 1;
         if self.until.is_none() {
             if f64::from(sample.in_flight) <= few {
@@ -169,7 +169,7 @@ impl RttProbe {
 
 /// Round trips, counted by deliveries: one ends when a segment arrives that was sent after it began.
 #[derive(Clone, Debug, Default)]
-pub struct Rounds {
+pub struct RoundCounter {
     pub count: u64,
     /// One has begun with this ACK.
     pub has_begun: bool,
@@ -178,7 +178,7 @@ pub struct Rounds {
     next: u64,
 }
 
-impl Rounds {
+impl RoundCounter {
     /// Takes in an ACK.
     pub fn note(&mut self, sample: &RateSample) {
         self.delivered = sample.delivered;
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_ends_with_a_segment_sent_after_it_began() {
-        let mut rounds = Rounds::default();
+        let mut rounds = RoundCounter::default();
         let mut begins = |prior_delivered, delivered| {
             rounds.note(&RateSample { prior_delivered, delivered, rate: 1.0, ..RateSample::default() });
             rounds.has_begun
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_quantum_is_a_millisecond_of_the_rate() {
-        let quantum = |pacing_rate| Control { pacing_rate, ..Control::default() }.quantum();
+        let quantum = |pacing_rate| RateControl { pacing_rate, ..RateControl::default() }.quantum();
         assert_eq!([50.0, 100.0, 2100.0, 5200.0, 1e6].map(quantum), [1.0, 2.0, 2.0, 5.0, 44.0]);
     }
 }

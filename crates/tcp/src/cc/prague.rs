@@ -1,4 +1,4 @@
-use super::{CongestionControl, Event, Facts, Info, Law, Needs, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Window};
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Packets, Span, Time, params};
 
@@ -88,7 +88,7 @@ params! {
 /// g: weight of the last window of data.
 const GAIN: f64 = 1.0 / 16.0;
 
-/// What Prague remembers. See [`PragueParams`].
+/// Prague's state. See [`PragueParams`].
 #[derive(Clone, Debug)]
 pub struct Prague {
     params: PragueParams,
@@ -124,8 +124,8 @@ impl Period {
     }
 }
 
-impl Law for Prague {
-    const INFO: Info = Info {
+impl CongestionControlLaw for Prague {
+    const INFO: LawInfo = LawInfo {
         name: "prague",
         title: "Prague",
         year: 2021,
@@ -197,12 +197,12 @@ impl CongestionControl for Prague {
         self.set(window, cwnd + (unmarked - slow) * self.increase() / cwnd.max(1.0));
     }
 
-    fn kept(&self, event: Event) -> f64 {
-        if event == Event::Loss { self.params.beta } else { 0.5 }
+    fn kept(&self, event: CongestionEvent) -> f64 {
+        if event == CongestionEvent::Loss { self.params.beta } else { 0.5 }
     }
 
-    fn on_congestion(&mut self, event: Event, _: &Window) {
-        self.in_recovery = event == Event::Loss;
+    fn on_congestion(&mut self, event: CongestionEvent, _: &Window) {
+        self.in_recovery = event == CongestionEvent::Loss;
     }
 
     fn on_recovered(&mut self, window: &mut Window) {
@@ -252,7 +252,7 @@ impl Prague {
         if self.srtt > Span::ZERO { ratio * ratio } else { 1.0 }
     }
 
-    /// What is sent now, and the virtual round-trip time from now on.
+    /// The window now sent, and the virtual round-trip time from now on.
     fn period(&self, ack: &Facts) -> Period {
         Period { end: ack.sent, until: ack.now + self.rtt() }
     }
@@ -381,8 +381,8 @@ mod tests {
     #[test]
     fn marks_in_recovery_reduce_nothing_and_a_loss_halves() {
         let (mut prague, mut window) = prague(0, 0.5, 50.0);
-        assert_eq!([Event::Loss, Event::Timeout].map(|event| prague.kept(event)), [0.5, 0.5]);
-        prague.on_congestion(Event::Loss, &window);
+        assert_eq!([CongestionEvent::Loss, CongestionEvent::Timeout].map(|event| prague.kept(event)), [0.5, 0.5]);
+        prague.on_congestion(CongestionEvent::Loss, &window);
         window.ssthresh = 25.0;
         prague.on_feedback(&mut window, &ack(5, 5, 1));
         assert_eq!(window.cwnd, 50.0);
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn marks_count_again_once_a_loss_turns_out_to_be_none() {
         let (mut prague, mut window) = prague(0, 0.5, 50.0);
-        prague.on_congestion(Event::Loss, &window);
+        prague.on_congestion(CongestionEvent::Loss, &window);
         prague.on_undo();
         close(feed(&mut prague, &mut window, &ack(6, 6, 1)), 37.5);
     }

@@ -4,7 +4,7 @@
 use crate::ring::Ring;
 use aqmlab_core::{Span, Time};
 
-/// What an ACK tells of the path.
+/// A sample of the path, as an ACK gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
     /// Segments that the ACK newly tells of, acknowledged or SACKed.
@@ -31,7 +31,7 @@ pub struct RateSample {
     pub is_app_limited: bool,
 }
 
-/// What is known of a segment found lost.
+/// A segment found lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LostSegment {
     /// Segments in the network when it was sent, itself included.
@@ -42,13 +42,13 @@ pub struct LostSegment {
     pub is_app_limited: bool,
     /// Segments delivered so far.
     pub delivered: u64,
-    /// When it is found lost.
+    /// Time at which it is found lost.
     pub now: Time,
 }
 
 /// A segment outstanding, as it was sent last (P in the draft).
 #[derive(Clone, Copy, Debug, Default)]
-struct Sent {
+struct SentSegment {
     sent_time: Time,
     first_sent_time: Time,
     delivered: u64,
@@ -63,7 +63,7 @@ struct Sent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     /// The segments outstanding.
-    records: Ring<Sent>,
+    records: Ring<SentSegment>,
     /// One past the highest sent.
     end: u32,
     /// Of the segments that the present ACK tells of: how many they are, and the one sent last.
@@ -85,7 +85,7 @@ impl RateSampler {
         if is_first {
             (self.first_sent_time, self.delivered_time) = (now, now);
         }
-        let record = Sent {
+        let record = SentSegment {
             sent_time: now,
             first_sent_time: self.first_sent_time,
             delivered: self.delivered,
@@ -107,7 +107,7 @@ impl RateSampler {
     pub fn on_lost(&mut self, seq: u32, now: Time) -> LostSegment {
         self.lost += 1;
         let sent = self.records[seq];
-        let Sent { tx_in_flight, is_app_limited, .. } = sent;
+        let SentSegment { tx_in_flight, is_app_limited, .. } = sent;
         LostSegment { tx_in_flight, lost: self.lost - sent.lost, is_app_limited, delivered: self.delivered, now }
     }
 
@@ -130,7 +130,7 @@ impl RateSampler {
         self.delivered += 1;
     }
 
-    /// What an ACK tells, now that all its arrivals are known; `None` if it tells of nothing new.
+    /// The sample of an ACK, now that all its arrivals are known; `None` if it tells of nothing new.
     pub fn sample(&mut self, now: Time) -> Option<RateSample> {
         let newly_delivered = std::mem::take(&mut self.newly);
         if newly_delivered == 0 {

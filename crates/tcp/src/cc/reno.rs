@@ -1,5 +1,5 @@
 use super::hystart_plus_plus::HyStartPlusPlus;
-use super::{CongestionControl, Event, Facts, Info, Law, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Window};
 use aqmlab_core::params;
 
 params! {
@@ -32,7 +32,7 @@ params! {
     }
 }
 
-/// What sums of fractions may lack of a whole segment.
+/// The amount that sums of fractions may lack of a whole segment.
 const ROUNDING: f64 = 1e-9;
 
 /// Reno as the RFC has it; it needs no memory. See [`RenoParams`].
@@ -45,9 +45,9 @@ pub struct RenoLaw {
     hystart: Option<HyStartPlusPlus>,
 }
 
-impl Law for RenoLaw {
-    const INFO: Info =
-        Info { name: "reno", title: "Reno", year: 1990, source: "Jacobson, SIGCOMM 1988; RFC 5681, section 3.1" };
+impl CongestionControlLaw for RenoLaw {
+    const INFO: LawInfo =
+        LawInfo { name: "reno", title: "Reno", year: 1990, source: "Jacobson, SIGCOMM 1988; RFC 5681, section 3.1" };
     type Params = RenoParams;
 
     fn new(params: RenoParams) -> Self {
@@ -63,7 +63,7 @@ impl CongestionControl for RenoLaw {
         }
     }
 
-    fn on_congestion(&mut self, _: Event, _: &Window) {
+    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
         self.hystart = None; // RFC 9406, section 4.2: only in the first slow start
     }
 }
@@ -115,7 +115,7 @@ mod tests {
             window.cwnd
         };
         assert_eq!(grown(&mut reno), 28.0, "eight segments at most");
-        reno.on_congestion(Event::Loss, &Window { cwnd: 20.0, ssthresh: 100.0 });
+        reno.on_congestion(CongestionEvent::Loss, &Window { cwnd: 20.0, ssthresh: 100.0 });
         assert_eq!(grown(&mut reno), 32.0);
     }
 }

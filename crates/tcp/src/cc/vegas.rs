@@ -1,4 +1,4 @@
-use super::{CongestionControl, Event, Facts, Info, Law, Needs, Reno, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
 use aqmlab_core::{Span, Time, params};
 
 params! {
@@ -52,7 +52,7 @@ const MIN_SAMPLES: u32 = 3;
 /// Least window, segments.
 const MIN_CWND: f64 = 2.0;
 
-/// What Vegas has measured. See [`VegasParams`].
+/// Vegas's measurements. See [`VegasParams`].
 #[derive(Clone, Debug)]
 pub struct Vegas {
     params: VegasParams,
@@ -70,8 +70,8 @@ struct Round {
     samples: u32,
 }
 
-impl Law for Vegas {
-    const INFO: Info = Info {
+impl CongestionControlLaw for Vegas {
+    const INFO: LawInfo = LawInfo {
         name: "vegas",
         title: "Vegas",
         year: 1994,
@@ -112,7 +112,7 @@ impl CongestionControl for Vegas {
         }
     }
 
-    fn on_congestion(&mut self, _: Event, _: &Window) {
+    fn on_congestion(&mut self, _: CongestionEvent, _: &Window) {
         self.round = None;
     }
 
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_reduction_begins_another_round_and_a_pause_another_base() {
         let mut vegas = vegas();
-        vegas.on_congestion(Event::Loss, &Window { cwnd: 20.0, ssthresh: 10.0 });
+        vegas.on_congestion(CongestionEvent::Loss, &Window { cwnd: 20.0, ssthresh: 10.0 });
         assert_eq!(round(&mut vegas, 10.0, 5.0, 200).0, 10.0, "begins at the first ACK, and has not ended");
         vegas.on_resume(&mut Window { cwnd: 10.0, ssthresh: 5.0 }, Time::ZERO);
         round(&mut vegas, 10.0, 5.0, 200);

@@ -1,4 +1,4 @@
-use super::{CongestionControl, Event, Facts, Info, Law, Needs, Reno, Window};
+use super::{CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, Reno, Window};
 use aqmlab_core::{Span, Time, params};
 
 params! {
@@ -36,7 +36,7 @@ params! {
     }
 }
 
-/// What Westwood+ has measured. See [`WestwoodParams`].
+/// Westwood+'s measurements. See [`WestwoodParams`].
 #[derive(Clone, Debug)]
 pub struct Westwood {
     params: WestwoodParams,
@@ -49,8 +49,8 @@ pub struct Westwood {
     rtt_min: Option<Span>,
 }
 
-impl Law for Westwood {
-    const INFO: Info = Info {
+impl CongestionControlLaw for Westwood {
+    const INFO: LawInfo = LawInfo {
         name: "westwood",
         title: "Westwood+",
         year: 2001,
@@ -84,7 +84,7 @@ impl CongestionControl for Westwood {
         Reno.on_ack(window, ack);
     }
 
-    fn threshold(&self, _: Event, window: &Window) -> Option<f64> {
+    fn threshold(&self, _: CongestionEvent, window: &Window) -> Option<f64> {
         let ((_, rate), rtt_min) = (self.rates?, self.rtt_min?);
         Some((rate * rtt_min.seconds()).min(window.cwnd))
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn threshold(westwood: &Westwood, cwnd: f64) -> Option<f64> {
-        westwood.threshold(Event::Loss, &Window { cwnd, ssthresh: 100.0 })
+        westwood.threshold(CongestionEvent::Loss, &Window { cwnd, ssthresh: 100.0 })
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Fast retransmit, fast recovery (RFC 5681, section 3.2) and limited transmit (RFC 3042), which Reno, NewReno and SACK share.
 
 use crate::params::TcpParams;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
     /// RFC 3042: one new segment for each of the first duplicate ACKs.
-    pub(super) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(super) fn limited_transmit(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let limit = f64::from(self.hole) + (self.cc.window.cwnd + f64::from(self.duplicate_acks));
         let within = f64::from(self.next_seq + 1) <= limit.min(f64::from(self.hole) + params.window.0);
         if params.limited_transmit && within && self.next_seq < self.end {
@@ -25,7 +25,7 @@ impl Sender {
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3: reduce the window, resend the hole, count the segments that have left.
-    pub(super) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(super) fn fast_retransmit(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.recover = self.sent;
         // RFC 5681, section 3.2, step 2: what limited transmit sent does not count.
         let flight = self.flight().saturating_sub(self.limited_transmits);
@@ -35,7 +35,7 @@ impl Sender {
     }
 
     /// Resends the hole and counts the segments that have left.
-    pub(super) fn enter_fast_recovery(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(super) fn enter_fast_recovery(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.state = RecoveryState::FastRecovery;
         self.deadline = now + self.rtt.timeout(params);
         self.rtt.cancel();

@@ -8,7 +8,7 @@ mod sack;
 mod scoreboard;
 mod timeout;
 
-use crate::params::Variant;
+use crate::params::TcpVariant;
 use rack::Rack;
 use scoreboard::Scoreboard;
 
@@ -22,12 +22,12 @@ pub(crate) enum LossRecovery {
 }
 
 impl LossRecovery {
-    pub fn new(variant: Variant) -> Self {
+    pub fn new(variant: TcpVariant) -> Self {
         match variant {
-            Variant::Reno => Self::Reno,
-            Variant::NewReno => Self::NewReno,
-            Variant::Sack => Self::Sack(Scoreboard::default()),
-            Variant::Rack => Self::Rack(Box::default()),
+            TcpVariant::Reno => Self::Reno,
+            TcpVariant::NewReno => Self::NewReno,
+            TcpVariant::Sack => Self::Sack(Scoreboard::default()),
+            TcpVariant::Rack => Self::Rack(Box::default()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
 /// Segments that one ACK may release during recovery.
@@ -10,7 +10,7 @@ const MAX_BURST: u32 = 2;
 
 impl Sender {
     /// New data are acknowledged: all that was outstanding at the loss, or only a part.
-    pub(crate) fn newreno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn newreno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if ack.next < self.recover && self.state == RecoveryState::FastRecovery {
             return self.on_partial_ack(ack, now, params, net);
         }
@@ -25,7 +25,7 @@ impl Sender {
     }
 
     /// RFC 6582, section 3.2, step 3: retransmit the hole, deflate by what was acknowledged, add one segment back.
-    fn on_partial_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn on_partial_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let acked = ack.next - self.hole;
         if self.inflation > acked {
             self.inflation -= acked - 1;
@@ -44,7 +44,7 @@ impl Sender {
     }
 
     /// A duplicate ACK: limited transmit, fast retransmit at the threshold, then one more segment each.
-    pub(crate) fn newreno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn newreno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.duplicate_acks += 1;
         if self.duplicate_acks < params.dup_ack_threshold {
             self.limited_transmit(now, params, net);

@@ -24,20 +24,20 @@ mod usage;
 mod window;
 
 use crate::ack::Ack;
-use crate::cc::{Engaged, Event};
+use crate::cc::{CongestionEvent, LawHost};
 use crate::linux;
-use crate::params::{Bursts, Estimator, Halve, TcpParams};
+use crate::params::{BurstLimit, Estimator, ReductionBase, TcpParams};
 use crate::recovery::LossRecovery;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
 use detection::{Detection, News};
-use outstanding::Outstanding;
+use outstanding::OutstandingSegments;
 use prr::Prr;
 use tlp::Probe;
 use undo::Undo;
 use usage::Usage;
 
-/// What the timer is waiting for.
+/// The event that the timer is waiting for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Timer {
     #[default]
@@ -48,10 +48,10 @@ enum Timer {
     Probe,
 }
 
-/// What a sender remembers for it.
+/// The state of a sender with RACK.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
-    pub board: Outstanding,
+    pub board: OutstandingSegments,
     estimator: linux::Estimator,
     detection: Detection,
     prr: Prr,
@@ -65,14 +65,14 @@ pub(crate) struct Rack {
 impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn rack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn rack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (hole, recover, is_old) = (self.hole, self.recover, ack.next < self.hole);
         let mut news = News::default();
         if !is_old {
             let (rack, law) = self.rack_and_law();
             news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now, law);
         }
-        let is_echo = if self.hears_acks() { self.hear(ack, now) } else { ack.ece };
+        let is_echo = if self.needs_feedback() { self.on_feedback(ack, now) } else { ack.ece };
         if is_old {
             return;
         }
@@ -100,7 +100,7 @@ impl Sender {
     }
 
     /// The timer is over.
-    pub(crate) fn rack_on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn rack_on_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         match self.rack().timer {
             Timer::Retransmission => self.rack_on_timeout(now, params, net),
             Timer::Reordering => self.rack_on_reordering_timeout(now, params, net),
@@ -141,18 +141,18 @@ impl Sender {
         // As Linux has it, a segment lost again after a timeout begins a recovery, too.
         let is_lost_again = self.state == RecoveryState::RtoRecovery && self.rack().board.resent() < resent;
         if is_lost_again || !in_recovery && self.rack().board.has_lost() {
-            self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
+            self.rack_reduce(CongestionEvent::Loss, RecoveryState::FastRecovery);
         }
         timeout
     }
 
     /// The reordering window of a segment is over: it is lost. A recovery that begins so counts it as delivered
     /// (`tcp_rack_reo_timeout` in Linux).
-    fn rack_on_reordering_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn rack_on_reordering_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (mut news, before) = (News { delivered: 1, ..News::default() }, self.state);
         let timeout = self.rack_detect_loss(&mut news, now, params);
         if news.lost > 0 && self.state == RecoveryState::RtoRecovery {
-            self.rack_reduce(Event::Loss, RecoveryState::FastRecovery);
+            self.rack_reduce(CongestionEvent::Loss, RecoveryState::FastRecovery);
         }
         if self.state != before && !self.cc.owns_window() {
             self.rack_set_window(&news, now);
@@ -163,7 +163,7 @@ impl Sender {
 
     /// RFC 6298, section 5, and RFC 8985, section 6.3: the first segment is lost, and those sent long enough ago; the window
     /// has room for one more than is in flight.
-    fn rack_on_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn rack_on_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.deadline = Time::NEVER;
         if self.flight() == 0 || self.gives_up(params) {
             return;
@@ -179,7 +179,7 @@ impl Sender {
             let window = self.cc.window;
             let rack = self.rack();
             rack.undo = Undo::new(hole, sent, Some(window), rack.board.resent());
-            self.cc.reduce_ssthresh(Event::Timeout, Halve::Window, window.cwnd, 0);
+            self.cc.reduce_ssthresh(CongestionEvent::Timeout, ReductionBase::Window, window.cwnd, 0);
         }
         self.timeouts += 1;
         self.note_lost_syn(params);
@@ -198,11 +198,11 @@ impl Sender {
     }
 
     /// While the window has room: what is lost, then what is new. F-RTO tries what is new first.
-    pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let limit = (self.cc.window.cwnd as u32).max(1);
         let tries_new = self.rack().undo.frto && self.hole < self.recover && self.rack().board.has_lost();
         let (mut has_sent, mut waits) = (false, false);
-        let mut burst = if params.bursts == Bursts::Packet { u32::MAX } else { 0 };
+        let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
             let Some(seq) = lost.or_else(|| self.rack_next_new(params)) else { break };
@@ -259,9 +259,9 @@ impl Sender {
         rack
     }
 
-    /// What is remembered, and the law if it is told of each segment.
-    fn rack_and_law(&mut self) -> (&mut Rack, Option<&mut Engaged>) {
+    /// The state, and the law if it is told of each segment.
+    fn rack_and_law(&mut self) -> (&mut Rack, Option<&mut LawHost>) {
         let LossRecovery::Rack(rack) = &mut self.recovery else { unreachable!("made for variant rack") };
-        (rack, self.cc.engaged().filter(|law| law.has_samples()))
+        (rack, self.cc.host().filter(|law| law.has_samples()))
     }
 }

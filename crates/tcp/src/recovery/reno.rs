@@ -2,18 +2,18 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
     /// New data are acknowledged: leave recovery, open the window.
-    pub(crate) fn reno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn reno_on_new_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.take_new_ack(ack, 0, now, params);
         self.send_allowed(now, params, net, u32::MAX);
     }
 
     /// A duplicate ACK: limited transmit, fast retransmit at the threshold, then one more segment each.
-    pub(crate) fn reno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn reno_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.duplicate_acks += 1;
         if self.duplicate_acks < params.dup_ack_threshold {
             self.limited_transmit(now, params, net);

@@ -17,13 +17,13 @@ use crate::ack::Ack;
 use crate::params::TcpParams;
 use crate::recovery::LossRecovery;
 use crate::recovery::scoreboard::Scoreboard;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
     /// RFC 6675, section 5: what an ACK means, in recovery or not. An old one means nothing.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn sack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn sack_on_ack(&mut self, ack: &Ack, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if ack.next < self.hole {
             return;
         }
@@ -49,7 +49,7 @@ impl Sender {
     }
 
     /// Steps (1) to (3): something has arrived beyond a hole.
-    fn sack_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn sack_on_duplicate_ack(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let hole = self.hole;
         self.duplicate_acks += 1;
         if self.duplicate_acks >= params.dup_ack_threshold || self.board().is_lost(hole) {
@@ -63,7 +63,7 @@ impl Sender {
     }
 
     /// Step (4): halve, unless an echo has done so for this window of data, resend the hole, fill the pipe.
-    fn sack_recover(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn sack_recover(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let hole = self.hole;
         self.board().restart();
         self.board().resend(hole);
@@ -79,7 +79,7 @@ impl Sender {
     }
 
     /// Step (C): while the window has room, the segment that `NextSeg` names (section 4).
-    pub(crate) fn fill_pipe(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn fill_pipe(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (hole, recover) = (self.hole, self.recover);
         while self.has_room(params) && self.may_send(now) {
             if let Some(seq) = self.board().next_lost(hole) {
@@ -103,7 +103,7 @@ impl Sender {
 
     /// Outside fast recovery: what the window allows, at most `burst` segments, but for those that the receiver has.
     #[inline(never)] // Reno's way stays short
-    pub(crate) fn sack_send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl Network, burst: u32) {
+    pub(crate) fn sack_send_allowed(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink, burst: u32) {
         if self.hole < self.not_before && !params.go_back_n {
             return self.sack_send_after_timeout(now, params, net);
         }
@@ -119,7 +119,7 @@ impl Sender {
 
     /// Section 5.1: until all that was sent before a timeout is acknowledged, from the hole on, what the receiver lacks, while
     /// the window has room for it.
-    fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn sack_send_after_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (hole, next_seq, window) = (self.hole, self.next_seq, self.window(params) as u32);
         let end = self.end.min(hole.saturating_add(params.window.0 as u32));
         let mut sacked = self.board().sacked(hole, next_seq);
@@ -134,12 +134,12 @@ impl Sender {
         }
     }
 
-    fn resend(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn resend(&mut self, seq: u32, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.board().resend(seq);
         self.transmit(seq, now, params, net);
     }
 
-    fn send_new(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    fn send_new(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.transmit(self.next_seq, now, params, net);
         self.next_seq += 1;
     }

@@ -8,7 +8,7 @@ use crate::seqset::SeqSet;
 pub(crate) struct Scoreboard {
     /// Segments SACKed above HighACK.
     sacked: SeqSet,
-    /// How many they are.
+    /// Their number.
     count: u32,
     /// One past the highest of them.
     top: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Scoreboard {
     lost_end: u32,
     /// HighRxt: up to here, what is not SACKed has been resent.
     high_rxt: u32,
-    /// How many segments those are.
+    /// Their number.
     resent: u32,
     /// RescueRxt: no rescue before HighACK is beyond.
     pub rescue: u32,
@@ -44,7 +44,7 @@ impl Scoreboard {
         self.count > before
     }
 
-    /// Whether the receiver holds `seq`, not below the hole.
+    /// True if the receiver holds `seq`, not below the hole.
     pub fn has(&self, seq: u32) -> bool {
         seq < self.top && self.sacked.contains(seq)
     }

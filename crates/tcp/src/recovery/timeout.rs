@@ -2,13 +2,13 @@
 
 use crate::params::TcpParams;
 use crate::recovery::LossRecovery;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 
 impl Sender {
     /// The timer has expired: one segment, everything after the hole again that is not SACKed, timeout doubled. If nothing is
     /// outstanding, an echo has closed the window, and it opens to one segment.
-    pub(crate) fn on_retransmission_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(crate) fn on_retransmission_timer(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         self.deadline = Time::NEVER;
         if !self.needs_timer() || self.gives_up(params) {
             return;

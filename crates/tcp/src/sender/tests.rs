@@ -13,7 +13,7 @@ use aqmlab_core::ParamSet;
 #[derive(Default)]
 struct Wire(Vec<Segment>);
 
-impl Network for Wire {
+impl SegmentSink for Wire {
     fn send(&mut self, segment: &Segment) {
         self.0.push(*segment);
     }
@@ -27,24 +27,24 @@ struct Bench {
     now: Time,
 }
 
-fn bench(variant: Variant, profile: Profile, changes: &[(&str, &str)]) -> Bench {
+fn bench(variant: TcpVariant, profile: Profile, changes: &[(&str, &str)]) -> Bench {
     let (mut params, mut problems) = (TcpParams::defaults(), Vec::new());
     params.read("tcp", profile.settings().iter().chain(changes).copied(), &mut problems);
     assert_eq!(problems, []);
-    let sender = Sender::new(variant, &params, &Control::default(), false, Span::ZERO);
+    let sender = Sender::new(variant, &params, &LawChoice::default(), false, Span::ZERO);
     Bench { sender, params, wire: Wire::default(), now: Time::ZERO }
 }
 
 fn reno(changes: &[(&str, &str)]) -> Bench {
-    bench(Variant::Reno, Profile::Ns2, changes)
+    bench(TcpVariant::Reno, Profile::Ns2, changes)
 }
 
 fn newreno(changes: &[(&str, &str)]) -> Bench {
-    bench(Variant::NewReno, Profile::Ns2, changes)
+    bench(TcpVariant::NewReno, Profile::Ns2, changes)
 }
 
 fn rfc(changes: &[(&str, &str)]) -> Bench {
-    bench(Variant::NewReno, Profile::Rfc, changes)
+    bench(TcpVariant::NewReno, Profile::Rfc, changes)
 }
 
 /// A segment of data that is new and knows no ECN.
@@ -335,9 +335,9 @@ fn rfc_5681_leaves_recovery_with_a_window_of_ssthresh_and_rfc_6582_with_no_more(
         bench.ack(12); // the highest segment sent at the loss
         bench.cwnd_and_ssthresh()
     };
-    let (cwnd, ssthresh) = after_recovery(Variant::Reno);
+    let (cwnd, ssthresh) = after_recovery(TcpVariant::Reno);
     assert_eq!(cwnd, ssthresh);
-    let (cwnd, ssthresh) = after_recovery(Variant::NewReno);
+    let (cwnd, ssthresh) = after_recovery(TcpVariant::NewReno);
     assert!(cwnd <= ssthresh, "{cwnd} > {ssthresh}");
 }
 

@@ -6,7 +6,7 @@ use super::super::round_trips::RoundTrips;
 use crate::{Ctx, PacketView, QueueView};
 use aqmlab_core::{Span, Time};
 
-/// What is learnt of the network from the packets that pass.
+/// An estimate of the network from the packets that pass.
 #[derive(Clone)]
 pub(super) struct SelfTuning {
     active: ActiveFlows,
@@ -104,7 +104,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// How often K_d is drawn where no K_p is stable with it.
+    /// Draws of K_d if no K_p is stable with it.
     const DRAWS: usize = 16;
 
     /// K_p and K_d, each uniform within its range.

@@ -11,7 +11,7 @@ use crate::net::packet::Packet;
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::Given;
 use aqmlab_core::{Problem, Problems, Span, Time};
-use aqmlab_scenario::{Action, AqmChoice, Change, Law, Scenario};
+use aqmlab_scenario::{Action, AqmChoice, Change, Distribution, Scenario};
 
 /// Most flows in a simulation.
 const MOST_FLOWS: usize = 1_000_000;
@@ -170,7 +170,7 @@ impl Simulation {
     }
 
     /// Each flow draws a round trip again, from the same stream.
-    fn set_rtt(&mut self, group: usize, law: Law<Span>) {
+    fn set_rtt(&mut self, group: usize, law: Distribution<Span>) {
         let scenario = self.scenario.clone();
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));

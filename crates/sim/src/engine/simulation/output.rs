@@ -14,14 +14,15 @@ use crate::net::link::Link;
 use crate::traffic::client::Client;
 use crate::traffic::video::{Seen, VideoResult};
 use aqmlab_core::Span;
-use aqmlab_scenario::{Chosen, LinkSpec};
+use aqmlab_scenario::{LinkSpec, SchemeAssignment};
 
 impl Simulation {
     /// What the run yields.
     pub(super) fn output(mut self) -> Output {
         self.calendar = Calendar::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
-        let named = options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), Chosen::name);
+        let named =
+            options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), SchemeAssignment::name);
         let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));

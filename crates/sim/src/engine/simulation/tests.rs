@@ -74,7 +74,7 @@ fn two_links() -> Arc<Scenario> {
 }
 
 fn options(name: &str) -> Options {
-    Options { aqm: Some(Chosen::parse(name).unwrap()), seed: 3, ..Options::default() }
+    Options { aqm: Some(SchemeAssignment::parse(name).unwrap()), seed: 3, ..Options::default() }
 }
 
 /// A simulation with departures computed ahead, or at service.

@@ -123,7 +123,7 @@ fn as_many_are_sent_as_arrive_in_the_first_round_trip_of_recovery_and_then_the_w
     bench.bbr.state = State::ProbeBw(3, at(bench.now));
     bench.ack(1.0, 1, 1000.0, Facts { flight: 80, ..Facts::default() });
     let cwnd = bench.window.cwnd;
-    bench.bbr.on_congestion(Event::Loss, &bench.window);
+    bench.bbr.on_congestion(CongestionEvent::Loss, &bench.window);
     let fast = |flight, lost| Facts { flight, lost, recovery: Recovery::Fast, ..Facts::default() };
     let is_of_before = |sample: &mut RateSample| sample.prior_delivered = 0;
     bench.ack_but(1.0, 2, 1000.0, fast(72, 3), is_of_before);

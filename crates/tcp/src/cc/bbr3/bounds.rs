@@ -1,4 +1,4 @@
-//! What losses and marks make of the model (draft, section 5.5.10): bounds of rate and volume.
+//! Bounds of rate and volume from losses and marks (draft, section 5.5.10).
 
 use super::BETA;
 use crate::cc::RateSample;
@@ -53,14 +53,14 @@ fn delivered_in(sample: &RateSample) -> f64 {
     (sample.delivered - sample.prior_delivered) as f64
 }
 
-/// What losses between probes leave of rate and volume.
+/// The bounds of rate and volume from losses between probes.
 #[derive(Clone, Debug)]
-pub(super) struct ShortTerm {
+pub(super) struct ShortTermBounds {
     pub bw: f64,
     pub inflight: f64,
 }
 
-impl ShortTerm {
+impl ShortTermBounds {
     pub const UNBOUNDED: Self = Self { bw: f64::INFINITY, inflight: f64::INFINITY };
 
     /// LossLowerBounds.
@@ -75,9 +75,9 @@ impl ShortTerm {
     }
 }
 
-/// What probes have shown to fit into the path, and how fast that grows.
+/// The bound of volume that probes have shown to fit into the path, and its growth.
 #[derive(Clone, Debug)]
-pub(super) struct LongTerm {
+pub(super) struct LongTermBounds {
     pub inflight: f64,
     /// probe_up_acked_per_inc: segments acknowledged for one more, and those that were.
     pub acked_per_inc: f64,
@@ -86,7 +86,7 @@ pub(super) struct LongTerm {
     pub rounds: u32,
 }
 
-impl LongTerm {
+impl LongTermBounds {
     /// Before the first probe that lost too much.
     pub const UNBOUNDED: Self = Self { inflight: f64::INFINITY, acked_per_inc: f64::INFINITY, acked: 0.0, rounds: 0 };
     const HEADROOM: f64 = 0.15;

@@ -1,6 +1,6 @@
 //! Probing for bandwidth (draft, section 5.3.3).
 
-use super::bounds::ShortTerm;
+use super::bounds::ShortTermBounds;
 use super::{BETA, Bbr3, State, is_lossy};
 use crate::cc::RateSample;
 use aqmlab_core::{Span, Time};
@@ -8,7 +8,7 @@ use aqmlab_core::{Span, Time};
 /// Round trips after which it probes at the latest, as Reno would lose then.
 const MAX_PROBE_ROUNDS: f64 = 63.0;
 
-/// What the ACKs of now tell of.
+/// The probing phase that present ACKs tell of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AckPhase {
     Init,
@@ -18,7 +18,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Where the cycle of probes is.
+/// The state of the cycle of probes.
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
     pub ack_phase: AckPhase,
@@ -27,7 +27,7 @@ pub(super) struct Cycle {
     /// The probe before lost too much; it ended where that one began to lose.
     was_too_high: bool,
     was_precautionary: bool,
-    /// When the probe before ended, how long to wait for the next, and round trips so far.
+    /// Time at which the probe before ended, time to wait for the next, and round trips so far.
     pub stamp: Time,
     pub wait: Span,
     pub rounds: u32,
@@ -98,7 +98,7 @@ impl Bbr3 {
         false
     }
 
-    /// What a probe has sent has arrived. True if another follows at once.
+    /// The segments of a probe have arrived. True if another follows at once.
     fn end_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_probe_sample = false;
         self.cycle.ack_phase = AckPhase::Init;
@@ -175,7 +175,7 @@ impl Bbr3 {
     }
 
     fn start_refill(&mut self, delivered: u64) {
-        self.short_term = ShortTerm::UNBOUNDED;
+        self.short_term = ShortTermBounds::UNBOUNDED;
         self.long_term.restart();
         self.cycle.was_precautionary = false;
         self.cycle.ack_phase = AckPhase::Refilling;

@@ -8,9 +8,9 @@ const FACTOR: f64 = 1.0 / 3.0;
 const THRESH: f64 = 0.5;
 const FULL_ROUNDS: u32 = 2;
 
-/// What was marked.
+/// Counts of marks.
 #[derive(Clone, Debug)]
-pub(super) struct Ecn {
+pub(super) struct EcnCounts {
     /// Smoothed share of marks.
     pub alpha: f64,
     pub delivered: u32,
@@ -23,7 +23,7 @@ pub(super) struct Ecn {
     rounds: u32,
 }
 
-impl Ecn {
+impl EcnCounts {
     /// Before the first ACK.
     pub const NONE: Self = Self { alpha: 1.0, delivered: 0, marked: 0, share: 0.0, in_round: false, rounds: 0 };
 
@@ -40,7 +40,7 @@ impl Ecn {
         }
     }
 
-    /// What a round trip with marks leaves.
+    /// The share of the volume that is left after a round trip with marks.
     pub fn kept(&self) -> f64 {
         1.0 - FACTOR * self.alpha
     }

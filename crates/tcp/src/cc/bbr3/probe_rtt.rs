@@ -1,6 +1,6 @@
 //! Probing for the round-trip time (draft, section 5.3.4).
 
-use super::bounds::ShortTerm;
+use super::bounds::ShortTermBounds;
 use super::cycle::AckPhase;
 use super::{Bbr3, State};
 use crate::cc::RateSample;
@@ -37,7 +37,7 @@ impl Bbr3 {
     pub(super) fn leave_probe_rtt(&mut self, now: Time) {
         self.probe_rtt_min.stamp = now;
         self.control.restore_cwnd();
-        self.short_term = ShortTerm::UNBOUNDED;
+        self.short_term = ShortTermBounds::UNBOUNDED;
         self.state = State::Startup;
         if self.full.reached {
             self.start_down(self.rounds.delivered, now);

@@ -10,9 +10,9 @@ const HOLDS: Span = Span::from_micros(31_250);
 /// ACKs that Reno's window takes for a segment, over the window: 8*(1 + beta)/(3*(1 - beta)) in eighths, rounded down, is 15.
 const RENO: f64 = 15.0 / 8.0;
 
-/// What Linux remembers beyond RFC 9438, and HyStart; few senders have it.
+/// Linux's state beyond RFC 9438, and HyStart; few senders have it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Linux {
+pub(super) struct LinuxState {
     pub hystart: HyStart,
     /// Until the first congestion event, if it is asked for.
     pub hystart_plus_plus: Option<HyStartPlusPlus>,
@@ -36,7 +36,7 @@ pub(super) struct Epoch {
     last: Option<(f64, Time)>,
 }
 
-impl Linux {
+impl LinuxState {
     /// The window has been reduced: another stage begins.
     pub fn end_epoch(&mut self) {
         self.epoch = Epoch::default();
@@ -53,7 +53,7 @@ impl Linux {
         cwnd + epoch.collect(ack.credit())
     }
 
-    /// How many segments are to be acknowledged for one more in the window.
+    /// Computes the number of segments to be acknowledged for one more in the window.
     fn count(&mut self, cwnd: f64, w_max: f64, c: f64, ack: &Facts) {
         let delay_min = self.hystart.delay_min().unwrap_or(ack.srtt);
         let epoch = &mut self.epoch;

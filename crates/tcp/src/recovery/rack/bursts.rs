@@ -9,7 +9,7 @@ const TIME: f64 = 1.0 / 1024.0;
 /// The longest burst, 64 KiB, in segments of 1448 B (`gso_max_size`), and the shortest (`sysctl_tcp_min_tso_segs`).
 const LONGEST: f64 = 65_536.0 / 1448.0;
 const SHORTEST: u32 = 2;
-/// What a near receiver gets on top is halved for each such step of the least round-trip time (`sysctl_tcp_tso_rtt_log` of 9).
+/// The step of the least round-trip time that halves the extra burst of a near receiver (`sysctl_tcp_tso_rtt_log` of 9).
 const RTT_STEP: Span = Span::from_micros(512);
 /// A sender that has been silent for longer does not wait for a whole burst.
 const SILENCE: Span = Span::from_millis(1);

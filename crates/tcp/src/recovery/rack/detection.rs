@@ -1,12 +1,12 @@
-//! Which segments are lost (RFC 8985, section 6).
+//! Detection of lost segments (RFC 8985, section 6).
 
-use super::outstanding::{Outstanding, Sent};
+use super::outstanding::{OutstandingSegment, OutstandingSegments};
 use crate::ack::Ack;
-use crate::cc::Engaged;
+use crate::cc::LawHost;
 use crate::params::TcpParams;
 use aqmlab_core::{Span, Time};
 
-/// What is known of the segments delivered. Names are those of section 5.2.
+/// The state of detection: the segments delivered. Names are those of section 5.2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Detection {
     /// RACK.xmit_ts and RACK.end_seq: of the segment sent last among those delivered.
@@ -20,7 +20,7 @@ pub(super) struct Detection {
     pub reordering_seen: bool,
 }
 
-/// What an ACK tells, and what is found lost at it.
+/// The news of an ACK, and the segments found lost at it.
 #[derive(Default)]
 pub(super) struct News {
     /// It acknowledges something cumulatively.
@@ -51,12 +51,12 @@ impl Detection {
     /// next to be sent at the last reduction. `law` is told of the segments delivered.
     pub fn on_ack(
         &mut self,
-        board: &mut Outstanding,
+        board: &mut OutstandingSegments,
         ack: &Ack,
         hole: u32,
         recover: u32,
         now: Time,
-        mut law: Option<&mut Engaged>,
+        mut law: Option<&mut LawHost>,
     ) -> News {
         let mut news = News {
             advances: ack.next > hole,
@@ -66,7 +66,7 @@ impl Detection {
             delay: ack.delay,
             ..News::default()
         };
-        let (mut newest, mut resent_rtt, top) = (None::<(u32, Sent)>, None, board.top());
+        let (mut newest, mut resent_rtt, top) = (None::<(u32, OutstandingSegment)>, None, board.top());
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
                 law.on_delivered(seq);
@@ -101,7 +101,7 @@ impl Detection {
     }
 
     /// Step 4: RACK.reo_wnd. Until reordering has been seen, three segments SACKed are as good as time.
-    pub fn reo_wnd(&self, board: &Outstanding, in_recovery: bool, srtt: Span, params: &TcpParams) -> Span {
+    pub fn reo_wnd(&self, board: &OutstandingSegments, in_recovery: bool, srtt: Span, params: &TcpParams) -> Span {
         if !self.reordering_seen && (in_recovery || board.sacked() >= params.dup_ack_threshold) {
             return Span::ZERO;
         }
@@ -111,10 +111,10 @@ impl Detection {
     /// Step 5: marks what is lost and tells the law of each. Returns how many segments, and when the others are.
     pub fn detect_loss(
         &self,
-        board: &mut Outstanding,
+        board: &mut OutstandingSegments,
         reo_wnd: Span,
         now: Time,
-        law: Option<&mut Engaged>,
+        law: Option<&mut LawHost>,
     ) -> (u32, Option<Time>) {
         let patience = self.rtt + reo_wnd;
         let waiting = board.mark_lost((self.xmit_ts, self.end_seq), |sent| sent + patience <= now);
@@ -128,14 +128,14 @@ impl Detection {
     }
 
     /// Section 6.3: the retransmission timer has expired. The first segment is lost, and those sent long enough ago.
-    pub fn on_timeout(&self, board: &mut Outstanding, now: Time, law: Option<&mut Engaged>) {
+    pub fn on_timeout(&self, board: &mut OutstandingSegments, now: Time, law: Option<&mut LawHost>) {
         board.mark_lost_at_timeout(|sent| sent + self.rtt <= now);
         tell(law, board.found(), now);
     }
 }
 
 /// Tells the law of segments found lost.
-fn tell(law: Option<&mut Engaged>, lost: &[u32], now: Time) {
+fn tell(law: Option<&mut LawHost>, lost: &[u32], now: Time) {
     if let Some(law) = law {
         lost.iter().for_each(|&seq| law.on_lost(seq, now));
     }

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 /// A segment sent and not acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
-    /// When it was sent last.
+pub(crate) struct OutstandingSegment {
+    /// Time at which it was sent last.
     pub time: Time,
     /// It has been sent more than once.
     pub was_resent: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Sent {
     is_resent: bool,
 }
 
-impl Sent {
+impl OutstandingSegment {
     /// Neither SACKed nor lost, or sent again since.
     fn is_in_network(&self) -> bool {
         !self.is_sacked && (!self.is_lost || self.is_resent)
@@ -29,8 +29,8 @@ impl Sent {
 /// All of them, in order. Those sent once were sent in this order, those sent again in that of `again`: so what has been in
 /// the network for longest is found without a look at the others (section 6.2, step 5).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outstanding {
-    segments: Ring<Sent>,
+pub(crate) struct OutstandingSegments {
+    segments: Ring<OutstandingSegment>,
     first: u32,
     end: u32,
     /// Those of them that are SACKed, those that are lost and were not sent again, and those that are SACKed or lost or were
@@ -50,14 +50,14 @@ pub(crate) struct Outstanding {
     lost: u32,
     resent: u32,
     /// The blocks of the last ACK.
-    heard: Sack,
+    last_sack: Sack,
     /// One past the highest segment delivered.
     top: u32,
     /// Below, what is lost has been sent again.
     due_from: u32,
 }
 
-impl Outstanding {
+impl OutstandingSegments {
     /// A segment is sent, new or again.
     pub fn on_sent(&mut self, seq: u32, now: Time) {
         if seq < self.end {
@@ -65,7 +65,7 @@ impl Outstanding {
         }
         self.end = seq + 1;
         self.in_network += 1;
-        self.segments.push(self.first..self.end, Sent { time: now, ..Sent::default() });
+        self.segments.push(self.first..self.end, OutstandingSegment { time: now, ..OutstandingSegment::default() });
     }
 
     fn on_resent(&mut self, seq: u32, now: Time) {
@@ -80,7 +80,7 @@ impl Outstanding {
     }
 
     /// Takes in an ACK that is not old; tells `delivered` of each segment that it is the first to tell of, with its number.
-    pub fn take(&mut self, ack: &Ack, mut delivered: impl FnMut(u32, &Sent)) {
+    pub fn take(&mut self, ack: &Ack, mut delivered: impl FnMut(u32, &OutstandingSegment)) {
         let acknowledged = self.first..ack.next.min(self.settled_end);
         if !acknowledged.is_empty() {
             self.delivered.clear(acknowledged.clone());
@@ -101,7 +101,7 @@ impl Outstanding {
         if ack.sack.is_empty() {
             return;
         }
-        for block in ack.sack.news(&mut self.heard) {
+        for block in ack.sack.news(&mut self.last_sack) {
             let (mut from, end) = (block.start.max(ack.next), block.end.min(self.end));
             if from < end {
                 self.reserve(end);
@@ -116,11 +116,12 @@ impl Outstanding {
     }
 
     /// A segment is SACKed; returns what it was before.
-    fn sack(&mut self, seq: u32) -> Sent {
+    fn sack(&mut self, seq: u32) -> OutstandingSegment {
         self.delivered.insert(seq);
         self.settled.insert(seq);
         let sent = &mut self.segments[seq];
-        let before = std::mem::replace(sent, Sent { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
+        let before =
+            std::mem::replace(sent, OutstandingSegment { is_sacked: true, is_lost: false, is_resent: false, ..*sent });
         if before.is_lost && !before.is_resent {
             self.due.remove(seq);
         }
@@ -150,7 +151,7 @@ impl Outstanding {
     }
 
     /// It is no longer in the network, nor lost, nor resent.
-    fn forget(&mut self, sent: &Sent) {
+    fn forget(&mut self, sent: &OutstandingSegment) {
         self.in_network -= u32::from(sent.is_in_network());
         self.lost -= u32::from(sent.is_lost);
         self.resent -= u32::from(sent.is_resent);
@@ -161,7 +162,7 @@ impl Outstanding {
         self.in_network
     }
 
-    /// When the first segment outstanding was sent last.
+    /// Time at which the first segment outstanding was sent last.
     pub fn first_sent(&self) -> Option<Time> {
         (self.first < self.end).then(|| self.segments[self.first].time)
     }
@@ -264,7 +265,7 @@ impl Outstanding {
         self.settled.first_missing(seq..self.settled_end).unwrap_or(self.settled_end.max(seq))
     }
 
-    /// Whether a segment sent again at that time is still in the network, and was not sent again since.
+    /// True if a segment sent again at that time is still in the network, and was not sent again since.
     fn counts(&self, (time, seq): (Time, u32)) -> bool {
         seq >= self.first && {
             let sent = &self.segments[seq];
@@ -272,7 +273,7 @@ impl Outstanding {
         }
     }
 
-    /// What was sent again first is in the network.
+    /// Drops entries until the first segment sent again is one that is in the network.
     fn drop_stale(&mut self) {
         while self.again.front().is_some_and(|&entry| !self.counts(entry)) {
             self.again.pop_front();
@@ -310,13 +311,13 @@ mod tests {
     }
 
     /// Segments 0 to 9, sent a picosecond apart.
-    fn ten() -> Outstanding {
-        let mut board = Outstanding::default();
+    fn ten() -> OutstandingSegments {
+        let mut board = OutstandingSegments::default();
         (0..10).for_each(|seq| board.on_sent(seq, Time(seq.into())));
         board
     }
 
-    fn delivered(board: &mut Outstanding, ack: &Ack) -> Vec<u32> {
+    fn delivered(board: &mut OutstandingSegments, ack: &Ack) -> Vec<u32> {
         let mut found = Vec::new();
         board.take(ack, |seq, _| found.push(seq));
         found
@@ -332,8 +333,8 @@ mod tests {
         assert_eq!((board.in_flight(), board.sacked()), (2, 1), "8 and 9; 7 is SACKed");
     }
 
-    /// What is found lost when segment `newest` arrives, if what was sent until `long_ago` is.
-    fn lost(board: &mut Outstanding, newest: (u64, u32), long_ago: u64) -> (Vec<u32>, Option<u64>) {
+    /// The segments found lost when segment `newest` arrives, if those sent until `long_ago` are.
+    fn lost(board: &mut OutstandingSegments, newest: (u64, u32), long_ago: u64) -> (Vec<u32>, Option<u64>) {
         let (time, seq) = newest;
         let waiting = board.mark_lost((Time(time), seq), |sent| sent <= Time(long_ago));
         (board.found().to_vec(), waiting.map(|time| time.0))
@@ -360,7 +361,7 @@ mod tests {
 
     #[test]
     fn of_segments_sent_at_once_those_below_the_newest_are_older() {
-        let mut board = Outstanding::default();
+        let mut board = OutstandingSegments::default();
         (0..6).for_each(|seq| board.on_sent(seq, Time(5)));
         board.take(&ack(0, &[3..4]), |_, _| {});
         assert_eq!(lost(&mut board, (5, 3), 5).0, [0, 1, 2]);

@@ -1,9 +1,9 @@
 //! Tail loss probes (RFC 8985, section 7).
 
 use super::{News, Timer};
-use crate::cc::Event;
+use crate::cc::CongestionEvent;
 use crate::params::TcpParams;
-use crate::sender::{Network, RecoveryState, Sender};
+use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
 
 /// A probe that is out.
@@ -32,7 +32,7 @@ impl Sender {
     }
 
     /// Section 7.3: sends a new segment, or the last again, whatever the window says.
-    pub(super) fn rack_send_probe(&mut self, now: Time, params: &TcpParams, net: &mut impl Network) {
+    pub(super) fn rack_send_probe(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         if self.rack().probe.is_none() {
             let new = self.rack_next_new(params);
             let seq = new.unwrap_or(self.sent - 1);
@@ -52,7 +52,7 @@ impl Sender {
         }
         self.rack().probe = None;
         if is_retrans && !news.is_duplicate {
-            self.rack_reduce(Event::Loss, RecoveryState::Cwr);
+            self.rack_reduce(CongestionEvent::Loss, RecoveryState::Cwr);
             self.rack_leave_recovery();
         }
     }

@@ -6,10 +6,10 @@ use super::News;
 use crate::cc::Window;
 use crate::sender::{RecoveryState, Sender};
 
-/// What an undo needs to know of the last reduction.
+/// The state that an undo needs of the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// What was outstanding then, as long as it can be undone (`undo_marker`).
+    /// The segments outstanding then, as long as it can be undone (`undo_marker`).
     range: Option<(u32, u32)>,
     /// Window and threshold before it, if no mark asked for it, too (`prior_cwnd`, `prior_ssthresh`).
     prior: Option<Window>,
@@ -55,7 +55,7 @@ impl Undo {
 }
 
 impl Sender {
-    /// What an ACK says of the reduction that is on, or was the last: it is over, or it is undone.
+    /// Ends or undoes the present or the last reduction, as an ACK tells.
     pub(super) fn rack_end_recovery(&mut self, news: &News) {
         match self.state {
             RecoveryState::Open => self.rack_try_undo_dsack(),
@@ -70,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// What was outstanding at the reduction is acknowledged (`tcp_try_undo_recovery`).
+    /// The segments outstanding at the reduction are acknowledged (`tcp_try_undo_recovery`).
     fn rack_try_undo_recovery(&mut self, news: &News) {
         let undo = self.rack().undo;
         if undo.was_needless() || undo.was_delayed(news) {

@@ -2,11 +2,11 @@
 //! are Linux's (net/ipv4/tcp_output.c).
 
 use crate::cc::Window;
-use crate::params::{AfterIdle, TcpParams};
+use crate::params::{IdleWindow, TcpParams};
 use crate::sender::{RecoveryState, Sender};
 use aqmlab_core::{Span, Time};
 
-/// How much of the window is used.
+/// The use of the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     /// It was used up in this round trip, which ends when `until` is acknowledged (`is_cwnd_limited`, `cwnd_usage_seq`).
@@ -14,10 +14,10 @@ pub(super) struct Usage {
     until: u32,
     /// Most segments outstanding in it (`max_packets_out`).
     most: u32,
-    /// When it was last used up or decayed, and the most segments outstanding since (`snd_cwnd_stamp`, `snd_cwnd_used`).
+    /// Time at which it was last used up or decayed, and the most segments outstanding since (`snd_cwnd_stamp`, `snd_cwnd_used`).
     limited_at: Time,
     used: u32,
-    /// When something was last sent (`lsndtime`).
+    /// Time at which something was last sent (`lsndtime`).
     sent_at: Time,
     /// Segments that the window allows wait for a whole burst.
     waits: bool,
@@ -38,7 +38,7 @@ impl Usage {
         if self.waits { flight.max(window.cwnd as u32) } else { flight }
     }
 
-    /// How long the window is not used up is counted from now on.
+    /// Restarts the count of the time for which the window is not used up.
     fn restart(&mut self, now: Time) {
         (self.limited_at, self.used) = (now, 0);
     }
@@ -66,7 +66,7 @@ impl Sender {
         }
         usage.used = usage.used.max(flight);
         let unused_for = now.since(usage.limited_at);
-        if params.after_idle == AfterIdle::Decay && unused_for >= self.rtt.timeout(params) {
+        if params.after_idle == IdleWindow::Decay && unused_for >= self.rtt.timeout(params) {
             self.rack_decay_window(now, params);
         }
     }

@@ -1,8 +1,8 @@
 //! The window: in a reduction what PRR (RFC 9937) lets be sent, else the law's.
 
 use super::{News, Prr, Undo};
-use crate::cc::{Event, Facts, Recovery, Seen};
-use crate::params::Halve;
+use crate::cc::{CongestionEvent, Facts, Recovery, RecoveryReport};
+use crate::params::ReductionBase;
 use crate::sender::{RecoveryState, Sender};
 use aqmlab_core::Time;
 
@@ -14,18 +14,18 @@ impl Sender {
             return;
         }
         if self.state == RecoveryState::Open || next > self.recover && self.state == RecoveryState::Cwr {
-            self.rack_reduce(Event::Echo, RecoveryState::Cwr);
+            self.rack_reduce(CongestionEvent::Echo, RecoveryState::Cwr);
             self.ecn_reductions += 1;
         }
     }
 
     /// The threshold falls; the window follows as segments arrive. A loss found while an echo is being answered is of the
     /// same window of data.
-    pub(super) fn rack_reduce(&mut self, event: Event, state: RecoveryState) {
+    pub(super) fn rack_reduce(&mut self, event: CongestionEvent, state: RecoveryState) {
         let (hole, sent, window) = (self.hole, self.sent, self.cc.window);
         let is_new = self.state != RecoveryState::Cwr || hole >= self.recover;
         if is_new {
-            self.cc.reduce_ssthresh(event, Halve::Window, window.cwnd, 0);
+            self.cc.reduce_ssthresh(event, ReductionBase::Window, window.cwnd, 0);
             self.rack().prr = Prr::new(window.cwnd as u32);
             self.cwr_due = self.ecn;
         }
@@ -59,7 +59,7 @@ impl Sender {
             RecoveryState::RtoRecovery => Recovery::Timeout,
         };
         let (in_flight, srtt) = (self.rack().board.in_flight(), self.rtt.smoothed());
-        self.cc.set_window(Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt });
+        self.cc.set_window(RecoveryReport { delivered, lost, recovery, was_in_flight, in_flight, srtt });
     }
 
     /// RFC 9937, section 6: cwnd = inflight + SndCnt.

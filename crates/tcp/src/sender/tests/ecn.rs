@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn ecn(variant: Variant, profile: Profile, changes: &[(&str, &str)]) -> Bench {
+fn ecn(variant: TcpVariant, profile: Profile, changes: &[(&str, &str)]) -> Bench {
     let mut bench = bench(variant, profile, changes);
-    bench.sender = Sender::new(variant, &bench.params, &Control::default(), true, Span::ZERO);
+    bench.sender = Sender::new(variant, &bench.params, &LawChoice::default(), true, Span::ZERO);
     bench
 }
 
 fn rfc(changes: &[(&str, &str)]) -> Bench {
-    ecn(Variant::NewReno, Profile::Rfc, changes)
+    ecn(TcpVariant::NewReno, Profile::Rfc, changes)
 }
 
 fn ns2() -> Bench {
-    ecn(Variant::Reno, Profile::Ns2, &[])
+    ecn(TcpVariant::Reno, Profile::Ns2, &[])
 }
 
 impl Bench {
@@ -44,10 +44,10 @@ fn data_are_ecn_capable_and_the_syn_is_not() {
 #[test]
 fn a_syn_that_is_ecn_capable_and_marked_opens_with_one_segment() {
     // draft-ietf-tcpm-generalized-ecn, section 3.2.1: ECT but where it is sent again, and answered by the initial window.
-    let prague = Control::parse("tcp", "prague").unwrap();
+    let prague = LawChoice::parse("tcp", "prague").unwrap();
     for (ce, expected) in [(0, 10.0), (1, 1.0)] {
         let mut bench = rfc(&[("ect_on_syn", "true")]);
-        bench.sender = Sender::new(Variant::Sack, &bench.params, &prague, true, Span::ZERO);
+        bench.sender = Sender::new(TcpVariant::Sack, &bench.params, &prague, true, Span::ZERO);
         bench.sender.open(None, bench.now, &bench.params, &mut bench.wire);
         bench.sender.on_ack(Ack { next: 1, ce, ..Ack::default() }, ms(100), &bench.params, &mut bench.wire);
         assert_eq!(bench.wire.0[0], Segment { is_syn: true, ..ect(0) });
@@ -152,7 +152,7 @@ fn a_closed_window_with_nothing_left_to_send_needs_no_timer() {
 
 #[test]
 fn a_loss_in_an_echoed_window_is_repaired_without_another_reduction() {
-    for variant in [Variant::Reno, Variant::NewReno] {
+    for variant in [TcpVariant::Reno, TcpVariant::NewReno] {
         let mut bench = ecn(variant, Profile::Ns2, &[]).grown(6);
         // 7 is lost, 8 was marked: cwnd 8 becomes 4, and 7 + 4 + duplicates are behind 15.
         assert_eq!([bench.echo(6), bench.echo(6)], [[], []]);
@@ -166,7 +166,7 @@ fn a_loss_in_an_echoed_window_is_repaired_without_another_reduction() {
 
 #[test]
 fn an_echo_in_recovery_is_of_the_same_window() {
-    let mut bench = ecn(Variant::NewReno, Profile::Ns2, &[]).in_recovery();
+    let mut bench = ecn(TcpVariant::NewReno, Profile::Ns2, &[]).in_recovery();
     bench.echo(6);
     bench.echo(8);
     assert_eq!((bench.cwnd_and_ssthresh(), bench.sender.ecn_reductions()), ((4.0, 4.0), 0));
@@ -174,7 +174,7 @@ fn an_echo_in_recovery_is_of_the_same_window() {
 
 #[test]
 fn only_ns2_sends_retransmissions_ecn_capable() {
-    let mut bench = ecn(Variant::NewReno, Profile::Rfc, &[]).grown(0);
+    let mut bench = ecn(TcpVariant::NewReno, Profile::Rfc, &[]).grown(0);
     (0..8).for_each(|_| {
         bench.sender.on_ack(Ack { next: 1, ..Ack::default() }, bench.now, &bench.params, &mut bench.wire)
     });
@@ -223,7 +223,7 @@ fn ns2_backs_off_at_the_first_echo_after_a_lost_syn() {
 
 #[test]
 fn a_careless_sender_with_ecn_is_careful() {
-    let mut bench = ecn(Variant::Reno, Profile::Ns2, &[("careful", "false")]).grown(6);
+    let mut bench = ecn(TcpVariant::Reno, Profile::Ns2, &[("careful", "false")]).grown(6);
     bench.timeout();
     bench.ack(7);
     assert_eq!(bench.duplicates(3), [vec![10], vec![11], vec![]]);

@@ -6,7 +6,7 @@
 use super::*;
 
 fn open() -> Bench {
-    let mut bench = bench(Variant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
     assert_eq!(bench.open(), [0]);
     bench.now = ms(100);
     assert_eq!(bench.ack(0), (1..11).collect::<Vec<_>>());
@@ -15,7 +15,7 @@ fn open() -> Bench {
 
 /// Ten segments and no more.
 fn open_finite() -> Bench {
-    let mut bench = bench(Variant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
     bench.sender.open(Some(10), bench.now, &bench.params, &mut bench.wire);
     bench.now = ms(100);
     bench.ack(0);
@@ -28,7 +28,7 @@ impl Bench {
         self.sack(next, blocks)
     }
 
-    /// What the pace lets go until then is sent.
+    /// Sends the segments that the pace allows until then.
     fn paced_until(&mut self, at: u64) {
         while self.sender.deadline() <= ms(at) {
             self.now = self.sender.deadline();
@@ -173,9 +173,9 @@ fn a_recovery_is_undone_if_the_original_arrives() {
 #[test]
 fn a_law_is_told_that_a_recovery_is_undone() {
     // Prague answers no mark in recovery.
-    let mut bench = bench(Variant::Rack, Profile::Linux, &[("clock", "1 ms")]);
-    let prague = Control::parse("tcp", "prague").unwrap();
-    bench.sender = Sender::new(Variant::Rack, &bench.params, &prague, true, Span::ZERO);
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("clock", "1 ms")]);
+    let prague = LawChoice::parse("tcp", "prague").unwrap();
+    bench.sender = Sender::new(TcpVariant::Rack, &bench.params, &prague, true, Span::ZERO);
     bench.open();
     bench.now = ms(100);
     bench.ack(0);
@@ -315,8 +315,8 @@ fn a_timeout_that_was_not_sends_again_what_is_lost_and_nothing_else() {
 
 #[test]
 fn an_echo_shrinks_the_window_over_a_round_trip() {
-    let mut bench = bench(Variant::Rack, Profile::Linux, &[]);
-    bench.sender = Sender::new(Variant::Rack, &bench.params, &Control::default(), true, Span::ZERO);
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[]);
+    bench.sender = Sender::new(TcpVariant::Rack, &bench.params, &LawChoice::default(), true, Span::ZERO);
     bench.open();
     bench.now = ms(100);
     bench.ack(0);
@@ -334,7 +334,7 @@ fn an_echo_shrinks_the_window_over_a_round_trip() {
 #[test]
 fn bursts_wait_until_they_are_whole_while_acks_are_near() {
     // A window of 400 over round trips of 40 to 41.2 ms: 1.2*400 in one of them are 11.4 to 11.7 segments in 1/1024 s.
-    let mut bench = bench(Variant::Rack, Profile::Linux, &[("bursts", "gso"), ("initial_window", "400 packets")]);
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("bursts", "gso"), ("initial_window", "400 packets")]);
     bench.open();
     bench.now = ms(40);
     assert_eq!(bench.ack(0).len(), 400);
@@ -351,7 +351,7 @@ fn bursts_wait_until_they_are_whole_while_acks_are_near() {
 
 #[test]
 fn by_the_rfcs_a_probe_allows_for_a_delayed_ack_and_the_timeout_is_a_second_at_least() {
-    let mut bench = bench(Variant::Rack, Profile::Rfc, &[]);
+    let mut bench = bench(TcpVariant::Rack, Profile::Rfc, &[]);
     bench.sender.open(Some(1), bench.now, &bench.params, &mut bench.wire);
     bench.now = ms(100);
     assert_eq!(bench.ack(0), [0, 1], "the SYN, and the only segment");

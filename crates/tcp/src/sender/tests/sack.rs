@@ -7,18 +7,18 @@ use crate::ack::Sack;
 use std::ops::Range;
 
 fn open_ecn() -> Bench {
-    let mut bench = bench(Variant::Sack, Profile::Rfc, &[]);
-    bench.sender = Sender::new(Variant::Sack, &bench.params, &Control::default(), true, Span::ZERO);
+    let mut bench = bench(TcpVariant::Sack, Profile::Rfc, &[]);
+    bench.sender = Sender::new(TcpVariant::Sack, &bench.params, &LawChoice::default(), true, Span::ZERO);
     bench.grown(0)
 }
 
 fn open() -> Bench {
-    bench(Variant::Sack, Profile::Rfc, &[]).grown(0)
+    bench(TcpVariant::Sack, Profile::Rfc, &[]).grown(0)
 }
 
 /// Ten segments and no more.
 fn open_finite() -> Bench {
-    let mut bench = bench(Variant::Sack, Profile::Rfc, &[]);
+    let mut bench = bench(TcpVariant::Sack, Profile::Rfc, &[]);
     bench.sender.open(Some(10), bench.now, &bench.params, &mut bench.wire);
     bench.ack(0);
     bench
@@ -86,7 +86,7 @@ fn an_ack_that_tells_nothing_new_is_no_duplicate() {
 
 #[test]
 fn without_limited_transmit_duplicates_release_nothing() {
-    let mut bench = bench(Variant::Sack, Profile::Rfc, &[("limited_transmit", "false")]).grown(0);
+    let mut bench = bench(TcpVariant::Sack, Profile::Rfc, &[("limited_transmit", "false")]).grown(0);
     assert_eq!(bench.without_1(3..6), [vec![], vec![], vec![1]]);
     assert_eq!(bench.cwnd_and_ssthresh(), (5.0, 5.0));
 }
@@ -161,8 +161,8 @@ fn a_loss_in_the_window_after_an_echoed_one_halves_again() {
 
 #[test]
 fn an_echo_on_the_ack_that_ends_recovery_halves_the_window_alone() {
-    let mut bench = bench(Variant::Sack, Profile::Ns2, &[]);
-    bench.sender = Sender::new(Variant::Sack, &bench.params, &Control::default(), true, Span::ZERO);
+    let mut bench = bench(TcpVariant::Sack, Profile::Ns2, &[]);
+    bench.sender = Sender::new(TcpVariant::Sack, &bench.params, &LawChoice::default(), true, Span::ZERO);
     let mut bench = bench.grown(6); // 7 to 14 are outstanding, 7 is lost
     let released: Vec<_> = (9..16).map(|end| bench.sack(7, &[8..end])).collect();
     assert_eq!(released, [vec![15], vec![16], vec![7], vec![], vec![], vec![], vec![17]]);
@@ -175,9 +175,9 @@ fn an_echo_on_the_ack_that_ends_recovery_halves_the_window_alone() {
 fn what_was_sacked_long_ago_opens_the_window_no_more() {
     // 2 to 9 were SACKed before the timeout. The ACK that jumps over them acknowledges 1 to 9, and tells of 1 only.
     for law in ["prague", "ledbat"] {
-        let control = Control::parse("tcp", law).unwrap();
-        let mut bench = bench(Variant::Sack, Profile::Rfc, &[]);
-        bench.sender = Sender::new(Variant::Sack, &bench.params, &control, false, Span::ZERO);
+        let control = LawChoice::parse("tcp", law).unwrap();
+        let mut bench = bench(TcpVariant::Sack, Profile::Rfc, &[]);
+        bench.sender = Sender::new(TcpVariant::Sack, &bench.params, &control, false, Span::ZERO);
         let mut bench = bench.grown(0);
         bench.sack(1, &[2..10]);
         while bench.sender.timeouts() == 0 {

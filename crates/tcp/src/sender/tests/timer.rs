@@ -105,7 +105,7 @@ fn the_timeout_doubles_and_only_a_timed_segment_ends_that() {
 #[test]
 fn a_fast_retransmit_spoils_the_sample() {
     let mut bench = reno(&[]).grown(0);
-    bench.sender.rtt = Rtt::new(&bench.params, Span::ZERO);
+    bench.sender.rtt = RttEstimator::new(&bench.params, Span::ZERO);
     assert_eq!(bench.ack(1), [3, 4], "3 is timed");
     bench.duplicates(3);
     bench.now = ms(100);
@@ -149,7 +149,7 @@ fn a_second_timeout_of_a_segment_leaves_ssthresh_alone_under_rfc_5681() {
 #[test]
 fn only_fast_retransmit_and_timeout_cancel_the_timing_of_a_segment() {
     let mut bench = newreno(&[]).in_recovery();
-    bench.sender.rtt = Rtt::new(&bench.params, Span::ZERO);
+    bench.sender.rtt = RttEstimator::new(&bench.params, Span::ZERO);
     bench.now = ms(100);
     assert_eq!(bench.duplicates(4)[3], [17], "17 is new and timed");
     assert_eq!(bench.ack(8), [9, 18]);
@@ -185,7 +185,7 @@ fn a_syn_is_given_up_after_its_retries() {
 #[test]
 fn linux_forgives_a_syn_that_is_lost_once() {
     for (lost, window) in [(1, 10.0), (2, 1.0)] {
-        let mut bench = bench(Variant::Rack, Profile::Linux, &[]);
+        let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[]);
         bench.open();
         (0..lost).for_each(|_| drop(bench.timeout()));
         bench.now += Span::from_millis(100);

@@ -1,28 +1,24 @@
-//! Traces that links follow: of the rate, as Mahimahi records and replays them, or of the whole line.
+//! Traces of delivery opportunities, as Mahimahi records and replays them.
 
-use crate::line_trace::LineTrace;
-use crate::reader::{Reader, kind};
 use aqmlab_core::problem::clip;
-use aqmlab_core::{Quantity, Rate, Span};
-use std::collections::BTreeMap;
+use aqmlab_core::{Rate, Span};
 use std::sync::Arc;
-use toml::Value;
 
 /// Bytes that an opportunity delivers.
 pub const OPPORTUNITY: u32 = 1500;
 
-/// When a link may deliver: each time is an opportunity for [`OPPORTUNITY`] bytes; after the last time all repeat.
+/// The delivery opportunities of a link: each time is one for [`OPPORTUNITY`] bytes; after the last time all repeat.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RateTrace {
-    /// What the scenario calls it.
+pub struct OpportunityTrace {
+    /// Its name in the scenario.
     pub name: String,
     /// In ms, in order; the last one is the period.
     pub times: Arc<[u32]>,
 }
 
-impl RateTrace {
+impl OpportunityTrace {
     /// Reads one time a line, in whole ms.
-    fn read(name: &str, text: &str) -> Result<Self, String> {
+    pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let mut times: Vec<u32> = Vec::new();
         for (i, line) in text.trim_ascii_end().lines().enumerate() {
             let number = i + 1;
@@ -58,67 +54,21 @@ impl RateTrace {
     }
 }
 
-/// What a link may follow.
-pub enum Trace {
-    /// When it may deliver.
-    Rate(RateTrace),
-    /// Its rate, delay and loss.
-    Line(LineTrace),
-}
-
-impl Trace {
-    /// A table has a line with the names of its columns first.
-    fn read(name: &str, text: &str) -> Result<Self, String> {
-        let is_table = text.lines().next().is_some_and(|line| line.contains(|c: char| c.is_ascii_alphabetic()));
-        if is_table {
-            return LineTrace::read(text).map(Trace::Line);
-        }
-        match RateTrace::read(name, text)? {
-            trace if trace.mean().0 >= 1.0 => Ok(Trace::Rate(trace)),
-            trace => Err(format!("its mean of {} is out of range: at least 1 bit/s", trace.mean().text())),
-        }
-    }
-}
-
-/// Traces by name.
-pub type Traces = BTreeMap<String, Trace>;
-
-/// `[traces]`: the text of each.
-pub fn read_traces(top: &mut Reader) -> Traces {
-    let mut traces = Traces::new();
-    let given = match top.raw("traces") {
-        None => return traces,
-        Some(Value::Table(given)) => given,
-        Some(other) => {
-            top.refuse("traces", format!("expected a table, [traces], found {}", kind(other)));
-            return traces;
-        }
-    };
-    for (name, text) in given {
-        let text = text.as_str().ok_or_else(|| format!("expected the text of a trace, found {}", kind(text)));
-        match text.and_then(|text| Trace::read(name, text)) {
-            Ok(trace) => drop(traces.insert(name.clone(), trace)),
-            Err(reason) => top.refuse(&format!("traces.{name}"), reason),
-        }
-    }
-    traces
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_line_is_an_opportunity_and_the_last_one_the_period() {
-        let trace = RateTrace::read("cell", "0\n1\n1\n 4 \n").unwrap();
+        let trace = OpportunityTrace::read("cell", "0\n1\n1\n 4 \n").unwrap();
         assert_eq!((&*trace.times, trace.period()), (&[0, 1, 1, 4][..], Span::from_millis(4)));
         assert_eq!(trace.mean(), Rate(4.0 * 1500.0 * 8.0 / 0.004));
-        assert_ne!(trace.checksum(), RateTrace::read("cell", "0\n1\n2\n4\n").unwrap().checksum());
+        assert_ne!(trace.checksum(), OpportunityTrace::read("cell", "0\n1\n2\n4\n").unwrap().checksum());
     }
 
     #[test]
     fn a_bad_trace_is_refused_with_its_line() {
-        let refusal = |text| RateTrace::read("cell", text).unwrap_err();
+        let refusal = |text| OpportunityTrace::read("cell", text).unwrap_err();
         assert!(refusal("1\n2\nthree\n").contains("line 3: \"three\""));
         assert!(refusal("1\n\n2\n").contains("line 2: \"\""));
         assert!(refusal("1\n-2\n").contains("line 2"));

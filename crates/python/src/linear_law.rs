@@ -2,8 +2,8 @@
 
 use crate::{bad_aqm, not_known, refused};
 use aqmlab_aqm::linear::{self, Complex64};
-use aqmlab_aqm::{Entry, entries, entry};
-use aqmlab_core::params::Typed;
+use aqmlab_aqm::{SchemeEntry, entries, entry};
+use aqmlab_core::params::TypedValues;
 use aqmlab_core::{ParamSpec, Problem, Value};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -29,23 +29,23 @@ impl Network {
 
 /// An operating point, from any object with these attributes.
 #[derive(FromPyObject)]
-pub struct Point {
+pub struct OperatingPoint {
     network: Network,
     p: f64,
     queue: f64,
 }
 
 /// The linear law of a scheme with its parameters.
-#[pyclass(frozen)]
-pub struct Law {
-    entry: Entry,
-    law: Box<dyn aqmlab_aqm::Law>,
-    params: Typed,
+#[pyclass(frozen, name = "Law")]
+pub struct LinearLaw {
+    entry: SchemeEntry,
+    law: Box<dyn aqmlab_aqm::LinearLaw>,
+    params: TypedValues,
 }
 
-impl Law {
+impl LinearLaw {
     /// Of a scheme of the catalogue with these parameters.
-    pub fn of(entry: Entry, pairs: &[(&str, &str)]) -> PyResult<Self> {
+    pub fn of(entry: SchemeEntry, pairs: &[(&str, &str)]) -> PyResult<Self> {
         let name = entry.info.name;
         match entry.law(name, pairs).map_err(refused)? {
             Some((law, params)) => Ok(Self { entry, law, params }),
@@ -70,8 +70,8 @@ impl Law {
     }
 }
 
-/// Whether a scheme has a linear law.
-pub fn has_law(entry: &Entry) -> bool {
+/// True if a scheme has a linear law.
+pub fn has_law(entry: &SchemeEntry) -> bool {
     entry.law(entry.info.name, &[]).is_ok_and(|law| law.is_some())
 }
 
@@ -85,7 +85,7 @@ pub fn set_value(dict: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult
 }
 
 #[pymethods]
-impl Law {
+impl LinearLaw {
     /// The law of a scheme: its name and what is set on it, as texts.
     #[new]
     #[pyo3(signature = (name, parameters=BTreeMap::new()))]
@@ -138,7 +138,7 @@ impl Law {
         self.law.spacing()
     }
 
-    /// Where it rests while it signals the share `p`, packets; infinite where it never does.
+    /// The queue at rest while it signals the share `p`, packets; infinite if it never rests.
     fn queue(&self, p: f64, network: Network) -> f64 {
         self.law.queue(p, &network.plain())
     }
@@ -151,24 +151,27 @@ impl Law {
     }
 
     /// The answer to small changes at an operating point.
-    fn at(&self, point: Point) -> PyResult<Linear> {
-        let Point { network, p, queue } = point;
-        self.law.at(&linear::Point { network: network.plain(), p, queue }).map(Linear).map_err(bad_aqm)
+    fn at(&self, point: OperatingPoint) -> PyResult<LinearResponse> {
+        let OperatingPoint { network, p, queue } = point;
+        self.law.at(&linear::OperatingPoint { network: network.plain(), p, queue }).map(LinearResponse).map_err(bad_aqm)
     }
 }
 
 /// The answer to small changes: p = feed(s) q + inner(s) p.
-#[pyclass(frozen)]
-pub struct Linear(linear::Linear);
+#[pyclass(frozen, name = "Linear")]
+pub struct LinearResponse(linear::LinearResponse);
 
-impl Linear {
-    fn map<'py>(answer: &linear::Answer, s: &PyReadonlyArray1<'py, Complex64>) -> Bound<'py, PyArray1<Complex64>> {
+impl LinearResponse {
+    fn map<'py>(
+        answer: &linear::TransferFunction,
+        s: &PyReadonlyArray1<'py, Complex64>,
+    ) -> Bound<'py, PyArray1<Complex64>> {
         PyArray1::from_iter(s.py(), s.as_array().iter().map(|s| answer(*s)))
     }
 }
 
 #[pymethods]
-impl Linear {
+impl LinearResponse {
     /// To a change of the queue, 1/packet.
     fn feed<'py>(&self, s: PyReadonlyArray1<'py, Complex64>) -> Bound<'py, PyArray1<Complex64>> {
         Self::map(&self.0.feed, &s)

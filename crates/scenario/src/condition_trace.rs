@@ -7,9 +7,10 @@ use toml::Value;
 
 const COLUMNS: [&str; 4] = ["time", "rate", "delay", "loss"];
 
-/// What a line does: each value holds from its time on until the next, the first from 0 s. Without a column there are none.
+/// The conditions of a line over time: each value holds from its time on until the next, the first from 0 s. A column
+/// that is missing has no values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LineTrace {
+pub struct ConditionTrace {
     /// Of the transmitter.
     pub rates: Vec<(Span, Rate)>,
     /// Propagation, one way.
@@ -18,7 +19,7 @@ pub struct LineTrace {
     pub losses: Vec<(Span, Ratio)>,
 }
 
-impl LineTrace {
+impl ConditionTrace {
     /// Reads a table whose first line names the columns, each with its unit: `time (s), rate (Mbit/s), delay (ms)`.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut lines = (1..).zip(text.trim_ascii_end().lines());
@@ -51,13 +52,13 @@ impl LineTrace {
             Some(before) if time <= before => return Err(row.refuse("time", "times must be in order")),
             _ => {}
         }
-        note(&mut self.rates, time, row.get("rate", "1 bit/s", "10 Tbit/s")?);
-        note(&mut self.delays, time, row.get("delay", "0 s", "1000 s")?);
-        note(&mut self.losses, time, row.get("loss", "0", "1")?);
+        push_change(&mut self.rates, time, row.get("rate", "1 bit/s", "10 Tbit/s")?);
+        push_change(&mut self.delays, time, row.get("delay", "0 s", "1000 s")?);
+        push_change(&mut self.losses, time, row.get("loss", "0", "1")?);
         Ok(time)
     }
 
-    /// What changes at a link of this name beside the rate.
+    /// The changes at a link of this name beside the rate.
     pub fn changes(&self, link: &str) -> Vec<Change> {
         let change = |time: &Span, key, value| Change::of_trace(*time, format!("links.{link}.{key}"), value);
         let delays = self.delays.iter().skip(1).map(|(time, delay)| change(time, "delay", exact(*delay).into()));
@@ -67,7 +68,7 @@ impl LineTrace {
 }
 
 /// Adds a value where it is another than before.
-fn note<Q: Quantity>(steps: &mut Vec<(Span, Q)>, time: Span, value: Option<Q>) {
+fn push_change<Q: Quantity>(steps: &mut Vec<(Span, Q)>, time: Span, value: Option<Q>) {
     if let Some(value) = value.filter(|value| steps.last().is_none_or(|(_, last)| last != value)) {
         steps.push((time, value));
     }
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn columns_say_their_units_and_stand_in_any_order() {
-        let trace = LineTrace::read(
+        let trace = ConditionTrace::read(
             "time (s),loss (%),rate (Mbit/s),delay\r\n0,1,5,20 ms\r\n0.5, 1, 5, 30 ms\r\n2,0,8,30ms\r\n",
         )
         .unwrap();
@@ -163,7 +164,7 @@ mod tests {
             ("time (s),rate (Mbit/s),loss (%)\n0,7,101\n", "line 2, column \"loss\": \"101 %\" is not a ratio"),
             ("time (s),rate (Mbit/s),delay (ms)\n0,7,-1\n", "line 2, column \"delay\": \"-1 ms\" is negative"),
         ] {
-            let refused = LineTrace::read(text).unwrap_err();
+            let refused = ConditionTrace::read(text).unwrap_err();
             assert!(refused.contains(told), "{text}: {refused}");
         }
     }

@@ -1,6 +1,6 @@
 //! Reads the keys of a TOML table one by one and remembers what is wrong with them.
 
-use aqmlab_core::problem::{Kind, clip, unknown};
+use aqmlab_core::problem::{ProblemKind, clip, unknown};
 use aqmlab_core::{Problem, Quantity};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
@@ -8,19 +8,16 @@ use toml::{Table, Value};
 /// Unknown keys of a table that are named one by one.
 const MOST_UNKNOWN: usize = 20;
 
-/// Problems found so far.
-pub type Found = Vec<Problem>;
-
-/// A table being read. Keys nobody asked for are refused by [`Reader::finish`].
-pub struct Reader<'a, 'f> {
+/// A table being read. Keys nobody asked for are refused by [`TableReader::finish`].
+pub struct TableReader<'a, 'f> {
     table: &'a Table,
     path: String,
     asked: BTreeSet<&'static str>,
-    found: &'f mut Found,
+    found: &'f mut Vec<Problem>,
 }
 
-/// What a unit asks for, for a message.
-fn wanted(unit: &str) -> &str {
+/// The values that fit a unit, for a message.
+fn expected(unit: &str) -> &str {
     match unit {
         "1" => "a number",
         "switch" => "true or false",
@@ -28,7 +25,7 @@ fn wanted(unit: &str) -> &str {
     }
 }
 
-/// What an entry of a list is called when it has no name.
+/// The name of an entry of a list that has none.
 pub fn default_name(list: &str) -> &'static str {
     if list == "links" { "bottleneck" } else { "flows" }
 }
@@ -44,7 +41,7 @@ pub fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// What a value is, for a message.
+/// The kind of a value, for a message.
 pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Table(_) => "a table",
@@ -56,9 +53,9 @@ pub fn kind(value: &Value) -> &'static str {
     }
 }
 
-impl<'a, 'f> Reader<'a, 'f> {
+impl<'a, 'f> TableReader<'a, 'f> {
     /// Begins to read `table`, which stands at `path`.
-    pub fn new(table: &'a Table, path: impl Into<String>, found: &'f mut Found) -> Self {
+    pub fn new(table: &'a Table, path: impl Into<String>, found: &'f mut Vec<Problem>) -> Self {
         Self { table, path: path.into(), asked: BTreeSet::new(), found }
     }
 
@@ -69,25 +66,25 @@ impl<'a, 'f> Reader<'a, 'f> {
 
     /// Notes a problem with `key`.
     pub fn refuse(&mut self, key: &str, reason: impl Into<String>) {
-        self.note(key, reason, Kind::Value);
+        self.push(key, reason, ProblemKind::Value);
     }
 
     /// Notes that `key` has to be there; `example` is what to write.
     pub fn miss(&mut self, key: &str, example: &str) {
-        self.note(key, format!("missing; write e.g. {key} = {example}"), Kind::Missing);
+        self.push(key, format!("missing; write e.g. {key} = {example}"), ProblemKind::Missing);
     }
 
-    fn note(&mut self, key: &str, reason: impl Into<String>, kind: Kind) {
+    fn push(&mut self, key: &str, reason: impl Into<String>, kind: ProblemKind) {
         self.found.push(Problem::new(self.path(key), reason).of(kind));
     }
 
     /// Notes problems that carry their own paths.
-    pub fn extend(&mut self, problems: Found) {
+    pub fn extend(&mut self, problems: Vec<Problem>) {
         self.found.extend(problems);
     }
 
-    /// Where problems are noted, for a table within this one.
-    pub fn found(&mut self) -> &mut Found {
+    /// The list of problems, for a table within this one.
+    pub fn found(&mut self) -> &mut Vec<Problem> {
         self.found
     }
 
@@ -101,7 +98,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     pub fn optional<Q: Quantity>(&mut self, key: &'static str) -> Option<Q> {
         let value = self.raw(key)?;
         match scalar(value)
-            .ok_or_else(|| format!("expected {}, found {}", wanted(Q::UNIT), kind(value)))
+            .ok_or_else(|| format!("expected {}, found {}", expected(Q::UNIT), kind(value)))
             .and_then(|t| Q::parse(&t))
         {
             Ok(quantity) => Some(quantity),
@@ -177,7 +174,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     /// The tables of the list `[[key]]`, of which there must be one.
     pub fn some_tables(&mut self, key: &'static str) -> Vec<&'a Table> {
         if self.raw(key).is_none_or(|value| value.as_array().is_some_and(Vec::is_empty)) {
-            self.note(key, format!("missing: a scenario needs at least one [[{key}]]"), Kind::Missing);
+            self.push(key, format!("missing: a scenario needs at least one [[{key}]]"), ProblemKind::Missing);
         }
         self.tables(key)
     }
@@ -188,10 +185,10 @@ impl<'a, 'f> Reader<'a, 'f> {
         let mut others = self.table.keys().filter(|key| !known.contains(&key.as_str()));
         for key in others.by_ref().take(MOST_UNKNOWN) {
             let reason = unknown("key", key, &known);
-            self.note(key, reason, Kind::Key);
+            self.push(key, reason, ProblemKind::Key);
         }
         if let (Some(key), more) = (others.next(), others.count()) {
-            self.note(key, format!("unknown key, and {more} more; known: {}", known.join(", ")), Kind::Key);
+            self.push(key, format!("unknown key, and {more} more; known: {}", known.join(", ")), ProblemKind::Key);
         }
     }
 }

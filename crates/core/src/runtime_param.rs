@@ -2,7 +2,7 @@
 //! refusals are those of [`params!`](crate::params!).
 
 use crate::params::{Given, ParamSpec, Values, read_in_range};
-use crate::problem::{Kind, Problem, clip, unknown};
+use crate::problem::{Problem, ProblemKind, clip, unknown};
 use crate::{Bytes, Frequency, Packets, Quantity, Rate, Ratio, Span, Value};
 
 /// Reads a text against the declaration: the value, and the text that stands for it.
@@ -10,8 +10,8 @@ type Read = fn(&ParamSpec, &str) -> Result<(Value, String), String>;
 
 /// A parameter declared at run time.
 #[derive(Clone, Copy, Debug)]
-pub struct Declared {
-    /// What there is to know about it.
+pub struct RuntimeParam {
+    /// Its declaration.
     pub spec: ParamSpec,
     read: Read,
 }
@@ -37,7 +37,7 @@ const KINDS: [(&str, Read); 7] = [
     (Ratio::UNIT, quantity::<Ratio>),
 ];
 
-impl Declared {
+impl RuntimeParam {
     /// A parameter as `spec` declares it. Its kind is that of its choices, of its unit, or of its default: "10 ms" is a
     /// time. An empty unit is filled in; a unit of one's own, such as `1/packet`, is that of a plain number.
     ///
@@ -87,17 +87,19 @@ fn kind(spec: &ParamSpec) -> Result<(&'static str, Read), Problem> {
 /// Every declared parameter with its value, and as text, when `pairs` are set; appends to `problems` whatever is refused,
 /// under `path`.
 pub fn read_all(
-    declared: &[Declared],
+    declared: &[RuntimeParam],
     path: &str,
     pairs: &[(&str, &str)],
     problems: &mut Vec<Problem>,
 ) -> (Vec<Value>, Values) {
     let names: Vec<&str> = declared.iter().map(|param| param.spec.name).collect();
     for (name, _) in pairs.iter().filter(|(name, _)| !names.contains(name)) {
-        problems.push(Problem::new(format!("{path}.{}", clip(name)), unknown("parameter", name, &names)).of(Kind::Key));
+        problems.push(
+            Problem::new(format!("{path}.{}", clip(name)), unknown("parameter", name, &names)).of(ProblemKind::Key),
+        );
     }
     let mut all = (Vec::new(), Values::new());
-    for Declared { spec, read } in declared {
+    for RuntimeParam { spec, read } in declared {
         let set = pairs.iter().rev().find(|(name, _)| *name == spec.name);
         match read(spec, set.map_or(spec.default, |(_, text)| text)) {
             Ok((value, text)) => {
@@ -119,7 +121,7 @@ mod tests {
     }
 
     fn read(spec: ParamSpec, text: &str) -> Result<(Value, String), String> {
-        let declared = Declared::new(spec).map_err(|problem| problem.to_string())?;
+        let declared = RuntimeParam::new(spec).map_err(|problem| problem.to_string())?;
         let mut problems = Vec::new();
         let (values, texts) = read_all(&[declared], "demo", &[("x", text)], &mut problems);
         problems.pop().map_or_else(|| Ok((values[0], texts[0].1.clone())), |problem| Err(problem.to_string()))
@@ -128,10 +130,10 @@ mod tests {
     #[test]
     fn the_default_tells_the_kind() {
         let units = ["0.1", "10 ms", "1 Mbit/s", "1 kB", "3 packets", "2 Hz", "5 %", "true"]
-            .map(|default| Declared::new(spec(default, None)).unwrap().spec.unit);
+            .map(|default| RuntimeParam::new(spec(default, None)).unwrap().spec.unit);
         assert_eq!(units, ["1", "time", "bit/s", "B", "packets", "Hz", "ratio", "switch"]);
         let gain = ParamSpec { unit: "1/packet", ..spec("0.1", None) };
-        assert_eq!(Declared::new(gain).unwrap().spec.unit, "1/packet");
+        assert_eq!(RuntimeParam::new(gain).unwrap().spec.unit, "1/packet");
     }
 
     #[test]
@@ -153,13 +155,13 @@ mod tests {
         assert_eq!(read(bounded, "2 s").unwrap_err(), "demo.x: \"2 s\" is out of range: must lie in 1 ms ..= 1 s");
         assert_eq!(read(bounded, "2").unwrap_err(), "demo.x: \"2\" has no unit; write e.g. \"80 ms\"");
         let mut problems = Vec::new();
-        read_all(&[Declared::new(bounded).unwrap()], "demo", &[("y", "1")], &mut problems);
+        read_all(&[RuntimeParam::new(bounded).unwrap()], "demo", &[("y", "1")], &mut problems);
         assert_eq!(problems[0].to_string(), "demo.y: unknown parameter \"y\"; did you mean \"x\"? known: x");
     }
 
     #[test]
     fn contradictory_declarations_are_refused() {
-        let why = |spec| Declared::new(spec).unwrap_err().to_string();
+        let why = |spec| RuntimeParam::new(spec).unwrap_err().to_string();
         assert!(why(spec("ten", None)).contains("default: \"ten\" is not a quantity"));
         assert!(why(spec("2 s", Some(("1 ms", "1 s")))).contains("default: \"2 s\" is out of range"));
         assert!(why(spec("2 s", Some(("1", "3")))).contains("range: \"1\" has no unit"));

@@ -2,28 +2,28 @@
 
 use crate::catalogue::{Pairs, add, entries};
 use crate::signal::UNDECLARED;
-use crate::{AnyAqm, AnyScheme, BoxedAqm, Entry, Info, OWN, Observable, QueueView, Standing, entry};
-use aqmlab_core::declared::read_all;
+use crate::{AnyAqm, AnyScheme, BoxedAqm, OWN, Observable, QueueView, SchemeEntry, SchemeInfo, Standing, entry};
 use aqmlab_core::problem::clip;
-use aqmlab_core::{Declared, Problem, Problems};
+use aqmlab_core::runtime_param::read_all;
+use aqmlab_core::{Problem, Problems, RuntimeParam};
 
 /// Makes a scheme at rest from every parameter as text, for a queue like this one. The error says what is contradictory.
-pub type Make = dyn Fn(Pairs, &QueueView) -> Result<Box<dyn BoxedAqm>, String> + Send + Sync;
+pub type SchemeConstructor = dyn Fn(Pairs, &QueueView) -> Result<Box<dyn BoxedAqm>, String> + Send + Sync;
 
-/// What a catalogue and its readers need of such a scheme.
+/// The declaration of such a scheme, as the catalogue and its readers need it.
 pub struct Declaration {
     /// Name, title, source; the family is [`OWN`].
-    pub info: Info,
+    pub info: SchemeInfo,
     /// The page (Markdown), its first line a summary.
     pub page: &'static str,
-    /// What it shows for plots.
+    /// Quantities that it shows for plots.
     pub observables: Vec<Observable>,
     /// Its parameters.
-    pub params: Vec<Declared>,
+    pub params: Vec<RuntimeParam>,
     /// It reads the queue's target, so that figures draw it.
     pub reads_target: bool,
     /// Makes one.
-    pub make: Box<Make>,
+    pub make: Box<SchemeConstructor>,
 }
 
 /// Adds a scheme to the catalogue of this process, in the place of an earlier one of its name and family. It stays for
@@ -36,7 +36,7 @@ pub fn declare(declaration: Declaration) -> Result<(), Problem> {
     let declared: &'static Declaration = Box::leak(Box::new(declaration));
     let read =
         |path: &str, pairs: Pairs, problems: &mut Vec<Problem>| read_all(&declared.params, path, pairs, problems).1;
-    add([Entry {
+    add([SchemeEntry {
         info: &declared.info,
         standing: Standing::Published,
         page: declared.page,
@@ -123,10 +123,10 @@ mod tests {
         let spec =
             ParamSpec { name: "gain", doc: "", unit: "", default, range: None, choices: &[], source: "", tc: None };
         Declaration {
-            info: Info { name, family: OWN, ..*pi },
+            info: SchemeInfo { name, family: OWN, ..*pi },
             page: "Does nothing.",
             observables: Vec::new(),
-            params: vec![Declared::new(spec).unwrap()],
+            params: vec![RuntimeParam::new(spec).unwrap()],
             reads_target: false,
             make: Box::new(|pairs, _| match pairs {
                 [("gain", "0")] => Err("gain must be positive".into()),

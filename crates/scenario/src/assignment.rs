@@ -1,18 +1,18 @@
-//! What a run names: a scheme for every link, or one for each of some.
+//! The assignment of schemes to links: one scheme for every link, or one for each of some.
 
 use crate::{AqmChoice, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
 
-/// What a run names.
+/// The schemes that a run names.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Chosen {
+pub enum SchemeAssignment {
     /// A scheme for every link that does not fix its own.
     Everywhere(AqmChoice),
     /// Links by name, each with its scheme; the others keep their own.
     At(Vec<(String, AqmChoice)>),
 }
 
-impl Chosen {
+impl SchemeAssignment {
     /// Reads `NAME[:k=v,...]`, or one of these for each of some links: `cake:rtt=30ms@up+fq-codel@down`.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !text.contains('@') {
@@ -74,19 +74,22 @@ mod tests {
 
     #[test]
     fn a_scheme_for_all_links_or_for_each() {
-        assert_eq!(Chosen::parse("pi:a=1e-5"), Ok(Chosen::Everywhere(AqmChoice::parse("pi:a=1e-5").unwrap())));
-        let two = Chosen::parse("codel:target=8ms,interval=50ms@up+pie@down").unwrap();
-        assert_eq!(two, Chosen::At(vec![at("up", "codel:target=8ms,interval=50ms"), at("down", "pie")]));
+        assert_eq!(
+            SchemeAssignment::parse("pi:a=1e-5"),
+            Ok(SchemeAssignment::Everywhere(AqmChoice::parse("pi:a=1e-5").unwrap()))
+        );
+        let two = SchemeAssignment::parse("codel:target=8ms,interval=50ms@up+pie@down").unwrap();
+        assert_eq!(two, SchemeAssignment::At(vec![at("up", "codel:target=8ms,interval=50ms"), at("down", "pie")]));
         assert_eq!(two.name(), "codel@up+pie@down");
-        let exponent = Chosen::parse("pi:a=1e-5,b=9e-6@up").unwrap();
-        assert_eq!(exponent, Chosen::At(vec![at("up", "pi:a=1e-5,b=9e-6")]));
+        let exponent = SchemeAssignment::parse("pi:a=1e-5,b=9e-6@up").unwrap();
+        assert_eq!(exponent, SchemeAssignment::At(vec![at("up", "pi:a=1e-5,b=9e-6")]));
     }
 
     #[test]
     fn half_a_choice_is_refused() {
-        assert!(Chosen::parse("cake@up+codel").unwrap_err().contains("codel@LINK"));
-        assert!(Chosen::parse("cake@up+codel@up").unwrap_err().contains("two schemes"));
-        assert!(Chosen::parse("cak@up").unwrap_err().contains("cake"));
-        assert!(Chosen::parse("cake@up+").is_err());
+        assert!(SchemeAssignment::parse("cake@up+codel").unwrap_err().contains("codel@LINK"));
+        assert!(SchemeAssignment::parse("cake@up+codel@up").unwrap_err().contains("two schemes"));
+        assert!(SchemeAssignment::parse("cak@up").unwrap_err().contains("cake"));
+        assert!(SchemeAssignment::parse("cake@up+").is_err());
     }
 }

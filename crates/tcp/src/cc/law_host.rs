@@ -1,4 +1,4 @@
-//! What a sender keeps for a law other than Reno's: the marks it knows of, samples of the delivery rate, and a pace.
+//! The host of a law other than Reno's: the marks that the sender knows of, samples of the delivery rate, and a pace.
 
 use super::arrivals::Arrivals;
 use super::rate::RateSampler;
@@ -9,28 +9,28 @@ use aqmlab_core::{Span, Time};
 
 /// A law, and what the sender does on its behalf.
 #[derive(Clone, Debug)]
-pub(crate) struct Engaged {
+pub(crate) struct LawHost {
     pub law: Box<dyn CongestionControl>,
     needs: Needs,
-    /// What the last ACK told, of laws that are told of every ACK.
-    heard: Facts,
+    /// The facts of the last ACK, of laws that are told of every ACK.
+    last_facts: Facts,
     /// Marks that the receiver had counted at the last ACK.
     marks: u32,
     /// Segments sent again until the last ACK.
     resent: u32,
     sampler: Option<RateSampler>,
     arrivals: Arrivals,
-    /// When the next segment may be sent, and how many before that time, for segments are paced some at once.
+    /// Time at which the next segment may be sent, and the number before that time, for segments are paced some at once.
     next_send: Time,
     at_once: u32,
     /// The pace, segments/s, and the time between two at it.
     pace: (f64, Span),
-    /// When a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
+    /// Time at which a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
     pub due: Time,
 }
 
-/// What the sender is at when an ACK comes.
-pub(crate) struct Heard {
+/// The sender's state when an ACK comes.
+pub(crate) struct AckContext {
     pub facts: Facts,
     /// First segment not acknowledged before this ACK.
     pub hole: u32,
@@ -38,8 +38,8 @@ pub(crate) struct Heard {
     pub resent: u32,
 }
 
-/// What loss recovery makes of it.
-pub(crate) struct Seen {
+/// The findings of loss recovery at an ACK.
+pub(crate) struct RecoveryReport {
     /// Segments that the ACK is the first to tell of.
     pub delivered: u32,
     /// Segments found lost.
@@ -51,17 +51,17 @@ pub(crate) struct Seen {
     pub srtt: Span,
 }
 
-impl Engaged {
+impl LawHost {
     pub fn new(law: Box<dyn CongestionControl>, needs: Needs) -> Self {
         let sampler = needs.rate_samples.then(RateSampler::default);
         let (next_send, due) = (Time::ZERO, Time::NEVER);
-        let (heard, arrivals) = (Facts::default(), Arrivals::default());
+        let (last_facts, arrivals) = (Facts::default(), Arrivals::default());
         let pace = (0.0, Span::ZERO);
-        Self { law, needs, heard, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, pace, due }
+        Self { law, needs, last_facts, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, pace, due }
     }
 
-    pub fn hears_acks(&self) -> bool {
-        self.needs.hears_acks()
+    pub fn needs_feedback(&self) -> bool {
+        self.needs.needs_feedback()
     }
 
     /// Samples of the delivery rate are taken for it.
@@ -85,10 +85,10 @@ impl Engaged {
     /// An ACK of new data may open the window.
     #[inline(never)] // Reno's way stays short
     pub fn on_ack(&mut self, window: &mut Window, facts: Facts) {
-        if !self.hears_acks() {
+        if !self.needs_feedback() {
             return self.law.on_ack(window, &facts);
         }
-        let Facts { marked, lost, sample, hole, sent, .. } = self.heard;
+        let Facts { marked, lost, sample, hole, sent, .. } = self.last_facts;
         self.law.on_ack(window, &Facts { marked, lost, sample, hole, sent, ..facts });
     }
 
@@ -109,8 +109,8 @@ impl Engaged {
     }
 
     /// Any ACK comes, and its arrivals are known: tells the law of it. True if it tells of a new mark.
-    pub fn hear(&mut self, window: &mut Window, ack: &Ack, heard: Heard) -> bool {
-        let Heard { facts, hole, resent } = heard;
+    pub fn on_feedback(&mut self, window: &mut Window, ack: &Ack, context: AckContext) -> bool {
+        let AckContext { facts, hole, resent } = context;
         let (marked, is_echo) = self.marks(ack, &facts, hole);
         let lost = resent - std::mem::replace(&mut self.resent, resent);
         let sample = self.sampler.as_mut().and_then(|sampler| sampler.sample(facts.now));
@@ -118,23 +118,23 @@ impl Engaged {
         if facts.is_app_limited && f64::from(left) < window.cwnd {
             self.note_app_limited(left);
         }
-        self.heard = Facts { marked, lost, sample, ..facts };
+        self.last_facts = Facts { marked, lost, sample, ..facts };
         if (self.needs.every_ack || self.needs.rate_samples) && !self.needs.owns_window {
-            self.law.on_feedback(window, &self.heard);
+            self.law.on_feedback(window, &self.last_facts);
         }
         is_echo
     }
 
     /// Loss recovery has seen the ACK: the law that owns the window sets it.
-    pub fn set_window(&mut self, window: &mut Window, seen: Seen) {
-        let Seen { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
-        let heard = &mut self.heard;
-        (heard.acked, heard.lost, heard.recovery) = (delivered, lost, recovery);
-        (heard.flight, heard.srtt) = (was_in_flight, srtt);
-        if let Some(sample) = &mut heard.sample {
+    pub fn set_window(&mut self, window: &mut Window, seen: RecoveryReport) {
+        let RecoveryReport { delivered, lost, recovery, was_in_flight, in_flight, srtt } = seen;
+        let last_facts = &mut self.last_facts;
+        (last_facts.acked, last_facts.lost, last_facts.recovery) = (delivered, lost, recovery);
+        (last_facts.flight, last_facts.srtt) = (was_in_flight, srtt);
+        if let Some(sample) = &mut last_facts.sample {
             sample.in_flight = in_flight;
         }
-        self.law.on_feedback(window, heard);
+        self.law.on_feedback(window, last_facts);
     }
 
     /// Loss recovery has found a segment lost.
@@ -170,7 +170,7 @@ impl Engaged {
         }
     }
 
-    /// Whether the pace allows a segment now; if not, it is due when the pace allows it.
+    /// True if the pace allows a segment now; if not, it is due when the pace allows it.
     pub fn may_send(&mut self, now: Time) -> bool {
         if !self.needs.pacing {
             return true;
@@ -208,32 +208,32 @@ mod tests {
     use crate::cc::Reno;
 
     /// Marks and echo that an ACK tells of, which acknowledges `acked` segments from 10 on.
-    fn marks(engaged: &mut Engaged, next: u32, acked: u32, ece: bool, ce: u32) -> (u32, bool) {
+    fn marks(host: &mut LawHost, next: u32, acked: u32, ece: bool, ce: u32) -> (u32, bool) {
         let facts = Facts { acked, ..Facts::default() };
-        engaged.marks(&Ack { next, ece, ce, ..Ack::default() }, &facts, 10)
+        host.marks(&Ack { next, ece, ce, ..Ack::default() }, &facts, 10)
     }
 
-    fn with(feedback: EcnFeedback) -> Engaged {
-        Engaged::new(Box::new(Reno), Needs { feedback, ..Needs::NONE })
+    fn with(feedback: EcnFeedback) -> LawHost {
+        LawHost::new(Box::new(Reno), Needs { feedback, ..Needs::NONE })
     }
 
     #[test]
     fn an_echo_per_packet_tells_of_what_it_acknowledges() {
-        let mut engaged = with(EcnFeedback::PerPacket);
-        assert_eq!(marks(&mut engaged, 12, 2, true, 0), (2, true));
-        assert_eq!(marks(&mut engaged, 10, 0, true, 0), (1, true), "a duplicate: of the segment that caused it");
-        assert_eq!(marks(&mut engaged, 12, 2, false, 0), (0, false));
-        assert_eq!(marks(&mut engaged, 9, 0, true, 0), (0, false), "an old one");
+        let mut host = with(EcnFeedback::PerPacket);
+        assert_eq!(marks(&mut host, 12, 2, true, 0), (2, true));
+        assert_eq!(marks(&mut host, 10, 0, true, 0), (1, true), "a duplicate: of the segment that caused it");
+        assert_eq!(marks(&mut host, 12, 2, false, 0), (0, false));
+        assert_eq!(marks(&mut host, 9, 0, true, 0), (0, false), "an old one");
     }
 
     #[test]
     fn a_counter_tells_of_marks_whose_acks_were_lost_and_wraps() {
-        let mut engaged = with(EcnFeedback::Counter);
-        assert_eq!(marks(&mut engaged, 11, 1, false, 3), (3, true));
-        assert_eq!(marks(&mut engaged, 12, 1, false, 3), (0, false));
-        assert_eq!(marks(&mut engaged, 9, 0, false, 2), (0, false), "overtaken");
-        engaged.marks = Ack::CE_MASK;
-        assert_eq!(marks(&mut engaged, 12, 1, false, 1), (2, true));
+        let mut host = with(EcnFeedback::Counter);
+        assert_eq!(marks(&mut host, 11, 1, false, 3), (3, true));
+        assert_eq!(marks(&mut host, 12, 1, false, 3), (0, false));
+        assert_eq!(marks(&mut host, 9, 0, false, 2), (0, false), "overtaken");
+        host.marks = Ack::CE_MASK;
+        assert_eq!(marks(&mut host, 12, 1, false, 1), (2, true));
     }
 
     #[test]
@@ -258,8 +258,8 @@ mod tests {
         }
     }
 
-    fn paced(rate: f64, quantum: u32) -> Engaged {
-        Engaged::new(Box::new(Paced { rate, quantum }), Needs { pacing: true, ..Needs::NONE })
+    fn paced(rate: f64, quantum: u32) -> LawHost {
+        LawHost::new(Box::new(Paced { rate, quantum }), Needs { pacing: true, ..Needs::NONE })
     }
 
     fn at(ms: u64) -> Time {
@@ -268,27 +268,27 @@ mod tests {
 
     #[test]
     fn a_pace_lets_a_segment_go_when_its_time_has_come() {
-        let mut engaged = paced(100.0, 1);
-        assert!(engaged.may_send(at(5)));
-        engaged.on_sent(0, 0, true, 1, at(5));
-        assert!(!engaged.may_send(at(14)));
-        assert_eq!(engaged.due, at(15));
-        assert!(engaged.may_send(at(18)));
-        assert_eq!(engaged.due, Time::NEVER);
-        engaged.on_sent(1, 0, false, 2, at(18));
-        engaged.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
-        assert!(!engaged.may_send(at(37)) && engaged.may_send(at(38)));
+        let mut host = paced(100.0, 1);
+        assert!(host.may_send(at(5)));
+        host.on_sent(0, 0, true, 1, at(5));
+        assert!(!host.may_send(at(14)));
+        assert_eq!(host.due, at(15));
+        assert!(host.may_send(at(18)));
+        assert_eq!(host.due, Time::NEVER);
+        host.on_sent(1, 0, false, 2, at(18));
+        host.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
+        assert!(!host.may_send(at(37)) && host.may_send(at(38)));
     }
 
     #[test]
     fn a_pace_lets_as_many_segments_go_at_once_as_the_law_says() {
-        let mut engaged = paced(100.0, 2);
+        let mut host = paced(100.0, 2);
         for start in [0, 20, 40] {
             for seq in [0, 1] {
-                assert!(engaged.may_send(at(start)), "{start} ms, {seq}");
-                engaged.on_sent(seq, 0, false, 1, at(start));
+                assert!(host.may_send(at(start)), "{start} ms, {seq}");
+                host.on_sent(seq, 0, false, 1, at(start));
             }
-            assert!(!engaged.may_send(at(start + 19)));
+            assert!(!host.may_send(at(start + 19)));
         }
     }
 

@@ -2,13 +2,13 @@
 
 use crate::changes::read_changes;
 use crate::flows::{check_flows, read_flows};
+use crate::link_trace::read_traces;
 use crate::links::read_link;
 use crate::location::{locate, location};
-use crate::reader::{Found, Reader, default_name, kind, scalar};
 use crate::set::set;
-use crate::trace::read_traces;
+use crate::table_reader::{TableReader, default_name, kind, scalar};
 use crate::{Change, ECN, FlowSpec, LinkSpec, Scenario};
-use aqmlab_core::problem::{Kind, clip};
+use aqmlab_core::problem::{ProblemKind, clip};
 use aqmlab_core::{Problem, Problems, Quantity, Span};
 use toml::{Table, Value};
 
@@ -27,7 +27,7 @@ pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<S
 /// Reads a scenario whose text is from `file`, which is named where the text is not TOML.
 pub fn parse_file(text: &str, name: &str, file: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
     let mut table = read_toml(text, file)?;
-    let mut found = Found::new();
+    let mut found = Vec::new();
     for (path, value) in overrides {
         if let Err(reason) = set(&mut table, path, value) {
             found.push(Problem::new(if path.is_empty() { "\"\"".to_string() } else { clip(path) }, reason));
@@ -57,11 +57,11 @@ pub fn read_toml(text: &str, name: &str) -> Result<Table, Problems> {
 fn syntax_problem(name: &str, text: &str, error: &toml::de::Error) -> Problems {
     let location = Some(location(text, name, &error.span().unwrap_or(0..0)));
     let reason = format!("is not TOML: {}", error.message().replace('\n', "; "));
-    Problems(vec![Problem { location, ..Problem::new("", reason).of(Kind::Syntax) }])
+    Problems(vec![Problem { location, ..Problem::new("", reason).of(ProblemKind::Syntax) }])
 }
 
-fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenario> {
-    let mut top = Reader::new(table, "", found);
+fn read_scenario(table: &Table, name: &str, found: &mut Vec<Problem>) -> Option<Scenario> {
+    let mut top = TableReader::new(table, "", found);
     let schema: Option<u32> = top.required("schema", "1");
     if schema.is_some_and(|schema| schema != 1) {
         top.refuse("schema", format!("{} is not known; this version reads schema 1", schema.unwrap_or(0)));
@@ -100,7 +100,7 @@ fn read_scenario(table: &Table, name: &str, found: &mut Found) -> Option<Scenari
 }
 
 /// Duration, warm-up and sampling step.
-fn read_times(top: &mut Reader) -> (Option<Span>, Span, Span) {
+fn read_times(top: &mut TableReader) -> (Option<Span>, Span, Span) {
     let duration: Option<Span> = top.required("duration", "\"100 s\"");
     let duration = top.within("duration", duration, "1 us", "1000000 s");
     let warmup = top.optional::<Span>("warmup").unwrap_or(Span::ZERO);
@@ -115,7 +115,7 @@ fn read_times(top: &mut Reader) -> (Option<Span>, Span, Span) {
     (duration, warmup, sample)
 }
 
-fn read_schemes(top: &mut Reader) -> Vec<(String, Vec<(String, String)>)> {
+fn read_schemes(top: &mut TableReader) -> Vec<(String, Vec<(String, String)>)> {
     let schemes = match top.raw("schemes") {
         None => return Vec::new(),
         Some(Value::Table(schemes)) => schemes,
@@ -156,14 +156,14 @@ fn read_schemes(top: &mut Reader) -> Vec<(String, Vec<(String, String)>)> {
 }
 
 /// Names of the tables of a list, which paths may mention before the tables themselves are read.
-fn read_names(tables: &[&Table], list: &'static str, found: &mut Found) -> Vec<String> {
+fn read_names(tables: &[&Table], list: &'static str, found: &mut Vec<Problem>) -> Vec<String> {
     let name = |table: &&Table| table.get("name").and_then(Value::as_str).unwrap_or(default_name(list)).to_string();
     let names: Vec<String> = tables.iter().map(name).collect();
     refuse_twice(list, names.iter().map(String::as_str), found);
     names
 }
 
-fn refuse_twice<'a>(list: &str, names: impl Iterator<Item = &'a str>, found: &mut Found) {
+fn refuse_twice<'a>(list: &str, names: impl Iterator<Item = &'a str>, found: &mut Vec<Problem>) {
     let mut seen = std::collections::BTreeSet::new();
     for name in names.filter(|name| !seen.insert(*name)).collect::<Vec<_>>() {
         found.push(Problem::new(format!("{list}.{}", clip(name)), "this name is used twice"));

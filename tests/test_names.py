@@ -1,0 +1,33 @@
+"""One word for one thing: no two public types of the Rust workspace have one name."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+CRATES = Path(__file__).parent.parent / "crates"
+BINDINGS = "python"
+"""This crate has no Rust interface: a class has the name of what it binds."""
+
+
+def repeated(sources: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the names that more than one `pub` type has, each with the files; `sources` are files and their texts."""
+    files = defaultdict(list)
+    for file, source in sources:
+        for name in re.findall(r"^ *pub (?:struct|enum|union|trait|type) (\w+)", source, re.M):
+            files[name].append(file)
+    return {name: found for name, found in files.items() if len(found) > 1}
+
+
+def test_public_types_have_different_names() -> None:
+    crates = (crate for crate in CRATES.iterdir() if crate.name != BINDINGS)
+    paths = sorted(path for crate in crates for path in (crate / "src").rglob("*.rs"))
+    assert len(paths) > 100
+    sources = ((str(path.relative_to(CRATES)), path.read_text(encoding="utf-8")) for path in paths)
+    assert repeated(sources) == {}
+
+
+def test_a_name_in_two_files_is_found() -> None:
+    trait, alias, private = "pub trait Law: Send {", "    pub type Law = u32;", "pub(crate) struct Law;\nstruct Law;"
+    assert repeated([("a.rs", trait), ("b.rs", alias), ("c.rs", private)]) == {"Law": ["a.rs", "b.rs"]}
+    assert repeated([("a.rs", trait), ("c.rs", private)]) == {}

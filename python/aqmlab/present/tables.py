@@ -130,7 +130,7 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["scenario", *varied, "aqm", "measure", "unit", "mean", "half_width", "n"])
-    for case in found.cases.values():
+    for case in found.cases:
         given = dict(case.overrides)
         place = [case.scenario, *(given.get(name.removeprefix("set."), "") for name in varied)]
         for scheme in found.schemes:
@@ -144,7 +144,7 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
 
 def as_markdown(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a Markdown table for each case, the best means in bold."""
-    return "\n".join(["\n".join(_markdown(found, case, measures, footnotes)) for case in found.cases.values()])
+    return "\n".join(["\n".join(_markdown(found, case, measures, footnotes)) for case in found.cases])
 
 
 def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: b
 
 def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a LaTeX table for each case, for the package booktabs; the best means in bold."""
-    tables = [_latex(found, case, measures, footnotes) for case in found.cases.values()]
+    tables = [_latex(found, case, measures, footnotes) for case in found.cases]
     return "\n".join(["% \\usepackage{booktabs}", *tables])
 
 

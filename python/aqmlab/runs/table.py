@@ -5,7 +5,7 @@ and seed; `Table.rows` and `Table.frame` give it in its long form.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from aqmlab import catalogue
@@ -27,7 +27,7 @@ class Case:
     scenario: str
     link: str
     overrides: Pairs
-    name: str
+    name: str = field(compare=False)
     """What people call it."""
 
     def __str__(self) -> str:

@@ -275,19 +275,19 @@ def _check(wanted: Wanted) -> None:
 
 def _case(found: Findings, name: str | None) -> Case:
     """The case of that name, or the only one."""
-    if name is None and len(found.cases) > 1:
-        raise InputError("scenario", f"missing; --scenario is one of: {'; '.join(found.cases)}")
-    if name is not None and name not in found.cases:
-        raise unknown("scenario", "no scenario", name, found.cases)
-    return found.cases[name] if name is not None else next(iter(found.cases.values()))
+    cases = {case.name: case for case in found.cases}
+    if name is None and len(cases) > 1:
+        raise InputError("scenario", f"missing; --scenario is one of: {'; '.join(cases)}")
+    if name is not None and name not in cases:
+        raise unknown("scenario", "no scenario", name, cases)
+    return found.cases[0] if name is None else cases[name]
 
 
 def _cases(found: Findings, scenario: str | None) -> list[Case]:
     """The cases whose name begins with that of a scenario and its values."""
-    cases = found.cases
-    kept = [case for name, case in cases.items() if scenario is None or f"{name}, ".startswith(f"{scenario}, ")]
+    kept = [case for case in found.cases if scenario is None or f"{case.name}, ".startswith(f"{scenario}, ")]
     if not kept:
-        raise unknown("scenario", "nothing is drawn of", scenario or "", {case.scenario for case in cases.values()})
+        raise unknown("scenario", "nothing is drawn of", scenario or "", {case.scenario for case in found.cases})
     return kept
 
 

@@ -21,7 +21,7 @@ pub use chosen::Chosen;
 pub use impairments::{Impairments, Loss, Mangling};
 pub use law::Law;
 pub use links::buffer_packets;
-pub use read::{parse, parse_file, read_toml};
+pub use read::{of_table, parse, parse_file, read_toml};
 pub use trace::{OPPORTUNITY, RateTrace};
 
 use aqmlab_aqm::link_layer::LinkLayer;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._core import Run, Trace
 from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
-from aqmlab.runs.columns import flat
+from aqmlab.runs.columns import measures
 from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ class RunResult(Result):
     @cached_property
     def values(self) -> Mapping[str, float | None]:
         """Every measure by its full name, such as "links.bottleneck.queue_mean"."""
-        found = flat("links", self.measured["links"]) | flat("flows", self.measured["flows"])
-        found |= flat("total", self.measured["total"])
+        found = measures(self.measured)
         return Named("values", {name: value for name, value in found.items() if not isinstance(value, list)})
 
     def json(self) -> str:

@@ -3,23 +3,22 @@
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core, extras, files
+from aqmlab import _core, extras
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs import workers as places
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.lock import held
 from aqmlab.runs.statistics import Paired, Summary, paired, summarise
 from aqmlab.tune.goal import Goal
+from aqmlab.tune.memory import Done, remembered
 from aqmlab.tune.plan import Place, Plan
 from aqmlab.tune.search import Candidate, Search, quiet
-from aqmlab.tune.store import Done, Store
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -205,12 +204,9 @@ def tune(
     """
     extras.check("optuna", *(["cmaes"] if plan.sampler == "cma-es" else []))
     started = time.perf_counter()
-    if out is not None:
-        files.check_folder(out)
-        out.mkdir(parents=True, exist_ok=True)
-    with places.workers(executor, jobs) as pool, held(out) if out else nullcontext():
-        store = Store(out, {**plan.document(), "engine": _core.source()}, resume=resume)
-        search = Search(plan, store, pool, progress)
+    about = {**plan.document(), "engine": _core.source()}
+    with places.workers(executor, jobs) as pool, remembered(out, about, resume=resume) as memory:
+        search = Search(plan, memory, pool, progress)
         study = search.run()
         searched = Tuned(plan, tuple(search.trials), (), _importance(study, search), search.used, 0.0, 0.0)
         rivals = _rivals(search, searched)

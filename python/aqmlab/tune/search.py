@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from aqmlab.extras import required
 from aqmlab.problems import InputError
-from aqmlab.runs.executor import do_all
-from aqmlab.runs.results import RunResult
+from aqmlab.runs.executor import Outcome, do_all
 from aqmlab.runs.statistics import paired
 from aqmlab.runs.task import RunError, Task
 from aqmlab.runs.workers import Workers
 from aqmlab.tune.goal import Constraint, Goal
+from aqmlab.tune.memory import JOURNAL, Done, Memory
 from aqmlab.tune.plan import Place, Plan
 from aqmlab.tune.space import with_values
-from aqmlab.tune.store import JOURNAL, Done, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +78,7 @@ class Search:
     """A search under way, and what it has found so far."""
 
     plan: Plan
-    store: Store
+    memory: Memory
     workers: Workers
     told: Told | None = None
     trials: list[Candidate] = field(default_factory=list)
@@ -90,7 +89,7 @@ class Search:
     @property
     def engine(self) -> float:
         """Seconds that the engine took for the runs, those of earlier sessions included."""
-        return sum(done.wall for done in self.store.runs.values())
+        return sum(done.wall for done in self.memory.runs.values())
 
     @property
     def best(self) -> Candidate | None:
@@ -102,23 +101,17 @@ class Search:
     def measured(self, tasks: Sequence[tuple[Place, str, int]]) -> list[Done]:
         """Return what runs measured, done or remembered."""
         keys = [(place.name, spec, seed) for place, spec, seed in tasks]
-        self.store.asked.update(keys)
-        missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in self.store.runs}
-        names, places = list(missing), [place for place, _, _ in missing.values()]
+        self.memory.asked.update(keys)
+        missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in self.memory.runs}
+        names = list(missing)
 
-        def take(found: Sequence[tuple[int, Any]]) -> None:
-            self.store.add([(names[i], self._done(outcome, places[i])) for i, outcome in found])
+        def take(found: Sequence[tuple[int, Outcome]]) -> None:
+            self.memory.add([(names[i], outcome) for i, outcome in found])
 
         if missing:
             runs = [Task(place.scenario, spec, seed) for place, spec, seed in missing.values()]
             do_all(runs, self.workers, take)
-        return [self.store.runs[key] for key in keys]
-
-    def _done(self, outcome: Any, place: Place) -> Done:
-        if not isinstance(outcome, RunResult):
-            return Done({}, outcome.reason)
-        wanted = [name for goal in self.plan.goals for name in goal.measures(place.scenario)]
-        return Done({name: outcome.values.get(name) for name in wanted}, None, outcome.engine.wall)
+        return [self.memory.runs[key] for key in keys]
 
     def judge(self, specs: Mapping[int, str]) -> list[Candidate]:
         """Run a batch of candidates, number by number: rung by rung, without those that have lost."""
@@ -189,7 +182,7 @@ class Search:
             return None
         goal = self.plan.objectives[0]
         keys = [(place.name, best.spec, seed) for place, seed in self.plan.blocks[: len(ours)]]
-        column = self._column(goal, [self.store.runs[key] for key in keys])
+        column = self._column(goal, [self.memory.runs[key] for key in keys])
         theirs = [value for value in column if value is not None]
         compared = paired(ours, theirs)
         behind = goal.sign * compared.difference.mean
@@ -202,14 +195,14 @@ class Search:
         budget = self.plan.budget
         if budget.runs is not None:
             return min(BATCH, (budget.runs - self.used) // len(self.plan.blocks))
-        stored = any(seed <= self.plan.seeds for _, _, seed in self.store.ahead)  # by an earlier session, of a search
+        stored = any(seed <= self.plan.seeds for _, _, seed in self.memory.ahead)  # by an earlier session, of a search
         return BATCH if not self.trials or stored or self.share() < 1 else 0
 
     def share(self) -> float:
         """Return the part of the budget that is spent."""
         if self.plan.budget.runs is not None:
             return self.used / self.plan.budget.runs
-        spent = time.monotonic() - self._started + self.store.before / self.workers.slots
+        spent = time.monotonic() - self._started + self.memory.before / self.workers.slots
         return spent / (self.plan.budget.seconds or 1.0)
 
     def run(self) -> "Study":
@@ -266,8 +259,8 @@ class Search:
 
         from aqmlab.tune.journal import Journal
 
-        folder = self.store.folder
-        storage = JournalStorage(Journal(folder / JOURNAL)) if folder else InMemoryStorage()
+        store = self.memory.store
+        storage = JournalStorage(Journal(store.folder / JOURNAL)) if store else InMemoryStorage()
         directions = [_DIRECTIONS[goal.sign] for goal in self.plan.objectives]
         return optuna.create_study(storage=storage, study_name=self.plan.scheme, directions=directions)
 

@@ -18,8 +18,8 @@ from aqmlab.runs.task import RunError
 from aqmlab.runs.workers import workers
 from aqmlab.scenario import load
 from aqmlab.tune.goal import Objective, goals
-from aqmlab.tune.memory import Done, Memory
-from aqmlab.tune.plan import Plan, plan
+from aqmlab.tune.memory import FinishedRun, Memory
+from aqmlab.tune.plan import TunePlan, plan
 from aqmlab.tune.result import PUBLISHED, TUNED, Tuned, tune
 from aqmlab.tune.search import Candidate, Search
 from aqmlab.tune.space import Dimension, space, with_values
@@ -47,7 +47,7 @@ class Valley(Aqm):
     tick = "100 ms"
 
 
-def asked(scheme: Any = "pi", objectives: tuple[str, ...] = (ERROR,), **more: Any) -> Plan:
+def asked(scheme: Any = "pi", objectives: tuple[str, ...] = (ERROR,), **more: Any) -> TunePlan:
     """A plan in a scenario that takes no time."""
     return plan(scheme, [str(SMALL)], objectives, **{"budget": "24 runs", "seeds": 2, "held_out_seeds": 2, **more})
 
@@ -233,7 +233,7 @@ def race(ours: list[float], theirs: list[float]) -> float | None:
     memory = Memory()
     keys = [(place.name, "best", seed) for place, seed in wanted.blocks]
     name = "links.bottleneck.queue_error"
-    memory.runs.update({key: Done({name: value}) for key, value in zip(keys, theirs, strict=True)})
+    memory.runs.update({key: FinishedRun({name: value}) for key, value in zip(keys, theirs, strict=True)})
     with workers(None, 1) as pool:
         search = Search(wanted, memory, pool, trials=[Candidate(0, "best", (10.0,), runs=len(theirs))])
         return search._lost(ours, search.best)
@@ -337,6 +337,12 @@ def test_a_tune_with_its_budget_in_seconds_goes_on_and_ends(tmp_path: Path) -> N
     first = tune(wanted, tmp_path)
     again = tune(wanted, tmp_path, resume=True)
     assert again.trials[: len(first.trials)] == first.trials
+
+
+def test_the_former_name_of_the_tournament_is_refused_with_its_new_one(aqmlab: Aqmlab) -> None:
+    answer = aqmlab("tune", "--study", "tuned")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "study: tuned: is called --tournament here; --study names a suite of aqmlab compare" in answer.stderr
 
 
 def test_the_command_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) -> None:

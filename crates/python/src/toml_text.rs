@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 /// A plain value of Python.
 #[derive(FromPyObject)]
-enum Plain {
+pub enum Plain {
     Truth(bool),
     Whole(i64),
     Number(f64),

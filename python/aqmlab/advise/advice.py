@@ -10,8 +10,8 @@ from statistics import fmean
 from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.advise.candidates import candidates
-from aqmlab.advise.line import INCOMING
 from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.advise.scenarios import INCOMING
 from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.catalogue import halves
 from aqmlab.notebook import Result, Sheet

@@ -7,7 +7,7 @@ import numpy as np
 
 from aqmlab._core import Scenario, fluid
 from aqmlab.analysis.loop import Loop
-from aqmlab.analysis.op import Point
+from aqmlab.analysis.op import OperatingPoint
 from aqmlab.runs import simulate
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Beside:
     """
 
     scheme: str
-    point: Point
+    point: OperatingPoint
     since: float
     packets: Motion
     fluid: Motion

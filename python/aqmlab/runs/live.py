@@ -62,7 +62,7 @@ class LiveRun(Result):
 
 
 @dataclass(frozen=True)
-class Line:
+class EmulatedLine:
     """A line: a rate or a file with a trace for each direction, None for one that holds nothing up.
 
     `values` replace others of its scenario: {"links.up.loss": "1%"}. The flows count in simulations only, so many of
@@ -218,12 +218,12 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
     }
 
 
-def beside(run: LiveRun, of: Line | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
+def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
     """Simulate what has been run live, as long as that took, and return the result with its series.
 
     On a line there are as many long flows each way as there were live. Raises InputError if there were none.
     """
-    if isinstance(of, Line):
+    if isinstance(of, EmulatedLine):
         lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}
         flows = {name: count for name, count in lasting.items() if getattr(of, name) is not None}
         if not any(flows.values()):

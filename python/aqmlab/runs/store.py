@@ -57,7 +57,7 @@ RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "s
 """The folders of what is recorded on request, and the columns that each file has besides key and link."""
 
 
-class Row(NamedTuple):
+class StoredRun(NamedTuple):
     """What one run yielded: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
 
     key: str
@@ -66,7 +66,7 @@ class Row(NamedTuple):
     result: str | None
 
     @classmethod
-    def of(cls, key: str, outcome: RunResult | Failure) -> "Row":
+    def of(cls, key: str, outcome: RunResult | Failure) -> "StoredRun":
         """Return the row of a run."""
         if isinstance(outcome, Failure):
             return cls(key, "failed", outcome.reason, None)
@@ -81,14 +81,14 @@ class Row(NamedTuple):
         return found
 
 
-STORED = Row._fields
+STORED = StoredRun._fields
 """The columns of a part."""
 
 
 class Rows(Sequence[Mapping[str, Any]]):
     """Runs by column, each with its labels; their JSON is read when the first row is asked for."""
 
-    def __init__(self, labels: "pa.Table", rows: Sequence[Row]) -> None:
+    def __init__(self, labels: "pa.Table", rows: Sequence[StoredRun]) -> None:
         self._labels, self._rows = labels, rows
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class Store:
         """Write down the runs that are asked for, in order."""
         self._write(PLAN, encode(table(rows)))
 
-    def add(self, rows: Sequence[Row]) -> str:
+    def add(self, rows: Sequence[StoredRun]) -> str:
         """Store what a batch of runs yielded, and return the name of its file."""
         name = hashlib.sha256("".join(row.key for row in rows).encode()).hexdigest()[:24]
         self._write(f"parts/{name}.parquet", encode(_part_of(rows)))
@@ -166,21 +166,21 @@ class Store:
         """Write a document as JSON."""
         self._write(name, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def results(self) -> dict[str, Row]:
+    def results(self) -> dict[str, StoredRun]:
         """Return what is stored, by key; a run that failed and then succeeded has succeeded."""
         with suppress(FileNotFoundError):
             return self._parts()
         return self._parts()  # a sweep that ended meanwhile has made one file of many
 
-    def rows(self, results: Mapping[str, Row]) -> Rows:
+    def rows(self, results: Mapping[str, StoredRun]) -> Rows:
         """Return the finished runs in the order of the plan."""
         return Rows(*self._finished(results))
 
-    def table(self, results: Mapping[str, Row]) -> "pa.Table":
+    def table(self, results: Mapping[str, StoredRun]) -> "pa.Table":
         """Return the finished runs in the order of the plan, as a table."""
         return _table(*self._finished(results))[0]
 
-    def finish(self, results: Mapping[str, Row]) -> Rows:
+    def finish(self, results: Mapping[str, StoredRun]) -> Rows:
         """Write the final tables of what is stored, make one part of many, and return the rows."""
         labels, rows = self._finished(results)
         found, wall = _table(labels, rows)
@@ -230,7 +230,7 @@ class Store:
         """Return the runs asked for, by column."""
         return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
 
-    def _finished(self, results: Mapping[str, Row]) -> "tuple[pa.Table, list[Row]]":
+    def _finished(self, results: Mapping[str, StoredRun]) -> "tuple[pa.Table, list[StoredRun]]":
         """Return the finished runs in the order of the plan: what labels them, and what they yielded."""
         labels = decode(self.folder / PLAN, ["key"])
         keys = labels["key"].to_pylist()
@@ -238,8 +238,8 @@ class Store:
             labels = labels.take([i for i, key in enumerate(keys) if key in results])
         return labels, [results[key] for key in keys if key in results]
 
-    def _parts(self) -> dict[str, Row]:
-        found: dict[str, Row] = {}
+    def _parts(self) -> dict[str, StoredRun]:
+        found: dict[str, StoredRun] = {}
         for path in self._paths():
             for row in _part(path):
                 if row.key not in found or row.state == "done":
@@ -249,7 +249,7 @@ class Store:
     def _paths(self) -> list[Path]:
         return sorted((self.folder / "parts").glob("[!.]*.parquet"))
 
-    def pack(self, results: Mapping[str, Row]) -> None:
+    def pack(self, results: Mapping[str, StoredRun]) -> None:
         """Merge the parts into one, which is on the disk before the others are removed: no result is ever missing."""
         before = self._paths()
         if len(before) < 2:
@@ -350,17 +350,17 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
     return store
 
 
-def _part(path: Path) -> Iterator[Row]:
-    return map(Row, *(decode(path, STORED)[name].to_pylist() for name in STORED))
+def _part(path: Path) -> Iterator[StoredRun]:
+    return map(StoredRun, *(decode(path, STORED)[name].to_pylist() for name in STORED))
 
 
-def _part_of(rows: Sequence[Row]) -> "pa.Table":
+def _part_of(rows: Sequence[StoredRun]) -> "pa.Table":
     import pyarrow as pa
 
     return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], STORED)
 
 
-def _table(labels: "pa.Table", rows: Sequence[Row]) -> "tuple[pa.Table, pa.Array]":
+def _table(labels: "pa.Table", rows: Sequence[StoredRun]) -> "tuple[pa.Table, pa.Array]":
     """Return the table of runs, and the seconds that each took, which are no result; 0 if it failed."""
     import pyarrow as pa
 

@@ -20,7 +20,7 @@ from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.statistics import holm, more_seeds
-from aqmlab.runs.store import Row, Store
+from aqmlab.runs.store import Store, StoredRun
 from aqmlab.runs.table import Case, told_states
 
 SERIES = ("first", "all")
@@ -220,7 +220,7 @@ def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(expand(patterns, list(known)))
 
 
-def _done(results: Mapping[str, Row]) -> set[str]:
+def _done(results: Mapping[str, StoredRun]) -> set[str]:
     """The keys of the runs that need not be done. One that failed in an earlier session is tried again."""
     return {key for key, row in results.items() if row.state == "done"}
 
@@ -234,7 +234,7 @@ def _recorded(runs: Sequence[PlannedRun], series: str | None) -> list[PlannedRun
 
 def _store(
     store: Store,
-    results: dict[str, Row],
+    results: dict[str, StoredRun],
     keys: Sequence[str],
     done_before: set[str],
     lost: dict[str, str],
@@ -246,7 +246,7 @@ def _store(
     """
     rows = []
     for i, outcome in batch:
-        row = Row.of(keys[i], outcome)
+        row = StoredRun.of(keys[i], outcome)
         if isinstance(outcome, RunResult) and outcome.series:
             store.record(row.key, outcome)
         elif row.error and row.key in done_before:

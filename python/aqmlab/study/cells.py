@@ -6,8 +6,8 @@ from typing import Any
 
 from aqmlab.runs.statistics import Summary, parts, summarise
 from aqmlab.runs.table import State
-from aqmlab.study.measured import OVER, Measured
-from aqmlab.study.paper import Published, StudyMetric, Table, built
+from aqmlab.study.measured import OVER, StudyRuns
+from aqmlab.study.paper import PaperTable, Published, StudyMetric, built
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def verdict(ours: float, published: float, limit: float, why: str | None, bound:
     return "unreproducible" if why else "off"
 
 
-def judge(table: Table, cell: Published, measured: Measured) -> Cell:
+def judge(table: PaperTable, cell: Published, measured: StudyRuns) -> Cell:
     """Return a printed number with ours beside it."""
     metric, spec = table.metrics[cell.metric], table.schemes.get(cell.scheme, cell.scheme)
     missing = _why_missing(table, cell)
@@ -126,7 +126,7 @@ def _no_reason(ours: Summary, metric: StudyMetric, judged: str) -> str:
     return f"within twice the tolerance; the mean over {ours.n} seeds lies between {low} and {high}"
 
 
-def _why_missing(table: Table, cell: Published) -> str | None:
+def _why_missing(table: PaperTable, cell: Published) -> str | None:
     metric = table.metrics[cell.metric]
     if metric.ours is None or not (table.scenarios or table.analysis):
         return f"{metric.metric.title.lower()} is not compared yet"
@@ -139,7 +139,7 @@ def _why_missing(table: Table, cell: Published) -> str | None:
     return "the scheme is not built yet" if absent == [cell.scheme] else f"{', '.join(absent)}: not built yet"
 
 
-def _ours(table: Table, cell: Published, measured: Measured, state: "Chosen | None") -> Summary | None:
+def _ours(table: PaperTable, cell: Published, measured: StudyRuns, state: "Chosen | None") -> Summary | None:
     metric = table.metrics[cell.metric]
     if table.analysis:
         from aqmlab.study.stability import BOUNDS
@@ -159,7 +159,7 @@ def _ours(table: Table, cell: Published, measured: Measured, state: "Chosen | No
     return summarise([metric.count(value) for value in values]) if values else None
 
 
-def _by_seed(table: Table, metric: StudyMetric, spec: str, measured: Measured) -> dict[int, float]:
+def _by_seed(table: PaperTable, metric: StudyMetric, spec: str, measured: StudyRuns) -> dict[int, float]:
     scenarios = [metric.scenario] if metric.scenario else table.scenarios
     return measured.together(scenarios, spec, table.link, metric.ours or "", metric.over)
 
@@ -181,7 +181,7 @@ class Chosen:
         )
 
 
-def _state(table: Table, cell: Published, measured: Measured) -> Chosen | None:
+def _state(table: PaperTable, cell: Published, measured: StudyRuns) -> Chosen | None:
     """Return which of two states to compare, None if the seeds agree: the paper printed one run."""
     printed = [other.value for other in table.published if (other.scheme, other.metric) == (cell.scheme, "queue_mean")]
     if len(table.scenarios) != 1 or not printed:

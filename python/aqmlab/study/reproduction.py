@@ -13,8 +13,8 @@ from aqmlab.runs.task import Failure
 from aqmlab.study.cells import VERDICTS, Cell, judge
 from aqmlab.study.charts import Chart, chart
 from aqmlab.study.claims import Checked, check, tally
-from aqmlab.study.measured import Measured, measure
-from aqmlab.study.paper import CHARTS, Asked, Figure, Study, Table, built, load_study, studies
+from aqmlab.study.measured import StudyRuns, measure
+from aqmlab.study.paper import CHARTS, Asked, Figure, PaperTable, Study, built, load_study, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +27,10 @@ class Reproduction(Result):
     study: Study
     seeds: int
     asked: Asked
-    measured: Measured
+    measured: StudyRuns
 
     @property
-    def tables(self) -> Sequence[Table]:
+    def tables(self) -> Sequence[PaperTable]:
         """The tables that were asked for."""
         return self.asked.tables
 

@@ -20,7 +20,7 @@ from aqmlab.runs.table import Table, Values
 from aqmlab.runs.task import Failure
 from aqmlab.study.claims import Checked, check, tally
 from aqmlab.study.ledger import Claim
-from aqmlab.study.suite import Experiment, Link, Measure, Suite, load_suite
+from aqmlab.study.suite import Experiment, LinkSetting, Measure, Suite, load_suite
 
 PLAIN = Shown(1, "", 3)
 
@@ -44,7 +44,7 @@ class Trial:
     scenario: Scenario
     measures: Mapping[str, Measure]
     comparison: Comparison
-    link: Link | None = None
+    link: LinkSetting | None = None
     at: str = ""
 
     @property
@@ -185,13 +185,13 @@ class SuiteResult(Result):
     """Schemes in every experiment of a suite at one link, or at the several that are the suite's own."""
 
     suite: Suite
-    links: Sequence[Link]
+    links: Sequence[LinkSetting]
     schemes: tuple[str, ...]
     seeds: int
     trials: Sequence[Trial]
 
     @property
-    def link(self) -> Link:
+    def link(self) -> LinkSetting:
         """The link, the first where there are several."""
         return self.links[0]
 

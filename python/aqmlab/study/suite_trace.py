@@ -9,7 +9,7 @@ from aqmlab._core import Scenario, Trace
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.task import Failure, Task
 from aqmlab.scenario import load
-from aqmlab.study.suite import PACKET, Link, Phases
+from aqmlab.study.suite import PACKET, LinkSetting, Phases
 from aqmlab.study.suite_result import SuiteResult, Trial
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ def is_small(trial: Trial) -> bool:
     return fmean(rates) / 8 / PACKET * (trial.scenario.warmup + WINDOW) <= MOST_PACKETS
 
 
-def _short(trial: Trial, link: Link) -> Scenario:
+def _short(trial: Trial, link: LinkSetting) -> Scenario:
     """Return the scenario of an experiment, no longer than what is traced."""
     end = min(trial.scenario.duration, trial.scenario.warmup + WINDOW)
     return load(trial.experiment.scenario, trial.experiment.changes(link) | {"duration": f"{end} s"})
 
 
-def _read(trace: Trace, trial: Trial, scenario: Scenario, link: Link) -> Traced:
+def _read(trace: Trace, trial: Trial, scenario: Scenario, link: LinkSetting) -> Traced:
     import numpy as np
 
     found, labels = trace.columns()

@@ -10,13 +10,13 @@ from typing import Any
 from aqmlab.problems import InputError
 from aqmlab.runs.columns import measures
 from aqmlab.runs.executor import Outcome
-from aqmlab.runs.store import TUNE, Row, Store
+from aqmlab.runs.store import TUNE, Store, StoredRun
 
 JOURNAL = "optuna.journal"
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedRun:
     """What one run measured, or why it failed, and the seconds of the engine."""
 
     values: Mapping[str, Any]
@@ -24,7 +24,7 @@ class Done:
     wall: float = 0.0
 
     @classmethod
-    def of(cls, row: Row) -> "Done":
+    def of(cls, row: StoredRun) -> "FinishedRun":
         """Return what a store has of a run."""
         run = json.loads(row.result) if row.result else None
         return cls(measures(run), None, run["engine"]["wall"]) if run else cls({}, row.error)
@@ -40,7 +40,7 @@ class Memory:
     def __init__(self, store: Store | None = None) -> None:
         self.store = store
         rows = store.results() if store else {}
-        self.runs: dict[Key, Done] = {tuple(json.loads(key)): Done.of(row) for key, row in rows.items()}
+        self.runs: dict[Key, FinishedRun] = {tuple(json.loads(key)): FinishedRun.of(row) for key, row in rows.items()}
         self.before = sum(done.wall for done in self.runs.values())
         """Seconds of the engine in earlier sessions."""
         self.asked: set[Key] = set()
@@ -53,10 +53,10 @@ class Memory:
 
     def add(self, found: Sequence[tuple[Key, Outcome]]) -> None:
         """Remember runs, in the store too."""
-        rows = [Row.of(json.dumps(key), outcome) for key, outcome in found]
+        rows = [StoredRun.of(json.dumps(key), outcome) for key, outcome in found]
         if self.store:
             self.store.add(rows)
-        self.runs.update((key, Done.of(row)) for (key, _), row in zip(found, rows, strict=True))
+        self.runs.update((key, FinishedRun.of(row)) for (key, _), row in zip(found, rows, strict=True))
 
 
 @contextmanager

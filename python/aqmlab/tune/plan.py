@@ -62,7 +62,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TunePlan:
     """A search: the scheme with what is fixed of it, where, what for, over which values, and how."""
 
     scheme: str
@@ -139,7 +139,7 @@ def plan(
     held_out: Sequence[str] = (),
     held_out_seeds: int = HELD_OUT_SEEDS,
     set: Mapping[str, str] | None = None,
-) -> Plan:
+) -> TunePlan:
     """Read and check everything; the sampler is TPE for one objective, NSGA-III for several, unless it is named."""
     if not scenarios:
         raise InputError("scenario", "missing; --scenario li2014/table-1 says where the scheme is to be good")
@@ -154,7 +154,7 @@ def plan(
     wanted, kept = goals(objectives, subject_to)
     check([*wanted, *kept], [place.scenario for place in [*places, *outside]])
     dimensions = space(spec, [place.scenario for place in places], parameters, ranges or {})
-    asked = Plan(
+    asked = TunePlan(
         spec,
         tuple(places),
         wanted,
@@ -172,7 +172,7 @@ def plan(
     return asked
 
 
-def _check(asked: Plan) -> None:
+def _check(asked: TunePlan) -> None:
     for option, value, least in (("seeds", asked.seeds, 1), ("held-out-seeds", asked.held_out_seeds, 2)):
         if not least <= value <= MOST_SEEDS:
             raise InputError(option, f"{value}: out of range; {least} to {MOST_SEEDS}")

@@ -16,8 +16,8 @@ from aqmlab.runs import workers as places
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.statistics import Paired, Summary, paired, summarise
 from aqmlab.tune.goal import Goal
-from aqmlab.tune.memory import Done, remembered
-from aqmlab.tune.plan import Place, Plan
+from aqmlab.tune.memory import FinishedRun, remembered
+from aqmlab.tune.plan import Place, TunePlan
 from aqmlab.tune.search import Candidate, Search, quiet
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Rival:
 class Tuned(Result):
     """A tune that is over; `wall` and `engine` in s, `importance` by objective and parameter."""
 
-    plan: Plan
+    plan: TunePlan
     trials: tuple[Candidate, ...]
     rivals: tuple[Rival, ...]
     importance: Mapping[str, Mapping[str, float]]
@@ -190,7 +190,7 @@ class Tuned(Result):
 
 
 def tune(
-    plan: Plan,
+    plan: TunePlan,
     out: Path | None = None,
     *,
     resume: bool = False,
@@ -236,7 +236,7 @@ def _rivals(search: Search, found: Tuned) -> list[Rival]:
     return [_rival(plan, role, spec, [next(runs) for _ in blocks]) for role, spec in asked]
 
 
-def _rival(plan: Plan, role: str, spec: str, runs: Sequence[Done]) -> Rival:
+def _rival(plan: TunePlan, role: str, spec: str, runs: Sequence[FinishedRun]) -> Rival:
     values: dict[tuple[str, str], list[float | None]] = {}
     blocks = [place for place in plan.shown_in for _ in plan.fresh]
     for place, done in zip(blocks, runs, strict=True):
@@ -246,7 +246,7 @@ def _rival(plan: Plan, role: str, spec: str, runs: Sequence[Done]) -> Rival:
     return Rival(role, spec, values, next((done.failed for done in runs if done.failed), None))
 
 
-def designed_by_rule(plan: Plan) -> str | None:
+def designed_by_rule(plan: TunePlan) -> str | None:
     """Return the parameters of the scheme's design rule in the first scenario; None where there is no rule or law."""
     from aqmlab.analysis.design import design
     from aqmlab.analysis.network import network

@@ -19,8 +19,8 @@ from aqmlab.runs.statistics import paired
 from aqmlab.runs.task import RunError, Task
 from aqmlab.runs.workers import Workers
 from aqmlab.tune.goal import Constraint, Goal
-from aqmlab.tune.memory import JOURNAL, Done, Memory
-from aqmlab.tune.plan import Place, Plan
+from aqmlab.tune.memory import JOURNAL, FinishedRun, Memory
+from aqmlab.tune.plan import Place, TunePlan
 from aqmlab.tune.space import with_values
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Candidate:
 class Search:
     """A search under way, and what it has found so far."""
 
-    plan: Plan
+    plan: TunePlan
     memory: Memory
     workers: Workers
     told: Told | None = None
@@ -98,7 +98,7 @@ class Search:
         found = [each for each in self.trials if each.feasible and each.values]
         return min(found, key=lambda each: sign * (each.values or (0.0,))[0], default=None)
 
-    def measured(self, tasks: Sequence[tuple[Place, str, int]]) -> list[Done]:
+    def measured(self, tasks: Sequence[tuple[Place, str, int]]) -> list[FinishedRun]:
         """Return what runs measured, done or remembered."""
         keys = [(place.name, spec, seed) for place, spec, seed in tasks]
         self.memory.asked.update(keys)
@@ -116,7 +116,7 @@ class Search:
     def judge(self, specs: Mapping[int, str]) -> list[Candidate]:
         """Run a batch of candidates, number by number: rung by rung, without those that have lost."""
         blocks, best = self.plan.blocks, self.best
-        known: dict[int, list[Done]] = {number: [] for number in specs}
+        known: dict[int, list[FinishedRun]] = {number: [] for number in specs}
         judged: dict[int, Candidate] = {}
         for number, spec in specs.items():
             if refused := _refused(self.plan, spec):
@@ -140,7 +140,7 @@ class Search:
         """Racing needs one objective that is a mean."""
         return len(self.plan.objectives) == 1 and self.plan.over == "mean"
 
-    def _judged(self, number: int, spec: str, known: Sequence[Done], best: Candidate | None) -> Candidate | None:
+    def _judged(self, number: int, spec: str, known: Sequence[FinishedRun], best: Candidate | None) -> Candidate | None:
         """Return the candidate if its runs are all done, or enough of them; None if it goes on."""
         failed = next((done.failed for done in known if done.failed), None)
         goals, bounds = self.plan.objectives, self.plan.constraints
@@ -172,7 +172,7 @@ class Search:
             by_place.setdefault(place.name, []).append(value)
         return max((goal.over(values, self.plan.over) for values in by_place.values()), key=goal.violation)
 
-    def _column(self, goal: Goal, known: Sequence[Done]) -> list[float | None]:
+    def _column(self, goal: Goal, known: Sequence[FinishedRun]) -> list[float | None]:
         pairs = zip(self.plan.blocks, known, strict=False)
         return [goal.value(done.values, place.scenario) for (place, _), done in pairs]
 
@@ -265,7 +265,7 @@ class Search:
         return optuna.create_study(storage=storage, study_name=self.plan.scheme, directions=directions)
 
 
-def _refused(plan: Plan, spec: str) -> str | None:
+def _refused(plan: TunePlan, spec: str) -> str | None:
     """Why a candidate cannot be used, such as a lower threshold above the upper one; None if it can."""
     try:
         for place in plan.places:
@@ -275,7 +275,7 @@ def _refused(plan: Plan, spec: str) -> str | None:
     return None
 
 
-def _distributions(plan: Plan) -> "dict[str, BaseDistribution]":
+def _distributions(plan: TunePlan) -> "dict[str, BaseDistribution]":
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     found: dict[str, BaseDistribution] = {}
@@ -289,7 +289,7 @@ def _distributions(plan: Plan) -> "dict[str, BaseDistribution]":
     return found
 
 
-def _in_use(plan: Plan) -> dict[str, Any] | None:
+def _in_use(plan: TunePlan) -> dict[str, Any] | None:
     """Return the values in use of the parameters that are searched; None if one is outside of its range."""
     from aqmlab import quantities
 
@@ -304,7 +304,7 @@ def _in_use(plan: Plan) -> dict[str, Any] | None:
     return found
 
 
-def sampler(plan: Plan, batch: int) -> "BaseSampler":
+def sampler(plan: TunePlan, batch: int) -> "BaseSampler":
     """Return the sampler of a batch; its seed follows from the tune's and the batch's number."""
     from optuna import samplers
 

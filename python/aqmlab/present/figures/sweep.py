@@ -25,8 +25,8 @@ from aqmlab.present.plots.data import (
     Frame,
     HeatMaps,
     HeatPanel,
+    LineChart,
     LinePanel,
-    Lines,
     OverTime,
     Panel,
     Scatter,
@@ -133,7 +133,7 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
     return HeatMaps(_axis(found, against, across), _axis(found, by, up), words.measure(measure), x, y, drawn)
 
 
-def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> Lines:
+def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> LineChart:
     """Return a measure against a value that was varied: "set.PATH", or "SCHEME.PARAMETER".
 
     Each line is a scheme with its other parameters, each panel a scenario with its other values. With `scenario`,
@@ -150,7 +150,7 @@ def lines(found: Findings, measure: str, against: str, scenario: str | None = No
             if row.get(against) is not None and summary:
                 line = panels.setdefault(rest, {}).setdefault(_without(scheme, against), {})
                 line[xs[str(row[against])][0]] = summary.scaled(find(measure).shown.scale)
-    return Lines(
+    return LineChart(
         _axis(found, against, xs), [LinePanel(title, words.measure(measure), drawn) for title, drawn in panels.items()]
     )
 

@@ -13,7 +13,7 @@ from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, st
 from aqmlab.present.figures.sweep import JAIN, SETTLING
 from aqmlab.present.html import page
 from aqmlab.present.html.setup import Setup, setup
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
 from aqmlab.runs.findings import Findings, chosen, ranked, rankings
@@ -50,14 +50,14 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Section:
+class CaseSection:
     """What the page shows of one case: means, differences from the first scheme, figures, what was simulated."""
 
     case: Case
     title: str
-    means: Table
+    means: HtmlTable
     notes: Sequence[str]
-    differences: Table
+    differences: HtmlTable
     plots: Sequence[Plot]
     setup: Setup
 
@@ -95,7 +95,7 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     )
 
 
-def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> Table | None:
+def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> HtmlTable | None:
     """Return the mean ranks with what they rest on, in bold the best of a measure if no other is as good.
 
     That is, if all others are further away than the critical difference.
@@ -115,7 +115,7 @@ def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> Table | None:
         "p (Friedman)": [Item(f"{ranking.p:.2g}") for ranking in each],
         "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
     }
-    return Table("Scheme", [find(name).title for name in ranks], rows, foot=foot, sortable=True)
+    return HtmlTable("Scheme", [find(name).title for name in ranks], rows, foot=foot, sortable=True)
 
 
 def _is_alone(ranking: Ranking, scheme: str) -> bool:
@@ -124,7 +124,7 @@ def _is_alone(ranking: Ranking, scheme: str) -> bool:
     return all(rank - ranking.ranks[scheme] > ranking.critical for rank in others)
 
 
-def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> Section:
+def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> CaseSection:
     scenario = found.scenario(case)
     heads = [heading(measure) for measure in measures]
     means = {
@@ -138,12 +138,12 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
         label(scheme): [_difference(find(measure), found.difference(case, scheme, measure)) for measure in measures]
         for scheme in found.schemes[1:]
     }
-    return Section(
+    return CaseSection(
         case,
         text.titled(scenario) if scenario else "",
-        Table("Scheme", heads, means, sortable=True),
+        HtmlTable("Scheme", heads, means, sortable=True),
         tables.notes(found, case),
-        Table("Scheme", heads, differences, sortable=True),
+        HtmlTable("Scheme", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
         setup(scenario, found.schemes),
     )

@@ -7,7 +7,7 @@ from functools import partial
 from aqmlab import _core, tc
 from aqmlab._core import Scenario
 from aqmlab.advise.advice import Advice
-from aqmlab.advise.line import INCOMING, OUTGOING
+from aqmlab.advise.scenarios import INCOMING, OUTGOING
 from aqmlab.advise.words import percent
 from aqmlab.catalogue import title
 from aqmlab.problems import InputError

@@ -1,4 +1,4 @@
-"""Which scheme for a line: candidates, conditions, what matters, and the ranking."""
+"""The advice for a line: candidates, conditions, needs, and the ranking of the schemes."""
 
 from aqmlab.advise.advice import Advice, Score, advise
 from aqmlab.advise.scenarios import Line, conditions

@@ -54,7 +54,7 @@ class Beside:
 
     @property
     def remark(self) -> str:
-        """What the figure's reader must know."""
+        """The remark that the figure's reader needs."""
         error = 100 * (self.fluid.queue_mean / self.packets.queue_mean - 1)
         return f"mean queue from {self.since:g} s: fluid {error:+.1f} % of packets"
 

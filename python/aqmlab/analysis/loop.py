@@ -56,7 +56,7 @@ class LoopVerdict:
 
 @dataclass(frozen=True)
 class Margins:
-    """What a loop tolerates: gain (ratio), phase (degrees), delay (s), with the crossovers (rad/s); None if anything.
+    """The margins of a loop: gain (ratio), phase (degrees), delay (s), with the crossovers (rad/s); None if unlimited.
 
     Of a stable loop the gain margin is the least factor above 1 that makes it unstable. Of an unstable one it is the
     factor below 1 that takes every crossing of the negative axis below 1; phase and delay margins it has none.

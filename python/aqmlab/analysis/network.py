@@ -1,4 +1,4 @@
-"""What the control loop has besides the scheme: one link and the classes of long-lived TCP flows that share it."""
+"""The network of a control loop: one link and the classes of long-lived TCP flows that share it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What `aqmlab.analyse` finds, as typed objects and as one JSON document."""
+"""The result of `aqmlab.analyse`, as typed objects and as one JSON document."""
 
 import json
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class Analysis(Result):
 
     @property
     def doubts(self) -> list[str]:
-        """Why the model does not hold here; nothing if it does."""
+        """The reasons why the model does not hold here; none if it does."""
         return self.models["exact"].point.doubts()
 
     @property

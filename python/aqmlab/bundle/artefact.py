@@ -1,4 +1,4 @@
-"""What a bundle says: its runs with what they measured, and the scenarios and schemes that they need."""
+"""The content of a bundle: its runs with what they measured, and the scenarios and schemes that they need."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ class BundledRun:
 
     @property
     def key(self) -> Key:
-        """What its seed repeats."""
+        """The case and scheme that its seed repeats."""
         return self.scenario, self.set, self.aqm
 
     @cached_property
@@ -83,7 +83,7 @@ class Artefact:
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """Its title."""
         return str(self.about["title"])
 
     @property

@@ -40,7 +40,7 @@ class Number:
 
 @dataclass(frozen=True, repr=False)
 class Verified(Result):
-    """What became of a bundle: how many numbers are how, and those that are not the same to the bit."""
+    """A verified bundle: its numbers by state, and those that are not the same to the bit."""
 
     title: str
     made_by: Mapping[str, Any]

@@ -116,7 +116,7 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """What a comparison is asked for, besides where."""
+    """The options of a comparison that are the same in every scenario."""
 
     aqms: str | None
     seeds: int

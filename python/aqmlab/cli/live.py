@@ -125,7 +125,7 @@ def live(
 
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
-    """What shows the directions of a line in the terminal."""
+    """The view of a line's directions in the terminal."""
     from aqmlab import catalogue
     from aqmlab.present.terminal.live import Dial
 

@@ -23,7 +23,7 @@ class PageWidth(str, Enum):
 
 
 class Ellipse(str, Enum):
-    """What an ellipse shows: the 95 % region of the mean, or the spread of the runs."""
+    """The content of an ellipse: the 95 % region of the mean, or the spread of the runs."""
 
     mean = "mean"
     sigma = "sigma"

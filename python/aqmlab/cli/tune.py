@@ -133,7 +133,7 @@ def tune(
 
 
 def _arguments() -> list[str]:
-    """What was typed, without how it was run."""
+    """The arguments that were typed."""
     return sys.argv[1:]
 
 

@@ -1,4 +1,4 @@
-"""What schemes are called wherever they are shown: by title, with a mark where the law is not entirely as published."""
+"""The labels of schemes wherever they are shown: the title, with a mark where the law is not entirely as published."""
 
 from collections.abc import Iterable
 from contextlib import suppress

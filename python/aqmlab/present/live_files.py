@@ -1,4 +1,4 @@
-"""What a live run leaves in a folder beside its logs, alone or with the simulation of the same."""
+"""The files of a live run beside its logs, alone or with the simulation of the same."""
 
 import csv
 import io

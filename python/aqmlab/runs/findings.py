@@ -68,7 +68,7 @@ class Findings:
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
-        """When and where the runs were done."""
+        """The sessions in which the runs were done: time, machine, version."""
         with suppress(OSError, ValueError):
             return list(json.loads((self.folder / ENVIRONMENT).read_text(encoding="utf-8")))
         return []
@@ -90,7 +90,7 @@ class Findings:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """What the schemes are compared in, in order; the name of a case has only those values that vary."""
+        """The cases that schemes are compared in, in order; the name of a case has only those values that vary."""
         return list(dict.fromkeys(self._cases))
 
     @cached_property
@@ -167,7 +167,7 @@ class Findings:
 
     @cached_property
     def measured(self) -> Table[Case]:
-        """What the runs measured."""
+        """The table of the runs."""
         found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
         for case, row in zip(self._cases, self.rows, strict=True):
             rows = found.setdefault((case, row["aqm"]), {})
@@ -217,7 +217,7 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
 
 
 def _noted(sessions: Sequence[Any]) -> dict[str, catalogue.Noted]:
-    """What the sessions of a sweep say of the user's schemes, as far as it is of the form that a sweep writes."""
+    """The notes of a sweep's sessions on the user's schemes, as far as they have the form that a sweep writes."""
     lists = [session.get("schemes") for session in sessions if isinstance(session, dict)]
     pairs = [pair for each in lists if isinstance(each, dict) for pair in each.items()]
     return {
@@ -296,10 +296,10 @@ def rankings(found: Findings, measures: Iterable[str]) -> dict[str, Ranking]:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Whether a column holds a measure, and a row has a value in it."""
+    """Return whether a column holds a measure, and a row has a value in it."""
     return name.startswith(PLACES) and isinstance(value, int | float)
 
 
 def _is_text(column: str) -> bool:
-    """Whether a column has values as they were given; "pi.w (Hz)" has the numbers of "pi.w"."""
+    """Return whether a column has values as they were given; "pi.w (Hz)" has the numbers of "pi.w"."""
     return not column.endswith(")")

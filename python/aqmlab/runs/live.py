@@ -47,7 +47,7 @@ class LiveRun(Result):
 
     @property
     def headline(self) -> str:
-        """How the command ended, and whether the numbers are to be used."""
+        """The end of the command, and whether the numbers are to be used."""
         ended = f"exit code {self.code}"
         return f"{ended}, valid" if self.is_valid else f"{ended}, not valid: {'; '.join(self.document['live']['why'])}"
 
@@ -57,7 +57,7 @@ class LiveRun(Result):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the machine kept up with the line, and the command outlasted the warm-up."""
+        """True if the machine kept up with the line, and the command outlasted the warm-up."""
         return bool(self.document["live"]["valid"])
 
 
@@ -191,7 +191,7 @@ class Replay:
 
     @property
     def is_identical(self) -> bool:
-        """Whether every packet met the same fate at the same time."""
+        """True if every packet met the same fate at the same time."""
         return self.first_difference is None
 
 

@@ -1,4 +1,4 @@
-"""What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
+"""The result of one run, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ def _group(values: Mapping[str, Any]) -> FlowResult:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What the run cost: events handled and seconds of wall time (which alone differs between repeats)."""
+    """The cost of a run: events handled and seconds of wall time (which alone differs between repeats)."""
 
     events: int
     wall: float
@@ -136,22 +136,22 @@ class RunResult(Result):
 
     @cached_property
     def engine(self) -> EngineResult:
-        """What the run cost."""
+        """The cost of the run."""
         return EngineResult(**self.measured["engine"])
 
     @cached_property
     def links(self) -> Mapping[str, LinkResult]:
-        """What was measured of each link."""
+        """The measures of each link."""
         return Named("links", {name: LinkResult(**link) for name, link in self.measured["links"].items()})
 
     @cached_property
     def flows(self) -> Mapping[str, FlowResult]:
-        """What was measured of each group of flows."""
+        """The measures of each group of flows."""
         return Named("flows", {name: _group(group) for name, group in self.measured["flows"].items()})
 
     @cached_property
     def total(self) -> FlowResult:
-        """What was measured of all flows together."""
+        """The measures of all flows together."""
         return _group(self.measured["total"])
 
     @cached_property

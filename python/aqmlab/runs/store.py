@@ -58,7 +58,7 @@ RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "s
 
 
 class StoredRun(NamedTuple):
-    """What one run yielded: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
+    """A run in a store: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
 
     key: str
     state: str

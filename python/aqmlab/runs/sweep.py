@@ -67,17 +67,17 @@ class Sweep(Result, Findings):
 
     @cached_property
     def measures(self) -> Mapping[str, Metric]:
-        """What a summary shows: measures by name."""
+        """The measures of the summary, by name."""
         return {name: find(name) for name in self.asked or USUAL if self.asked or name not in DETAILS}
 
     @cached_property
     def ranked(self) -> Mapping[str, bool]:
-        """What schemes are ranked by, and whether more is better."""
+        """The measures that schemes are ranked by, and whether more is better."""
         return ranked([*self.measures], every=bool(self.asked))
 
     @property
     def notes(self) -> list[str]:
-        """What must be read before the means are trusted: which schemes have two states where."""
+        """Remarks to read before the means are trusted: the schemes that have two states, and where."""
         found = {(case, scheme): self.measured.states(case, scheme) for case in self.cases for scheme in self.schemes}
         return [told_states(f"{case.name}, {scheme}", two) for (case, scheme), two in found.items() if two]
 
@@ -259,7 +259,7 @@ def _store(
 
 
 def _wanted(found: Findings, condition: Condition, n: int, precise: Precision) -> int:
-    """How many seeds a condition with `n` needs: `n` where a run has failed or has no value."""
+    """Return the number of seeds that a condition with `n` needs: `n` where a run has failed or has no value."""
     values = list(found.measured.values(condition.case, condition.arm.aqm, precise.measure).values())
     return more_seeds(values, precise.share, max(precise.most, n)) if len(values) == n else n
 

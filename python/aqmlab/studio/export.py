@@ -1,4 +1,4 @@
-"""What a session can leave: the scenario with what was done by hand, commands that repeat it, tables, a report."""
+"""The exports of a session: the scenario with the changes by hand, commands that repeat it, tables, a report."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ class File:
 
 @dataclass(frozen=True)
 class Recording:
-    """What was done in a session: for each lane its scheme, and its scenario with the changes."""
+    """A session to be exported: for each lane its scheme, and its scenario with the changes."""
 
     name: str
     seed: int
@@ -47,7 +47,7 @@ class Recording:
 
     @property
     def is_one(self) -> bool:
-        """Whether all lanes have the same scenario."""
+        """True if all lanes have the same scenario."""
         return len(set(self.tomls)) == 1
 
     def stem(self, lane: int) -> str:
@@ -65,7 +65,7 @@ class Recording:
 
 
 def _named(name: str) -> str:
-    """How a result begins, after its schema."""
+    """The beginning of a result, after its schema."""
     return f'"scenario":{json.dumps(name, ensure_ascii=False)}'
 
 

@@ -1,4 +1,4 @@
-"""What a session is to simulate, as the browser asks for it."""
+"""The opening of a session: a scenario and schemes, as the browser asks for them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

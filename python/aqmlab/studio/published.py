@@ -1,4 +1,4 @@
-"""What the papers print, to be laid over what is simulated."""
+"""The numbers that papers print, to be laid over what is simulated."""
 
 from typing import Any
 

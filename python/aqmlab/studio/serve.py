@@ -1,4 +1,4 @@
-"""Where the studio listens, and who is let in."""
+"""The address of the studio, and who is let in."""
 
 import resource
 import secrets
@@ -23,7 +23,7 @@ FILES = 4096
 
 @dataclass(frozen=True)
 class Address:
-    """Where the studio listens; `token` is that of a classroom, without one a new one is made that serves once."""
+    """The address at which the studio listens; without a classroom's `token` a new one is made that serves once."""
 
     host: str = "127.0.0.1"
     port: int = 0

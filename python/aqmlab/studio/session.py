@@ -1,4 +1,4 @@
-"""What one browser tab says, and what it is answered: the messages of /session."""
+"""The session of one browser tab: the messages of /session and their answers."""
 
 import asyncio
 import json

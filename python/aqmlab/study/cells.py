@@ -12,7 +12,7 @@ from aqmlab.study.paper import PaperTable, Published, StudyMetric, built
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verdict means, and its mark, so that colour is not the only sign of it."""
+    """The meaning of a verdict, and its mark, so that colour is not the only sign of it."""
 
     mark: str
     meaning: str
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def column(self) -> str:
-        """What tells its column from others: the metric, and the limit where the published number is one."""
+        """The metric of its column, and the limit where the published number is one."""
         return self.metric.metric.name + (f"_{self.bound}" if self.bound else "")
 
     @property
@@ -117,7 +117,7 @@ def judge(table: PaperTable, cell: Published, measured: StudyRuns) -> Cell:
 
 
 def _no_reason(ours: Summary, metric: StudyMetric, judged: str) -> str:
-    """What is known of a cell that does not match and has no written reason: the spread over the seeds."""
+    """The remark on a cell that does not match and has no written reason: the spread over the seeds."""
     if judged == "off":
         return "no reason is known"
     if ours.half_width is None:
@@ -173,7 +173,7 @@ class Chosen:
 
     @property
     def remark(self) -> str:
-        """What the reader must know: both states, and which is compared."""
+        """The remark that a reader needs: both states, and which is compared."""
         n, mean, rest, other = self.chosen.n, self.chosen.mean, self.other.n, self.other.mean
         return (
             f"two states: mean queue {mean:.0f} packets in {n} of {n + rest} seeds, {other:.0f} in {rest}; "

@@ -1,4 +1,4 @@
-"""What a claim compares, where and under which seed, and whether it holds of that."""
+"""The evidence of a claim: what it compares, where and under which seed, and whether it holds there."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class Judged(Protocol):
 
     @property
     def tables(self) -> Sequence[PaperTable]:
-        """What it prints."""
+        """The tables that it prints."""
 
     def spec(self, name: str, /) -> str:
         """Return the scheme that it calls so."""
 
 
 class Source(Protocol):
-    """What there is of a place under a scheme, by seed."""
+    """The results of a place under a scheme, by seed."""
 
     def values(self, places: Iterable[str], spec: str, link: str, path: str, /) -> Mapping[int, Sequence[float | None]]:
         """Return what each place has, for the seeds that all have."""

@@ -67,7 +67,7 @@ class Claim:
 
     @property
     def readings(self) -> tuple[SeriesReading | None, ...]:
-        """What is read off the series, for each of the times; None for a value that runs have themselves."""
+        """The readings of the series, for each of the times; None for a value that runs have themselves."""
         if not self.during and self.value not in {metric.name for metric in READ}:
             return (None,)
         return tuple(SeriesReading(self.value, *time, self.band, self.between) for time in self.during or ((0.0, inf),))

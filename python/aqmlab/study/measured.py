@@ -1,4 +1,4 @@
-"""What the runs of a study measured: its scenarios under its schemes, by the names that the study gives them."""
+"""The runs of a study: its scenarios under its schemes, by the names that the study gives them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class StudyRuns:
 
     @cached_property
     def table(self) -> Table[str]:
-        """What the runs measured."""
+        """The table of the runs."""
         runs = {
             (name, spec): {seed: run.values for (ran, seed), run in compared.runs.items() if ran == spec}
             for name, compared in self.comparisons.items()

@@ -138,7 +138,7 @@ CHARTS = ("sweep", "bars", "sensitivity", "range")
 
 
 class Point(NamedTuple):
-    """What one point of a chart's line needs: the value of x, and the scheme and scenarios to run."""
+    """A point of a chart's line: the value of x, and the scheme and scenarios to run."""
 
     x: float
     spec: str
@@ -278,7 +278,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a study is asked for, and which schemes must be run for it, in order, by scenario."""
+    """The parts of a study that are asked for, and the schemes to run for them, in order, by scenario."""
 
     tables: Sequence[PaperTable]
     figures: Sequence[Figure]

@@ -1,4 +1,4 @@
-"""What is read off a time series as one reads it off a figure: values of claims that a run does not have itself."""
+"""Readings of a time series, as one reads a figure: values of claims that a run does not have itself."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -57,17 +57,17 @@ class Reproduction(Result):
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """What the paper says in words, checked."""
+        """The sentences of the paper, checked."""
         return [check(self.study, claim, self.measured, self.cells) for claim in self.asked.claims]
 
     @property
     def coverage(self) -> dict[str, int]:
-        """How many cells there are, and how many of each verdict."""
+        """The number of cells, and of each verdict."""
         return coverage(self.cells)
 
     @property
     def ledger(self) -> dict[str, int]:
-        """How many sentences there are, and how many of each verdict."""
+        """The number of sentences, and of each verdict."""
         return tally(self.claims)
 
     @property

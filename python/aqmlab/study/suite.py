@@ -113,7 +113,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is read off a run: the value at `path`, perhaps divided by the one at `over`.
+    """A number of a run: the value at `path`, perhaps divided by the one at `over`.
 
     With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
     it is any packet delay less what an empty path takes: propagation, and transmission at each link.
@@ -177,11 +177,11 @@ class Experiment:
 
     @property
     def has_up(self) -> bool:
-        """Whether there are two directions, with a link each."""
+        """True if there are two directions, with a link each."""
         return UP in load(self.scenario).links
 
     def _up(self, link: LinkSetting) -> dict[str, str]:
-        """What the link upwards takes from a rate of its own."""
+        """The values of the link upwards that follow from a rate of its own."""
         if not link.up or not self.has_up:
             return {}
         share = link.up / link.rate
@@ -192,7 +192,7 @@ class Experiment:
         }
 
     def is_called(self, pattern: str) -> bool:
-        """Whether a name or glob means it: its section, or its scenario with or without the folder."""
+        """Return whether a name or glob means it: its section, or its scenario with or without the folder."""
         names = (self.section.partition(" ")[0], self.scenario, self.scenario.rpartition("/")[2])
         return any(fnmatchcase(name, pattern) for name in names)
 

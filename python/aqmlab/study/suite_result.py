@@ -1,4 +1,4 @@
-"""What a suite says about schemes: values, which are the best, ranks, and what becomes of the claims of others."""
+"""The result of a suite: values of schemes, the best ones, ranks, and the claims of others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,18 +49,18 @@ class Trial:
 
     @property
     def row(self) -> str:
-        """Which of its kind it is, without the value that the columns of a table show."""
+        """Its name within its kind, without the value that the columns of a table show."""
         return ", ".join(part for part in (self.experiment.title, self.at) if part)
 
     @property
     def place(self) -> str:
-        """What claims call it."""
+        """Its name in claims."""
         column = f"{self.experiment.column}: " if self.experiment.column else ""
         return column + ", ".join(part for part in (self.experiment.kind, self.row) if part)
 
     @cached_property
     def measured(self) -> Table[str]:
-        """What the runs measured, the measures of the experiment under their titles."""
+        """The table of the runs, the measures of the experiment under their titles."""
         runs: dict[tuple[str, str], dict[int, Values]] = {}
         for (spec, seed), run in self.comparison.runs.items():
             derived = {title: self._value(run, measure) for title, measure in self.measures.items()}
@@ -197,7 +197,7 @@ class SuiteResult(Result):
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """What others have written of the suite's subject, held against the runs."""
+        """The claims of others on the suite's subject, held against the runs."""
         places = Places({trial.place: trial for trial in self.trials})
         return [places.judge(self.suite, claim) for claim in self.suite.claims]
 

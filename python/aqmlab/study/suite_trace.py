@@ -1,4 +1,4 @@
-"""What only single packets tell: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
+"""Results of single packets: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ EVENT = 2
 
 @dataclass(frozen=True)
 class Losses:
-    """How losses at a link fall: RFC 7928, sections 2.3 and 2.4.
+    """The pattern of losses at a link: RFC 7928, sections 2.3 and 2.4.
 
     `gap` is the mean time between two losses (s), None below two. `synchronisation` is the mean share of the flows
     that lose a packet in the same loss event. None without a loss or with a single flow.

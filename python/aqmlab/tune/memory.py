@@ -17,7 +17,7 @@ JOURNAL = "optuna.journal"
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What one run measured, or why it failed, and the seconds of the engine."""
+    """The measures of one run, or why it failed, and the seconds of the engine."""
 
     values: Mapping[str, Any]
     failed: str | None = None

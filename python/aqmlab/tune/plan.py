@@ -1,4 +1,4 @@
-"""What a tune is asked for, read and checked before anything runs."""
+"""The plan of a tune, read and checked before anything runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ SETTING = re.compile(r":(?=[\w.*-]+=)")
 
 @dataclass(frozen=True)
 class Budget:
-    """When the search ends: after so many runs, or so many seconds."""
+    """The end of a search: after so many runs, or so many seconds."""
 
     runs: int | None = None
     seconds: float | None = None
@@ -103,7 +103,7 @@ class TunePlan:
 
     @property
     def shown_in(self) -> list[Place]:
-        """Where what was found is shown under fresh seeds: the scenarios of the search, and the held-out ones."""
+        """The scenarios of fresh seeds: those of the search, and the held-out ones."""
         return [*self.places, *self.held_out]
 
     def document(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a tune found: the candidates, the best or the front, and how they do under fresh seeds."""
+"""The result of a tune: the candidates, the best or the front, and how they do under fresh seeds."""
 
 import json
 import time
@@ -120,7 +120,7 @@ class Tuned(Result):
 
     @property
     def headline(self) -> str:
-        """What to use, and what it took to find it."""
+        """The parameters to use, and the runs that it took to find them."""
         return f"{self.best.spec if self.best else 'no candidate keeps the bounds'}, after {self.used} runs"
 
     def sheets(self) -> Iterator[Sheet]:

@@ -64,12 +64,12 @@ class Candidate:
 
     @property
     def whole(self) -> bool:
-        """Whether it was judged by all runs."""
+        """True if it was judged by all runs."""
         return self.values is not None and not self.stopped and self.failed is None
 
     @property
     def feasible(self) -> bool:
-        """Whether it keeps all bounds."""
+        """True if it keeps all bounds."""
         return self.whole and all(violation <= 0 for violation in self.violations)
 
 
@@ -266,7 +266,7 @@ class Search:
 
 
 def _refused(plan: TunePlan, spec: str) -> str | None:
-    """Why a candidate cannot be used, such as a lower threshold above the upper one; None if it can."""
+    """Return why a candidate cannot be used, such as a lower threshold above the upper one; None if it can."""
     try:
         for place in plan.places:
             place.scenario.parameters(spec)

@@ -83,7 +83,7 @@ class Compared:
 
     @property
     def goal(self) -> Objective:
-        """What every scheme was tuned for."""
+        """The goal of every tune."""
         return next(iter(self.found.values())).plan.objectives[0]
 
     @property

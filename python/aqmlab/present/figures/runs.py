@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DrawnRun(Protocol):
-    """What figures take of a run, simulated or live."""
+    """A run as figures show it, simulated or live."""
 
     @property
     def links(self) -> Mapping[str, LinkResult]:

@@ -325,7 +325,7 @@ def _axis(found: Findings, path: str, places: Mapping[str, tuple[float, str]]) -
 
 
 def _titled(found: Findings, case: Case, *axes: str) -> str:
-    """What a case is called where these values are on axes."""
+    """The name of a case where these values are on axes."""
     others = [
         words.setting(f"set.{path}", value, found.varied)
         for path, value in case.overrides

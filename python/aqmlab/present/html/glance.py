@@ -135,7 +135,7 @@ def _is_best(mean: float, best: float) -> bool:
 
 
 def _less(metric: Metric) -> bool:
-    """Whether less is better: percentiles of delays are not ranked elsewhere, but users want them short."""
+    """Return whether less is better: percentiles of delays are not ranked elsewhere, but users want them short."""
     return metric.better == "less" or metric.unit == "s"
 
 

@@ -46,7 +46,7 @@ class Section:
 
     @property
     def marks(self) -> str:
-        """What the marks of schemes in the table mean."""
+        """The meaning of the marks of schemes in the table."""
         return footnote([*self.table.heads, *self.table.rows] if self.table else [])
 
 

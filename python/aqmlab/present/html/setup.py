@@ -1,4 +1,4 @@
-"""What was simulated: the scenario drawn, its links and flows, the schemes' parameters, and its text."""
+"""The setup of a simulation: the scenario drawn, its links and flows, the schemes' parameters, and its text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ IMPAIRMENTS = ("loss", "jitter", "reorder", "ecn_mangling")
 
 @dataclass(frozen=True)
 class Setup:
-    """What was simulated; of a scenario that cannot be read there are only the parameters that schemes were given."""
+    """The setup of a simulation; of a scenario that cannot be read, only the parameters that schemes were given."""
 
     parameters: HtmlTable
     facts: Mapping[str, str]

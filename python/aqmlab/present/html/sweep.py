@@ -51,7 +51,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class CaseSection:
-    """What the page shows of one case: means, differences from the first scheme, figures, what was simulated."""
+    """One case on the page: means, differences from the first scheme, figures, the setup."""
 
     case: Case
     title: str
@@ -119,7 +119,7 @@ def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> HtmlTable | None:
 
 
 def _is_alone(ranking: Ranking, scheme: str) -> bool:
-    """Whether every other scheme ranks significantly below this one."""
+    """Return whether every other scheme ranks significantly below this one."""
     others = (rank for name, rank in ranking.ranks.items() if name != scheme)
     return all(rank - ranking.ranks[scheme] > ranking.critical for rank in others)
 
@@ -180,7 +180,7 @@ def _diagram(ranking: Ranking) -> str:
 
 
 def _summary(found: Findings, ranks: Mapping[str, Ranking]) -> list[str]:
-    """What was done and what came out of it, in sentences."""
+    """The work and its outcome, in sentences."""
     failed = f"{len(found.failures):,} failed" if found.failures else "none failed"
     sentences = [
         text.ranking_sentence(find(measure).title, each, f"{each.blocks} of {len(found.cases)} scenarios", label)
@@ -190,7 +190,7 @@ def _summary(found: Findings, ranks: Mapping[str, Ranking]) -> list[str]:
 
 
 def _runs(found: Findings) -> str:
-    """How many runs there are of what; a sweep under way, or one that added seeds, is not a full grid."""
+    """The number of runs, and of what; a sweep under way, or one that added seeds, is not a full grid."""
     counts = {"scenario": len(found.cases), "scheme": len(found.schemes), "seed": len(found.seeds)}
     scenarios, schemes, seeds = (f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items())
     if len(found.rows) == found.planned == prod(counts.values()):
@@ -199,7 +199,7 @@ def _runs(found: Findings) -> str:
 
 
 def _facts(found: Findings) -> dict[str, str]:
-    """What is needed to repeat the work, and where it was done."""
+    """The facts that repeat the work, and where it was done."""
     sessions = found.sessions
     facts = {
         "Command": shlex.join(["aqmlab", "sweep", str(found.folder / "experiment.toml"), "--out", "again"]),

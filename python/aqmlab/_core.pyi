@@ -1,6 +1,6 @@
 """The Rust half: schemes, TCP and the simulator behind a small door."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, final
 
 import numpy as np
@@ -144,9 +144,9 @@ class Scenario:
     @staticmethod
     def parse(text: str, name: str, overrides: list[tuple[str, str]] = ..., file: str | None = None) -> Scenario: ...
     @staticmethod
-    def of(values: Mapping[str, Any], name: str, overrides: list[tuple[str, str]] = ...) -> Scenario:
-        """Read values instead of text: what a file would say; what is None is left out."""
-    def with_flows(self, group: Mapping[str, Any]) -> Scenario:
+    def of(values: dict[str, Any], name: str, overrides: list[tuple[str, str]] = ...) -> Scenario:
+        """Read values instead of text: what a file would say."""
+    def with_flows(self, group: dict[str, Any]) -> Scenario:
         """Return the scenario with another group of flows: what a file would say of it."""
     @property
     def name(self) -> str: ...

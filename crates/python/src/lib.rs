@@ -33,7 +33,6 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use toml_text::Entries;
 
 create_exception!(
     aqmlab,
@@ -134,19 +133,19 @@ impl Scenario {
         Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
     }
 
-    /// Reads values instead of text: what a file would say, as a dictionary; what is None is left out.
+    /// Reads values instead of text: what a file would say, as a dictionary.
     #[staticmethod]
     #[pyo3(signature = (values, name, overrides=Vec::new()))]
-    fn of(values: Entries, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
-        let table = toml_text::table(values);
+    fn of(values: &Bound<'_, PyDict>, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        let table = toml_text::table(values)?;
         let text = table.to_string();
         let read = of_table(table, name, &overrides).map_err(refused)?;
         Ok(Scenario(Arc::new(read), Source(text, overrides)))
     }
 
     /// The scenario with another group of flows: what a file would say of it, as a dictionary.
-    fn with_flows(&self, group: Entries) -> PyResult<Self> {
-        let flows = toml::Table::from_iter([("flows".to_string(), vec![toml_text::table(group)].into())]);
+    fn with_flows(&self, group: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let flows = toml::Table::from_iter([("flows".to_string(), vec![toml_text::table(group)?].into())]);
         Self::parse(&format!("{}\n{flows}", self.text()), &self.0.name, self.overrides(), None)
     }
 

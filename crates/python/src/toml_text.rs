@@ -1,47 +1,23 @@
-//! TOML as Python objects: what a stranger may have written, by the reader of scenarios, which bounds time and memory; and
-//! tables that Python describes.
+//! TOML that a stranger may have written, as Python objects: by the reader of scenarios, which bounds time and memory.
+//! And back: tables that Python describes.
 
 use crate::refused;
+use aqmlab_core::Problem;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::collections::BTreeMap;
 use toml::{Table, Value};
-
-/// A plain value of Python.
-#[derive(FromPyObject)]
-pub enum Plain {
-    Truth(bool),
-    Whole(i64),
-    Number(f64),
-    Text(String),
-    List(Vec<Plain>),
-    Entries(Entries),
-}
-
-/// A dictionary of plain values; what is `None` is left out.
-pub type Entries = BTreeMap<String, Option<Plain>>;
-
-/// The table that a dictionary describes.
-pub fn table(entries: Entries) -> Table {
-    entries.into_iter().filter_map(|(key, entry)| Some((key, value(entry?)))).collect()
-}
-
-fn value(plain: Plain) -> Value {
-    match plain {
-        Plain::Truth(truth) => truth.into(),
-        Plain::Whole(number) => number.into(),
-        Plain::Number(number) => number.into(),
-        Plain::Text(text) => text.into(),
-        Plain::List(items) => Value::Array(items.into_iter().map(value).collect()),
-        Plain::Entries(entries) => Value::Table(table(entries)),
-    }
-}
 
 /// Reads TOML; dates are texts. `name` is what the text is called where it is no TOML, with line and column.
 #[pyfunction]
 pub fn read_toml<'py>(py: Python<'py>, text: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let table = py.detach(|| aqmlab_scenario::read_toml(text, name)).map_err(refused)?;
     object(py, &Value::Table(table))
+}
+
+/// The table that a dictionary of plain values describes, by way of JSON.
+pub fn table(values: &Bound<'_, PyDict>) -> PyResult<Table> {
+    let text: String = values.py().import("json")?.call_method1("dumps", (values,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| refused(Problem::new("values", error.to_string())))
 }
 
 fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {

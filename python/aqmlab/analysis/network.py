@@ -64,7 +64,7 @@ def described(
 
     `target` is by default the scenario's own, a third of the buffer; `values` replace others by their paths.
     """
-    link = {"name": "bottleneck", "rate": str(rate), "buffer": "2 bdp", "target": target}
+    link = {"name": "bottleneck", "rate": str(rate), "buffer": "2 bdp"} | ({"target": target} if target else {})
     tcp = {"variant": "sack", "profile": "rfc"}
     group = {"name": "ftp", "count": flows, "rtt": str(rtt), "packet": str(packet), "ecn": ecn, "tcp": tcp}
     title = "One link and long-lived flows"

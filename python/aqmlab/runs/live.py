@@ -102,7 +102,7 @@ class EmulatedLine:
         """The flows of a direction; their ACKs cross the link of the other, if there is one."""
         # IPv4 and TCP with time stamps; a line has no Ethernet, which the profile counts.
         tcp = {"congestion_control": self.law, "profile": "linux", "header": "52 B", "ack": "52 B"}
-        way = {"path": [name], "ack_path": back or None, "rtt": self.rtt}
+        way = {"path": [name], **({"ack_path": back} if back else {}), "rtt": self.rtt}
         return {"name": name, "count": self.flows[name], **way, "packet": "1448 B", "tcp": tcp, "ecn": self.ecn}
 
 

@@ -79,7 +79,7 @@ class TunePlan:
     held_out_seeds: int
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
+        return f"<TunePlan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
 
     @property
     def goals(self) -> tuple[Objective | Constraint, ...]:

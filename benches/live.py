@@ -21,7 +21,7 @@ from live_lines import IPERF, TRIES, live, punctual, table, validity
 from live_peers import htb
 
 from aqmlab.runs import live as runs
-from aqmlab.runs.live import Line
+from aqmlab.runs.live import EmulatedLine
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "live-benchmarks.md"
 
@@ -118,7 +118,7 @@ def beside() -> str:
 def _cell(aqm: str, law: str, flows: int) -> list[str]:
     """One cell: live / simulated."""
     changes = {"links.up.target": "'20 packets'", "warmup": "'5 s'"}
-    line = Line("20Mbit/s", None, "40ms", "100 packets", changes, law=law)
+    line = EmulatedLine("20Mbit/s", None, "40ms", "100 packets", changes, law=law)
     for _ in range(TRIES):
         run = runs.live(
             line.scenario(),

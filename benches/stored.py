@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab.present.plots.data import LinePanel, Lines
+from aqmlab.present.plots.data import LineChart, LinePanel
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.runs.statistics import Summary, summarise
 
@@ -40,7 +40,7 @@ def per_second(run: Mapping[str, Any]) -> str:
     return f"{run['packets'] / run['wall'] / 1e6:.2f} million"
 
 
-def picture(name: str, alt: str, drawn: Lines) -> str:
+def picture(name: str, alt: str, drawn: LineChart) -> str:
     """Draw a picture of the page, and return the line that shows it."""
     (DOCS / f"{name}.png").write_bytes(encode(draw(drawn), "png"))
     return f"![{alt}]({name}.png)"
@@ -108,7 +108,7 @@ keeps the memory of the largest round that it had, 600 MB in all. One thread in 
 packets/s, in 1.66 GB; above 131,072 flows it goes without."""
 
 
-def against_flows(rows: Sequence[Mapping[str, Any]]) -> Lines:
+def against_flows(rows: Sequence[Mapping[str, Any]]) -> LineChart:
     """What a packet costs, and what memory a run takes, against the number of flows."""
 
     def lines(measure: str) -> dict[str, dict[float, Summary]]:
@@ -127,7 +127,7 @@ def against_flows(rows: Sequence[Mapping[str, Any]]) -> Lines:
         LinePanel("Time of a packet", "Wall time (ns)", lines("time"), logarithmic=True),
         LinePanel("Memory of a run", "Peak memory (MB)", lines("memory"), logarithmic=True),
     ]
-    return Lines("Flows", panels, logarithmic=True)
+    return LineChart("Flows", panels, logarithmic=True)
 
 
 def threshold_section() -> str:
@@ -141,7 +141,9 @@ def threshold_section() -> str:
         name = LINKS[row["kind"]].replace(" (`ack_path`)", "")
         lines.setdefault(name, {})[row["packets"]] = value(row["one"] / row["two"])
     panel = LinePanel("", "Speed beside one thread", lines)
-    shown = picture("benchmarks-threads", "Gain of two threads", Lines("Packets a round", [panel], 1, logarithmic=True))
+    shown = picture(
+        "benchmarks-threads", "Gain of two threads", LineChart("Packets a round", [panel], 1, logarithmic=True)
+    )
     return f"""## From which size on do two threads gain?
 
 PI, 90 kbit/s a flow, round trips of 40 to 200 ms, for 5 s, from 50,000 flows on for 3 s; one thread and two in turn,
@@ -170,7 +172,7 @@ def cores_section() -> str:
     }
     rows = [(name, *(f"{of(n):.1f} ×" for n in (2, *PROJECTED))) for name, of in speeds.items()]
     lines = {name: {float(n): value(of(n)) for n in (2, *PROJECTED)} for name, of in speeds.items()}
-    drawn = Lines("Cores", [LinePanel("", "Speed beside one core", lines)], 1)
+    drawn = LineChart("Cores", [LinePanel("", "Speed beside one core", lines)], 1)
     shown = picture("benchmarks-cores", "Projected speed against cores", drawn)
     heads = ("speed beside one core", *(f"{n} cores" for n in (2, *PROJECTED)))
     return f"""## What would more cores give?

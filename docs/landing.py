@@ -16,7 +16,7 @@ from aqmlab._core import Scenario
 from aqmlab.present.plots import style
 from aqmlab.present.plots.data import envelope
 from aqmlab.present.plots.paper import DASHED
-from aqmlab.runs.live import Line, beside, live
+from aqmlab.runs.live import EmulatedLine, beside, live
 
 PICTURE = Path(__file__).parent / "landing.png"
 FLOWS, SECONDS, SETTLED, TARGET = 20, 30, 10, 60
@@ -24,9 +24,9 @@ FLOWS, SECONDS, SETTLED, TARGET = 20, 30, 10, 60
 Curve = tuple[Any, Any]
 
 
-def line() -> Line:
+def line() -> EmulatedLine:
     """Return one direction at 20 Mbit/s; the kernel's Reno has no more options than ours."""
-    return Line(
+    return EmulatedLine(
         up="20 Mbit/s",
         down=None,
         rtt="60ms",

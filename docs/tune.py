@@ -1,7 +1,7 @@
-"""Measure the tables of docs/tune.md, and the study of docs/tuned.md with its diagrams.
+"""Measure the tables of docs/tune.md, and the tournament of docs/tuned.md with its diagrams.
 
-`python docs/tune.py FOLDER` keeps the runs of the study there, and goes on with those that it finds. Five minutes on
-two cores.
+`python docs/tune.py FOLDER` keeps the runs of the tournament there, and goes on with those that it finds. Five minutes
+on two cores.
 """
 
 import re
@@ -13,7 +13,7 @@ from aqmlab.present.figures.tune import ranks
 from aqmlab.present.labels import label
 from aqmlab.present.plots.files import draw, encode
 from aqmlab.present.tune_words import rows
-from aqmlab.tune import study
+from aqmlab.tune import tournament
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import PUBLISHED, TUNED, tune
 
@@ -51,15 +51,15 @@ def pi() -> tuple[str, str]:
 
 
 def tuned(folder: Path) -> str:
-    """Return the answer of the study and its table; draws the diagrams."""
-    found = study.run(folder, resume=True)
+    """Return the answer of the tournament and its table; draws the diagrams."""
+    found = tournament.run(folder, resume=True)
     for role in (PUBLISHED, TUNED):
         if drawn := ranks(found, role):
             (DOCS / f"tuned-{role}.png").write_bytes(encode(draw(drawn), "png"))
     heads = ["scheme", "rank published", "rank tuned", "queue error published", "queue error tuned", "runs"]
     table = grid(heads, [(label(row.name), *row.texts) for row in found.rows()])
     lines = grid(["scheme", "tuned"], [(label(name), f"`{spec}`") for name, spec in found.tuned.items()])
-    return "\n\n".join(["\n".join(study.sentences(found)), table, lines])
+    return "\n\n".join(["\n".join(tournament.sentences(found)), table, lines])
 
 
 def grid(heads: list[str], cells: list[tuple[str, ...]]) -> str:

@@ -30,7 +30,7 @@ def live_fault() -> str | None:
     from aqmlab.runs import live
 
     try:
-        live.live(live.Line(up="1 Mbit/s", down=None).scenario(), ["true"])
+        live.live(live.EmulatedLine(up="1 Mbit/s", down=None).scenario(), ["true"])
     except OSError as error:
         return f"this machine cannot run live: {error}"
     return None

@@ -11,8 +11,8 @@ import pytest
 from aqmlab._core import Scenario
 from aqmlab.advise import Advice, Line, advise, conditions
 from aqmlab.advise.candidates import candidates
+from aqmlab.advise.commands import best, linux, openwrt, share
 from aqmlab.advise.document import document
-from aqmlab.advise.lines import best, linux, openwrt, share
 from aqmlab.advise.needs import NEEDS, Sign, chosen, signs
 from aqmlab.advise.ties import preferred
 from aqmlab.advise.words import sentences

@@ -72,11 +72,11 @@ def again(contents: dict[str, bytes]) -> Verified:
     return verify.verify(artefact.read(contents))
 
 
-def runs(contents: dict[str, bytes]) -> list[artefact.Run]:
+def runs(contents: dict[str, bytes]) -> list[artefact.BundledRun]:
     return list(artefact.read(contents).runs)
 
 
-def with_runs(contents: dict[str, bytes], changed: list[artefact.Run]) -> dict[str, bytes]:
+def with_runs(contents: dict[str, bytes], changed: list[artefact.BundledRun]) -> dict[str, bytes]:
     """The same bundle with other runs, its summary and manifest in order."""
     return {**contents, RUNS: artefact.lines(changed), SUMMARY: artefact.summary(changed)}
 
@@ -186,7 +186,7 @@ def test_a_changed_digit_with_a_new_manifest_is_found_by_running(study: dict[str
     first, *others = runs(study)
     result = json.loads(json.dumps(first.result))
     result["links"]["bottleneck"]["queue_mean"] += 1e-9
-    changed = artefact.Run(*first.key, first.seed, result)
+    changed = artefact.BundledRun(*first.key, first.seed, result)
     [found] = again(with_runs(study, [changed, *others])).neither
     assert found.name == "li2014/table-1, ared: links.bottleneck.queue_mean"
     assert found.stored - found.again == pytest.approx(1e-9, rel=1e-3)
@@ -200,7 +200,7 @@ def test_a_summary_that_is_not_of_the_runs_is_refused(study: dict[str, bytes], t
 
 def test_a_run_that_is_left_out_or_added_is_found(study: dict[str, bytes]) -> None:
     first, *others = runs(study)
-    more = artefact.Run(first.scenario, (), "droptail", 1, first.result)
+    more = artefact.BundledRun(first.scenario, (), "droptail", 1, first.result)
     found = again(with_runs(study, [first, *others, more]))
     assert {number.name.partition(":")[0] for number in found.neither} == {"li2014/table-1, droptail"}
 

@@ -9,9 +9,9 @@ import pytest
 import aqmlab
 from aqmlab.study.claims import check
 from aqmlab.study.ledger import Claim
-from aqmlab.study.measured import Measured
+from aqmlab.study.measured import StudyRuns
 from aqmlab.study.paper import Study, load_study
-from aqmlab.study.readings import TAKE, Reading
+from aqmlab.study.readings import TAKE, SeriesReading
 from aqmlab.study.reproduction import Reproduction
 
 SUN = load_study("sun2007")
@@ -198,7 +198,7 @@ class Link:
 def read(value: str, queue: Sequence[float], **more: object) -> float | None:
     """What is read off a queue sampled once a second."""
     columns: Mapping[str, object] = {"time": np.arange(1.0, len(queue) + 1), "queue": np.array(queue)}
-    return TAKE[value](Reading(value, 0, 99, **more), columns, Link())  # type: ignore[arg-type]
+    return TAKE[value](SeriesReading(value, 0, 99, **more), columns, Link())  # type: ignore[arg-type]
 
 
 def test_the_transient_ends_when_the_queue_over_5_s_stays_in_the_band() -> None:
@@ -217,8 +217,8 @@ def test_robust_to_web_and_udp_traffic_can_fail() -> None:
     """ARED does not hold the queue that AN-AQM holds: 328 packets undisturbed, 670 among web and UDP traffic."""
     [robust] = [claim for claim in SUN.claims if claim.text.endswith("UDP traffic: mean queue")]
     comparisons = {name: aqmlab.compare(name, ["an-aqm", "ared"]) for name in robust.scenarios}
-    assert check(SUN, robust, Measured(comparisons)).verdict == "holds"
-    assert check(SUN, replace(robust, schemes=("ARED",)), Measured(comparisons)).verdict == "fails"
+    assert check(SUN, robust, StudyRuns(comparisons)).verdict == "holds"
+    assert check(SUN, replace(robust, schemes=("ARED",)), StudyRuns(comparisons)).verdict == "fails"
 
 
 @pytest.fixture(scope="module", params=["jafar", "li2014", "sun2007", "xiong2010"])

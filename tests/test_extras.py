@@ -166,8 +166,8 @@ BEFORE_WORK = (
         ("analyse pi --scenario SMALL", "reports"),
         ("tune pi --scenario SMALL --objective 'min link.queue_mean' --out tuned", "reports"),
         ("tune pi --scenario SMALL --objective 'min link.queue_mean'", "tune"),
-        ("tune --study tuned --out tuned", "reports"),
-        ("tune --study tuned", "tune"),
+        ("tune --tournament --out tuned", "reports"),
+        ("tune --tournament", "tune"),
     ],
 )
 def test_what_is_missing_is_noticed_before_the_work(line: str, extra: str, folder: Path, small: str) -> None:

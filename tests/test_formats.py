@@ -15,6 +15,8 @@ from aqmlab.bundle import artefact
 from aqmlab.runs import findings, store
 from aqmlab.runs import sweep as sweeps
 from aqmlab.runs.simulate import run
+from aqmlab.tune.plan import plan
+from aqmlab.tune.result import tune
 from conftest import SMALL, Aqmlab
 
 LATER = ("transient", "queue_mean_settled", "queue_error", "settling")
@@ -124,6 +126,19 @@ def test_a_later_store_is_refused_by_its_number(stored: Path, aqmlab: Aqmlab) ->
         assert refused.returncode == 2, arguments
         assert "newer version (store schema 3)" in refused.stderr
     assert len(json.loads(environment.read_text())) == 1
+
+
+def test_an_earlier_tune_is_done_again_beside_its_file(tmp_path: Path) -> None:
+    """Its runs were lines of a file that held the measures of the goals only."""
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    wanted = plan("pi", [str(SMALL)], ["min link.queue_mean"], budget="8 runs", seeds=1, held_out_seeds=2)
+    first = tune(wanted, tmp_path)
+    shutil.rmtree(tmp_path / "parts")
+    earlier = '{"scenario": "x", "aqm": "pi", "seed": 1, "values": {}, "wall": 0}\n'
+    (tmp_path / "runs.jsonl").write_text(earlier)
+    again = tune(wanted, tmp_path, resume=True)
+    assert (again.trials, again.rivals) == (first.trials, first.rivals)
+    assert (tmp_path / "runs.jsonl").read_text() == earlier
 
 
 @pytest.mark.parametrize("schema", ["0", "2", ""])

@@ -103,7 +103,7 @@ def files() -> dict[str, bytes]:
         "total": {"jain": 1.0},
         "events": 3,
     }
-    runs = [artefact.Run("small", (("duration", "1 s"),), aqm, 1, result) for aqm in ("red", "own")]
+    runs = [artefact.BundledRun("small", (("duration", "1 s"),), aqm, 1, result) for aqm in ("red", "own")]
     made = {"aqmlab": "0.1.0", "commit": "x", "source": "x", "build": "x", "python": "x", "system": "x"}
     about = artefact.about(
         "Made up",

@@ -308,7 +308,7 @@ def test_scripts_are_shown_and_not_run(pages: list[Path]) -> None:
 def test_results_of_strangers_read_nothing_outside_of_their_folder(tmp_path: Path) -> None:
     out = hostile_sweep(tmp_path)
     found = findings.findings(out)
-    [case] = found.cases.values()
+    [case] = found.cases
     assert found.scenario(case) is None
     for name in ("../../small", str(tmp_path / "small"), str(tmp_path / "small.toml")):
         assert found.scenario(type(case)(name, case.link, (), name)) is None

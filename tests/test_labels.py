@@ -84,7 +84,7 @@ def test_tables_for_people_have_marks_and_those_for_programs_have_none() -> None
 
 
 def test_legends_have_marks_and_pictures_explain_them() -> None:
-    dots = figures.dots(SEVERAL, SEVERAL.cases["x"], "link.drop_ratio")
+    dots = figures.dots(SEVERAL, SEVERAL.cases[0], "link.drop_ratio")
     assert list(dots.values) == MARKED
     drawn = [text.get_text().replace("\n", " ") for text in draw(dots).findobj(Text)]
     assert set(MARKED) | {labels.footnote(MARKED)} <= set(drawn)

@@ -3,8 +3,10 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import TypeGuard
 
 import aqmlab
 from conftest import COMMAND
@@ -134,3 +136,15 @@ def test_importing_the_package_loads_nothing() -> None:
     program = "import aqmlab, sys; print([name for name in sys.modules if name.startswith('aqmlab.')])"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_public_classes_have_names_of_their_own() -> None:
+    """One word, one thing: a name in a message or a report leads to one class."""
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in modules().items()}
+    found = [(node.name, module) for module, tree in trees.items() for node in ast.walk(tree) if is_public_class(node)]
+    twice = {name for name, n in Counter(name for name, _ in found).items() if n > 1}
+    assert [each for each in sorted(found) if each[0] in twice] == []
+
+
+def is_public_class(node: ast.AST) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and not node.name.startswith("_")

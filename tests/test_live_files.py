@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("live_machine")
 
 def sent(seconds: float, folder: Path, aqm: str, seed: int) -> live.LiveRun:
     """A run that sends over TCP for a while, loses packets, and writes all of them down."""
-    line = live.Line("10 Mbit/s", "10 Mbit/s", "20 ms", "100 ms", {"links.up.loss": "1%"})
+    line = live.EmulatedLine("10 Mbit/s", "10 Mbit/s", "20 ms", "100 ms", {"links.up.loss": "1%"})
     sysctls = [("net.ipv4.tcp_ecn", "1")]
     return live.live(line.scenario(), python(SEND, seconds), aqm, seed, serve=[SINK], sysctls=sysctls, folder=folder)
 

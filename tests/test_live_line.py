@@ -65,7 +65,7 @@ DROPPED = 2
 
 
 def test_losses_are_those_of_the_seed(tmp_path: Path) -> None:
-    line = live.Line("100 Mbit/s", None, values={"links.up.loss": "5%"}).scenario()
+    line = live.EmulatedLine("100 Mbit/s", None, values={"links.up.loss": "5%"}).scenario()
 
     def lost(seed: int) -> list[int]:
         run = live.live(line, python(FLOOD, 0.5), seed=seed, serve=[HOLE], folder=tmp_path)

@@ -50,7 +50,9 @@ def pictures() -> dict[str, data.Drawing]:
         "dots": data.Dots(delay, NAMES, seeds, means),
         "boxes": data.Boxes(delay, NAMES, {name: list(values.values()) for name, values in seeds.items()}),
         "heat": data.HeatMaps(rate, "Number of flows", delay, [5, 10, 20], [2, 5, 10], cells),
-        "lines": data.Lines(rate, [data.LinePanel("home, 5 flows", delay, lines), data.LinePanel("b", delay, lines)]),
+        "lines": data.LineChart(
+            rate, [data.LinePanel("home, 5 flows", delay, lines), data.LinePanel("b", delay, lines)]
+        ),
         "ranking": data.CriticalDifference(ranks, {name: name for name in NAMES}),
     }
 

@@ -150,3 +150,46 @@ def test_a_value_of_a_wrong_type_is_named(small: str, call: Any, words: str) -> 
 def test_a_table_may_be_named_by_a_number() -> None:
     [table] = aqmlab.reproduce("sun2007", tables=[1], seeds=1).tables
     assert table.number == "1"
+
+
+WRITTEN = """schema = 1
+duration = "1 s"  # short
+[[links]]
+rate = "10 Mbit/s"
+buffer = "50 packets"
+[[flows]]
+count = 2
+rtt = "20 ms"
+ecn = true
+tcp = { profile = "linux" }
+"""
+VALUES = {
+    "schema": 1,
+    "duration": "1 s",
+    "links": [{"rate": "10 Mbit/s", "buffer": "50 packets"}],
+    "flows": [{"count": 2, "rtt": "20 ms", "ecn": True, "tcp": {"profile": "linux"}}],
+}
+
+
+def test_a_scenario_of_values_is_that_of_the_text() -> None:
+    described = Scenario.of(VALUES, "both", [("flows.0.count", "3")])
+    written = Scenario.parse(WRITTEN, "both", [("flows.0.count", "3")])
+    assert described.resolved() == written.resolved()
+    assert Scenario.parse(described.text, "both", described.overrides).resolved() == written.resolved()
+
+
+def test_a_mistake_in_values_has_a_path_and_no_line() -> None:
+    with pytest.raises(aqmlab.InputError) as caught:
+        Scenario.of({**VALUES, "links": [{"rate": "10"}]}, "mine")
+    assert [(each.path, each.location) for each in caught.value.problems if "rate" in each.path] == [
+        ("links.bottleneck.rate", None)
+    ]
+
+
+def test_flows_are_added_to_a_scenario_and_its_text_stays() -> None:
+    written = Scenario.parse(WRITTEN, "mine", [("flows.0.count", "3")])
+    more = written.with_flows({"name": "b", "count": 1, "rtt": "5 ms"})
+    assert more.text.startswith(WRITTEN)
+    assert [(name, more.group(name).count) for name in more.flows] == [("flows", 3), ("b", 1)]
+    with pytest.raises(aqmlab.InputError, match=r"flows\.b: this name is used twice"):
+        more.with_flows({"name": "b", "rtt": "5 ms"})

@@ -10,7 +10,7 @@ from aqmlab.present.html import page as pages
 from aqmlab.present.html import reproduction as report
 from aqmlab.present.html.page import Files, Part, Section
 from aqmlab.present.html.setup import Setup
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.text import ranking_sentence, some
 from aqmlab.runs.statistics import Ranking
 from aqmlab.study.reproduction import Reproduction, all_json
@@ -70,7 +70,7 @@ def test_an_svg_keeps_its_letters() -> None:
 
 
 def test_texts_of_a_page_are_escaped() -> None:
-    table = Table("<i>", ["<i>"], {"<i>": [Item("<i>", "off", note=1, hint="<i>", small="<i>")]})
+    table = HtmlTable("<i>", ["<i>"], {"<i>": [Item("<i>", "off", note=1, hint="<i>", small="<i>")]})
     setup = Setup(table, {"<i>": "<i>"}, text="<i>")
     section = Section("<i>", "<i>", table, "<i>", ["<i>"], ["<i>"], setup=setup, findings=["<i>"])
     part = Part("name", "<i>", "<i>", [section], remark="<i>")

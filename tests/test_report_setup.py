@@ -10,7 +10,7 @@ from aqmlab import catalogue
 from aqmlab.present.figures import runs as figures
 from aqmlab.present.html import glance
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import Table
+from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.html.topology import topology
 from aqmlab.runs import metrics
 from aqmlab.runs.simulate import compare_all
@@ -47,7 +47,7 @@ def test_links_stand_in_the_order_in_which_packets_cross_them() -> None:
     assert len(set(places.values())) == 5
 
 
-def bold(table: Table) -> list[str]:
+def bold(table: HtmlTable) -> list[str]:
     return [name for name, cells in table.rows.items() if cells[0].bold]
 
 

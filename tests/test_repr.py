@@ -69,7 +69,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         aqmlab.analyse("pi", rate="45 Mbit/s", rtt="80 ms", flows=60),
         reproduced, reproduced.study, asked, tune(asked, jobs=1), packed, verified, Number("n", NEITHER, 1, 2),
         given, given.score("fq-codel"), advise.Line(rate=20e6), schemes()[0], sweep.precision("2%"),
-        live.Line("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
+        live.EmulatedLine("1Mbit/s", "1Mbit/s"), live.LiveRun({"links": {}, "live": {"valid": True}}, 0, (), {}, ()),
         AqmEnv(file), AqmVectorEnv(2, file),
         tc.Link(rate=1e6), tc.Setting("fq-codel"), tc.write(tc.Setting("fq-codel")), tc.read("tc qdisc add root pie"),
     ]  # fmt: skip
@@ -92,7 +92,7 @@ CLASSES = [name for name in classes() if name != BASE]
 MORE = [
     *(f"builtins.{name}" for name in ("Group", "Law", "Link", "Probe", "Trace")),
     *("aqmlab.catalogue.Scheme", "aqmlab.runs.plan.Plan", "aqmlab.runs.table.Table", "aqmlab.study.paper.Study"),
-    *("aqmlab.tune.plan.Plan", f"{__name__}.Curious"),
+    *("aqmlab.tune.plan.TunePlan", f"{__name__}.Curious"),
 ]
 """What has no public name, but is returned by what is public; and a user's scheme."""
 

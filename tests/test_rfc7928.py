@@ -17,7 +17,7 @@ from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.table import Table
 from aqmlab.runs.task import Failure
-from aqmlab.study.suite import Experiment, Link, Phases, load_suite
+from aqmlab.study.suite import Experiment, LinkSetting, Phases, load_suite
 from aqmlab.study.suite_result import DELAY, GOODPUT, SuiteResult, Trial, compare_suite, queueing_delay
 from aqmlab.study.suite_trace import Phase, by_phase, loss_pattern, traces
 from conftest import Aqmlab
@@ -29,7 +29,7 @@ MINE = SUITE.link("20 Mbit/s", "60 ms", 10)
 """Bandwidth-delay product: 20e6 × 0.06 / (8 × 1500) = 100 packets."""
 
 
-def resolved(name: str, link: Link) -> Any:
+def resolved(name: str, link: LinkSetting) -> Any:
     return BY_SCENARIO[name].scenario_at(link).resolved()
 
 
@@ -72,11 +72,11 @@ def test_a_title_names_its_section() -> None:
     [
         (SUITE.link(), 6, 14, 19),  # S = 83.3 + 84 = 167.3: 6.02, 13.55, 19.08
         (MINE, 7, 16, 23),  # S = 100 + 100: 7.2, 16.2, 22.8
-        (Link(45e6, 0.08), 22, 49, 68),  # S = 300 + 300: 21.6, 48.6, 68.4
-        (Link(1e6, 0.01), 1, 1, 1),  # S = 0.8 + 10: at least one flow
+        (LinkSetting(45e6, 0.08), 22, 49, 68),  # S = 300 + 300: 21.6, 48.6, 68.4
+        (LinkSetting(1e6, 0.01), 1, 1, 1),  # S = 0.8 + 10: at least one flow
     ],
 )
-def test_levels_of_congestion(link: Link, mild: int, medium: int, heavy: int) -> None:
+def test_levels_of_congestion(link: LinkSetting, mild: int, medium: int, heavy: int) -> None:
     assert [link.level(name) for name in ("mild", "medium", "heavy")] == [mild, medium, heavy]
 
 

@@ -213,6 +213,6 @@ def test_the_interface_refuses_to_analyse_a_class() -> None:
 @pytest.mark.usefixtures("live_machine")
 @pytest.mark.parametrize("aqm", [Classy, Classy(most="10 packets")], ids=["class", "instance"])
 def test_a_class_runs_live_and_is_replayed(aqm: "type[lab.Aqm] | lab.Aqm", tmp_path: Path) -> None:
-    live.live(live.Line("1 Mbit/s", None).scenario(), ["true"], aqm, folder=tmp_path)
+    live.live(live.EmulatedLine("1 Mbit/s", None).scenario(), ["true"], aqm, folder=tmp_path)
     assert all(direction.is_identical for direction in live.replay(tmp_path).values())
     assert all(direction.is_identical for direction in live.replay(tmp_path, aqm).values())

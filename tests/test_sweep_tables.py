@@ -69,7 +69,7 @@ def test_bold_is_only_what_is_better_than_all_others() -> None:
 
     def bold(**ratios: tuple[float, float]) -> list[str]:
         found = by_hand({"x": ratios})
-        table = sweep_tables.entries(found, found.cases["x"], ["link.drop_ratio"])
+        table = sweep_tables.entries(found, found.cases[0], ["link.drop_ratio"])
         return [scheme for scheme, [entry] in table.items() if entry.best]
 
     assert bold(pi=(0.01, 0.03), red=(0.02, 0.02)) == []
@@ -141,7 +141,7 @@ def test_a_scheme_of_ones_own_has_its_title_and_no_target_unless_it_reads_it(aqm
     assert r"Half \& half &" in printed
     assert "The follower &" in printed
     found = findings.findings(tmp_path / "out")
-    [case] = found.cases.values()
+    [case] = found.cases
     targets = [found.target(case, scheme) for scheme in found.schemes]
     assert targets == [None, pytest.approx(50 / 3), pytest.approx(50 / 3)]
 
@@ -150,7 +150,7 @@ def test_two_states_are_shown_and_said() -> None:
     found = by_hand({"x": {"red": [0.1] * 12, "pi": [0.1] * 12}})
     for row, queue in zip(found.rows, [300, 301] * 3 + [600, 601] * 3 + [300, 301, 302, 303] * 3, strict=True):
         dict.__setitem__(row, "links.a.queue_mean", float(queue))  # type: ignore[index,arg-type]
-    case = found.cases["x"]
+    case = found.cases[0]
     [entry] = sweep_tables.entries(found, case, ["link.queue_mean"])["red"]
     assert entry.text == "300.5 | 600.5"
     [note] = sweep_tables.notes(found, case)
@@ -160,7 +160,7 @@ def test_two_states_are_shown_and_said() -> None:
 def test_a_measure_that_some_seeds_lack_says_how_many() -> None:
     found = by_hand({"x": THREE}, **{"links.a.settling_time": None})
     dict.__setitem__(found.rows[2], "links.a.settling_time", 4.0)  # type: ignore[index,arg-type]
-    rows = sweep_tables.entries(found, found.cases["x"], ["link.settling_time"])
+    rows = sweep_tables.entries(found, found.cases[0], ["link.settling_time"])
     assert [(row[0].text, row[0].some) for row in rows.values()] == [("–", ""), ("4.0", "1 of 2 seeds"), ("–", "")]
 
 

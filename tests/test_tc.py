@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from aqmlab import catalogue, tc
 from aqmlab.problems import InputError
 from aqmlab.tc import averages, qdiscs
-from aqmlab.tc.lines import prepared
 from aqmlab.tc.openwrt import sqm
+from aqmlab.tc.syntax import prepared
 
 
 def of(aqm: str, rate: float | None = None, buffer: str | None = None, **more: object) -> tc.Setting:

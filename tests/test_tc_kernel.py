@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from aqmlab import tc
-from aqmlab.tc.lines import prepared
 from aqmlab.tc.link import Values
 from aqmlab.tc.qdiscs import TABLE, UNTESTED, of_scheme
+from aqmlab.tc.syntax import prepared
 
 ROWS = Path(__file__).parent.parent / "validation" / "linux" / "tc_lines.jsonl"
 STORED = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -14,16 +13,18 @@ import pytest
 
 from aqmlab import Aqm, Param, Queue
 from aqmlab.problems import InputError
+from aqmlab.runs.store import Store
 from aqmlab.runs.task import RunError
 from aqmlab.runs.workers import workers
 from aqmlab.scenario import load
 from aqmlab.tune.goal import Objective, goals
-from aqmlab.tune.plan import Plan, plan
+from aqmlab.tune.memory import FinishedRun, Memory
+from aqmlab.tune.plan import TunePlan, plan
 from aqmlab.tune.result import PUBLISHED, TUNED, Tuned, tune
 from aqmlab.tune.search import Candidate, Search
 from aqmlab.tune.space import Dimension, space, with_values
-from aqmlab.tune.store import RUNS, Done, Store
 from conftest import COMMAND, SMALL, Aqmlab
+from sweeping import split, stored, wait_for_more
 
 pytest.importorskip("optuna", reason="optuna is not installed")
 
@@ -46,7 +47,7 @@ class Valley(Aqm):
     tick = "100 ms"
 
 
-def asked(scheme: Any = "pi", objectives: tuple[str, ...] = (ERROR,), **more: Any) -> Plan:
+def asked(scheme: Any = "pi", objectives: tuple[str, ...] = (ERROR,), **more: Any) -> TunePlan:
     """A plan in a scenario that takes no time."""
     return plan(scheme, [str(SMALL)], objectives, **{"budget": "24 runs", "seeds": 2, "held_out_seeds": 2, **more})
 
@@ -216,12 +217,12 @@ def test_fresh_seeds_are_none_of_the_search(tmp_path: Path) -> None:
     wanted = asked(seeds=3, held_out=[f"{SMALL}:flows.ftp.count=5"])
     found = tune(wanted, tmp_path / "out")
     assert set(wanted.fresh) & {seed for _, seed in wanted.blocks} == set()
-    rows = [json.loads(line) for line in (tmp_path / "out" / RUNS).read_text().splitlines()]
-    search = found.used
-    assert {row["seed"] for row in rows[:search]} == {1, 2, 3}
-    assert {row["seed"] for row in rows[search:]} == {4, 5}
-    assert {row["scenario"] for row in rows[:search]} == {str(SMALL)}
-    assert {row["scenario"] for row in rows[search:]} == {str(SMALL), f"{SMALL}:flows.ftp.count=5"}
+    keys = [json.loads(key) for key in stored(tmp_path / "out")]
+    assert {(scenario, seed) for scenario, _, seed in keys} == {
+        *((str(SMALL), seed) for seed in (1, 2, 3, 4, 5)),
+        *((f"{SMALL}:flows.ftp.count=5", seed) for seed in (4, 5)),
+    }
+    assert sum(seed <= 3 for _, _, seed in keys) == found.used
     assert found.rivals[0].role == PUBLISHED
     assert found.rivals[-1].role == TUNED
 
@@ -229,12 +230,12 @@ def test_fresh_seeds_are_none_of_the_search(tmp_path: Path) -> None:
 def race(ours: list[float], theirs: list[float]) -> float | None:
     """What a candidate is estimated at that is held against the best, whose mean is 10; None if it goes on."""
     wanted = asked(seeds=len(theirs))
-    store = Store(None, {}, resume=False)
+    memory = Memory()
     keys = [(place.name, "best", seed) for place, seed in wanted.blocks]
     name = "links.bottleneck.queue_error"
-    store.runs.update({key: Done({name: value}) for key, value in zip(keys, theirs, strict=True)})
+    memory.runs.update({key: FinishedRun({name: value}) for key, value in zip(keys, theirs, strict=True)})
     with workers(None, 1) as pool:
-        search = Search(wanted, store, pool, trials=[Candidate(0, "best", (10.0,), runs=len(theirs))])
+        search = Search(wanted, memory, pool, trials=[Candidate(0, "best", (10.0,), runs=len(theirs))])
         return search._lost(ours, search.best)
 
 
@@ -278,39 +279,32 @@ def test_a_bound_that_nothing_keeps_says_how_near_it_came(aqmlab: Aqmlab, tmp_pa
     assert len(left["trials"]) == 10
 
 
-def test_a_tune_goes_on_from_torn_runs(tmp_path: Path) -> None:
-    """Cut the file at every fifth of its length, in the middle of a line as a crash would."""
+@pytest.mark.parametrize("lost", range(0, 50, 12))
+def test_a_tune_goes_on_from_any_part_of_its_runs(lost: int, tmp_path: Path) -> None:
+    """A crash leaves whole files, and perhaps the beginning of one under its temporary name."""
     wanted = asked(seeds=4, budget="48 runs")
-    whole = document(tune(wanted, tmp_path / "whole"))
-    data = (tmp_path / "whole" / RUNS).read_bytes()
-    for fifth in range(5):
-        folder = tmp_path / f"cut-{fifth}"
-        tune_folder(folder, tmp_path / "whole", data[: len(data) * fifth // 5 + 7])
-        assert document(tune(wanted, folder, resume=True)) == whole
-        assert sorted((folder / RUNS).read_text().splitlines()) != []
-
-
-def tune_folder(folder: Path, like: Path, runs: bytes) -> None:
-    folder.mkdir()
-    (folder / "tune.json").write_bytes((like / "tune.json").read_bytes())
-    (folder / RUNS).write_bytes(runs)
+    whole = document(tune(wanted, tmp_path))
+    parts = split(tmp_path, 1)
+    assert len(parts) > 48
+    (tmp_path / "parts" / f".{parts[0].name}.part").write_bytes(parts[0].read_bytes()[:100])
+    for part in parts[:lost]:
+        part.unlink()
+    assert document(tune(wanted, tmp_path, resume=True)) == whole
+    assert len(stored(tmp_path)) == len(parts)
 
 
 def test_a_killed_tune_gives_the_same_as_an_unbroken_one(tmp_path: Path) -> None:
     slow = f"{SMALL}:duration=20 s"
     command = [str(COMMAND), "tune", "pi", "--scenario", slow, "--objective", ERROR, "--budget", "48 runs"]
     command += ["--seeds", "2", "--held-out-seeds", "2", "--out", str(tmp_path / "out"), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    runs = tmp_path / "out" / RUNS
-    for _ in range(600):
-        if runs.exists() and runs.stat().st_size > 1000:
-            break
-        time.sleep(0.05)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+    wait_for_more(process, tmp_path / "out", 2)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    before = runs.read_bytes()
+    before = Store(tmp_path / "out").results()
+    assert len(before) > 2
     done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=True)
-    assert runs.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    assert before.items() <= Store(tmp_path / "out").results().items()  # engine.wall says that none was done again
     unbroken = plan("pi", [slow], [ERROR], budget="48 runs", seeds=2, held_out_seeds=2)
     found = {key: value for key, value in json.loads(done.stdout).items() if key != "engine"}
     assert found == json.loads(json.dumps(document(tune(unbroken))))
@@ -318,10 +312,15 @@ def test_a_killed_tune_gives_the_same_as_an_unbroken_one(tmp_path: Path) -> None
 
 def test_a_folder_with_another_tune_is_left_alone(tmp_path: Path) -> None:
     tune(asked(), tmp_path)
-    with pytest.raises(InputError, match="has a tune already; go on with --resume"):
+    with pytest.raises(InputError, match="holds a tune already; go on with --resume"):
         tune(asked(), tmp_path)
     with pytest.raises(InputError, match="differs in seeds"):
         tune(asked(seeds=3), tmp_path, resume=True)
+    with (
+        pytest.raises(InputError, match="holds a tune already; choose another folder"),
+        Store(tmp_path).held(resume=True),
+    ):
+        pytest.fail("a sweep was let in")
     longer = tune(replace(asked(), budget=replace(asked().budget, runs=40)), tmp_path, resume=True)
     assert longer.used > 24
 
@@ -338,6 +337,12 @@ def test_a_tune_with_its_budget_in_seconds_goes_on_and_ends(tmp_path: Path) -> N
     first = tune(wanted, tmp_path)
     again = tune(wanted, tmp_path, resume=True)
     assert again.trials[: len(first.trials)] == first.trials
+
+
+def test_the_former_name_of_the_tournament_is_refused_with_its_new_one(aqmlab: Aqmlab) -> None:
+    answer = aqmlab("tune", "--study", "tuned")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "study: tuned: is called --tournament here; --study names a suite of aqmlab compare" in answer.stderr
 
 
 def test_the_command_leaves_a_report(aqmlab: Aqmlab, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import tc
-from aqmlab.advise import Line, conditions, lines
+from aqmlab.advise import Line, commands, conditions
 from aqmlab.advise.candidates import candidates
 from aqmlab.tc.qdiscs import UNTESTED, of_scheme
 
@@ -90,7 +90,7 @@ def advised() -> list[dict[str, Any]]:
             if of_scheme(scheme.partition(":")[0]).kind in UNTESTED:
                 continue
             for name in scenarios[0].links:
-                at = lines.at_link(scenarios[0], name, 1)
+                at = commands.at_link(scenarios[0], name, 1)
                 given = {
                     "aqm": scheme,
                     "rate": at.rate,

@@ -143,6 +143,11 @@ class Scenario:
     """A parsed and checked scenario; times in seconds."""
     @staticmethod
     def parse(text: str, name: str, overrides: list[tuple[str, str]] = ..., file: str | None = None) -> Scenario: ...
+    @staticmethod
+    def of(values: dict[str, Any], name: str, overrides: list[tuple[str, str]] = ...) -> Scenario:
+        """Read values instead of text: what a file would say."""
+    def with_flows(self, group: dict[str, Any]) -> Scenario:
+        """Return the scenario with another group of flows: what a file would say of it."""
     @property
     def name(self) -> str: ...
     @property

@@ -31,7 +31,7 @@ class Parameter:
 
     @property
     def legal(self) -> str:
-        """What it may be, in words."""
+        """The legal values, in words."""
         return " to ".join(self.range or ()) or ", ".join(self.choices or ()) or "any"
 
 
@@ -62,7 +62,7 @@ class Exempt:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the law of a scheme rests on; `why` says which part is not as its source prints it.
+    """The source of a scheme's law; `why` says which part is not as its source prints it.
 
     `kind` is "published"; "fitted" if a constant or a reading was fitted to results that a paper prints;
     "reconstructed" if the source of a part is silent or was not at hand, and nothing was fitted.
@@ -141,7 +141,7 @@ def tc_name(parameter: Parameter) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a scheme costs with its default parameters; times in s, as measured on this machine.
+    """The cost of a scheme with its default parameters; times in s, as measured on this machine.
 
     `memory` is what its parameters and its state take, bytes: in flow queueing those of each queue; None of a scheme
     written in Python. `packet` is the time to take in a packet and let it go, the discipline included; `update` that of
@@ -266,7 +266,7 @@ def used(scenario: Scenario, link: str, spec: str | None) -> str:
 
 
 class Noted(NamedTuple):
-    """What results say of a user's scheme whose code is not loaded: its title, and whether it has a target."""
+    """A user's scheme as results describe it, its code not loaded: its title, and whether it has a target."""
 
     title: str
     target: bool

@@ -1,4 +1,4 @@
-"""What `pip install aqmlab` leaves out, and which extra brings it: `pip install 'aqmlab[reports]'`.
+"""The extras: packages that `pip install aqmlab` leaves out, such as those of `pip install 'aqmlab[reports]'`.
 
 The package's own metadata has the list, so it is written in pyproject.toml only.
 """

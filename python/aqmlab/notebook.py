@@ -1,4 +1,4 @@
-"""How results show themselves: a line at the prompt, tables in a notebook; and a bar for what takes long there."""
+"""The display of results: a line at the prompt, tables in a notebook; and a bar for what takes long there."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +48,7 @@ class Result:
     @property
     @abstractmethod
     def headline(self) -> str:
-        """What it is, in a line."""
+        """A line that says what it is."""
 
     @abstractmethod
     def sheets(self) -> Iterable[Sheet]:

@@ -153,7 +153,7 @@ class Clauses(tuple[Clause, ...]):
 
     @property
     def kept(self) -> bool:
-        """Whether the scheme satisfies every clause that is asked of it."""
+        """True if the scheme satisfies every clause that is asked of it."""
         return not any(clause.broken for clause in self)
 
     def __str__(self) -> str:
@@ -232,7 +232,7 @@ def _declare(cls: type[Aqm]) -> Parameters:
 
 
 def _reads_target(cls: type[Aqm]) -> bool:
-    """Whether a method of the class, or of one of its own bases, reads an attribute `target`, which is the queue's."""
+    """Return whether a method of the class, or of one of its bases, reads an attribute `target`: the queue's."""
     own = cls.__mro__[: cls.__mro__.index(Aqm)]
     methods = [item for base in own for item in base.__dict__.values() if inspect.isfunction(item)]
     return any("target" in code.co_names for method in methods for code in _codes(method.__code__))
@@ -306,7 +306,7 @@ def _classes(file: tuple[Path, int]) -> dict[str, type[Aqm]]:
 
 
 def _cause(error: Exception) -> str:
-    """What went wrong in a user's file, in one line."""
+    """Return the fault in a user's file, in one line."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, SyntaxError):

@@ -1,4 +1,4 @@
-"""What is wrong with an input, as values: the field, the reason, and where it is written."""
+"""The problems of an input as values: the field, the reason, and where it is written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ is not there; the text around it, which does not follow its format."""
 
 
 class Location(NamedTuple):
-    """Where something is written: line and column count from 1."""
+    """The place of a field in a file: line and column count from 1."""
 
     file: str
     line: int

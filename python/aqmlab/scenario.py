@@ -90,13 +90,19 @@ def with_traces(text: str, folder: Path, values: Iterable[str] = ()) -> str:
     They are files relative to `folder`. A text that has the table, as stored ones do, is returned as it is.
     """
     data = _toml(text)
-    links = data.get("links", []) if "traces" not in data else []
+    if "traces" in data:
+        return text
+    links = data.get("links")
     rates = [link.get("rate") for link in links if isinstance(link, dict)] if isinstance(links, list) else []
-    rates += [_toml(f"value = {value}").get("value") for value in values] if "traces" not in data else []
-    names = dict.fromkeys(rate["trace"] for rate in rates if isinstance(rate, dict) and "trace" in rate)
-    found = {name: read_file(folder / name, "trace") for name in names if isinstance(name, str)}
-    blocks = [f"{json.dumps(name)} = {_block(trace)}\n" for name, trace in found.items()]
+    blocks = [f"{json.dumps(name)} = {_block(trace)}\n" for name, trace in traces(rates, folder, values).items()]
     return text + "".join(["\n[traces]\n", *blocks]) if blocks else text
+
+
+def traces(rates: Iterable[object], folder: Path, values: Iterable[str] = ()) -> dict[str, str]:
+    """Return the traces that rates, or values to be set, name: the texts of files relative to `folder`."""
+    every = [*rates, *(_toml(f"value = {value}").get("value") for value in values)]
+    names = dict.fromkeys(rate["trace"] for rate in every if isinstance(rate, dict) and "trace" in rate)
+    return {name: read_file(folder / name, "trace") for name in names if isinstance(name, str)}
 
 
 def _toml(text: str) -> dict[str, Any]:

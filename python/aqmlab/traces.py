@@ -1,4 +1,4 @@
-"""What happened to each packet at a link, as files: a capture for Wireshark, a table in Parquet."""
+"""Traces of packets at a link as files: a capture for Wireshark, a table in Parquet."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -21,7 +21,7 @@ use aqmlab_aqm::cost::{Cost, measure};
 use aqmlab_aqm::{OWN, SchemeEntry, Signal, Standing, entries, entry};
 use aqmlab_core::problem::{self, ProblemKind, unknown};
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
-use aqmlab_scenario::{AqmChoice, SchemeAssignment, parse_file};
+use aqmlab_scenario::{AqmChoice, SchemeAssignment, of_table, parse_file};
 use aqmlab_sim::{Options, RunError};
 use aqmlab_tcp::cc::Needs;
 use aqmlab_tcp::{EcnFeedback, Profile, TcpParams};
@@ -131,6 +131,22 @@ impl Scenario {
     fn parse(text: &str, name: &str, overrides: Vec<(String, String)>, file: Option<&str>) -> PyResult<Self> {
         let parsed = parse_file(text, name, file.unwrap_or(name), &overrides).map_err(refused)?;
         Ok(Scenario(Arc::new(parsed), Source(text.to_owned(), overrides)))
+    }
+
+    /// Reads values instead of text: what a file would say, as a dictionary.
+    #[staticmethod]
+    #[pyo3(signature = (values, name, overrides=Vec::new()))]
+    fn of(values: &Bound<'_, PyDict>, name: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        let table = toml_text::table(values)?;
+        let text = table.to_string();
+        let read = of_table(table, name, &overrides).map_err(refused)?;
+        Ok(Scenario(Arc::new(read), Source(text, overrides)))
+    }
+
+    /// The scenario with another group of flows: what a file would say of it, as a dictionary.
+    fn with_flows(&self, group: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let flows = toml::Table::from_iter([("flows".to_string(), vec![toml_text::table(group)?].into())]);
+        Self::parse(&format!("{}\n{flows}", self.text()), &self.0.name, self.overrides(), None)
     }
 
     #[new]

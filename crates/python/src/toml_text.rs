@@ -1,10 +1,11 @@
 //! TOML that a stranger may have written, as Python objects: by the reader of scenarios, which bounds time and memory.
+//! And back: tables that Python describes.
 
 use crate::refused;
 use aqmlab_core::problem::{Problem, ProblemKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use toml::Value;
+use toml::{Table, Value};
 
 /// Reads TOML; dates are texts. `name` is what the text is called where it is no TOML, with line and column.
 #[pyfunction]
@@ -22,6 +23,12 @@ pub fn location(text: &str, file: &str, path: &str, is_key: bool) -> Option<(Str
     aqmlab_scenario::locate(&mut problem, text, file, &[]);
     let [Problem { location, .. }] = problem;
     location.map(|at| (at.file, at.line, at.column, at.length))
+}
+
+/// The table that a dictionary of plain values describes, by way of JSON.
+pub fn table(values: &Bound<'_, PyDict>) -> PyResult<Table> {
+    let text: String = values.py().import("json")?.call_method1("dumps", (values,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| refused(Problem::new("values", error.to_string())))
 }
 
 fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {

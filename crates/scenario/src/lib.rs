@@ -24,7 +24,7 @@ pub use impairments::{Impairments, Loss, Mangling};
 pub use links::buffer_packets;
 pub use location::locate;
 pub use opportunity_trace::{OPPORTUNITY, OpportunityTrace};
-pub use parse::{parse, parse_file, read_toml};
+pub use parse::{of_table, parse, parse_file, read_toml};
 
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};

@@ -26,7 +26,15 @@ pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<S
 
 /// Reads a scenario whose text is from `file`, which is named where the text is not TOML.
 pub fn parse_file(text: &str, name: &str, file: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
-    let mut table = read_toml(text, file)?;
+    of_table(read_toml(text, file)?, name, overrides).map_err(|Problems(mut found)| {
+        let set: Vec<&str> = overrides.iter().map(|(path, _)| path.as_str()).collect();
+        locate(&mut found, text, file, &set);
+        Problems(found)
+    })
+}
+
+/// Reads a scenario that nobody wrote as text, so that its problems have no location.
+pub fn of_table(mut table: Table, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Problems> {
     let mut found = Vec::new();
     for (path, value) in overrides {
         if let Err(reason) = set(&mut table, path, value) {
@@ -34,15 +42,10 @@ pub fn parse_file(text: &str, name: &str, file: &str, overrides: &[(String, Stri
         }
     }
     let scenario = if found.is_empty() { read_scenario(&table, name, &mut found) } else { None };
-    let checked = match scenario {
+    match scenario {
         Some(scenario) if found.is_empty() => scenario.check_schemes(None).map(|()| scenario),
         _ => Err(Problems(found)),
-    };
-    checked.map_err(|Problems(mut found)| {
-        let set: Vec<&str> = overrides.iter().map(|(path, _)| path.as_str()).collect();
-        locate(&mut found, text, file, &set);
-        Problems(found)
-    })
+    }
 }
 
 /// Reads TOML that a stranger may have written: size and depth are limited, so that time and memory grow as the text does.

@@ -1,6 +1,6 @@
-"""Which scheme for a line: candidates, conditions, what matters, and the ranking."""
+"""The advice for a line: candidates, conditions, needs, and the ranking of the schemes."""
 
 from aqmlab.advise.advice import Advice, Score, advise
-from aqmlab.advise.line import Line, conditions
+from aqmlab.advise.scenarios import Line, conditions
 
 __all__ = ["Advice", "Line", "Score", "advise", "conditions"]

@@ -1,4 +1,4 @@
-"""Which scheme for a line: candidates compared in every condition, and ranked by what matters."""
+"""The advice for a line: candidates compared in every condition, and ranked by what matters."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +10,8 @@ from statistics import fmean
 from aqmlab import own
 from aqmlab._core import Scenario
 from aqmlab.advise.candidates import candidates
-from aqmlab.advise.line import INCOMING
 from aqmlab.advise.needs import NEEDS, Sign, signs
+from aqmlab.advise.scenarios import INCOMING
 from aqmlab.advise.ties import ALIKE, preferred
 from aqmlab.catalogue import halves
 from aqmlab.notebook import Result, Sheet
@@ -37,14 +37,14 @@ LEAST = 1e-3
 
 @dataclass(frozen=True)
 class Score:
-    """How good a scheme is as a multiple of another one, with the ends of the 95 % interval over the seeds."""
+    """A scheme as a multiple of another one, with the ends of the 95 % interval over the seeds."""
 
     ratio: float
     interval: tuple[float, float] | None
 
     @property
     def sure(self) -> bool:
-        """Whether the interval leaves out 1."""
+        """True if the interval leaves out 1."""
         return self.interval is not None and not self.interval[0] <= 1 <= self.interval[1]
 
 
@@ -75,7 +75,7 @@ class Advice(Result):
 
     @property
     def headline(self) -> str:
-        """Which scheme is advised, and for what."""
+        """The scheme that is advised, and for what."""
         return f"{self.advised}, for {', '.join(self.needs)}, in {len(self.conditions)} conditions"
 
     def sheets(self) -> Iterator[Sheet]:
@@ -102,7 +102,7 @@ class Advice(Result):
 
     @property
     def parts(self) -> int:
-        """How many parts the line has of which one was simulated."""
+        """The number of parts of the line, one of which was simulated."""
         return parts(self.whole, self.conditions[0])
 
     @property
@@ -129,7 +129,7 @@ class Advice(Result):
 
     @property
     def baseline(self) -> str:
-        """What gains and costs are told against: DropTail if it is a candidate, or else the last one."""
+        """The scheme that gains and costs are told against: DropTail if it is a candidate, or else the last one."""
         return BASELINE if BASELINE in self.schemes else self.schemes[-1]
 
     @cached_property
@@ -196,7 +196,7 @@ class Advice(Result):
 
     @cached_property
     def _signs(self) -> list[tuple[int, Sign]]:
-        """What tells of the needs, condition by condition, as far as any run has a value."""
+        """The signs of the needs, condition by condition, as far as any run has a value."""
         found = [(i, sign) for i, each in enumerate(self.conditions) for sign in signs(each, self.needs)]
         return [(i, sign) for i, sign in found if any(self._measured(i, sign).values())]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from aqmlab.advise.advice import Advice, Seen
-from aqmlab.advise.lines import Typed, Writer
+from aqmlab.advise.commands import Typed, Writer
 from aqmlab.advise.words import sentences
 
 

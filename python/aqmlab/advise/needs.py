@@ -1,4 +1,4 @@
-"""What matters to people, and which measures of a scenario tell of it."""
+"""The needs of people, and the measures of a scenario that tell of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Sign:
 
     @property
     def place(self) -> str:
-        """What it is a measure of: a link or a group of flows."""
+        """The link or the group of flows that it is a measure of."""
         return self.link or split(self.measure)[0].partition(".")[2]
 
     @property

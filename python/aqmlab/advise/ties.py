@@ -1,4 +1,4 @@
-"""Which of several schemes to take that are equally good."""
+"""The choice between schemes that are equally good."""
 
 from collections.abc import Sequence
 

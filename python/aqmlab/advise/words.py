@@ -1,8 +1,8 @@
 """An advice in words."""
 
 from aqmlab.advise.advice import NOTABLE, PACED, Advice, Score, Seen
-from aqmlab.advise.line import AT_REST
 from aqmlab.advise.needs import NEEDS
+from aqmlab.advise.scenarios import AT_REST
 from aqmlab.advise.ties import ALIKE, WHY
 from aqmlab.catalogue import title
 

@@ -85,7 +85,7 @@ def _loaded(
     set: Values,
 ) -> Scenario:
     """Return the scenario, its measurements over the second half where it sets no warm-up."""
-    from aqmlab.analysis.network import scenario as described
+    from aqmlab.analysis.network import described
 
     missing = [name for name, value in given.items() if value is None]
     if scenario is None:
@@ -93,8 +93,7 @@ def _loaded(
             raise InputError(
                 missing[0], "missing; give a scenario, or rate, rtt and flows such as 45 Mbit/s, 80 ms and 60"
             )
-        text = described(given["rate"], given["rtt"], given["flows"], packet, target, ecn=ecn)
-        return Scenario.parse(text, "network", list(written(set).items()))
+        return described(**given, packet=packet, target=target, values=written(set), ecn=ecn)
     if len(missing) < len(given) or target or ecn:
         raise InputError("scenario", "has its own link and flows; change them with set, such as flows.ftp.count=60")
     loaded = load(scenario, set)

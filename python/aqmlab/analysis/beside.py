@@ -7,7 +7,7 @@ import numpy as np
 
 from aqmlab._core import Scenario, fluid
 from aqmlab.analysis.loop import Loop
-from aqmlab.analysis.op import Point
+from aqmlab.analysis.op import OperatingPoint
 from aqmlab.runs import simulate
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Beside:
     """
 
     scheme: str
-    point: Point
+    point: OperatingPoint
     since: float
     packets: Motion
     fluid: Motion
@@ -54,7 +54,7 @@ class Beside:
 
     @property
     def remark(self) -> str:
-        """What the figure's reader must know."""
+        """The remark that the figure's reader needs."""
         error = 100 * (self.fluid.queue_mean / self.packets.queue_mean - 1)
         return f"mean queue from {self.since:g} s: fluid {error:+.1f} % of packets"
 

@@ -26,7 +26,7 @@ class Design:
 
     @property
     def spec(self) -> str:
-        """What to paste after `--aqm`."""
+        """The text for `--aqm`."""
         return f"{self.scheme}:" + ",".join(f"{key}={value}" for key, value in self.parameters.items())
 
 

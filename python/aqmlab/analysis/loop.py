@@ -23,7 +23,7 @@ import numpy as np
 
 from aqmlab._core import Law, Linear, Windows
 from aqmlab.analysis.network import Network
-from aqmlab.analysis.op import CLASSIC, Point, solve
+from aqmlab.analysis.op import CLASSIC, OperatingPoint, solve
 from aqmlab.extras import required
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ NEARLY = 1e-3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LoopVerdict:
     """Poles of the closed loop in the right half-plane, and the gain margin as in `Margins`."""
 
     poles: int
@@ -56,7 +56,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Margins:
-    """What a loop tolerates: gain (ratio), phase (degrees), delay (s), with the crossovers (rad/s); None if anything.
+    """The margins of a loop: gain (ratio), phase (degrees), delay (s), with the crossovers (rad/s); None if unlimited.
 
     Of a stable loop the gain margin is the least factor above 1 that makes it unstable. Of an unstable one it is the
     factor below 1 that takes every crossing of the negative axis below 1; phase and delay margins it has none.
@@ -76,7 +76,7 @@ class Loop:
     `gain` multiplies the scheme's answer, its rest unchanged.
     """
 
-    point: Point
+    point: OperatingPoint
     law: Law
     exact: bool = True
     gain: float = 1.0
@@ -128,7 +128,7 @@ class Loop:
         fast = np.geomspace(middle[-1], FASTEST / shortest, 60)[1:]
         return np.concatenate([slow, middle, fast])
 
-    def judge(self) -> "Verdict":
+    def judge(self) -> "LoopVerdict":
         """Return how many poles of the closed loop lie in the right half-plane, and the gain margin.
 
         Poles by the argument principle: F = (1 - inner)(1 + again/own) + signal feed/own is built of stable parts and
@@ -145,7 +145,7 @@ class Loop:
         resolved = w < RESOLVED / min(self.point.rtts)
         unresolved = np.any(np.abs(around[~resolved]) > 0.5)
         crossings = _crossings((around / open_loop)[resolved])
-        return Verdict(max(poles, int(unresolved)), _gain_margin(crossings, poles == 0 and not unresolved))
+        return LoopVerdict(max(poles, int(unresolved)), _gain_margin(crossings, poles == 0 and not unresolved))
 
     def margins(self) -> Margins:
         """Return the margins, by python-control on the frequency response; see `Margins`."""

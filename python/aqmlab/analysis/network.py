@@ -1,7 +1,6 @@
-"""What the control loop has besides the scheme: one link and the classes of long-lived TCP flows that share it."""
+"""The network of a control loop: one link and the classes of long-lived TCP flows that share it."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aqmlab._core import Group, Scenario
@@ -58,29 +57,19 @@ class Network:
         return replace(self, rate=rate * self.rate, classes=classes)
 
 
-def scenario(rate: str, rtt: str, flows: int, packet: str, target: str | None, *, ecn: bool) -> str:
-    """Return the text of a scenario: SACK flows over one link with a buffer of two bandwidth-delay products.
+def described(
+    rate: str, rtt: str, flows: int, packet: str, target: str | None, values: Mapping[str, str], *, ecn: bool
+) -> Scenario:
+    """Return the scenario of SACK flows over one link with a buffer of two bandwidth-delay products.
 
-    `target` is by default the scenario's own, a third of the buffer.
+    `target` is by default the scenario's own, a third of the buffer; `values` replace others by their paths.
     """
-    texts = {"rate": rate, "rtt": rtt, "packet": packet, "target": target}
-    quoted = {name: json.dumps(str(value)) for name, value in texts.items()}
-    return f"""schema = 1
-title = "One link and long-lived flows"
-duration = "100 s"
-[[links]]
-name = "bottleneck"
-rate = {quoted["rate"]}
-buffer = "2 bdp"
-{"target = " + quoted["target"] if target else ""}
-[[flows]]
-name = "ftp"
-count = {flows}
-rtt = {quoted["rtt"]}
-packet = {quoted["packet"]}
-ecn = {json.dumps(ecn)}
-tcp = {{ variant = "sack", profile = "rfc" }}
-"""
+    link = {"name": "bottleneck", "rate": str(rate), "buffer": "2 bdp"} | ({"target": target} if target else {})
+    tcp = {"variant": "sack", "profile": "rfc"}
+    group = {"name": "ftp", "count": flows, "rtt": str(rtt), "packet": str(packet), "ecn": ecn, "tcp": tcp}
+    title = "One link and long-lived flows"
+    told = {"schema": 1, "title": title, "duration": "100 s", "links": [link], "flows": [group]}
+    return Scenario.of(told, "network", list(values.items()))
 
 
 def network(source: str | Scenario) -> Network:

@@ -39,7 +39,7 @@ CLASSIC, REFINED = Windows("classic"), Windows("refined")
 
 
 @dataclass(frozen=True)
-class Point:
+class OperatingPoint:
     """Operating point: share signalled, queue (packets), window (packets), round-trip time of each class (s)."""
 
     network: Network
@@ -80,7 +80,7 @@ class Point:
         ]
 
 
-def solve(network: Network, law: Law, windows: Windows = CLASSIC) -> Point:
+def solve(network: Network, law: Law, windows: Windows = CLASSIC) -> OperatingPoint:
     """Return the operating point of a scheme in a network, by Brent's method over p.
 
     InputError where there is none: the flows cannot fill the link, no p is enough, or the queue does not fit.
@@ -112,7 +112,7 @@ def solve(network: Network, law: Law, windows: Windows = CLASSIC) -> Point:
     return _point(network, law, p, windows)
 
 
-def _point(network: Network, law: Law, p: float, windows: Windows) -> Point:
+def _point(network: Network, law: Law, p: float, windows: Windows) -> OperatingPoint:
     queue, window = law.queue(p, network), windows.at(p)
     if not 0 < queue <= network.buffer:
         raise InputError(
@@ -127,4 +127,4 @@ def _point(network: Network, law: Law, p: float, windows: Windows) -> Point:
             f"{network.window:g}; nothing needs to be signalled",
         )
     rtts = tuple(each.rtt + queue / network.capacity for each in network.classes)
-    return Point(network, p, queue, window, rtts, windows)
+    return OperatingPoint(network, p, queue, window, rtts, windows)

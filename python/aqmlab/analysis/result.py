@@ -1,4 +1,4 @@
-"""What `aqmlab.analyse` finds, as typed objects and as one JSON document."""
+"""The result of `aqmlab.analyse`, as typed objects and as one JSON document."""
 
 import json
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.analysis.design import Design
-from aqmlab.analysis.loop import Loop, Margins, Verdict
+from aqmlab.analysis.loop import Loop, LoopVerdict, Margins
 from aqmlab.analysis.maps import Map
 from aqmlab.analysis.network import Network
-from aqmlab.analysis.op import Point
+from aqmlab.analysis.op import OperatingPoint
 from aqmlab.notebook import Result, Sheet
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ class Model:
     """One linear model: operating point, verdict, margins."""
 
     loop: Loop
-    verdict: Verdict
+    verdict: LoopVerdict
     margins: Margins
 
     @property
-    def point(self) -> Point:
+    def point(self) -> OperatingPoint:
         """Operating point."""
         return self.loop.point
 
@@ -73,7 +73,7 @@ class Analysis(Result):
 
     @property
     def doubts(self) -> list[str]:
-        """Why the model does not hold here; nothing if it does."""
+        """The reasons why the model does not hold here; none if it does."""
         return self.models["exact"].point.doubts()
 
     @property

@@ -1,4 +1,4 @@
-"""What a bundle says: its runs with what they measured, and the scenarios and schemes that they need."""
+"""The content of a bundle: its runs with what they measured, and the scenarios and schemes that they need."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ Key = tuple[str, Pairs, str]
 
 
 @dataclass(frozen=True)
-class Run:
+class BundledRun:
     """One run: `result` is its document without what it cost, None if it failed, and then `error` says why."""
 
     scenario: str
@@ -38,7 +38,7 @@ class Run:
 
     @property
     def key(self) -> Key:
-        """What its seed repeats."""
+        """The case and scheme that its seed repeats."""
         return self.scenario, self.set, self.aqm
 
     @cached_property
@@ -53,7 +53,7 @@ class Run:
         return json.dumps({**vars_of(self), "set": [*map(list, self.set)]}, ensure_ascii=False)
 
     @classmethod
-    def of(cls, key: Key, seed: int, document: str | None, error: str | None = None) -> "Run":
+    def of(cls, key: Key, seed: int, document: str | None, error: str | None = None) -> "BundledRun":
         """Return the run whose JSON is `document`."""
         if document is None:
             return cls(*key, seed, None, error)
@@ -62,9 +62,9 @@ class Run:
         return cls(*key, seed, {**parts, "events": found["engine"]["events"]})
 
 
-def vars_of(run: Run) -> dict[str, Any]:
+def vars_of(run: BundledRun) -> dict[str, Any]:
     """Return the fields of a run."""
-    return {name: getattr(run, name) for name in Run.__dataclass_fields__}
+    return {name: getattr(run, name) for name in BundledRun.__dataclass_fields__}
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Artefact:
     about: Mapping[str, Any]
     scenarios: Mapping[str, str]
     schemes: Mapping[str, str]
-    runs: tuple[Run, ...]
+    runs: tuple[BundledRun, ...]
     files: Files
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """Its title."""
         return str(self.about["title"])
 
     @property
@@ -98,14 +98,14 @@ def about(title: str, made_by: Mapping[str, Any], **more: Any) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def lines(runs: Iterable[Run]) -> bytes:
+def lines(runs: Iterable[BundledRun]) -> bytes:
     """Return the file of runs: a line of JSON for each, numbers with all their digits."""
     return "".join(f"{run.line()}\n" for run in runs).encode()
 
 
-def summary(runs: Iterable[Run]) -> bytes:
+def summary(runs: Iterable[BundledRun]) -> bytes:
     """Return the mean and the 95 % interval of every number over the seeds, as CSV."""
-    grouped: dict[Key, list[Run]] = {}
+    grouped: dict[Key, list[BundledRun]] = {}
     for run in runs:
         grouped.setdefault(run.key, []).append(run)
     text = io.StringIO()
@@ -159,14 +159,14 @@ def _check_runs(found: Artefact) -> None:
         seen.add((run.key, run.seed))
 
 
-def _runs(files: Files) -> Iterable[Run]:
+def _runs(files: Files) -> Iterable[BundledRun]:
     rows = _text(files, RUNS).split("\n")[:-1]
     _check(len(rows) <= MOST_RUNS, RUNS, f"{len(rows):,} runs; at most {MOST_RUNS:,}")
     for number, line in enumerate(rows, 1):
         try:
             entry = json.loads(line, parse_constant=_refuse)
             pairs = tuple((path, value) for path, value in entry["set"])
-            run = Run(entry["scenario"], pairs, entry["aqm"], entry["seed"], entry["result"], entry["error"])
+            run = BundledRun(entry["scenario"], pairs, entry["aqm"], entry["seed"], entry["result"], entry["error"])
             fits = not any(is_number(value) and abs(value) > LARGEST for value in run.values.values())
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError("bundle", f"{RUNS}: line {number}: is not a run ({type(error).__name__})") from error

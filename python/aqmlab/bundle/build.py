@@ -14,7 +14,7 @@ from aqmlab import _core, extras
 from aqmlab._core import Scenario
 from aqmlab.bundle import artefact, words
 from aqmlab.bundle.archive import pack
-from aqmlab.bundle.artefact import ABOUT, RUNS, SUMMARY, Key, Run
+from aqmlab.bundle.artefact import ABOUT, RUNS, SUMMARY, BundledRun, Key
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs.executor import Progress
@@ -111,7 +111,9 @@ def _of_study(found: Reproduction) -> Bundle:
     batches = list({id(each): each for each in found.comparisons.values()}.values())
     scenarios = {each.scenario.name: each.scenario for each in batches}
     runs = [
-        Run.of(_key(each.scenario, spec), seed, run.text) for each in batches for (spec, seed), run in each.runs.items()
+        BundledRun.of(_key(each.scenario, spec), seed, run.text)
+        for each in batches
+        for (spec, seed), run in each.runs.items()
     ]
     study = {"name": found.study.name, **numbers, "seeds": found.seeds}
     results = {f"results/{name}": _bytes(content) for name, content in pictures.items()}
@@ -137,7 +139,7 @@ def _of_sweep(folder: Path, asked: "Plan | None" = None) -> Bundle:
     for key in planned:
         run, row = known[key], stored[key]
         arm, scenario = run.condition.arm, run.condition.scenario
-        runs.append(Run.of(_key(scenario, arm.aqm), run.seed, row.result, row.error))
+        runs.append(BundledRun.of(_key(scenario, arm.aqm), run.seed, row.result, row.error))
         scenarios[scenario.name] = scenario
         if arm.code:
             schemes[arm.aqm] = arm.portable
@@ -150,7 +152,7 @@ def _of_sweep(folder: Path, asked: "Plan | None" = None) -> Bundle:
 
 def _bundle(
     title: str,
-    runs: Sequence[Run],
+    runs: Sequence[BundledRun],
     scenarios: Mapping[str, Scenario],
     schemes: Mapping[str, str],
     files: Mapping[str, bytes],

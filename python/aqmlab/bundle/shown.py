@@ -1,4 +1,4 @@
-"""What became of a bundle, in the terminal."""
+"""A verified bundle in the terminal."""
 
 from typing import Any
 

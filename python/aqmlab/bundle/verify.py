@@ -10,7 +10,7 @@ from typing import Any
 
 from aqmlab._core import Scenario
 from aqmlab.bundle import archive, artefact
-from aqmlab.bundle.artefact import RESULTS, RUNS, SUMMARY, Artefact, Key, Run, is_number
+from aqmlab.bundle.artefact import RESULTS, RUNS, SUMMARY, Artefact, BundledRun, Key, is_number
 from aqmlab.bundle.build import machine
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
@@ -40,7 +40,7 @@ class Number:
 
 @dataclass(frozen=True, repr=False)
 class Verified(Result):
-    """What became of a bundle: how many numbers are how, and those that are not the same to the bit."""
+    """A verified bundle: its numbers by state, and those that are not the same to the bit."""
 
     title: str
     made_by: Mapping[str, Any]
@@ -143,13 +143,13 @@ def _check_code(found: Artefact, named: Sequence[str]) -> None:
         )
 
 
-def _scenario(found: Artefact, run: Run) -> Scenario:
+def _scenario(found: Artefact, run: BundledRun) -> Scenario:
     return told(Scenario.parse(found.scenarios[run.scenario], run.scenario, list(run.set)))
 
 
 def _runs(
     found: Artefact, scenarios: Mapping[Key, Scenario], jobs: int | None, progress: Progress | None
-) -> dict[tuple[Key, int], Run]:
+) -> dict[tuple[Key, int], BundledRun]:
     """Do the runs again, the code of the bundle in a folder of its own."""
     with TemporaryDirectory() as folder:
         for name in found.code:
@@ -162,15 +162,15 @@ def _runs(
     return {(run.key, run.seed): _again(run, outcome) for run, outcome in zip(found.runs, outcomes, strict=True)}
 
 
-def _again(run: Run, outcome: RunResult | Failure) -> Run:
+def _again(run: BundledRun, outcome: RunResult | Failure) -> BundledRun:
     if isinstance(outcome, Failure):
-        return Run.of(run.key, run.seed, None, outcome.reason)
-    return Run.of(run.key, run.seed, outcome.text)
+        return BundledRun.of(run.key, run.seed, None, outcome.reason)
+    return BundledRun.of(run.key, run.seed, outcome.text)
 
 
 def _study(
     found: Artefact, scenarios: Mapping[Key, Scenario], jobs: int | None, progress: Progress | None
-) -> tuple[dict[tuple[Key, int], Run], dict[str, Any]]:
+) -> tuple[dict[tuple[Key, int], BundledRun], dict[str, Any]]:
     """Reproduce the study in the bundle's scenarios; return the runs and results.json."""
     from aqmlab.study.measured import measure
     from aqmlab.study.paper import load_study
@@ -198,18 +198,18 @@ def _study(
     for compared in measured.comparisons.values():
         for (aqm, seed), run in compared.runs.items():
             key = compared.scenario.name, tuple(compared.scenario.overrides), aqm
-            runs[key, seed] = Run.of(key, seed, run.text)
+            runs[key, seed] = BundledRun.of(key, seed, run.text)
     return runs, json.loads(again.json())
 
 
-def _same(run: Run, again: Mapping[tuple[Key, int], Run]) -> bool:
+def _same(run: BundledRun, again: Mapping[tuple[Key, int], BundledRun]) -> bool:
     other = again.get((run.key, run.seed))
     return other is not None and _text(run.values) == _text(other.values)
 
 
-def _numbers(runs: Iterable[Run], again: Mapping[tuple[Key, int], Run]) -> Iterator[Number]:
+def _numbers(runs: Iterable[BundledRun], again: Mapping[tuple[Key, int], BundledRun]) -> Iterator[Number]:
     """Yield each measure of each scheme in each case."""
-    grouped: dict[Key, list[Run]] = {}
+    grouped: dict[Key, list[BundledRun]] = {}
     for run in runs:
         grouped.setdefault(run.key, []).append(run)
     for (scenario, pairs, aqm), several in grouped.items():

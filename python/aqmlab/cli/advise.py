@@ -55,12 +55,12 @@ def advise(
     Describe an access line by --down and --up, or a link of one direction by --rate. The deployed schemes are compared
     in several conditions, and ranked by what matters to you.
     """
-    from aqmlab.advise import Line, conditions, document, lines, needs
+    from aqmlab.advise import Line, commands, conditions, document, needs
     from aqmlab.advise import advise as compare
     from aqmlab.present.terminal import advice as tables
 
     wanted = needs.chosen(matters)
-    share = lines.share(shape)
+    share = commands.share(shape)
     whole = None
     if scenarios:
         of_line = {"down": down, "up": up, "rate": rate, "rtt": rtt, "buffer": buffer, "flows": flows, "law": law}
@@ -84,11 +84,10 @@ def advise(
     with progress("Comparing candidates") as told:
         found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
     if as_json:
-        print_json(document.document(found, lines.writer(for_openwrt=False, shape=share), dev))
+        print_json(document.document(found, commands.writer(for_openwrt=False, shape=share), dev))
     else:
-        tables.advice(
-            found, lines.best(found, dev, lines.writer(for_openwrt=openwrt, shape=share), "SQM" if openwrt else "Linux")
-        )
+        writer = commands.writer(for_openwrt=openwrt, shape=share)
+        tables.advice(found, commands.best(found, dev, writer, "SQM" if openwrt else "Linux"))
     exit_if_failed(found.failures)
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: their common options, the bar, what they leave and how they end."""
+"""Parts that commands share: common options, the bar, files that are left, exit codes."""
 
 import json
 import re

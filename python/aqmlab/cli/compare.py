@@ -86,7 +86,7 @@ def compare(
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
-    wanted = Wanted(aqms, seeds, jobs, as_json, out)
+    wanted = CompareRequest(aqms, seeds, jobs, as_json, out)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -115,8 +115,8 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a comparison is asked for, besides where."""
+class CompareRequest:
+    """The options of a comparison that are the same in every scenario."""
 
     aqms: str | None
     seeds: int
@@ -131,7 +131,11 @@ class Wanted:
 
 
 def _in_scenarios(
-    given: Sequence[str], line: Mapping[str, str], settings: Sequence[str], measures: Sequence[str], wanted: Wanted
+    given: Sequence[str],
+    line: Mapping[str, str],
+    settings: Sequence[str],
+    measures: Sequence[str],
+    wanted: CompareRequest,
 ) -> "list[Failure]":
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs import simulate
@@ -166,7 +170,7 @@ def _in_scenarios(
     return [failure for each in compared for failure in each.failures]
 
 
-def _in_suite(name: str, link: dict[str, Any], wanted: Wanted) -> "list[Failure]":
+def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":
     from aqmlab.present.terminal import suite as tables
     from aqmlab.study import suite_result
 

@@ -12,7 +12,7 @@ from aqmlab.problems import InputError
 
 
 class Kind(str, Enum):
-    """What `list` lists."""
+    """The kinds of names that `list` knows."""
 
     aqms = "aqms"
     tcps = "tcps"

@@ -17,7 +17,7 @@ from aqmlab.scenario import assignments, load
 
 if TYPE_CHECKING:
     from aqmlab.present.terminal.live import Dial
-    from aqmlab.runs.live import Line, LiveRun
+    from aqmlab.runs.live import EmulatedLine, LiveRun
     from aqmlab.runs.results import RunResult
 
 EPILOG = "Example: aqmlab live --rate 20Mbit/s --rtt 40ms --aqm fq-codel --serve 'iperf3 -s' -- iperf3 -c server -t 10"
@@ -73,8 +73,10 @@ def live(
     if replay:
         return _replay(replay, aqm, as_json)
     name, command = _split(words or [])
-    line = _line(name, runs.Line(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate)
-    scenario = line.scenario() if isinstance(line, runs.Line) else line
+    line = _line(
+        name, runs.EmulatedLine(up or rate, down or rate, rtt, buffer, law=tcp or "cubic", ecn=ecn), settings, rate
+    )
+    scenario = line.scenario() if isinstance(line, runs.EmulatedLine) else line
     scheme = None if aqm is None else own.spec(aqm)
     wanted = option_value("duration", duration, "s")
     if out:
@@ -123,7 +125,7 @@ def live(
 
 
 def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
-    """What shows the directions of a line in the terminal."""
+    """The view of a line's directions in the terminal."""
     from aqmlab import catalogue
     from aqmlab.present.terminal.live import Dial
 
@@ -131,7 +133,7 @@ def _dial(scenario: Scenario, aqm: str | None) -> "Dial":
     return Dial(sys.stderr, {link if link == "down" else "up": scheme for link, scheme in schemes.items()})
 
 
-def _simulated(done: "LiveRun", line: "Line | Scenario", scheme: str | None, seed: int) -> "RunResult | None":
+def _simulated(done: "LiveRun", line: "EmulatedLine | Scenario", scheme: str | None, seed: int) -> "RunResult | None":
     """The simulation of what has been run live; None with a warning where it fails, for the live run counts."""
     from aqmlab.runs.live import beside
 
@@ -173,7 +175,9 @@ def _split(words: list[str]) -> tuple[str | None, list[str]]:
     return (before[0] if before else None), command
 
 
-def _line(name: str | None, line: "Line", settings: list[str] | None, rate: str | None) -> "Line | Scenario":
+def _line(
+    name: str | None, line: "EmulatedLine", settings: list[str] | None, rate: str | None
+) -> "EmulatedLine | Scenario":
     """The line that the options describe, or the scenario that is named."""
     values = assignments(settings or [])
     if name is None:

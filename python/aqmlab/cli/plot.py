@@ -14,7 +14,7 @@ KINDS = (".pdf", ".svg", ".png")
 """What a figure can be written as, by the ending of its file."""
 
 
-class Size(str, Enum):
+class PageWidth(str, Enum):
     """The widths that journals and slides have."""
 
     ieee1 = "ieee1"
@@ -23,7 +23,7 @@ class Size(str, Enum):
 
 
 class Ellipse(str, Enum):
-    """What an ellipse shows: the 95 % region of the mean, or the spread of the runs."""
+    """The content of an ellipse: the 95 % region of the mean, or the spread of the runs."""
 
     mean = "mean"
     sigma = "sigma"
@@ -60,7 +60,7 @@ def plot(
         Ellipse, typer.Option(help="Ellipses: 95 % region of the mean, or 1 sigma of the runs.")
     ] = Ellipse.mean,
     size: Annotated[
-        Size | None,
+        PageWidth | None,
         typer.Option(help="One or two columns of an IEEE journal (3.5 in, 7.16 in), or a slide; default: 7.2 in."),
     ] = None,
     log: Annotated[Log | None, typer.Option(help="Logarithmic axes.")] = None,

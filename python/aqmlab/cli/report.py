@@ -13,7 +13,7 @@ from aqmlab.problems import InputError
 
 
 class Format(str, Enum):
-    """What `report` writes."""
+    """The formats that `report` writes."""
 
     html = "html"
     latex = "latex"

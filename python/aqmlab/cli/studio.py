@@ -52,10 +52,10 @@ def studio(
 
     from aqmlab.studio.app import Studio
     from aqmlab.studio.results import folder
-    from aqmlab.studio.serve import Place, listen
+    from aqmlab.studio.serve import Address, listen
 
     folders = [folder(path) for path in results or []]
-    serving = listen(Studio(loaded, schemes, folders), Place(host, port, token))
+    serving = listen(Studio(loaded, schemes, folders), Address(host, port, token))
     address = serving.address if scenario is None else f"{serving.address}&scenario={_quoted(loaded and loaded.name)}"
     print(f"The studio is at {address}\nCtrl-C ends it.", file=sys.stderr)
     if host not in LOOPBACK:

@@ -14,7 +14,7 @@ from aqmlab.runs import MOST_SEEDS
 
 
 class Recorded(str, Enum):
-    """Whose time series a sweep records."""
+    """The runs whose time series a sweep records."""
 
     first = "first"
     all = "all"

@@ -62,9 +62,10 @@ def tune(
     held_out_seeds: Annotated[
         int, typer.Option(metavar="N", min=2, help="Seeds after those of the search that what was found is shown with.")
     ] = 10,
-    study: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Tune many schemes alike and compare them instead: tuned.")
-    ] = None,
+    tournament: Annotated[
+        bool, typer.Option("--tournament", help="Tune many schemes alike and compare them instead.")
+    ] = False,
+    study: Annotated[str | None, typer.Option(hidden=True)] = None,
     settings: Settings = None,
     jobs: Jobs = None,
     executor: Annotated[
@@ -80,7 +81,9 @@ def tune(
     number of jobs, and after any interruption; one in seconds does not.
     """
     if study is not None:
-        _study(study, scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
+        raise InputError("study", f"{study}: is called --tournament here; --study names a suite of aqmlab compare")
+    if tournament:
+        _tournament(scheme, jobs, executor, resume=resume, as_json=as_json, out=out)
         return
     if scheme is None:
         raise InputError("aqm", "missing; aqmlab tune pi --scenario li2014/table-1 --objective 'min link.queue_error'")
@@ -130,7 +133,7 @@ def tune(
 
 
 def _arguments() -> list[str]:
-    """What was typed, without how it was run."""
+    """The arguments that were typed."""
     return sys.argv[1:]
 
 
@@ -144,8 +147,7 @@ def _ranges(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def _study(
-    name: str,
+def _tournament(
     scheme: str | None,
     jobs: int | None,
     executor: str | None,
@@ -154,14 +156,10 @@ def _study(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    from aqmlab.names import unknown
-    from aqmlab.tune.study import NAME
-    from aqmlab.tune.study import run as compare
+    from aqmlab.tune.tournament import run as compare
 
-    if name != NAME:
-        raise unknown("study", "no study", name, [NAME])
     if scheme is not None:
-        raise InputError("aqm", f"{scheme}: the study has its own schemes; leave it out")
+        raise InputError("aqm", f"{scheme}: the tournament has its own schemes; leave it out")
     if out:
         files.check_folder(out)
         extras.check("jinja2")
@@ -170,11 +168,11 @@ def _study(
     if out:
         from aqmlab.present.html import tune as page
 
-        leave(out, page.study_files(found, command("tune", "--study", name)))
+        leave(out, page.tournament_files(found, command("tune", "--tournament")))
     if as_json:
         print(found.json())
     else:
         from aqmlab.present.terminal import tune as tables
 
-        tables.study(found)
+        tables.tournament(found)
     exit_if_failed(found.failures)

@@ -1,4 +1,4 @@
-"""What an action does; needs no Gymnasium, for exported schemes are made from it."""
+"""The effect of an action; needs no Gymnasium, for exported schemes are made from it."""
 
 from dataclasses import dataclass
 

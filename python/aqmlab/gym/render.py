@@ -14,7 +14,7 @@ SPLIT = 170
 
 
 class History:
-    """What was read at the last steps."""
+    """The readings of the last steps."""
 
     def __init__(self) -> None:
         self.rows: deque[dict[str, float]] = deque(maxlen=WIDTH)

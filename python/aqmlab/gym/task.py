@@ -1,4 +1,4 @@
-"""What an agent does to a link and what it sees, read from the arguments of an environment."""
+"""The task of an agent: what it does to a link and sees of it, read from the arguments of an environment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

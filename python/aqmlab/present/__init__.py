@@ -1,1 +1,1 @@
-"""What people look at: the terminal, pictures and HTML reports."""
+"""The presentation of results: the terminal, pictures and HTML reports."""

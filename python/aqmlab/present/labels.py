@@ -1,4 +1,4 @@
-"""What schemes are called wherever they are shown: by title, with a mark where the law is not entirely as published."""
+"""The labels of schemes wherever they are shown: the title, with a mark where the law is not entirely as published."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from aqmlab import catalogue
 from aqmlab.catalogue import Scheme
 from aqmlab.problems import InputError
-from aqmlab.study.paper import Panel, Study, Table
+from aqmlab.study.paper import PaperPanel, PaperTable, Study
 
 
 class Mark(NamedTuple):
@@ -47,7 +47,7 @@ def marked(text: str, *specs: str) -> str:
     return text + "".join(mark.sign for kind, mark in MARKS.items() if kind in kinds)
 
 
-def in_table(table: Table, row: str) -> str:
+def in_table(table: PaperTable, row: str) -> str:
     """Return the paper's name of a row with the marks of our schemes."""
     return marked(row, *(table.schemes.get(name, name) for name in table.parts(row)))
 
@@ -57,7 +57,7 @@ def in_figure(study: Study, name: str) -> str:
     return marked(name, study.spec(name))
 
 
-def of_panel(study: Study, panel: Panel) -> str:
+def of_panel(study: Study, panel: PaperPanel) -> str:
     """Return the title of a panel, with a mark if it shows a single scheme."""
     return marked(panel.title, *map(study.spec, panel.schemes)) if len(panel.schemes) == 1 else panel.title
 

@@ -1,4 +1,4 @@
-"""What a live run leaves in a folder beside its logs, alone or with the simulation of the same."""
+"""The files of a live run beside its logs, alone or with the simulation of the same."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from typing import Any
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import target
-from aqmlab.present.figures.runs import Shown, queue_frame, queue_panel
+from aqmlab.present.figures.runs import DrawnRun, queue_frame, queue_panel
 from aqmlab.present.plots.data import Drawing, OverTime
 from aqmlab.present.plots.files import encode_all
 from aqmlab.present.run_files import series_csv
@@ -39,7 +39,7 @@ def records(run: LiveRun) -> dict[str, bytes | str]:
 def pictures(run: LiveRun, scenario: Scenario, aqm: str | None, simulated: RunResult | None) -> dict[str, bytes | str]:
     """Return the queue over time of each direction; `aqm` is a scheme as the catalogue has it."""
     links = {name: LinkResult(**link) for name, link in run.document["links"].items()}
-    shown: dict[str, Shown] = {"live": _Live(links, run.series)}
+    shown: dict[str, DrawnRun] = {"live": _Live(links, run.series)}
     if simulated is not None:
         shown["simulated"] = simulated
     end = run.document["live"]["duration"] + scenario.warmup

@@ -1,4 +1,4 @@
-"""What one run leaves in a folder: result.json, the figures, and tables as CSV."""
+"""The files of one run: result.json, the figures, and tables as CSV."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING

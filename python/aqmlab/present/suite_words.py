@@ -1,4 +1,4 @@
-"""What a suite says in words and cells, in the terminal and in the report."""
+"""The words and cells of a suite, in the terminal and in the report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

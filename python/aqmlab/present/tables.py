@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def some(self) -> str:
-        """How many seeds have a value, if not all have one."""
+        """The number of seeds that have a value, if not all have one."""
         return f"{self.summary.n} of {self.summary.n + self.missing} seeds" if self.summary and self.missing else ""
 
 
@@ -104,7 +104,7 @@ def _best(found: Findings, case: Case, measure: str) -> str | None:
 
 
 def _differ(found: Findings, case: Case, measure: str, one: str, other: str) -> bool:
-    """Whether the interval of the paired difference leaves 0 out; with one seed, whether people read two numbers."""
+    """Return whether the paired difference's interval leaves 0 out; with one seed, whether people read two numbers."""
     paired = found.measured.difference(case, one, other, measure)
     if paired is None:
         return False
@@ -130,7 +130,7 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["scenario", *varied, "aqm", "measure", "unit", "mean", "half_width", "n"])
-    for case in found.cases.values():
+    for case in found.cases:
         given = dict(case.overrides)
         place = [case.scenario, *(given.get(name.removeprefix("set."), "") for name in varied)]
         for scheme in found.schemes:
@@ -144,7 +144,7 @@ def as_csv(found: Findings, measures: Sequence[str]) -> str:
 
 def as_markdown(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a Markdown table for each case, the best means in bold."""
-    return "\n".join(["\n".join(_markdown(found, case, measures, footnotes)) for case in found.cases.values()])
+    return "\n".join(["\n".join(_markdown(found, case, measures, footnotes)) for case in found.cases])
 
 
 def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: bool) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _markdown(found: Findings, case: Case, measures: Sequence[str], footnotes: b
 
 def as_latex(found: Findings, measures: Sequence[str], footnotes: bool = True) -> str:
     """Return a LaTeX table for each case, for the package booktabs; the best means in bold."""
-    tables = [_latex(found, case, measures, footnotes) for case in found.cases.values()]
+    tables = [_latex(found, case, measures, footnotes) for case in found.cases]
     return "\n".join(["% \\usepackage{booktabs}", *tables])
 
 
@@ -207,7 +207,7 @@ def _cell(entry: Entry) -> str:
 
 
 def _remarks(found: Findings, measures: Sequence[str]) -> list[str]:
-    """What belongs under a table."""
+    """The remarks under a table."""
     several = "mean ± half-width of the 95 % interval over the seeds" if len(found.seeds) > 1 else "one seed"
     compared = len(found.schemes) > 1
     first = f"; {DIFFERS}: not as {label(found.schemes[0])}" if compared else ""

@@ -1,4 +1,4 @@
-"""What a tune says, for a terminal and for a page."""
+"""The words of a tune, for a terminal and for a page."""
 
 from collections.abc import Iterator
 

@@ -39,6 +39,11 @@ def _paths(path: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{path}.{name}" for name in names)
 
 
+def measures(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the measures in the JSON of a run by their full names, such as "links.bottleneck.queue_mean"."""
+    return flat("links", run["links"]) | flat("flows", run["flows"]) | flat("total", run["total"])
+
+
 def table(rows: Sequence[Mapping[str, Any]]) -> "pa.Table":
     """Return a table with every column that a row has, in the order of their first appearance."""
     import pyarrow as pa

@@ -56,7 +56,7 @@ class Comparison(Result):
 
     @cached_property
     def measured(self) -> Table[str]:
-        """What the runs measured, in the one form of all results; the case is the scenario's name."""
+        """The table of the runs, in the one form of all results; the case is the scenario's name."""
         runs: dict[tuple[str, str], dict[int, Values]] = {(self.scenario.name, spec): {} for spec in self.schemes}
         for (spec, seed), run in self.runs.items():
             runs[self.scenario.name, spec][seed] = run.values
@@ -109,7 +109,7 @@ class Comparison(Result):
 
     @property
     def notes(self) -> list[str]:
-        """What must be known of the seeds, whatever the link."""
+        """Remarks on the seeds that hold for every link."""
         if not self.repeated:
             return []
         names = "every scheme" if self.repeated == self.schemes else ", ".join(map(title, self.repeated))

@@ -58,7 +58,7 @@ class _Batch:
 
     @property
     def part(self) -> float:
-        """How much of a run that is alone in its batch has been simulated; 0 in larger batches, where it is unknown."""
+        """The share of a run alone in its batch that has been simulated; 0 in larger batches, where it is unknown."""
         return self.watch.now / self.tasks[0].scenario.duration if len(self.tasks) == 1 else 0.0
 
 
@@ -106,7 +106,7 @@ def _submit(workers: Workers, batch: _Batch) -> "Future[list[Outcome]]":
 
 
 def _outcomes(future: "Future[list[Outcome]]", batch: Sequence[Task]) -> list[Outcome]:
-    """What a batch yielded; each of its runs has failed if its worker is lost for good. RunError if all are lost."""
+    """The outcomes of a batch; each of its runs has failed if its worker is lost for good. RunError if all are lost."""
     if future.cancelled():
         raise RunError(LOST)
     error = future.exception()

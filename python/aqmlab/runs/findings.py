@@ -1,8 +1,8 @@
-"""What a stored sweep says: its runs by case, scheme and seed, whatever version made them."""
+"""A stored sweep as its folder has it: its runs by case, scheme and seed, whatever version made them."""
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store, held
 from aqmlab.runs.table import PLACES, Case, Table
 
-TABLED = (
+USUAL = (
     "link.utilisation",
     "link.drop_ratio",
     "link.mark_ratio",
@@ -32,7 +32,17 @@ TABLED = (
     "total.fct_p50",
     "total.fct_p99",
 )
-"""What a report shows by default."""
+"""What is shown if nobody asks for other measures; link is the first link of a scenario."""
+
+DETAILS = (
+    "link.mark_ratio",
+    "link.queue_std",
+    "link.queue_delay_p99",
+    "link.settling_time",
+    "total.fct_p50",
+    "total.fct_p99",
+)
+"""The usual measures that reports show, and summaries do not."""
 
 LONGEST_TITLE = 80
 """Characters of the title of a user's scheme."""
@@ -43,11 +53,11 @@ UNRANKED = ("link.utilisation", "link.settling_time", "total.fct_p50")
 
 @dataclass(frozen=True)
 class Findings:
-    """The finished runs of a sweep in `folder`; `asked` is how many runs were asked for."""
+    """The finished runs of a sweep in `folder`, in order; `planned` is how many runs were asked for."""
 
     folder: Path
     rows: Sequence[Mapping[str, Any]]
-    asked: int
+    planned: int
 
     @cached_property
     def title(self) -> str:
@@ -58,7 +68,7 @@ class Findings:
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
-        """When and where the runs were done."""
+        """The sessions in which the runs were done: time, machine, version."""
         with suppress(OSError, ValueError):
             return list(json.loads((self.folder / ENVIRONMENT).read_text(encoding="utf-8")))
         return []
@@ -79,29 +89,33 @@ class Findings:
         return list(dict.fromkeys(row["aqm"] for row in self.rows))
 
     @cached_property
-    def cases(self) -> dict[str, Case]:
-        """The cases by name, in order; a name has only those values that vary."""
-        return {case.name: case for case in self._cases}
+    def cases(self) -> list[Case]:
+        """The cases that schemes are compared in, in order; the name of a case has only those values that vary."""
+        return list(dict.fromkeys(self._cases))
 
     @cached_property
     def seeds(self) -> list[int]:
         """All seeds, in order."""
         return sorted({row["seed"] for row in self.rows})
 
-    @cached_property
+    @property
     def failures(self) -> list[str]:
         """The runs that failed, and why."""
+        return self._failures({})
+
+    def _failures(self, lost: Mapping[str, str]) -> list[str]:
+        """Return the runs that failed, and why; by key, `lost` names others."""
         return [
-            f"{case.name}, {row['aqm']}, seed {row['seed']}: {row['error']}"
+            f"{case.name}, {row['aqm']}, seed {row['seed']}: {row['error'] or lost[row['key']]}"
             for case, row in zip(self._cases, self.rows, strict=True)
-            if row["state"] == "failed"
+            if row["state"] == "failed" or row["key"] in lost
         ]
 
     @cached_property
-    def measures(self) -> list[str]:
+    def known(self) -> list[str]:
         """The measures that some run has, those of the scenarios' first links as "link.METRIC" too."""
         names = dict.fromkeys(name for row in self.rows for name, value in row.items() if _is_number(name, value))
-        links = dict.fromkeys(case.link for case in self.cases.values())
+        links = dict.fromkeys(case.link for case in self.cases)
         return [*dict.fromkeys(name for link in links for name in of_first_link(names, link)), *names]
 
     def runs(self, case: Case, scheme: str) -> Mapping[int, Mapping[str, Any]]:
@@ -114,8 +128,8 @@ class Findings:
 
     def ranking(self, measure: str) -> Ranking | None:
         """Rank the schemes over the cases in which each has a value; None if there are too few."""
-        measures = dict.fromkeys(self.cases.values(), measure)
-        return self.measured.ranking(self.schemes, measures, more_is_better=more_is_better(measure) is True)
+        cases = dict.fromkeys(self.cases, measure)
+        return self.measured.ranking(self.schemes, cases, more_is_better=more_is_better(measure) is True)
 
     def scenario(self, case: Case) -> _core.Scenario | None:
         """Return the scenario of a case with its overrides, None if this version cannot read it.
@@ -153,25 +167,20 @@ class Findings:
 
     @cached_property
     def measured(self) -> Table[Case]:
-        """What the runs measured."""
+        """The table of the runs."""
         found: dict[tuple[Case, str], dict[int, Mapping[str, Any]]] = {}
         for case, row in zip(self._cases, self.rows, strict=True):
             rows = found.setdefault((case, row["aqm"]), {})
             if row["state"] == "done":
                 rows[row["seed"]] = row
-        runs = {(case, scheme): self._comparable(case, scheme, rows) for (case, scheme), rows in found.items()}
-        return Table(runs, {case: case.link for case, _ in runs})
-
-    def _comparable(
-        self, case: Case, scheme: str, rows: Mapping[int, Mapping[str, Any]]
-    ) -> dict[int, Mapping[str, Any]]:
-        """Return the rows by seed; a scheme that steers elsewhere has no settling time, however near the queue was."""
-        read = self.scenario(case)
-        without = {}
-        with suppress(InputError):  # of a scheme that this version does not know
-            if read and not catalogue.settles(read, case.link, scheme):
-                without = {f"links.{case.link}.settling_time": None}
-        return {seed: {**rows[seed], **without} for seed in sorted(rows)}
+        scenarios = {case: self.scenario(case) for case in self.cases}
+        runs = {
+            (case, scheme): {
+                seed: {**rows[seed], **_without(scenarios[case], case.link, scheme)} for seed in sorted(rows)
+            }
+            for (case, scheme), rows in found.items()
+        }
+        return Table(runs, {case: case.link for case in self.cases})
 
     def _case(self, row: Mapping[str, Any]) -> Case:
         overrides = tuple(
@@ -181,6 +190,14 @@ class Findings:
         )
         shown = [f"{path}={value}" for path, value in overrides if f"set.{path}" in self.varied]
         return Case(row["scenario"], row["link"], overrides, ", ".join([row["scenario"], *shown]))
+
+
+def _without(scenario: _core.Scenario | None, link: str, scheme: str) -> dict[str, None]:
+    """Return no settling time for a scheme that steers elsewhere, however near its queue comes."""
+    with suppress(InputError):  # of a scheme that this version does not know
+        if scenario and not catalogue.settles(scenario, link, scheme):
+            return {f"links.{link}.settling_time": None}
+    return {}
 
 
 def findings(folder: str | os.PathLike[str]) -> Findings:
@@ -200,7 +217,7 @@ def findings(folder: str | os.PathLike[str]) -> Findings:
 
 
 def _noted(sessions: Sequence[Any]) -> dict[str, catalogue.Noted]:
-    """What the sessions of a sweep say of the user's schemes, as far as it is of the form that a sweep writes."""
+    """The notes of a sweep's sessions on the user's schemes, as far as they have the form that a sweep writes."""
     lists = [session.get("schemes") for session in sessions if isinstance(session, dict)]
     pairs = [pair for each in lists if isinstance(each, dict) for pair in each.items()]
     return {
@@ -238,7 +255,7 @@ def chosen(found: Findings, wanted: Sequence[str] | None) -> list[str]:
     if wanted:
         return _expanded(found, wanted)
     marks = any(row.get(f"links.{case.link}.marked") for row, case in zip(found.rows, found._cases, strict=True))
-    return [name for name in TABLED if name in found.measures and (marks or "mark" not in name)]
+    return [name for name in USUAL if name in found.known and (marks or "mark" not in name)]
 
 
 def check_measure(found: Findings, measure: str) -> str:
@@ -252,10 +269,10 @@ def check_measure(found: Findings, measure: str) -> str:
 def _expanded(found: Findings, wanted: Sequence[str]) -> list[str]:
     """Return the measures that are asked for; InputError for those that no run has."""
     try:
-        return expand(wanted, found.measures)
+        return expand(wanted, found.known)
     except InputError:
         for measure in wanted:
-            if measure not in found.measures and not set(measure) & set("*?["):
+            if measure not in found.known and not set(measure) & set("*?["):
                 find(measure)
                 raise InputError("measure", f"{measure}: no run has a value; see aqmlab plot {found.folder}") from None
         raise
@@ -267,19 +284,22 @@ def more_is_better(measure: str) -> bool | None:
     return None if better is None else better == "more"
 
 
-def ranked(found: Findings, measures: Sequence[str], *, every: bool) -> dict[str, Ranking]:
-    """Return the rankings by those measures of which more or less is better; all of them only if `every` is set."""
-    wanted = [
-        measure for measure in measures if more_is_better(measure) is not None and (every or measure not in UNRANKED)
-    ]
-    return {measure: ranking for measure in wanted if (ranking := found.ranking(measure))}
+def ranked(measures: Sequence[str], *, every: bool) -> dict[str, bool]:
+    """Return the measures that schemes are ranked by, and whether more is better; `every` keeps all of them."""
+    better = {measure: more_is_better(measure) for measure in measures if every or measure not in UNRANKED}
+    return {measure: more for measure, more in better.items() if more is not None}
+
+
+def rankings(found: Findings, measures: Iterable[str]) -> dict[str, Ranking]:
+    """Return the rankings by those of the measures for which there are schemes and scenarios enough."""
+    return {measure: ranking for measure in measures if (ranking := found.ranking(measure))}
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Whether a column holds a measure, and a row has a value in it."""
+    """Return whether a column holds a measure, and a row has a value in it."""
     return name.startswith(PLACES) and isinstance(value, int | float)
 
 
 def _is_text(column: str) -> bool:
-    """Whether a column has values as they were given; "pi.w (Hz)" has the numbers of "pi.w"."""
+    """Return whether a column has values as they were given; "pi.w (Hz)" has the numbers of "pi.w"."""
     return not column.endswith(")")

@@ -17,7 +17,7 @@ from aqmlab.runs import simulate
 from aqmlab.runs.metrics import LinkResult
 from aqmlab.runs.namespaces import refusal
 from aqmlab.runs.results import RunResult, of_links
-from aqmlab.scenario import with_traces
+from aqmlab.scenario import traces
 
 SETUP = "live.json"
 """File beside the logs that says which scenario, scheme and seed they are of."""
@@ -47,7 +47,7 @@ class LiveRun(Result):
 
     @property
     def headline(self) -> str:
-        """How the command ended, and whether the numbers are to be used."""
+        """The end of the command, and whether the numbers are to be used."""
         ended = f"exit code {self.code}"
         return f"{ended}, valid" if self.is_valid else f"{ended}, not valid: {'; '.join(self.document['live']['why'])}"
 
@@ -57,12 +57,12 @@ class LiveRun(Result):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the machine kept up with the line, and the command outlasted the warm-up."""
+        """True if the machine kept up with the line, and the command outlasted the warm-up."""
         return bool(self.document["live"]["valid"])
 
 
 @dataclass(frozen=True)
-class Line:
+class EmulatedLine:
     """A line: a rate or a file with a trace for each direction, None for one that holds nothing up.
 
     `values` replace others of its scenario: {"links.up.loss": "1%"}. The flows count in simulations only, so many of
@@ -84,28 +84,32 @@ class Line:
         if not rates:
             raise InputError("rate", "missing; name a scenario, or a rate by --rate, --up or --down")
         option_value("rtt", self.rtt, "s")
-        text = 'schema = 1\ntitle = "A live line"\nduration = "60 s"\nsample = "100 ms"\n'
-        for name, rate in rates.items():
-            given = _rate("rate" if self.up == self.down else name, rate, self.buffer)
-            text += f'[[links]]\nname = "{name}"\nrate = {given}\nbuffer = "{self.buffer}"\n'
-        for name in rates:
-            if self.flows[name]:
-                text += self._group(name, [other for other in rates if other != name])
-        return Scenario.parse(with_traces(text, Path(), self.values.values()), "line", list(self.values.items()))
+        option = "rate" if self.up == self.down else None
+        given = {name: _rate(option or name, rate, self.buffer) for name, rate in rates.items()}
+        groups = [self._group(name, [other for other in rates if other != name]) for name in rates if self.flows[name]]
+        told = {
+            "schema": 1,
+            "title": "A live line",
+            "duration": "60 s",
+            "sample": "100 ms",
+            "links": [{"name": name, "rate": rate, "buffer": self.buffer} for name, rate in given.items()],
+            "flows": groups,
+            "traces": traces(given.values(), Path(), self.values.values()),
+        }
+        return Scenario.of(told, "line", list(self.values.items()))
 
-    def _group(self, name: str, back: Sequence[str]) -> str:
+    def _group(self, name: str, back: Sequence[str]) -> dict[str, Any]:
         """The flows of a direction; their ACKs cross the link of the other, if there is one."""
         # IPv4 and TCP with time stamps; a line has no Ethernet, which the profile counts.
-        tcp = f'{{ congestion_control = "{self.law}", profile = "linux", header = "52 B", ack = "52 B" }}'
-        text = f'[[flows]]\nname = "{name}"\ncount = {self.flows[name]}\npath = ["{name}"]\n'
-        text += f"ack_path = {json.dumps(back)}\n" if back else ""
-        return text + f'rtt = "{self.rtt}"\npacket = "1448 B"\ntcp = {tcp}\necn = {str(self.ecn).lower()}\n'
+        tcp = {"congestion_control": self.law, "profile": "linux", "header": "52 B", "ack": "52 B"}
+        way = {"path": [name], **({"ack_path": back} if back else {}), "rtt": self.rtt}
+        return {"name": name, "count": self.flows[name], **way, "packet": "1448 B", "tcp": tcp, "ecn": self.ecn}
 
 
-def _rate(option: str, text: str, buffer: str) -> str:
+def _rate(option: str, text: str, buffer: str) -> str | dict[str, str]:
     """A rate as a scenario has it: a quantity at which the buffer holds a packet, or the trace in a file."""
     if Path(text).is_file():
-        return f"{{ trace = '{text}' }}"
+        return {"trace": text}
     if text[:1] in "/.~" or (_core.quantity(text) is None and Path(text).suffix[1:2].isalpha()):
         raise InputError(option, f"{text}: no such file; expected a rate such as 50Mbit/s, or a file with a trace")
     rate, size = option_value(option, text, "bit/s") or 0.0, _core.quantity(buffer)
@@ -115,7 +119,7 @@ def _rate(option: str, text: str, buffer: str) -> str:
             f"{text}: a buffer of {buffer} holds less than a packet of {LARGEST_PACKET} B then; "
             "give a higher rate, or --buffer '10 packets'",
         )
-    return f'"{text}"'
+    return text
 
 
 def live(
@@ -187,7 +191,7 @@ class Replay:
 
     @property
     def is_identical(self) -> bool:
-        """Whether every packet met the same fate at the same time."""
+        """True if every packet met the same fate at the same time."""
         return self.first_difference is None
 
 
@@ -214,12 +218,12 @@ def replay(folder: Path, aqm: own.Scheme | None = None) -> dict[str, Replay]:
     }
 
 
-def beside(run: LiveRun, of: Line | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
+def beside(run: LiveRun, of: EmulatedLine | Scenario, aqm: own.Scheme | None = None, seed: int = 1) -> RunResult:
     """Simulate what has been run live, as long as that took, and return the result with its series.
 
     On a line there are as many long flows each way as there were live. Raises InputError if there were none.
     """
-    if isinstance(of, Line):
+    if isinstance(of, EmulatedLine):
         lasting = {name: int(run.document["flows"][name]["lasting"]) for name in ("up", "down")}
         flows = {name: count for name, count in lasting.items() if getattr(of, name) is not None}
         if not any(flows.values()):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aqmlab import extras
 from aqmlab.runs import simulate
-from aqmlab.runs.live import Line, live
+from aqmlab.runs.live import EmulatedLine, live
 from aqmlab.runs.namespaces import refusal, setting
 
 REFERENCE = 6.7e6
@@ -83,7 +83,7 @@ def _device() -> Finding:
 
 def _run() -> Finding:
     try:
-        done = live(Line(up="1 Gbit/s", down="1 Gbit/s").scenario(), ["true"])
+        done = live(EmulatedLine(up="1 Gbit/s", down="1 Gbit/s").scenario(), ["true"])
     except OSError as error:
         mend = "in a container: docker run --security-opt seccomp=unconfined --device /dev/net/tun ..."
         return Finding("A live run", False, str(error), mend)

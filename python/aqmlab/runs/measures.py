@@ -1,4 +1,4 @@
-"""Which measures a scenario has, how they are asked for (by name, with globs), and which are shown if nobody asks."""
+"""The measures of a scenario: their names, with globs, and those that are shown if nobody asks for others."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase

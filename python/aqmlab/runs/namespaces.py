@@ -1,4 +1,4 @@
-"""Whether this machine lets an ordinary program have user namespaces, without which nothing runs live."""
+"""User namespaces: whether this machine gives them to an ordinary program; nothing runs live without them."""
 
 import os
 from pathlib import Path

@@ -68,7 +68,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Condition:
-    """What the seeds repeat: a case under a scheme. `content` is everything that decides the result but the seed."""
+    """A case under a scheme, which the seeds repeat. `content` is everything that decides the result but the seed."""
 
     case: Case
     arm: Arm
@@ -77,17 +77,17 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return f"{self.case.name}, {self.arm.aqm}"
 
     @cached_property
     def hashed(self) -> "hashlib._Hash":
-        """What the key of each seed begins with."""
+        """The beginning of each seed's key, hashed."""
         return hashlib.sha256(self.content.encode())
 
     @cached_property
     def labels(self) -> Mapping[str, Any]:
-        """What the columns of a table say about it."""
+        """Its columns in a table."""
         return {
             "scenario": self.case.scenario,
             "link": self.case.link,
@@ -122,7 +122,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is to run; `conditions` are in the order of the experiment file."""
+    """The runs that a sweep is to do; `conditions` are in the order of the experiment file."""
 
     title: str
     scenarios: tuple[ScenarioFile, ...]
@@ -288,7 +288,7 @@ def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[
 
 @cache
 def _engine() -> list[str]:
-    """What does the runs: the version, the Rust sources, and the file of an engine with the user's schemes."""
+    """The engine of the runs: the version, the Rust sources, and the file of an engine with the user's schemes."""
     extended = _core.__name__ != "aqmlab._core"
     more = [hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()] if extended else []
     return [_core.version(), _core.source(), *more]

@@ -1,4 +1,4 @@
-"""What one run measured, as typed objects that mirror its JSON; seconds, bit/s and packets."""
+"""The result of one run, as typed objects that mirror its JSON; seconds, bit/s and packets."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab._core import Run, Trace
 from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
-from aqmlab.runs.columns import flat
+from aqmlab.runs.columns import measures
 from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _group(values: Mapping[str, Any]) -> FlowResult:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What the run cost: events handled and seconds of wall time (which alone differs between repeats)."""
+    """The cost of a run: events handled and seconds of wall time (which alone differs between repeats)."""
 
     events: int
     wall: float
@@ -136,29 +136,28 @@ class RunResult(Result):
 
     @cached_property
     def engine(self) -> EngineResult:
-        """What the run cost."""
+        """The cost of the run."""
         return EngineResult(**self.measured["engine"])
 
     @cached_property
     def links(self) -> Mapping[str, LinkResult]:
-        """What was measured of each link."""
+        """The measures of each link."""
         return Named("links", {name: LinkResult(**link) for name, link in self.measured["links"].items()})
 
     @cached_property
     def flows(self) -> Mapping[str, FlowResult]:
-        """What was measured of each group of flows."""
+        """The measures of each group of flows."""
         return Named("flows", {name: _group(group) for name, group in self.measured["flows"].items()})
 
     @cached_property
     def total(self) -> FlowResult:
-        """What was measured of all flows together."""
+        """The measures of all flows together."""
         return _group(self.measured["total"])
 
     @cached_property
     def values(self) -> Mapping[str, float | None]:
         """Every measure by its full name, such as "links.bottleneck.queue_mean"."""
-        found = flat("links", self.measured["links"]) | flat("flows", self.measured["flows"])
-        found |= flat("total", self.measured["total"])
+        found = measures(self.measured)
         return Named("values", {name: value for name, value in found.items() if not isinstance(value, list)})
 
     def json(self) -> str:

@@ -74,7 +74,7 @@ class Simulation:
 
     @property
     def end(self) -> float:
-        """When the scenario ends."""
+        """The end of the scenario."""
         return self._engine.end
 
     def step_until(self, time: float) -> None:

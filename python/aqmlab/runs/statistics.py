@@ -1,4 +1,4 @@
-"""What several seeds say together: a mean with its interval, or that there are two answers instead of one."""
+"""Statistics over seeds: a mean with its interval, or two states instead of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Branch:
 
     @property
     def n(self) -> int:
-        """How many values belong to the group."""
+        """The number of values in the group."""
         return len(self.members)
 
 

@@ -1,9 +1,10 @@
-"""The folder of a sweep: what was asked for, where it was done, and a row for each run in Parquet.
+"""The folder of a sweep or a tune: what was asked for, where it was done, and a row for each run in Parquet.
 
 experiment.toml    the experiment, all grids expanded (scenarios/ and schemes/ hold the user's files)
 environment.json   version, machine and time of each session
 warmup.json        what pilot runs said of the warm-up, if they were asked for
 plan.parquet       the runs asked for, in order
+tune.json          instead of all these: what a tune was asked for
 parts/*.parquet    what is done: a file a batch, one file once all are done
 series/, delays/   time series and distributions of the sojourn time on request, KEY.parquet a run
 runs.parquet       one row a run, once all are done: the same bytes however it came about
@@ -26,7 +27,7 @@ from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs import lock
-from aqmlab.runs.columns import StoreError, by_link, decode, encode, flat, joined, measured, table, typed
+from aqmlab.runs.columns import StoreError, by_link, decode, encode, joined, measured, measures, table, typed
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.table import PLACES
 from aqmlab.runs.task import Failure
@@ -39,11 +40,12 @@ Labels = Mapping[str, Any]
 """What is known of a run before it is done, by column."""
 
 ENVIRONMENT, PLAN, RUNS, TIMING = "environment.json", "plan.parquet", "runs.parquet", "timing.parquet"
+TUNE = "tune.json"
 SCHEMA = 2
 """Of the folder. 1 had no numbers beside the texts of what is varied; it is read, and gone on with, as it is."""
 
 OTHERS = {
-    "tune.json": "a tune",
+    TUNE: "a tune",
     "live.json": "a live run",
     "result.json": "a single run",
     "results.json": "a comparison or a reproduction",
@@ -55,8 +57,8 @@ RECORDED = {SERIES: ("time", "queue", "utilisation"), DELAYS: ("queue_delay", "s
 """The folders of what is recorded on request, and the columns that each file has besides key and link."""
 
 
-class Row(NamedTuple):
-    """What one run yielded: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
+class StoredRun(NamedTuple):
+    """A run in a store: `state` is "done" or "failed", `error` says why, `result` is its JSON."""
 
     key: str
     state: str
@@ -64,7 +66,7 @@ class Row(NamedTuple):
     result: str | None
 
     @classmethod
-    def of(cls, key: str, outcome: RunResult | Failure) -> "Row":
+    def of(cls, key: str, outcome: RunResult | Failure) -> "StoredRun":
         """Return the row of a run."""
         if isinstance(outcome, Failure):
             return cls(key, "failed", outcome.reason, None)
@@ -75,20 +77,18 @@ class Row(NamedTuple):
         found: dict[str, Any] = {"state": self.state, "error": self.error}
         if self.result:
             run = json.loads(self.result)
-            found["events"] = run["engine"]["events"]
-            for part in ("links", "flows", "total"):
-                found |= flat(part, run[part])
+            found |= {"events": run["engine"]["events"], **measures(run)}
         return found
 
 
-STORED = Row._fields
+STORED = StoredRun._fields
 """The columns of a part."""
 
 
 class Rows(Sequence[Mapping[str, Any]]):
     """Runs by column, each with its labels; their JSON is read when the first row is asked for."""
 
-    def __init__(self, labels: "pa.Table", rows: Sequence[Row]) -> None:
+    def __init__(self, labels: "pa.Table", rows: Sequence[StoredRun]) -> None:
         self._labels, self._rows = labels, rows
 
     def __len__(self) -> int:
@@ -104,16 +104,18 @@ class Rows(Sequence[Mapping[str, Any]]):
 
 
 class Store:
-    """The results of a sweep in `folder`. Each file is written whole or not at all."""
+    """The results of a sweep, or of a tune, in `folder`, by its file `plan`. Each is written whole or not at all."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], plan: str = PLAN) -> None:
         self.folder = Path(folder)
+        self._plan = plan
 
     @contextmanager
     def held(self, *, resume: bool) -> Iterator[None]:
-        """Create the folder if there is none, and keep every other sweep out of it.
+        """Create the folder if there is none, and keep every other sweep and tune out of it.
 
-        InputError if another sweep is at work there, or if the folder holds a sweep and `resume` is false.
+        InputError if another one is at work there, or if the folder holds one and `resume` is false or it is of the
+        other kind.
         """
         files.check_folder(self.folder)
         with ExitStack() as stack:
@@ -121,23 +123,24 @@ class Store:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(lock.held(self.folder))
             self._check_schema()
-            if not resume and (self.folder / PLAN).exists():
-                raise InputError(
-                    "out", f"{self.folder}: holds a sweep already; go on with --resume, or choose another folder"
-                )
+            for name, what in ((PLAN, "a sweep"), (TUNE, "a tune")):
+                if (self.folder / name).exists() and not (resume and name == self._plan):
+                    way = "go on with --resume, or " if name == self._plan else ""
+                    raise InputError("out", f"{self.folder}: holds {what} already; {way}choose another folder")
             yield
 
     def begin(self, contents: Mapping[str, str], where: str, own: Mapping[str, Any]) -> None:
         """Write the experiment, and add this session to those before; `own` says what the user's schemes are called."""
-        sessions = [*(self._json(ENVIRONMENT) or []), _session(where) | ({"schemes": own} if own else {})]
-        for name, content in {**contents, ENVIRONMENT: _text(sessions)}.items():
+        sessions = [*(self.read(ENVIRONMENT) or []), _session(where) | ({"schemes": own} if own else {})]
+        for name, content in contents.items():
             self._write(name, content.encode())
+        self.write(ENVIRONMENT, sessions)
 
     def plan(self, rows: Sequence[Labels]) -> None:
         """Write down the runs that are asked for, in order."""
         self._write(PLAN, encode(table(rows)))
 
-    def add(self, rows: Sequence[Row]) -> str:
+    def add(self, rows: Sequence[StoredRun]) -> str:
         """Store what a batch of runs yielded, and return the name of its file."""
         name = hashlib.sha256("".join(row.key for row in rows).encode()).hexdigest()[:24]
         self._write(f"parts/{name}.parquet", encode(_part_of(rows)))
@@ -153,35 +156,37 @@ class Store:
         series, delays = ({path.stem for path in (self.folder / kind).glob("[!.]*.parquet")} for kind in RECORDED)
         return series & delays
 
-    def warmups(self) -> dict[str, float | None]:
-        """Return what the pilot runs before said, by key (see `warmup.settle`)."""
-        return dict(self._json(WARMUP) or {})
+    def read(self, name: str) -> Any:
+        """Return the document in a file of JSON; None if it is not there or damaged."""
+        with suppress(OSError, ValueError):
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        return None
 
-    def write_warmups(self, found: Mapping[str, float | None]) -> None:
-        """Write down what pilot runs said."""
-        self._write(WARMUP, _text(found).encode())
+    def write(self, name: str, document: object) -> None:
+        """Write a document as JSON."""
+        self._write(name, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def results(self) -> dict[str, Row]:
+    def results(self) -> dict[str, StoredRun]:
         """Return what is stored, by key; a run that failed and then succeeded has succeeded."""
         with suppress(FileNotFoundError):
             return self._parts()
         return self._parts()  # a sweep that ended meanwhile has made one file of many
 
-    def rows(self, results: Mapping[str, Row]) -> Rows:
+    def rows(self, results: Mapping[str, StoredRun]) -> Rows:
         """Return the finished runs in the order of the plan."""
         return Rows(*self._finished(results))
 
-    def table(self, results: Mapping[str, Row]) -> "pa.Table":
+    def table(self, results: Mapping[str, StoredRun]) -> "pa.Table":
         """Return the finished runs in the order of the plan, as a table."""
         return _table(*self._finished(results))[0]
 
-    def finish(self, results: Mapping[str, Row]) -> Rows:
+    def finish(self, results: Mapping[str, StoredRun]) -> Rows:
         """Write the final tables of what is stored, make one part of many, and return the rows."""
         labels, rows = self._finished(results)
         found, wall = _table(labels, rows)
         self._write(TIMING, encode(typed({"key": labels["key"], "wall": wall})))
         self._write(RUNS, encode(found))
-        self._pack(results)
+        self.pack(results)
         return Rows(labels, rows)
 
     def damaged(self) -> list[str]:
@@ -195,7 +200,7 @@ class Store:
             raise StoreError(f"{self.folder / RUNS}: is damaged; go on with --resume, which writes it again")
 
     def _check_schema(self) -> None:
-        sessions = self._json(ENVIRONMENT)
+        sessions = self.read(ENVIRONMENT)
         found = [session.get("schema") for session in sessions or () if isinstance(session, dict)]
         if newer := [schema for schema in found if isinstance(schema, int) and schema > SCHEMA]:
             raise InputError(
@@ -225,7 +230,7 @@ class Store:
         """Return the runs asked for, by column."""
         return decode(self.folder / PLAN, ["key"]).to_pylist()  # type: ignore[no-any-return]
 
-    def _finished(self, results: Mapping[str, Row]) -> "tuple[pa.Table, list[Row]]":
+    def _finished(self, results: Mapping[str, StoredRun]) -> "tuple[pa.Table, list[StoredRun]]":
         """Return the finished runs in the order of the plan: what labels them, and what they yielded."""
         labels = decode(self.folder / PLAN, ["key"])
         keys = labels["key"].to_pylist()
@@ -233,8 +238,8 @@ class Store:
             labels = labels.take([i for i, key in enumerate(keys) if key in results])
         return labels, [results[key] for key in keys if key in results]
 
-    def _parts(self) -> dict[str, Row]:
-        found: dict[str, Row] = {}
+    def _parts(self) -> dict[str, StoredRun]:
+        found: dict[str, StoredRun] = {}
         for path in self._paths():
             for row in _part(path):
                 if row.key not in found or row.state == "done":
@@ -244,7 +249,7 @@ class Store:
     def _paths(self) -> list[Path]:
         return sorted((self.folder / "parts").glob("[!.]*.parquet"))
 
-    def _pack(self, results: Mapping[str, Row]) -> None:
+    def pack(self, results: Mapping[str, StoredRun]) -> None:
         """Merge the parts into one, which is on the disk before the others are removed: no result is ever missing."""
         before = self._paths()
         if len(before) < 2:
@@ -255,11 +260,6 @@ class Store:
             for path in before:
                 if path.name != one:
                     path.unlink()
-
-    def _json(self, name: str) -> Any:
-        with suppress(OSError, ValueError):
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
-        return None
 
     def _write(self, name: str, data: bytes) -> None:
         path = self.folder / name
@@ -272,7 +272,7 @@ class Store:
         try:
             yield
         except OSError as error:
-            hint = "; what is stored is intact, go on with --resume" if (self.folder / PLAN).exists() else ""
+            hint = "; what is stored is intact, go on with --resume" if (self.folder / self._plan).exists() else ""
             raise StoreError(f"out: {path}: cannot be written ({error.strerror}){hint}") from error
 
 
@@ -350,17 +350,17 @@ def _existing(folder: str | os.PathLike[str]) -> Store:
     return store
 
 
-def _part(path: Path) -> Iterator[Row]:
-    return map(Row, *(decode(path, STORED)[name].to_pylist() for name in STORED))
+def _part(path: Path) -> Iterator[StoredRun]:
+    return map(StoredRun, *(decode(path, STORED)[name].to_pylist() for name in STORED))
 
 
-def _part_of(rows: Sequence[Row]) -> "pa.Table":
+def _part_of(rows: Sequence[StoredRun]) -> "pa.Table":
     import pyarrow as pa
 
     return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], STORED)
 
 
-def _table(labels: "pa.Table", rows: Sequence[Row]) -> "tuple[pa.Table, pa.Array]":
+def _table(labels: "pa.Table", rows: Sequence[StoredRun]) -> "tuple[pa.Table, pa.Array]":
     """Return the table of runs, and the seconds that each took, which are no result; 0 if it failed."""
     import pyarrow as pa
 
@@ -394,7 +394,3 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line for line in lines if line.startswith("model name")).partition(": ")[2]
     return platform.processor()
-
-
-def _text(document: object) -> str:
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -14,29 +14,17 @@ from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs import plan, warmup, workers
 from aqmlab.runs.executor import Outcome, Progress, do_all
+from aqmlab.runs.findings import DETAILS, USUAL, Findings, ranked, rankings
 from aqmlab.runs.measures import every, expand, heading, of_first_link
 from aqmlab.runs.metrics import Metric, find
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.statistics import Ranking, holm, more_seeds
-from aqmlab.runs.store import Row, Store
-from aqmlab.runs.table import Case, Table, told_states
+from aqmlab.runs.statistics import holm, more_seeds
+from aqmlab.runs.store import Store, StoredRun
+from aqmlab.runs.table import Case, told_states
 
 SERIES = ("first", "all")
 """Whose time series may be recorded: of the first seed of each scenario and scheme, or of all runs."""
-
-USUAL = (
-    "link.utilisation",
-    "link.drop_ratio",
-    "link.queue_mean",
-    "link.queue_delay_mean",
-    "total.goodput",
-    "total.jain",
-)
-"""What a summary shows if nobody asks for other measures; link is the first link of a scenario."""
-
-UNRANKED = ("link.utilisation",)
-"""It adds little to goodput: ranked only on request."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +48,10 @@ def precision(text: str, most: int = 100) -> Precision:
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Result):
-    """A finished sweep: its rows in order, as `store.load_experiment` returns them, and how many were done now."""
+class Sweep(Result, Findings):
+    """A finished sweep: what its folder holds, what it was to run, and how many runs were done now."""
 
     plan: Plan
-    rows: Sequence[Mapping[str, Any]]
     done_now: int
     asked: Sequence[str] = ()
     """The measures that were asked for, instead of the usual ones."""
@@ -76,65 +63,23 @@ class Sweep(Result):
     @property
     def failures(self) -> list[str]:
         """The runs that failed, and why."""
-        return [
-            f"{condition.name}, seed {seed}: {row['error'] or self.lost[row['key']]}"
-            for condition, runs in self._runs.items()
-            for seed, row in runs.items()
-            if row["state"] == "failed" or row["key"] in self.lost
-        ]
-
-    @cached_property
-    def _runs(self) -> Mapping[Condition, Mapping[int, Mapping[str, Any]]]:
-        """The rows by condition and seed."""
-        found = {row["key"]: row for row in self.rows}
-        seeds = sorted({row["seed"] for row in self.rows})
-        return {
-            condition: {seed: found[key] for seed in seeds if (key := PlannedRun(condition, seed).key) in found}
-            for condition in self.plan.conditions
-        }
-
-    @cached_property
-    def measured(self) -> Table[Case]:
-        """What the runs measured."""
-        runs = {
-            (condition.case, condition.arm.aqm): {seed: row for seed, row in rows.items() if row["state"] == "done"}
-            for condition, rows in self._runs.items()
-        }
-        return Table(runs, {case: case.link for case in self.cases})
+        return self._failures(self.lost)
 
     @cached_property
     def measures(self) -> Mapping[str, Metric]:
-        """What a summary shows: measures by name."""
-        return {name: find(name) for name in self.asked or USUAL}
+        """The measures of the summary, by name."""
+        return {name: find(name) for name in self.asked or USUAL if self.asked or name not in DETAILS}
 
     @cached_property
     def ranked(self) -> Mapping[str, bool]:
-        """What schemes are ranked by, and whether more is better."""
-        names = self.asked or [name for name in USUAL if name not in UNRANKED]
-        better = {name: metric.better for name, metric in self.measures.items() if name in names}
-        return {name: each == "more" for name, each in better.items() if each}
+        """The measures that schemes are ranked by, and whether more is better."""
+        return ranked([*self.measures], every=bool(self.asked))
 
     @property
     def notes(self) -> list[str]:
-        """What must be read before the means are trusted: which schemes have two states where."""
-        found = ((each.name, self.measured.states(each.case, each.arm.aqm)) for each in self.plan.conditions)
-        return [told_states(name, states) for name, states in found if states]
-
-    @property
-    def cases(self) -> list[Case]:
-        """What the schemes are compared in, in order."""
-        return list(dict.fromkeys(condition.case for condition in self.plan.conditions))
-
-    @property
-    def schemes(self) -> list[str]:
-        """The schemes, in order."""
-        return [arm.aqm for arm in self.plan.arms]
-
-    def ranking(self, measure: str) -> Ranking | None:
-        """Rank the schemes over the cases in which each has a value; None if there are too few."""
-        return self.measured.ranking(
-            self.schemes, dict.fromkeys(self.cases, measure), more_is_better=self.ranked[measure]
-        )
+        """Remarks to read before the means are trusted: the schemes that have two states, and where."""
+        found = {(case, scheme): self.measured.states(case, scheme) for case in self.cases for scheme in self.schemes}
+        return [told_states(f"{case.name}, {scheme}", two) for (case, scheme), two in found.items() if two]
 
     @property
     def headline(self) -> str:
@@ -157,14 +102,13 @@ class Sweep(Result):
 
     def document(self) -> dict[str, Any]:
         """Return summaries, paired differences from the first scheme, and rankings, for JSON."""
-        rankings = {measure: self.ranking(measure) for measure in self.ranked}
         return {
             "schema": 1,
             "title": self.plan.title,
             "runs": len(self.rows),
             "done_now": self.done_now,
             "summary": self._adjusted([*self._entries()]),
-            "ranking": {measure: vars(found) for measure, found in rankings.items() if found},
+            "ranking": {measure: vars(found) for measure, found in rankings(self, self.ranked).items()},
             "notes": self.notes,
             "failures": self.failures,
             "repaired": self.repaired,
@@ -177,9 +121,8 @@ class Sweep(Result):
                     yield self._entry(case, scheme, measure)
 
     def _entry(self, case: Case, scheme: str, measure: str) -> dict[str, Any]:
-        first = self.schemes[0]
         summary = self.measured.summary(case, scheme, measure)
-        than = None if scheme == first else self.measured.difference(case, scheme, first, measure)
+        than = None if scheme == self.schemes[0] else self.difference(case, scheme, measure)
         return {
             "scenario": case.scenario,
             "set": dict(case.overrides),
@@ -257,14 +200,15 @@ def sweep(
             tried |= {run.key for run in missing}
             if not precise:
                 break
-            found = Sweep(asked, store.rows(results), len(tried), names, lost)
+            found = Findings(store.folder, store.rows(results), len(runs))
             wanted = {
                 each: _wanted(found, each, seeds.get(each, len(asked.seeds)), precise) for each in asked.conditions
             }
             if sum(wanted.values()) == len(runs):
                 break
             seeds = wanted
-        return Sweep(asked, store.finish(results), len(tried), names, lost, damaged)
+        rows = store.finish(results)
+        return Sweep(store.folder, rows, len(rows), asked, len(tried), names, lost, damaged)
 
 
 def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -276,7 +220,7 @@ def _expanded(asked: Plan, patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(expand(patterns, list(known)))
 
 
-def _done(results: Mapping[str, Row]) -> set[str]:
+def _done(results: Mapping[str, StoredRun]) -> set[str]:
     """The keys of the runs that need not be done. One that failed in an earlier session is tried again."""
     return {key for key, row in results.items() if row.state == "done"}
 
@@ -290,7 +234,7 @@ def _recorded(runs: Sequence[PlannedRun], series: str | None) -> list[PlannedRun
 
 def _store(
     store: Store,
-    results: dict[str, Row],
+    results: dict[str, StoredRun],
     keys: Sequence[str],
     done_before: set[str],
     lost: dict[str, str],
@@ -302,7 +246,7 @@ def _store(
     """
     rows = []
     for i, outcome in batch:
-        row = Row.of(keys[i], outcome)
+        row = StoredRun.of(keys[i], outcome)
         if isinstance(outcome, RunResult) and outcome.series:
             store.record(row.key, outcome)
         elif row.error and row.key in done_before:
@@ -314,8 +258,8 @@ def _store(
         results.update((row.key, row) for row in rows)
 
 
-def _wanted(found: Sweep, condition: Condition, n: int, precise: Precision) -> int:
-    """How many seeds a condition with `n` needs: `n` where a run has failed or has no value."""
+def _wanted(found: Findings, condition: Condition, n: int, precise: Precision) -> int:
+    """Return the number of seeds that a condition with `n` needs: `n` where a run has failed or has no value."""
     values = list(found.measured.values(condition.case, condition.arm.aqm, precise.measure).values())
     return more_seeds(values, precise.share, max(precise.most, n)) if len(values) == n else n
 

@@ -5,7 +5,7 @@ and seed; `Table.rows` and `Table.frame` give it in its long form.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from aqmlab import catalogue
@@ -22,13 +22,13 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Case:
-    """What schemes are compared in: a scenario with the values that were set, and the scenario's first link."""
+    """A scenario with the values that were set, in which schemes are compared, and its first link."""
 
     scenario: str
     link: str
     overrides: Pairs
-    name: str
-    """What people call it."""
+    name: str = field(compare=False)
+    """Its name for people."""
 
     def __str__(self) -> str:
         return self.name
@@ -67,13 +67,13 @@ class State(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many seeds are in it."""
+        """The number of seeds in it."""
         return len(self.seeds)
 
 
 @dataclass(frozen=True)
 class Table(Generic[C]):
-    """What the runs measured, by case and scheme, then by seed in their order; `links` are the cases' first links.
+    """Runs by case and scheme, then by seed in their order; `links` are the cases' first links.
 
     A measure that begins with "link." is that of the first link.
     """

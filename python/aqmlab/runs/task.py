@@ -45,7 +45,7 @@ class Failure:
 
     @property
     def reason(self) -> str:
-        """What went wrong, in words."""
+        """The error, in words."""
         return str(self.error)
 
     def __str__(self) -> str:

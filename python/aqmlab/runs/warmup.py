@@ -8,7 +8,7 @@ from aqmlab.runs import plan
 from aqmlab.runs.executor import Outcome, Progress, do_all
 from aqmlab.runs.plan import Condition, Plan, PlannedRun
 from aqmlab.runs.statistics import mser
-from aqmlab.runs.store import Store
+from aqmlab.runs.store import WARMUP, Store
 from aqmlab.runs.task import Failure, RunError
 from aqmlab.runs.workers import Workers
 
@@ -23,7 +23,7 @@ def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | Non
     """
     if asked.warmup != plan.MSER:
         return asked
-    known = store.warmups()
+    known: dict[str, float | None] = store.read(WARMUP) or {}
     runs = {run.key: run for run in _pilots(asked)}
 
     def take(batch: Sequence[tuple[int, Outcome]]) -> None:
@@ -33,7 +33,7 @@ def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | Non
                 raise RunError(f"warmup: the pilot run of {run.condition.name} failed: {outcome.reason}")
             series = outcome.series[run.condition.case.link]
             known[key] = mser(series["time"], series["queue"])  # type: ignore[arg-type]
-        store.write_warmups(known)
+        store.write(WARMUP, known)
 
     missing = [(key, run) for key, run in runs.items() if key not in known]
     do_all([run.task(series=True) for _, run in missing], workers, take, progress)
@@ -42,7 +42,7 @@ def settle(asked: Plan, store: Store, workers: Workers, progress: Progress | Non
 
 def settled(asked: Plan, store: Store) -> Plan:
     """Return the plan with its warm-ups if their pilot runs have been done, else unchanged."""
-    known = store.warmups()
+    known: dict[str, float | None] = store.read(WARMUP) or {}
     if asked.warmup != plan.MSER or any(run.key not in known for run in _pilots(asked)):
         return asked
     return plan.with_warmup(asked, _longest(asked, known))

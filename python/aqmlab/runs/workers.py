@@ -1,4 +1,4 @@
-"""Where runs are done: in threads of this process, on a cluster that exists, or on an executor given."""
+"""The workers that do runs: threads of this process, a cluster that exists, or an executor given."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor

@@ -42,7 +42,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Studio:
-    """What the command line names: a scenario, schemes of the user's own, folders of results."""
+    """The studio as the command line opens it: a scenario, schemes of the user's own, folders of results."""
 
     scenario: Scenario | None = None
     own: Sequence[str] = ()

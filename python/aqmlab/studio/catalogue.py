@@ -1,4 +1,4 @@
-"""What can be chosen in the studio: schemes with their parameters, scenarios, kinds of traffic, measures, studies."""
+"""The choices of the studio: schemes with their parameters, scenarios, kinds of traffic, measures, studies."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

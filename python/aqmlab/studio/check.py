@@ -1,4 +1,4 @@
-"""What is wrong, as the page shows it: the field, the message, and where in the text the field is."""
+"""Problems as the page shows them: the field, the message, and where in the text the field is."""
 
 from typing import Any
 

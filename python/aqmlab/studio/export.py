@@ -1,4 +1,4 @@
-"""What a session can leave: the scenario with what was done by hand, commands that repeat it, tables, a report."""
+"""The exports of a session: the scenario with the changes by hand, commands that repeat it, tables, a report."""
 
 import json
 import shlex
@@ -23,8 +23,8 @@ class File:
 
 
 @dataclass(frozen=True)
-class Done:
-    """What was done in a session: for each lane its scheme, and its scenario with the changes."""
+class Recording:
+    """A session to be exported: for each lane its scheme, and its scenario with the changes."""
 
     name: str
     seed: int
@@ -34,7 +34,7 @@ class Done:
     results: Sequence[str | None]
 
     @classmethod
-    def of(cls, lanes: Lanes) -> "Done":
+    def of(cls, lanes: Lanes) -> "Recording":
         """Return what was done so far."""
         return cls(
             lanes.scenario.name,
@@ -47,7 +47,7 @@ class Done:
 
     @property
     def is_one(self) -> bool:
-        """Whether all lanes have the same scenario."""
+        """True if all lanes have the same scenario."""
         return len(set(self.tomls)) == 1
 
     def stem(self, lane: int) -> str:
@@ -65,16 +65,16 @@ class Done:
 
 
 def _named(name: str) -> str:
-    """How a result begins, after its schema."""
+    """The beginning of a result, after its schema."""
     return f'"scenario":{json.dumps(name, ensure_ascii=False)}'
 
 
-def toml(done: Done, lane: int, _: Progress) -> File:
+def toml(done: Recording, lane: int, _: Progress) -> File:
     """Return the scenario with all that was done by hand in a lane."""
     return File(f"{done.stem(lane)}.toml", "application/toml", done.tomls[lane])
 
 
-def command(done: Done, _lane: int, _: Progress) -> File:
+def command(done: Recording, _lane: int, _: Progress) -> File:
     """Return the commands that repeat what was done, for the files that are exported."""
     seed = str(done.seed)
     lines = [
@@ -86,14 +86,14 @@ def command(done: Done, _lane: int, _: Progress) -> File:
     return File(f"{done.name}.sh", "text/x-shellscript", "\n".join(lines) + "\n")
 
 
-def result(done: Done, lane: int, told: Progress) -> File:
+def result(done: Recording, lane: int, told: Progress) -> File:
     """Return what a lane measured, as `aqmlab run --json` prints it; at the end, or for the whole scenario."""
     found = done.result(lane)
     text = found or simulate.run(done.scenario(lane), done.aqms[lane], done.seed, progress=told).json()
     return File(f"{done.stem(lane)}.json", "application/json", text + "\n")
 
 
-def csv(done: Done, lane: int, told: Progress) -> File:
+def csv(done: Recording, lane: int, told: Progress) -> File:
     """Return the time series of a lane up to now, as `aqmlab run --out` leaves them; for them it runs again."""
     from aqmlab.present.run_files import series_csv
 
@@ -104,7 +104,7 @@ def csv(done: Done, lane: int, told: Progress) -> File:
     return File(f"{done.stem(lane)}.csv", "text/csv", "".join([rows[0], *until]))
 
 
-def report(done: Done, _lane: int, told: Progress) -> File:
+def report(done: Recording, _lane: int, told: Progress) -> File:
     """Return the report on a comparison of the lanes in the whole scenario."""
     from aqmlab.present.html import comparison as page
 
@@ -124,7 +124,7 @@ def report(done: Done, _lane: int, told: Progress) -> File:
     return File(f"{done.name}.html", "text/html", left if isinstance(left, str) else left.decode())
 
 
-KINDS: Mapping[str, Callable[[Done, int, Progress], File]] = {
+KINDS: Mapping[str, Callable[[Recording, int, Progress], File]] = {
     "toml": toml,
     "command": command,
     "json": result,

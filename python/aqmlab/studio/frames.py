@@ -33,7 +33,7 @@ def thinned(rows: Rows, width: float) -> Rows:
     at = np.arange(len(rows))[:, None]
 
     def first(extreme: Rows) -> NDArray[np.intp]:
-        """Where the extreme of each bucket and column is first."""
+        """The first index of the extreme of each bucket and column."""
         return np.minimum.reduceat(np.where(rows == extreme[bucket], at, len(rows)), starts)
 
     rising = first(low) <= first(high)
@@ -43,7 +43,7 @@ def thinned(rows: Rows, width: float) -> Rows:
 
 
 class Frames:
-    """What has not been sent yet; one thread adds, another takes."""
+    """Samples that have not been sent yet; one thread adds, another takes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Frames:
 
     @property
     def has_before(self) -> bool:
-        """Whether samples of an earlier epoch wait, which must be sent before the client hears of the present one."""
+        """True if samples of an earlier epoch wait, which must be sent before the client hears of the present one."""
         return bool(self._before)
 
     def take(self, sequence: int) -> bytes | None:
@@ -115,7 +115,7 @@ class Frames:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """What a frame is made of."""
+    """The parts of a frame."""
 
     rows: Sequence[Rows]
     content: Sequence[int]

@@ -43,7 +43,7 @@ class TooLargeError(Exception):
 
 @dataclass
 class RefusedError(Exception):
-    """Why a request goes no further."""
+    """The reason why a request is refused."""
 
     status: int
     why: str

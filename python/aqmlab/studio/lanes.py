@@ -29,7 +29,7 @@ POOL = ThreadPoolExecutor(cpu_count(), thread_name_prefix="lane")
 
 
 class LaneError(InputError):
-    """What is wrong with one lane."""
+    """An error of one lane."""
 
     def __init__(self, lane: int, error: Exception) -> None:
         super().__init__(*problems_of(error))
@@ -38,7 +38,7 @@ class LaneError(InputError):
 
 @dataclass(frozen=True)
 class Change:
-    """What was changed by hand, as `[[changes]]` has it; `at` is in s."""
+    """A change by hand, as `[[changes]]` has it; `at` is in s."""
 
     at: float
     path: str
@@ -136,7 +136,7 @@ class Lanes:
 
     @property
     def end(self) -> float:
-        """When the scenario ends, s."""
+        """The end of the scenario, s."""
         return self.lanes[0].simulation.end
 
     @property

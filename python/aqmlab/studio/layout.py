@@ -1,4 +1,4 @@
-"""What is drawn of a scenario: its links from left to right, and the groups of flows that cross them."""
+"""The drawing of a scenario: its links from left to right, and the groups of flows that cross them."""
 
 from typing import Any
 

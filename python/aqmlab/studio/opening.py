@@ -1,4 +1,4 @@
-"""What a session is to simulate, as the browser asks for it."""
+"""The opening of a session: a scenario and schemes, as the browser asks for them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Opening:
         scenario = Scenario.parse(text, stem(file))
         if message.get("blast") is not None:
             link = field.one_of(message, "blast", scenario.links)
-            scenario = Scenario.parse(with_blast(scenario, link), scenario.name)
+            scenario = with_blast(scenario, link)
         sample = field.number(message, "sample")
         if sample is not None and not 1e-4 <= sample <= scenario.duration:
             raise InputError("sample", f"{sample} s: expected 0.0001 s up to the duration")
@@ -76,17 +76,14 @@ def stem(name: str) -> str:
     return kept.strip("-.") or "mine"
 
 
-def with_blast(scenario: Scenario, link: str) -> str:
+def with_blast(scenario: Scenario, link: str) -> Scenario:
     """Return a scenario with a group of datagrams over one link, empty at first; `count` makes a blast of it."""
-    there = scenario.link(link)
-    delay = round(2e12 * there.delay) + 1
     if BLAST in scenario.flows:
-        return scenario.text
-    return (
-        f"{scenario.text}\n[[flows]]\n"
-        f'name = "{BLAST}"\nkind = "udp-cbr"\ncount = 0\npath = ["{link}"]\n'
-        f'rtt = "{delay} ps"\npacket = "1000 B"\nrate = "{BLAST_SHARE * there.rate:.12g} bit/s"\n'
-    )
+        return scenario
+    there = scenario.link(link)
+    size = {"rtt": f"{round(2e12 * there.delay) + 1} ps", "packet": "1000 B"}
+    rate = f"{BLAST_SHARE * there.rate:.12g} bit/s"
+    return scenario.with_flows({"name": BLAST, "kind": "udp-cbr", "count": 0, "path": [link], "rate": rate, **size})
 
 
 def _aqms(message: dict[str, Any]) -> list[str | None]:

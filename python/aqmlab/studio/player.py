@@ -144,7 +144,7 @@ class Player(threading.Thread):
         return max(0.0, began + (self._next_sample() - at) / self.speed - time.monotonic())
 
     def _next_sample(self) -> float:
-        """When the next sample is due, in simulated time."""
+        """The simulated time of the next sample."""
         lanes = self._open()
         return min(lanes.now + lanes.sample, self._until)
 

@@ -1,8 +1,8 @@
-"""What the papers print, to be laid over what is simulated."""
+"""The numbers that papers print, to be laid over what is simulated."""
 
 from typing import Any
 
-from aqmlab.study.paper import Table, built, load_study
+from aqmlab.study.paper import PaperTable, built, load_study
 
 PLACED = ("total.", "links.", "flows.", "stability.")
 """How the full names of measures begin; others are those of the table's link."""
@@ -29,7 +29,7 @@ def published(name: str) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: PaperTable) -> dict[str, Any]:
     cells = []
     for cell in table.published:
         metric, aqm = table.metrics[cell.metric], table.schemes.get(cell.scheme)

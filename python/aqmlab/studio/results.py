@@ -63,7 +63,7 @@ class Folder:
         return {
             "title": found.title,
             "done": done,
-            "planned": found.asked,
+            "planned": found.planned,
             "failed": len(found.rows) - done,
             "tables": _tables(found),
             "figures": [{"name": name, "title": title} for name, title in _figures(found)],
@@ -80,7 +80,7 @@ class Folder:
         if found is None or name not in known:
             raise unknown("figure", "no figure", name, known)
         number, _, kind = name.partition("-")
-        case = None if kind == "ranking" else list(found.cases)[int(number)]
+        case = None if kind == "ranking" else found.cases[int(number)].name
         with _DRAWING:
             return encode(draw(figures.figure(found, figures.Wanted(kind, case))), "svg")
 
@@ -114,7 +114,7 @@ def _tables(found: Findings) -> list[dict[str, Any]]:
             ],
             "notes": tables.notes(found, case),
         }
-        for case in list(found.cases.values())[:MOST_CASES]
+        for case in found.cases[:MOST_CASES]
     ]
 
 
@@ -123,6 +123,6 @@ def _figures(found: Findings) -> list[tuple[str, str]]:
     from aqmlab.present.figures.sweep import DELAY
 
     shown = [("0-ranking", "Ranking of the schemes by delay")] if found.ranking(DELAY) else []
-    for i, case in enumerate(list(found.cases)[:MOST_CASES]):
+    for i, case in enumerate(found.cases[:MOST_CASES]):
         shown += [(f"{i}-delay-throughput", f"Delay and goodput, {case}"), (f"{i}-measure", f"Delay, {case}")]
     return shown

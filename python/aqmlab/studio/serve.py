@@ -1,4 +1,4 @@
-"""Where the studio listens, and who is let in."""
+"""The address of the studio, and who is let in."""
 
 import resource
 import secrets
@@ -22,8 +22,8 @@ FILES = 4096
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the studio listens; `token` is that of a classroom, without one a new one is made that serves once."""
+class Address:
+    """The address at which the studio listens; without a classroom's `token` a new one is made that serves once."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -43,7 +43,7 @@ class Serving:
         self.server.run(sockets=list(self.sockets))
 
 
-def listen(studio: Studio, place: Place) -> Serving:
+def listen(studio: Studio, place: Address) -> Serving:
     """Return a studio that listens already; InputError if it cannot listen there."""
     _raise_limit()
     listening = _socket(place)
@@ -72,7 +72,7 @@ def listen(studio: Studio, place: Place) -> Serving:
     return Serving(uvicorn.Server(config), [listening], f"http://{name}:{port}/?token={token}")
 
 
-def _socket(place: Place) -> socket.socket:
+def _socket(place: Address) -> socket.socket:
     try:
         [(family, kind, proto, _, address), *_] = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
         if ip_address(address[0]).is_unspecified:

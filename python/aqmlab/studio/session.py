@@ -1,4 +1,4 @@
-"""What one browser tab says, and what it is answered: the messages of /session."""
+"""The session of one browser tab: the messages of /session and their answers."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ MOST_MEMORY = 2e9
 
 
 @dataclass(frozen=True)
-class Mark:
+class Bookmark:
     """A point to go back to."""
 
     name: str
@@ -60,7 +60,7 @@ class Session:
         self._socket, self._known = socket, known
         self._loop = asyncio.get_running_loop()
         self._player = Player(lambda message: self._soon(self._unasked, message))
-        self._marks: dict[int, Mark] = {}
+        self._marks: dict[int, Bookmark] = {}
         self._marked = 0
         self._waiting: dict[str, Message] = {}
         self._wake = asyncio.Event()
@@ -203,7 +203,7 @@ class Session:
         self._fits(self._lanes().memory)
         fork: Lanes = await self._do(lambda: self._lanes().fork())
         self._marked += 1
-        self._marks[self._marked] = Mark(name, fork)
+        self._marks[self._marked] = Bookmark(name, fork)
         return self._all_marks()
 
     async def _unmark(self, message: Message) -> Message:
@@ -225,7 +225,7 @@ class Session:
         lane = field.index(message, "lane", len(self._lanes().lanes)) or 0
         if self._exporting is not None and not self._exporting.done():
             raise InputError("export", "another is under way; wait for it")
-        done = await self._do(lambda: export.Done.of(self._lanes()))
+        done = await self._do(lambda: export.Recording.of(self._lanes()))
 
         async def run() -> Message:
             try:
@@ -313,7 +313,7 @@ class Session:
             case {"type": "table", "results": results}:
                 return {"type": "table", "now": message["now"], "lanes": [dict(_values(each)) for each in results]}
             case {"type": "done"}:
-                done = export.Done.of(self._lanes())
+                done = export.Recording.of(self._lanes())
                 labels = [lane["label"] for lane in self._lanes().document()]
                 results = [json.loads(done.result(i) or "null") for i in range(len(labels))]
                 lanes = [{"label": label, "result": found} for label, found in zip(labels, results, strict=True)]

@@ -6,13 +6,13 @@ from typing import Any
 
 from aqmlab.runs.statistics import Summary, parts, summarise
 from aqmlab.runs.table import State
-from aqmlab.study.measured import OVER, Measured
-from aqmlab.study.paper import Published, StudyMetric, Table, built
+from aqmlab.study.measured import OVER, StudyRuns
+from aqmlab.study.paper import PaperTable, Published, StudyMetric, built
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verdict means, and its mark, so that colour is not the only sign of it."""
+    """The meaning of a verdict, and its mark, so that colour is not the only sign of it."""
 
     mark: str
     meaning: str
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def column(self) -> str:
-        """What tells its column from others: the metric, and the limit where the published number is one."""
+        """The metric of its column, and the limit where the published number is one."""
         return self.metric.metric.name + (f"_{self.bound}" if self.bound else "")
 
     @property
@@ -100,7 +100,7 @@ def verdict(ours: float, published: float, limit: float, why: str | None, bound:
     return "unreproducible" if why else "off"
 
 
-def judge(table: Table, cell: Published, measured: Measured) -> Cell:
+def judge(table: PaperTable, cell: Published, measured: StudyRuns) -> Cell:
     """Return a printed number with ours beside it."""
     metric, spec = table.metrics[cell.metric], table.schemes.get(cell.scheme, cell.scheme)
     missing = _why_missing(table, cell)
@@ -117,7 +117,7 @@ def judge(table: Table, cell: Published, measured: Measured) -> Cell:
 
 
 def _no_reason(ours: Summary, metric: StudyMetric, judged: str) -> str:
-    """What is known of a cell that does not match and has no written reason: the spread over the seeds."""
+    """The remark on a cell that does not match and has no written reason: the spread over the seeds."""
     if judged == "off":
         return "no reason is known"
     if ours.half_width is None:
@@ -126,7 +126,7 @@ def _no_reason(ours: Summary, metric: StudyMetric, judged: str) -> str:
     return f"within twice the tolerance; the mean over {ours.n} seeds lies between {low} and {high}"
 
 
-def _why_missing(table: Table, cell: Published) -> str | None:
+def _why_missing(table: PaperTable, cell: Published) -> str | None:
     metric = table.metrics[cell.metric]
     if metric.ours is None or not (table.scenarios or table.analysis):
         return f"{metric.metric.title.lower()} is not compared yet"
@@ -139,7 +139,7 @@ def _why_missing(table: Table, cell: Published) -> str | None:
     return "the scheme is not built yet" if absent == [cell.scheme] else f"{', '.join(absent)}: not built yet"
 
 
-def _ours(table: Table, cell: Published, measured: Measured, state: "Chosen | None") -> Summary | None:
+def _ours(table: PaperTable, cell: Published, measured: StudyRuns, state: "Chosen | None") -> Summary | None:
     metric = table.metrics[cell.metric]
     if table.analysis:
         from aqmlab.study.stability import BOUNDS
@@ -159,7 +159,7 @@ def _ours(table: Table, cell: Published, measured: Measured, state: "Chosen | No
     return summarise([metric.count(value) for value in values]) if values else None
 
 
-def _by_seed(table: Table, metric: StudyMetric, spec: str, measured: Measured) -> dict[int, float]:
+def _by_seed(table: PaperTable, metric: StudyMetric, spec: str, measured: StudyRuns) -> dict[int, float]:
     scenarios = [metric.scenario] if metric.scenario else table.scenarios
     return measured.together(scenarios, spec, table.link, metric.ours or "", metric.over)
 
@@ -173,7 +173,7 @@ class Chosen:
 
     @property
     def remark(self) -> str:
-        """What the reader must know: both states, and which is compared."""
+        """The remark that a reader needs: both states, and which is compared."""
         n, mean, rest, other = self.chosen.n, self.chosen.mean, self.other.n, self.other.mean
         return (
             f"two states: mean queue {mean:.0f} packets in {n} of {n + rest} seeds, {other:.0f} in {rest}; "
@@ -181,7 +181,7 @@ class Chosen:
         )
 
 
-def _state(table: Table, cell: Published, measured: Measured) -> Chosen | None:
+def _state(table: PaperTable, cell: Published, measured: StudyRuns) -> Chosen | None:
     """Return which of two states to compare, None if the seeds agree: the paper printed one run."""
     printed = [other.value for other in table.published if (other.scheme, other.metric) == (cell.scheme, "queue_mean")]
     if len(table.scenarios) != 1 or not printed:

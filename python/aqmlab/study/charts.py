@@ -6,15 +6,15 @@ from math import isnan
 from typing import Any
 
 from aqmlab.runs.statistics import Summary, summarise
-from aqmlab.study.measured import Measured
-from aqmlab.study.paper import Figure, Panel, Study, StudyMetric
+from aqmlab.study.measured import StudyRuns
+from aqmlab.study.paper import Figure, PaperPanel, Study, StudyMetric
 
 
 @dataclass(frozen=True)
 class ChartPanel:
     """One panel: the lines of one metric, by their names and by x."""
 
-    panel: Panel
+    panel: PaperPanel
     metric: StudyMetric
     lines: Mapping[str, Mapping[float, Summary]]
 
@@ -46,7 +46,7 @@ class Chart:
         }
 
 
-def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
+def chart(paper: Study, figure: Figure, measured: StudyRuns) -> Chart:
     """Return the numbers of a figure."""
     panels = []
     for panel in figure.panels:
@@ -56,7 +56,7 @@ def chart(paper: Study, figure: Figure, measured: Measured) -> Chart:
     return Chart(figure, panels)
 
 
-def _lines(paper: Study, figure: Figure, panel: Panel, measured: Measured) -> dict[str, dict[float, Summary]]:
+def _lines(paper: Study, figure: Figure, panel: PaperPanel, measured: StudyRuns) -> dict[str, dict[float, Summary]]:
     metric = paper.metrics[panel.metric or ""]
     lines: dict[str, dict[float, Summary]] = {}
     for name, wanted in paper.points(figure, panel).items():
@@ -68,7 +68,7 @@ def _lines(paper: Study, figure: Figure, panel: Panel, measured: Measured) -> di
     return lines
 
 
-def _bound(figure: Figure, panel: Panel, metric: StudyMetric) -> dict[str, dict[float, Summary]]:
+def _bound(figure: Figure, panel: PaperPanel, metric: StudyMetric) -> dict[str, dict[float, Summary]]:
     from aqmlab.study.stability import BOUNDS
 
     bound = BOUNDS[(metric.ours or "").removeprefix("stability.")]

@@ -1,4 +1,4 @@
-"""What a paper says in words, held against what was measured."""
+"""The sentences of a paper, held against what was measured."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Checked:
 
     @property
     def told(self) -> str:
-        """What was measured, and why."""
+        """The measured values, and the reason."""
         return ". ".join(part for part in (self.measured, self.why) if part)
 
     def entry(self) -> dict[str, Any]:

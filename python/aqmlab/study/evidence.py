@@ -1,4 +1,4 @@
-"""What a claim compares, where and under which seed, and whether it holds of that."""
+"""The evidence of a claim: what it compares, where and under which seed, and whether it holds there."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from typing import Protocol
 
 from aqmlab.runs.metrics import at
 from aqmlab.study.ledger import Claim
-from aqmlab.study.paper import Table
-from aqmlab.study.readings import Reading
+from aqmlab.study.paper import PaperTable
+from aqmlab.study.readings import SeriesReading
 
 Values = Mapping[str, float]
 """Of one place, by scheme."""
@@ -30,20 +30,20 @@ class Judged(Protocol):
         """Rows that are one scheme less the mean of others."""
 
     @property
-    def tables(self) -> Sequence[Table]:
-        """What it prints."""
+    def tables(self) -> Sequence[PaperTable]:
+        """The tables that it prints."""
 
     def spec(self, name: str, /) -> str:
         """Return the scheme that it calls so."""
 
 
 class Source(Protocol):
-    """What there is of a place under a scheme, by seed."""
+    """The results of a place under a scheme, by seed."""
 
     def values(self, places: Iterable[str], spec: str, link: str, path: str, /) -> Mapping[int, Sequence[float | None]]:
         """Return what each place has, for the seeds that all have."""
 
-    def read(self, place: str, spec: str, link: str, reading: Reading, /) -> Mapping[int, float | None]:
+    def read(self, place: str, spec: str, link: str, reading: SeriesReading, /) -> Mapping[int, float | None]:
         """Return what is read off a time series."""
 
 
@@ -126,7 +126,7 @@ def holds_in_print(paper: Judged, claim: Claim) -> bool | None:
     return not failing(claim, means(claim, by_seed))
 
 
-def _place(group: Sequence[str], reading: Reading | None) -> str:
+def _place(group: Sequence[str], reading: SeriesReading | None) -> str:
     where = group[0] if len(group) == 1 else f"{group[0]} to {group[-1].rpartition('/')[2]}"
     return where if reading is None or reading.end == inf else f"{where} at {reading.start:g} to {reading.end:g} s"
 
@@ -136,7 +136,7 @@ def _row(
     claim: Claim,
     source: Source,
     group: Sequence[str],
-    reading: Reading | None,
+    reading: SeriesReading | None,
     name: str,
 ) -> dict[int, float]:
     """Return by seed the mean over a group; of a row that is a difference, the first scheme less the others' mean."""

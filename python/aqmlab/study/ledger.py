@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from aqmlab.runs.metrics import Shown
-from aqmlab.study.readings import READ, Reading
+from aqmlab.study.readings import READ, SeriesReading
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -66,11 +66,11 @@ class Claim:
         return tuple(dict.fromkeys(chain.from_iterable(self.groups)))
 
     @property
-    def readings(self) -> tuple[Reading | None, ...]:
-        """What is read off the series, for each of the times; None for a value that runs have themselves."""
+    def readings(self) -> tuple[SeriesReading | None, ...]:
+        """The readings of the series, for each of the times; None for a value that runs have themselves."""
         if not self.during and self.value not in {metric.name for metric in READ}:
             return (None,)
-        return tuple(Reading(self.value, *time, self.band, self.between) for time in self.during or ((0.0, inf),))
+        return tuple(SeriesReading(self.value, *time, self.band, self.between) for time in self.during or ((0.0, inf),))
 
 
 def load_ledger(name: str, schemes: Iterable[str]) -> tuple[Mapping[str, str], list[Claim]]:

@@ -1,4 +1,4 @@
-"""What the runs of a study measured: its scenarios under its schemes, by the names that the study gives them."""
+"""The runs of a study: its scenarios under its schemes, by the names that the study gives them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from aqmlab.runs.executor import Progress
 from aqmlab.runs.simulate import compare_many
 from aqmlab.runs.table import Table
 from aqmlab.scenario import load, original
-from aqmlab.study.readings import Reading
+from aqmlab.study.readings import SeriesReading
 
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "std": pstdev, "min": min, "max": max}
 """What becomes of the values of several scenarios, by its name in a study; "std" is over these scenarios alone."""
@@ -22,14 +22,14 @@ Needed = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class StudyRuns:
     """The comparisons of a study by the name of their scenario; two names of one scenario share a comparison."""
 
     comparisons: Mapping[str, Comparison]
 
     @cached_property
     def table(self) -> Table[str]:
-        """What the runs measured."""
+        """The table of the runs."""
         runs = {
             (name, spec): {seed: run.values for (ran, seed), run in compared.runs.items() if ran == spec}
             for name, compared in self.comparisons.items()
@@ -37,7 +37,7 @@ class Measured:
         }
         return Table(runs, {name: compared.scenario.links[0] for name, compared in self.comparisons.items()})
 
-    def read(self, scenario: str, spec: str, link: str, reading: Reading) -> dict[int, float | None]:
+    def read(self, scenario: str, spec: str, link: str, reading: SeriesReading) -> dict[int, float | None]:
         """Return by seed what is read off the time series, for the seeds that have them."""
         compared = self.comparisons[scenario]
         series = {seed: run for (ran, seed), run in compared.runs.items() if ran == spec and run.series}
@@ -67,7 +67,7 @@ def measure(
     jobs: int | None,
     progress: Progress | None,
     find: Callable[[str], Scenario] = load,
-) -> Measured:
+) -> StudyRuns:
     """Run what is needed, a scenario that has two names once; with series of every seed where they are `read`.
 
     `find` returns the scenario of a name, by default the built-in one.
@@ -78,4 +78,4 @@ def measure(
     grid = [(find(name), list(specs)) for name, specs in schemes.items()]
     found = compare_many(grid, seeds, every_series={original(name) for name in read}, jobs=jobs, progress=progress)
     compared = dict(zip(schemes, found, strict=True))
-    return Measured({name: compared[original(name)] for name in needed})
+    return StudyRuns({name: compared[original(name)] for name in needed})

@@ -74,7 +74,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """One table of the paper: the scenarios and link that give it, or the values the analysis is made for.
 
     `published` are its numbers in their order. `differences` are rows that are one scheme minus the mean of others,
@@ -99,7 +99,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Panel:
+class PaperPanel:
     """One panel of a figure: which schemes (by the paper's names), in which scenarios, at which link, which metric."""
 
     title: str
@@ -125,7 +125,7 @@ class Figure:
     title: str
     kind: str
     columns: int
-    panels: tuple[Panel, ...]
+    panels: tuple[PaperPanel, ...]
     x: tuple[float, ...]
     x_label: str
     logarithmic: bool
@@ -138,7 +138,7 @@ CHARTS = ("sweep", "bars", "sensitivity", "range")
 
 
 class Point(NamedTuple):
-    """What one point of a chart's line needs: the value of x, and the scheme and scenarios to run."""
+    """A point of a chart's line: the value of x, and the scheme and scenarios to run."""
 
     x: float
     spec: str
@@ -179,7 +179,7 @@ class Study:
     schemes: Mapping[str, str]
     differences: Mapping[str, Sequence[str]]
     metrics: Mapping[str, StudyMetric]
-    tables: Sequence[Table]
+    tables: Sequence[PaperTable]
     figures: Sequence[Figure]
     words: Mapping[str, str]
     claims: Sequence[Claim]
@@ -193,7 +193,9 @@ class Study:
         """Return our scheme for the paper's name of it; a name that the paper does not have is ours already."""
         return self.schemes.get(name, name)
 
-    def select(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> tuple[list[Table], list[Figure]]:
+    def select(
+        self, tables: Iterable[str] | None, figures: Iterable[str] | None
+    ) -> tuple[list[PaperTable], list[Figure]]:
         """Return the tables and figures of these numbers, all if neither is given.
 
         A figure that shows a table of the paper stands for that table.
@@ -223,7 +225,7 @@ class Study:
         return Asked(chosen, drawn, claims, self._needed(chosen, drawn, claims))
 
     def _needed(
-        self, tables: Iterable[Table], figures: Iterable[Figure], claims: Iterable[Claim]
+        self, tables: Iterable[PaperTable], figures: Iterable[Figure], claims: Iterable[Claim]
     ) -> dict[str, list[str]]:
         """Return which schemes must be run, in order, by scenario."""
         found: dict[str, dict[str, None]] = {}
@@ -235,7 +237,7 @@ class Study:
             found.setdefault(scenario, {})[spec] = None
         return {scenario: list(specs) for scenario, specs in found.items()}
 
-    def _in_table(self, table: Table) -> Iterator[tuple[str, str]]:
+    def _in_table(self, table: PaperTable) -> Iterator[tuple[str, str]]:
         rows = dict.fromkeys(cell.scheme for cell in table.published)
         names = [part for row in rows for part in table.parts(row)]
         specs = dict.fromkeys(spec for name in names if built(spec := table.schemes[name]))
@@ -252,7 +254,7 @@ class Study:
                 specs = [self.spec(name) for name in panel.schemes]
                 yield from ((name, spec) for name in panel.scenarios for spec in specs if built(spec))
 
-    def points(self, figure: Figure, panel: Panel) -> dict[str, list[Point]]:
+    def points(self, figure: Figure, panel: PaperPanel) -> dict[str, list[Point]]:
         """Return what each line of a chart's panel needs, without the schemes that are not built yet."""
         schemes = {name: spec for name in panel.schemes if built(spec := self.spec(name))}
         filled = {x: tuple(name.format(x=f"{x:g}") for name in panel.scenarios) for x in figure.x}
@@ -276,9 +278,9 @@ class Study:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a study is asked for, and which schemes must be run for it, in order, by scenario."""
+    """The parts of a study that are asked for, and the schemes to run for them, in order, by scenario."""
 
-    tables: Sequence[Table]
+    tables: Sequence[PaperTable]
     figures: Sequence[Figure]
     claims: Sequence[Claim]
     needed: Mapping[str, Sequence[str]]
@@ -356,9 +358,9 @@ def _metric(name: str, entry: Mapping[str, Any]) -> StudyMetric:
     )
 
 
-def _table(entry: Mapping[str, Any], study: Mapping[str, Any], published: Iterable[Published]) -> Table:
+def _table(entry: Mapping[str, Any], study: Mapping[str, Any], published: Iterable[Published]) -> PaperTable:
     changed = entry.get("metrics", {})
-    return Table(
+    return PaperTable(
         number=entry["number"],
         title=entry["title"],
         scenarios=_scenarios(entry),
@@ -388,8 +390,8 @@ def _figure(entry: Mapping[str, Any]) -> Figure:
     )
 
 
-def _panel(entry: Mapping[str, Any]) -> Panel:
-    return Panel(
+def _panel(entry: Mapping[str, Any]) -> PaperPanel:
+    return PaperPanel(
         title=entry["title"],
         scenarios=tuple(entry.get("scenarios", ())),
         link=entry.get("link", "bottleneck"),

@@ -1,4 +1,4 @@
-"""What is read off a time series as one reads it off a figure: values of claims that a run does not have itself."""
+"""Readings of a time series, as one reads a figure: values of claims that a run does not have itself."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SeriesReading:
     """A value of TAKE between `start` and `end` (s) of the run; `band` and `between` in packets."""
 
     value: str
@@ -33,7 +33,7 @@ class Reading:
         return TAKE[self.value](self, {name: columns[name][part] for name in columns}, scenario.link(link))
 
 
-def _transient(reading: Reading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
+def _transient(reading: SeriesReading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
     """Return the end of the transient, counted from `start`; None if the queue has left the band in the end.
 
     `settling_time` averages over 1 s and so counts every later excursion.
@@ -41,13 +41,13 @@ def _transient(reading: Reading, columns: Mapping[str, "Curve"], place: Link) ->
     return _settled(reading, columns, place.target, place.buffer / 10 if reading.band is None else reading.band)
 
 
-def _stabilisation(reading: Reading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
+def _stabilisation(reading: SeriesReading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
     late = columns["time"] > columns["time"][-1] - 15
     band = place.target / 2 if reading.band is None else reading.band
     return _settled(reading, columns, float(columns["queue"][late].mean()), band)
 
 
-def _settled(reading: Reading, columns: Mapping[str, "Curve"], level: float, band: float) -> float | None:
+def _settled(reading: SeriesReading, columns: Mapping[str, "Curve"], level: float, band: float) -> float | None:
     """Return from when on, counted from `start`, the queue over 5 s stays in a band; None if it ends outside."""
     import numpy as np
 
@@ -59,7 +59,7 @@ def _settled(reading: Reading, columns: Mapping[str, "Curve"], level: float, ban
     return None if outside[-1] == len(means) - 1 else float(time[outside[-1] + 1]) - reading.start
 
 
-def _share(reading: Reading, columns: Mapping[str, "Curve"], _: object) -> float:
+def _share(reading: SeriesReading, columns: Mapping[str, "Curve"], _: object) -> float:
     low, high = reading.between or (0.0, inf)
     return float(((columns["queue"] >= low) & (columns["queue"] <= high)).mean())
 
@@ -72,7 +72,7 @@ def _means(curve: "Curve", time: "Curve", seconds: float) -> "Curve":
     return np.convolve(curve, np.ones(window) / window, "valid")
 
 
-TAKE: Mapping[str, Callable[[Reading, Mapping[str, "Curve"], Link], float | None]] = {
+TAKE: Mapping[str, Callable[[SeriesReading, Mapping[str, "Curve"], Link], float | None]] = {
     "transient": _transient,
     "stabilisation": _stabilisation,
     "share": _share,

@@ -13,8 +13,8 @@ from aqmlab.runs.task import Failure
 from aqmlab.study.cells import VERDICTS, Cell, judge
 from aqmlab.study.charts import Chart, chart
 from aqmlab.study.claims import Checked, check, tally
-from aqmlab.study.measured import Measured, measure
-from aqmlab.study.paper import CHARTS, Asked, Figure, Study, Table, built, load_study, studies
+from aqmlab.study.measured import StudyRuns, measure
+from aqmlab.study.paper import CHARTS, Asked, Figure, PaperTable, Study, built, load_study, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +27,10 @@ class Reproduction(Result):
     study: Study
     seeds: int
     asked: Asked
-    measured: Measured
+    measured: StudyRuns
 
     @property
-    def tables(self) -> Sequence[Table]:
+    def tables(self) -> Sequence[PaperTable]:
         """The tables that were asked for."""
         return self.asked.tables
 
@@ -57,17 +57,17 @@ class Reproduction(Result):
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """What the paper says in words, checked."""
+        """The sentences of the paper, checked."""
         return [check(self.study, claim, self.measured, self.cells) for claim in self.asked.claims]
 
     @property
     def coverage(self) -> dict[str, int]:
-        """How many cells there are, and how many of each verdict."""
+        """The number of cells, and of each verdict."""
         return coverage(self.cells)
 
     @property
     def ledger(self) -> dict[str, int]:
-        """How many sentences there are, and how many of each verdict."""
+        """The number of sentences, and of each verdict."""
         return tally(self.claims)
 
     @property

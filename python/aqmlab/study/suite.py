@@ -23,7 +23,7 @@ from aqmlab.problems import InputError
 from aqmlab.quantities import quantity, read
 from aqmlab.scenario import load
 from aqmlab.study.ledger import Claim, load_ledger
-from aqmlab.study.paper import Table, studies, suites
+from aqmlab.study.paper import PaperTable, studies, suites
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,7 +46,7 @@ MOST_FLOWS = 10_000
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkSetting:
     """The user's link: `rate` in bit/s, `rtt` (round-trip propagation) in s, `flows` replaces the RFC's bulk flows.
 
     `given` is the buffer of all links as a scenario writes it ("1000 ms"), if not the bandwidth-delay product; `up` the
@@ -113,7 +113,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is read off a run: the value at `path`, perhaps divided by the one at `over`.
+    """A number of a run: the value at `path`, perhaps divided by the one at `over`.
 
     With `queueing` it is a mean packet delay less the propagation one way, which is the queueing delay. With `waiting`
     it is any packet delay less what an empty path takes: propagation, and transmission at each link.
@@ -165,7 +165,7 @@ class Experiment:
         """Section and title."""
         return f"{self.section} {self.title}".strip()
 
-    def changes(self, link: Link) -> dict[str, str]:
+    def changes(self, link: LinkSetting) -> dict[str, str]:
         """Return what of the scenario is set for a link, with quantities as text."""
         given = load(self.scenario)
         keys = {key: of for key, of in LINK_KEYS.items() if not (self.kind and key == "target")}
@@ -177,11 +177,11 @@ class Experiment:
 
     @property
     def has_up(self) -> bool:
-        """Whether there are two directions, with a link each."""
+        """True if there are two directions, with a link each."""
         return UP in load(self.scenario).links
 
-    def _up(self, link: Link) -> dict[str, str]:
-        """What the link upwards takes from a rate of its own."""
+    def _up(self, link: LinkSetting) -> dict[str, str]:
+        """The values of the link upwards that follow from a rate of its own."""
         if not link.up or not self.has_up:
             return {}
         share = link.up / link.rate
@@ -192,11 +192,11 @@ class Experiment:
         }
 
     def is_called(self, pattern: str) -> bool:
-        """Whether a name or glob means it: its section, or its scenario with or without the folder."""
+        """Return whether a name or glob means it: its section, or its scenario with or without the folder."""
         names = (self.section.partition(" ")[0], self.scenario, self.scenario.rpartition("/")[2])
         return any(fnmatchcase(name, pattern) for name in names)
 
-    def scenario_at(self, link: Link) -> Scenario:
+    def scenario_at(self, link: LinkSetting) -> Scenario:
         """Return the scenario at a link."""
         return load(self.scenario, self.changes(link))
 
@@ -234,7 +234,7 @@ def _place(group: str) -> str:
     return f"flows.{group}" if group else "total"
 
 
-def _scaled(value: str | Sequence[str], link: Link) -> str:
+def _scaled(value: str | Sequence[str], link: LinkSetting) -> str:
     return link.value(value) if isinstance(value, str) else json.dumps([link.value(each) for each in value])
 
 
@@ -277,7 +277,7 @@ class Suite:
     words: Mapping[str, str]
     claims: Sequence[Claim]
     differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    tables: Sequence[Table] = ()
+    tables: Sequence[PaperTable] = ()
     """A suite prints no numbers."""
 
     def spec(self, name: str) -> str:
@@ -309,7 +309,7 @@ class Suite:
         flows: int | None = None,
         buffer: str | None = None,
         up: str | None = None,
-    ) -> list[Link]:
+    ) -> list[LinkSetting]:
         """Return the links that these quantities ("20 Mbit/s", "50 ms") describe; what is None is the base case's."""
         for option, value in (("buffer", buffer), ("up", up)):
             if value is not None:
@@ -323,16 +323,16 @@ class Suite:
             for key, given in (("rate", rate), ("rtt", rtt))
         )
         upwards = _given("up", up) if up is not None else None
-        found = [Link(each, delay, flows, buffer, upwards) for each, delay in product(rates, rtts)]
+        found = [LinkSetting(each, delay, flows, buffer, upwards) for each, delay in product(rates, rtts)]
         for link in found:
             link.buffer()  # refuses what is none
         return found
 
-    def at(self, link: Link) -> str:
+    def at(self, link: LinkSetting) -> str:
         """Return what a link is called: nothing where the base case is one link."""
         return "" if isinstance(self.base["rate"], str) else str(link)
 
-    def link(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> Link:
+    def link(self, rate: str | None = None, rtt: str | None = None, flows: int | None = None) -> LinkSetting:
         """Return the first of these links; a suite whose base case is one link has no other."""
         return self.links(rate, rtt, flows)[0]
 

@@ -1,4 +1,4 @@
-"""What a suite says about schemes: values, which are the best, ranks, and what becomes of the claims of others."""
+"""The result of a suite: values of schemes, the best ones, ranks, and the claims of others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from aqmlab.runs.table import Table, Values
 from aqmlab.runs.task import Failure
 from aqmlab.study.claims import Checked, check, tally
 from aqmlab.study.ledger import Claim
-from aqmlab.study.suite import Experiment, Link, Measure, Suite, load_suite
+from aqmlab.study.suite import Experiment, LinkSetting, Measure, Suite, load_suite
 
 PLAIN = Shown(1, "", 3)
 
@@ -44,23 +44,23 @@ class Trial:
     scenario: Scenario
     measures: Mapping[str, Measure]
     comparison: Comparison
-    link: Link | None = None
+    link: LinkSetting | None = None
     at: str = ""
 
     @property
     def row(self) -> str:
-        """Which of its kind it is, without the value that the columns of a table show."""
+        """Its name within its kind, without the value that the columns of a table show."""
         return ", ".join(part for part in (self.experiment.title, self.at) if part)
 
     @property
     def place(self) -> str:
-        """What claims call it."""
+        """Its name in claims."""
         column = f"{self.experiment.column}: " if self.experiment.column else ""
         return column + ", ".join(part for part in (self.experiment.kind, self.row) if part)
 
     @cached_property
     def measured(self) -> Table[str]:
-        """What the runs measured, the measures of the experiment under their titles."""
+        """The table of the runs, the measures of the experiment under their titles."""
         runs: dict[tuple[str, str], dict[int, Values]] = {}
         for (spec, seed), run in self.comparison.runs.items():
             derived = {title: self._value(run, measure) for title, measure in self.measures.items()}
@@ -185,19 +185,19 @@ class SuiteResult(Result):
     """Schemes in every experiment of a suite at one link, or at the several that are the suite's own."""
 
     suite: Suite
-    links: Sequence[Link]
+    links: Sequence[LinkSetting]
     schemes: tuple[str, ...]
     seeds: int
     trials: Sequence[Trial]
 
     @property
-    def link(self) -> Link:
+    def link(self) -> LinkSetting:
         """The link, the first where there are several."""
         return self.links[0]
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """What others have written of the suite's subject, held against the runs."""
+        """The claims of others on the suite's subject, held against the runs."""
         places = Places({trial.place: trial for trial in self.trials})
         return [places.judge(self.suite, claim) for claim in self.suite.claims]
 

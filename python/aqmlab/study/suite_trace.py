@@ -1,4 +1,4 @@
-"""What only single packets tell: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
+"""Results of single packets: distributions and phases of delay and goodput, how losses fall (RFC 7928, 2, 8.2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from aqmlab._core import Scenario, Trace
 from aqmlab.runs.executor import run_many
 from aqmlab.runs.task import Failure, Task
 from aqmlab.scenario import load
-from aqmlab.study.suite import PACKET, Link, Phases
+from aqmlab.study.suite import PACKET, LinkSetting, Phases
 from aqmlab.study.suite_result import SuiteResult, Trial
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ EVENT = 2
 
 @dataclass(frozen=True)
 class Losses:
-    """How losses at a link fall: RFC 7928, sections 2.3 and 2.4.
+    """The pattern of losses at a link: RFC 7928, sections 2.3 and 2.4.
 
     `gap` is the mean time between two losses (s), None below two. `synchronisation` is the mean share of the flows
     that lose a packet in the same loss event. None without a loss or with a single flow.
@@ -96,13 +96,13 @@ def is_small(trial: Trial) -> bool:
     return fmean(rates) / 8 / PACKET * (trial.scenario.warmup + WINDOW) <= MOST_PACKETS
 
 
-def _short(trial: Trial, link: Link) -> Scenario:
+def _short(trial: Trial, link: LinkSetting) -> Scenario:
     """Return the scenario of an experiment, no longer than what is traced."""
     end = min(trial.scenario.duration, trial.scenario.warmup + WINDOW)
     return load(trial.experiment.scenario, trial.experiment.changes(link) | {"duration": f"{end} s"})
 
 
-def _read(trace: Trace, trial: Trial, scenario: Scenario, link: Link) -> Traced:
+def _read(trace: Trace, trial: Trial, scenario: Scenario, link: LinkSetting) -> Traced:
     import numpy as np
 
     found, labels = trace.columns()

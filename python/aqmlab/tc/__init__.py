@@ -4,7 +4,7 @@ One table, `qdiscs.py`, and the names and units that parameters declare serve bo
 to see what Linux makes of it.
 """
 
-from aqmlab.tc.lines import Lines, Reading, Setting, read, write
 from aqmlab.tc.link import Link
+from aqmlab.tc.syntax import Lines, Reading, Setting, read, write
 
 __all__ = ["Lines", "Link", "Reading", "Setting", "read", "write"]

@@ -1,4 +1,4 @@
-"""How tc makes the weight of RED's average from the burst that is to pass, and back."""
+"""The weight of RED's average as tc makes it from the burst that is to pass, and back."""
 
 import math
 

@@ -45,7 +45,7 @@ def size(buffer: str) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Heard:
-    """What Linux does with options: parameters, those that were said among them, the link, and notes."""
+    """The meaning of options in Linux: parameters, those that were said among them, the link, and notes."""
 
     values: Values
     said: frozenset[str]

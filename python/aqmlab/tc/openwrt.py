@@ -3,8 +3,8 @@
 import re
 
 from aqmlab.problems import InputError
-from aqmlab.tc.lines import OTHER_WAY, Lines, Setting, prepared, write
 from aqmlab.tc.options import say
+from aqmlab.tc.syntax import OTHER_WAY, Lines, Setting, prepared, write
 
 SCRIPTS = {"cake": {"besteffort": "piece_of_cake.qos"}, "fq_codel": {}}
 OTHERWISE = {"cake": "layer_cake.qos", "fq_codel": "simplest.qos"}

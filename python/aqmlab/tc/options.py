@@ -132,7 +132,7 @@ def parse(qdisc: Qdisc, words: Iterable[str]) -> Said:
 
 
 class _Network:
-    """What "auto" thresholds follow from; the target is a scenario's default, a third of the buffer."""
+    """The network that "auto" thresholds follow from; the target is a scenario's default, a third of the buffer."""
 
     def __init__(self, link: Link, buffer: float) -> None:
         self.rate, self.packet, self.buffer = link.rate or 1e7, float(link.packet), buffer

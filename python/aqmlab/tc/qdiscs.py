@@ -1,4 +1,4 @@
-"""What Linux has of each scheme: one table, from which lines are both written and read.
+"""The queueing disciplines of Linux by scheme: one table, from which lines are both written and read.
 
 A parameter that declares a name in tc is an option of that name; the rest stands here: the limit, ECN, keywords, what
 Linux fixes, and what we lack. The facts are those of iproute2 (`q_*.c`, 6.1 to 6.17) and of the kernel's `sch_*.c`.

@@ -4,9 +4,9 @@
   goal      objectives and constraints: measures by their names
   space     which parameters, and from where to where
   plan      everything that a tune is asked for
-  store     the runs that are done, remembered in a folder
+  memory    the runs that are done, remembered in a folder
   search    candidates, asked for in batches and raced against the best
   result    the best and its rivals under other seeds; tables and JSON
-  study     several schemes tuned alike, and compared
+  tournament   several schemes tuned alike, and compared
 ```
 """

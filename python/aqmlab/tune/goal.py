@@ -1,4 +1,4 @@
-"""What is wanted: measures to make small or large, and bounds that measures must keep."""
+"""Goals: measures to make small or large, and bounds that measures must keep."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a tune is asked for, read and checked before anything runs."""
+"""The plan of a tune, read and checked before anything runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ SETTING = re.compile(r":(?=[\w.*-]+=)")
 
 @dataclass(frozen=True)
 class Budget:
-    """When the search ends: after so many runs, or so many seconds."""
+    """The end of a search: after so many runs, or so many seconds."""
 
     runs: int | None = None
     seconds: float | None = None
@@ -62,7 +62,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TunePlan:
     """A search: the scheme with what is fixed of it, where, what for, over which values, and how."""
 
     scheme: str
@@ -79,7 +79,7 @@ class Plan:
     held_out_seeds: int
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
+        return f"<TunePlan: {self.scheme}, {len(self.space)} parameters, {len(self.places)} scenarios, {self.budget}>"
 
     @property
     def goals(self) -> tuple[Objective | Constraint, ...]:
@@ -103,7 +103,7 @@ class Plan:
 
     @property
     def shown_in(self) -> list[Place]:
-        """Where what was found is shown under fresh seeds: the scenarios of the search, and the held-out ones."""
+        """The scenarios of fresh seeds: those of the search, and the held-out ones."""
         return [*self.places, *self.held_out]
 
     def document(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def plan(
     held_out: Sequence[str] = (),
     held_out_seeds: int = HELD_OUT_SEEDS,
     set: Mapping[str, str] | None = None,
-) -> Plan:
+) -> TunePlan:
     """Read and check everything; the sampler is TPE for one objective, NSGA-III for several, unless it is named."""
     if not scenarios:
         raise InputError("scenario", "missing; --scenario li2014/table-1 says where the scheme is to be good")
@@ -154,7 +154,7 @@ def plan(
     wanted, kept = goals(objectives, subject_to)
     check([*wanted, *kept], [place.scenario for place in [*places, *outside]])
     dimensions = space(spec, [place.scenario for place in places], parameters, ranges or {})
-    asked = Plan(
+    asked = TunePlan(
         spec,
         tuple(places),
         wanted,
@@ -172,7 +172,7 @@ def plan(
     return asked
 
 
-def _check(asked: Plan) -> None:
+def _check(asked: TunePlan) -> None:
     for option, value, least in (("seeds", asked.seeds, 1), ("held-out-seeds", asked.held_out_seeds, 2)):
         if not least <= value <= MOST_SEEDS:
             raise InputError(option, f"{value}: out of range; {least} to {MOST_SEEDS}")

@@ -1,25 +1,24 @@
-"""What a tune found: the candidates, the best or the front, and how they do under fresh seeds."""
+"""The result of a tune: the candidates, the best or the front, and how they do under fresh seeds."""
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import _core, extras, files
+from aqmlab import _core, extras
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
 from aqmlab.runs import workers as places
 from aqmlab.runs.executor import Progress
-from aqmlab.runs.lock import held
 from aqmlab.runs.statistics import Paired, Summary, paired, summarise
 from aqmlab.tune.goal import Goal
-from aqmlab.tune.plan import Place, Plan
+from aqmlab.tune.memory import FinishedRun, remembered
+from aqmlab.tune.plan import Place, TunePlan
 from aqmlab.tune.search import Candidate, Search, quiet
-from aqmlab.tune.store import Done, Store
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -59,7 +58,7 @@ class Rival:
 class Tuned(Result):
     """A tune that is over; `wall` and `engine` in s, `importance` by objective and parameter."""
 
-    plan: Plan
+    plan: TunePlan
     trials: tuple[Candidate, ...]
     rivals: tuple[Rival, ...]
     importance: Mapping[str, Mapping[str, float]]
@@ -121,7 +120,7 @@ class Tuned(Result):
 
     @property
     def headline(self) -> str:
-        """What to use, and what it took to find it."""
+        """The parameters to use, and the runs that it took to find them."""
         return f"{self.best.spec if self.best else 'no candidate keeps the bounds'}, after {self.used} runs"
 
     def sheets(self) -> Iterator[Sheet]:
@@ -191,7 +190,7 @@ class Tuned(Result):
 
 
 def tune(
-    plan: Plan,
+    plan: TunePlan,
     out: Path | None = None,
     *,
     resume: bool = False,
@@ -205,12 +204,9 @@ def tune(
     """
     extras.check("optuna", *(["cmaes"] if plan.sampler == "cma-es" else []))
     started = time.perf_counter()
-    if out is not None:
-        files.check_folder(out)
-        out.mkdir(parents=True, exist_ok=True)
-    with places.workers(executor, jobs) as pool, held(out) if out else nullcontext():
-        store = Store(out, {**plan.document(), "engine": _core.source()}, resume=resume)
-        search = Search(plan, store, pool, progress)
+    about = {**plan.document(), "engine": _core.source()}
+    with places.workers(executor, jobs) as pool, remembered(out, about, resume=resume) as memory:
+        search = Search(plan, memory, pool, progress)
         study = search.run()
         searched = Tuned(plan, tuple(search.trials), (), _importance(study, search), search.used, 0.0, 0.0)
         rivals = _rivals(search, searched)
@@ -240,7 +236,7 @@ def _rivals(search: Search, found: Tuned) -> list[Rival]:
     return [_rival(plan, role, spec, [next(runs) for _ in blocks]) for role, spec in asked]
 
 
-def _rival(plan: Plan, role: str, spec: str, runs: Sequence[Done]) -> Rival:
+def _rival(plan: TunePlan, role: str, spec: str, runs: Sequence[FinishedRun]) -> Rival:
     values: dict[tuple[str, str], list[float | None]] = {}
     blocks = [place for place in plan.shown_in for _ in plan.fresh]
     for place, done in zip(blocks, runs, strict=True):
@@ -250,7 +246,7 @@ def _rival(plan: Plan, role: str, spec: str, runs: Sequence[Done]) -> Rival:
     return Rival(role, spec, values, next((done.failed for done in runs if done.failed), None))
 
 
-def designed_by_rule(plan: Plan) -> str | None:
+def designed_by_rule(plan: TunePlan) -> str | None:
     """Return the parameters of the scheme's design rule in the first scenario; None where there is no rule or law."""
     from aqmlab.analysis.design import design
     from aqmlab.analysis.network import network

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from aqmlab.extras import required
 from aqmlab.problems import InputError
-from aqmlab.runs.executor import do_all
-from aqmlab.runs.results import RunResult
+from aqmlab.runs.executor import Outcome, do_all
 from aqmlab.runs.statistics import paired
 from aqmlab.runs.task import RunError, Task
 from aqmlab.runs.workers import Workers
 from aqmlab.tune.goal import Constraint, Goal
-from aqmlab.tune.plan import Place, Plan
+from aqmlab.tune.memory import JOURNAL, FinishedRun, Memory
+from aqmlab.tune.plan import Place, TunePlan
 from aqmlab.tune.space import with_values
-from aqmlab.tune.store import JOURNAL, Done, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +64,12 @@ class Candidate:
 
     @property
     def whole(self) -> bool:
-        """Whether it was judged by all runs."""
+        """True if it was judged by all runs."""
         return self.values is not None and not self.stopped and self.failed is None
 
     @property
     def feasible(self) -> bool:
-        """Whether it keeps all bounds."""
+        """True if it keeps all bounds."""
         return self.whole and all(violation <= 0 for violation in self.violations)
 
 
@@ -78,8 +77,8 @@ class Candidate:
 class Search:
     """A search under way, and what it has found so far."""
 
-    plan: Plan
-    store: Store
+    plan: TunePlan
+    memory: Memory
     workers: Workers
     told: Told | None = None
     trials: list[Candidate] = field(default_factory=list)
@@ -90,7 +89,7 @@ class Search:
     @property
     def engine(self) -> float:
         """Seconds that the engine took for the runs, those of earlier sessions included."""
-        return sum(done.wall for done in self.store.runs.values())
+        return sum(done.wall for done in self.memory.runs.values())
 
     @property
     def best(self) -> Candidate | None:
@@ -99,31 +98,25 @@ class Search:
         found = [each for each in self.trials if each.feasible and each.values]
         return min(found, key=lambda each: sign * (each.values or (0.0,))[0], default=None)
 
-    def measured(self, tasks: Sequence[tuple[Place, str, int]]) -> list[Done]:
+    def measured(self, tasks: Sequence[tuple[Place, str, int]]) -> list[FinishedRun]:
         """Return what runs measured, done or remembered."""
         keys = [(place.name, spec, seed) for place, spec, seed in tasks]
-        self.store.asked.update(keys)
-        missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in self.store.runs}
-        names, places = list(missing), [place for place, _, _ in missing.values()]
+        self.memory.asked.update(keys)
+        missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in self.memory.runs}
+        names = list(missing)
 
-        def take(found: Sequence[tuple[int, Any]]) -> None:
-            self.store.add([(names[i], self._done(outcome, places[i])) for i, outcome in found])
+        def take(found: Sequence[tuple[int, Outcome]]) -> None:
+            self.memory.add([(names[i], outcome) for i, outcome in found])
 
         if missing:
             runs = [Task(place.scenario, spec, seed) for place, spec, seed in missing.values()]
             do_all(runs, self.workers, take)
-        return [self.store.runs[key] for key in keys]
-
-    def _done(self, outcome: Any, place: Place) -> Done:
-        if not isinstance(outcome, RunResult):
-            return Done({}, outcome.reason)
-        wanted = [name for goal in self.plan.goals for name in goal.measures(place.scenario)]
-        return Done({name: outcome.values.get(name) for name in wanted}, None, outcome.engine.wall)
+        return [self.memory.runs[key] for key in keys]
 
     def judge(self, specs: Mapping[int, str]) -> list[Candidate]:
         """Run a batch of candidates, number by number: rung by rung, without those that have lost."""
         blocks, best = self.plan.blocks, self.best
-        known: dict[int, list[Done]] = {number: [] for number in specs}
+        known: dict[int, list[FinishedRun]] = {number: [] for number in specs}
         judged: dict[int, Candidate] = {}
         for number, spec in specs.items():
             if refused := _refused(self.plan, spec):
@@ -147,7 +140,7 @@ class Search:
         """Racing needs one objective that is a mean."""
         return len(self.plan.objectives) == 1 and self.plan.over == "mean"
 
-    def _judged(self, number: int, spec: str, known: Sequence[Done], best: Candidate | None) -> Candidate | None:
+    def _judged(self, number: int, spec: str, known: Sequence[FinishedRun], best: Candidate | None) -> Candidate | None:
         """Return the candidate if its runs are all done, or enough of them; None if it goes on."""
         failed = next((done.failed for done in known if done.failed), None)
         goals, bounds = self.plan.objectives, self.plan.constraints
@@ -179,7 +172,7 @@ class Search:
             by_place.setdefault(place.name, []).append(value)
         return max((goal.over(values, self.plan.over) for values in by_place.values()), key=goal.violation)
 
-    def _column(self, goal: Goal, known: Sequence[Done]) -> list[float | None]:
+    def _column(self, goal: Goal, known: Sequence[FinishedRun]) -> list[float | None]:
         pairs = zip(self.plan.blocks, known, strict=False)
         return [goal.value(done.values, place.scenario) for (place, _), done in pairs]
 
@@ -189,7 +182,7 @@ class Search:
             return None
         goal = self.plan.objectives[0]
         keys = [(place.name, best.spec, seed) for place, seed in self.plan.blocks[: len(ours)]]
-        column = self._column(goal, [self.store.runs[key] for key in keys])
+        column = self._column(goal, [self.memory.runs[key] for key in keys])
         theirs = [value for value in column if value is not None]
         compared = paired(ours, theirs)
         behind = goal.sign * compared.difference.mean
@@ -202,14 +195,14 @@ class Search:
         budget = self.plan.budget
         if budget.runs is not None:
             return min(BATCH, (budget.runs - self.used) // len(self.plan.blocks))
-        stored = any(seed <= self.plan.seeds for _, _, seed in self.store.ahead)  # by an earlier session, of a search
+        stored = any(seed <= self.plan.seeds for _, _, seed in self.memory.ahead)  # by an earlier session, of a search
         return BATCH if not self.trials or stored or self.share() < 1 else 0
 
     def share(self) -> float:
         """Return the part of the budget that is spent."""
         if self.plan.budget.runs is not None:
             return self.used / self.plan.budget.runs
-        spent = time.monotonic() - self._started + self.store.before / self.workers.slots
+        spent = time.monotonic() - self._started + self.memory.before / self.workers.slots
         return spent / (self.plan.budget.seconds or 1.0)
 
     def run(self) -> "Study":
@@ -266,14 +259,14 @@ class Search:
 
         from aqmlab.tune.journal import Journal
 
-        folder = self.store.folder
-        storage = JournalStorage(Journal(folder / JOURNAL)) if folder else InMemoryStorage()
+        store = self.memory.store
+        storage = JournalStorage(Journal(store.folder / JOURNAL)) if store else InMemoryStorage()
         directions = [_DIRECTIONS[goal.sign] for goal in self.plan.objectives]
         return optuna.create_study(storage=storage, study_name=self.plan.scheme, directions=directions)
 
 
-def _refused(plan: Plan, spec: str) -> str | None:
-    """Why a candidate cannot be used, such as a lower threshold above the upper one; None if it can."""
+def _refused(plan: TunePlan, spec: str) -> str | None:
+    """Return why a candidate cannot be used, such as a lower threshold above the upper one; None if it can."""
     try:
         for place in plan.places:
             place.scenario.parameters(spec)
@@ -282,7 +275,7 @@ def _refused(plan: Plan, spec: str) -> str | None:
     return None
 
 
-def _distributions(plan: Plan) -> "dict[str, BaseDistribution]":
+def _distributions(plan: TunePlan) -> "dict[str, BaseDistribution]":
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     found: dict[str, BaseDistribution] = {}
@@ -296,7 +289,7 @@ def _distributions(plan: Plan) -> "dict[str, BaseDistribution]":
     return found
 
 
-def _in_use(plan: Plan) -> dict[str, Any] | None:
+def _in_use(plan: TunePlan) -> dict[str, Any] | None:
     """Return the values in use of the parameters that are searched; None if one is outside of its range."""
     from aqmlab import quantities
 
@@ -311,7 +304,7 @@ def _in_use(plan: Plan) -> dict[str, Any] | None:
     return found
 
 
-def sampler(plan: Plan, batch: int) -> "BaseSampler":
+def sampler(plan: TunePlan, batch: int) -> "BaseSampler":
     """Return the sampler of a batch; its seed follows from the tune's and the batch's number."""
     from optuna import samplers
 

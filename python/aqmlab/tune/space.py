@@ -1,4 +1,4 @@
-"""Where to look: the parameters of a scheme, each from a lowest to a highest value."""
+"""The space of a search: the parameters of a scheme, each from a lowest to a highest value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def space(
 
 
 def _usual(parameter: Parameter, used: Mapping[str, str]) -> bool:
-    """Whether a parameter is searched without being named."""
+    """Return whether a parameter is searched without being named."""
     value = quantities.number(used[parameter.name])
     return not isinstance(value, str) and value > 0 and parameter.unit not in FIXED_UNITS
 
@@ -130,7 +130,7 @@ def _ends(parameter: Parameter, used: str, given: str | None) -> tuple[float, fl
 
 
 def _whole(name: str, unit: str, low: float, high: float, scheme: str, scenario: Scenario) -> bool:
-    """Whether a parameter takes whole numbers only: it takes one in its range, and nothing between it and the next."""
+    """Return whether a parameter takes whole numbers only: one in its range, and nothing between it and the next."""
     if high < 1 or high - low < 1:
         return False
     least = float(int(max(low, 1)))

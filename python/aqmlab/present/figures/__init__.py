@@ -1,1 +1,1 @@
-"""What the pictures of each kind of result show: the data for `plots`, taken from runs, studies, suites and sweeps."""
+"""The data of the pictures that `plots` draws, taken from runs, studies, suites and sweeps."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from aqmlab.runs.results import Series
 
 
-class Shown(Protocol):
-    """What figures take of a run, simulated or live."""
+class DrawnRun(Protocol):
+    """A run as figures show it, simulated or live."""
 
     @property
     def links(self) -> Mapping[str, LinkResult]:
@@ -50,7 +50,7 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     }
 
 
-def queue_panel(name: str, runs: Mapping[str, Shown], link: str, target: float | None) -> Panel:
+def queue_panel(name: str, runs: Mapping[str, DrawnRun], link: str, target: float | None) -> Panel:
     """Return a panel of the packets waiting in `runs` (by scheme), with the target if there is one."""
     results = [run.links[link] for run in runs.values()]
     remark = f"mean {results[0].queue_mean:.0f}, std {results[0].queue_std:.0f}" if len(results) == 1 else ""
@@ -94,7 +94,7 @@ def _highest(panels: Sequence[Panel]) -> float:
     return max((float(curve.values.max()) for panel in panels for curve in panel.curves), default=0) or 1.0
 
 
-def _curves(runs: Mapping[str, Shown], link: str, column: str) -> list[Curve]:
+def _curves(runs: Mapping[str, DrawnRun], link: str, column: str) -> list[Curve]:
     return [
         Curve(name, run.series[link]["time"], run.series[link][column])
         for name, run in runs.items()

@@ -23,7 +23,7 @@ DELAYS: tuple[str, tuple[str, ...]] = ("delays", ("queue_delay", "share"))
 
 @dataclass(frozen=True)
 class Stored:
-    """What is stored of one run besides its row: columns by name; `seed` says which run it was."""
+    """The recorded columns of one run, by name; `seed` says which run it was."""
 
     seed: int
     columns: Mapping[str, "Array"] = field(repr=False)

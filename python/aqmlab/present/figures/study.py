@@ -3,12 +3,11 @@
 from aqmlab.catalogue import target
 from aqmlab.present.figures import runs as of_runs
 from aqmlab.present.labels import in_figure, of_panel
-from aqmlab.present.plots.data import BarPanel, Bars, Drawing, LinePanel, Lines, OverTime
-from aqmlab.present.plots.data import Panel as TimePanel
+from aqmlab.present.plots.data import BarPanel, Bars, Drawing, LineChart, LinePanel, OverTime, Panel
 from aqmlab.runs.statistics import Summary
 from aqmlab.scenario import load
 from aqmlab.study.charts import Chart, ChartPanel
-from aqmlab.study.paper import Figure, Panel, Study, built
+from aqmlab.study.paper import Figure, PaperPanel, Study, built
 from aqmlab.study.reproduction import Reproduction
 
 
@@ -18,7 +17,7 @@ def figure(reproduction: Reproduction, wanted: Figure) -> Drawing:
     return over_time(reproduction, wanted) if found is None else chart(reproduction.study, found)
 
 
-def chart(study: Study, found: Chart) -> Lines | Bars:
+def chart(study: Study, found: Chart) -> LineChart | Bars:
     """Return a measure against what is varied, one panel for each of the chart's; bars where nothing is varied."""
     wanted = found.figure
     if wanted.kind == "bars":
@@ -31,7 +30,7 @@ def chart(study: Study, found: Chart) -> Lines | Bars:
         LinePanel(of_panel(study, panel.panel), panel.metric.metric.heading, _shown(study, panel))
         for panel in found.panels
     ]
-    return Lines(wanted.x_label, lines, wanted.columns, wanted.logarithmic)
+    return LineChart(wanted.x_label, lines, wanted.columns, wanted.logarithmic)
 
 
 def over_time(reproduction: Reproduction, wanted: Figure) -> OverTime:
@@ -56,7 +55,7 @@ def _shown(study: Study, panel: ChartPanel) -> dict[str, dict[float, Summary]]:
     }
 
 
-def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> TimePanel:
+def _panel(reproduction: Reproduction, kind: str, panel: PaperPanel) -> Panel:
     study = reproduction.study
     schemes = {name: study.spec(name) for name in panel.schemes}
     comparison = reproduction.comparisons.get(panel.scenarios[0])
@@ -67,7 +66,7 @@ def _panel(reproduction: Reproduction, kind: str, panel: Panel) -> TimePanel:
     }
     if not runs:
         absent = [name for name, spec in schemes.items() if not built(spec)]
-        return TimePanel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
+        return Panel(panel.title, f"{', '.join(absent)} not built yet" if absent else "the run failed", [])
     if kind == "queue":
         scenario = load(panel.scenarios[0])
         aims = [target(scenario, panel.link, spec) for spec in schemes.values() if built(spec)]

@@ -11,8 +11,8 @@ from aqmlab.present.plots.data import (
     Cloud,
     DistributionPanel,
     Distributions,
+    LineChart,
     LinePanel,
-    Lines,
     Scatter,
     ScatterPanel,
     extent,
@@ -40,10 +40,10 @@ def trade_off(result: SuiteResult, trials: Sequence[Trial]) -> Scatter:
     return Scatter(LABELS["delay"][0], LABELS["goodput"][0], names, panels, centre="median")
 
 
-def curves(result: SuiteResult) -> Lines:
+def curves(result: SuiteResult) -> LineChart:
     """Return the suite's own picture: a measure against the number that its rows begin with, a line for each column."""
     wanted = result.suite.picture
-    return Lines(wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=True)
+    return LineChart(wanted.x, [_curves(result, panel) for panel in wanted.panels], wanted.columns, logarithmic=True)
 
 
 def _curves(result: SuiteResult, panel: Curves) -> LinePanel:

@@ -25,8 +25,8 @@ from aqmlab.present.plots.data import (
     Frame,
     HeatMaps,
     HeatPanel,
+    LineChart,
     LinePanel,
-    Lines,
     OverTime,
     Panel,
     Scatter,
@@ -133,7 +133,7 @@ def heat(found: Findings, measure: str, against: str, by: str, scenario: str | N
     return HeatMaps(_axis(found, against, across), _axis(found, by, up), words.measure(measure), x, y, drawn)
 
 
-def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> Lines:
+def lines(found: Findings, measure: str, against: str, scenario: str | None = None) -> LineChart:
     """Return a measure against a value that was varied: "set.PATH", or "SCHEME.PARAMETER".
 
     Each line is a scheme with its other parameters, each panel a scenario with its other values. With `scenario`,
@@ -150,7 +150,7 @@ def lines(found: Findings, measure: str, against: str, scenario: str | None = No
             if row.get(against) is not None and summary:
                 line = panels.setdefault(rest, {}).setdefault(_without(scheme, against), {})
                 line[xs[str(row[against])][0]] = summary.scaled(find(measure).shown.scale)
-    return Lines(
+    return LineChart(
         _axis(found, against, xs), [LinePanel(title, words.measure(measure), drawn) for title, drawn in panels.items()]
     )
 
@@ -275,19 +275,19 @@ def _check(wanted: Wanted) -> None:
 
 def _case(found: Findings, name: str | None) -> Case:
     """The case of that name, or the only one."""
-    if name is None and len(found.cases) > 1:
-        raise InputError("scenario", f"missing; --scenario is one of: {'; '.join(found.cases)}")
-    if name is not None and name not in found.cases:
-        raise unknown("scenario", "no scenario", name, found.cases)
-    return found.cases[name] if name is not None else next(iter(found.cases.values()))
+    cases = {case.name: case for case in found.cases}
+    if name is None and len(cases) > 1:
+        raise InputError("scenario", f"missing; --scenario is one of: {'; '.join(cases)}")
+    if name is not None and name not in cases:
+        raise unknown("scenario", "no scenario", name, cases)
+    return found.cases[0] if name is None else cases[name]
 
 
 def _cases(found: Findings, scenario: str | None) -> list[Case]:
     """The cases whose name begins with that of a scenario and its values."""
-    cases = found.cases
-    kept = [case for name, case in cases.items() if scenario is None or f"{name}, ".startswith(f"{scenario}, ")]
+    kept = [case for case in found.cases if scenario is None or f"{case.name}, ".startswith(f"{scenario}, ")]
     if not kept:
-        raise unknown("scenario", "nothing is drawn of", scenario or "", {case.scenario for case in cases.values()})
+        raise unknown("scenario", "nothing is drawn of", scenario or "", {case.scenario for case in found.cases})
     return kept
 
 
@@ -325,7 +325,7 @@ def _axis(found: Findings, path: str, places: Mapping[str, tuple[float, str]]) -
 
 
 def _titled(found: Findings, case: Case, *axes: str) -> str:
-    """What a case is called where these values are on axes."""
+    """The name of a case where these values are on axes."""
     others = [
         words.setting(f"set.{path}", value, found.varied)
         for path, value in case.overrides

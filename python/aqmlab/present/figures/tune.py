@@ -1,4 +1,4 @@
-"""The figures of a tune: its history, the values of each parameter, the front; and the ranks of a study."""
+"""The figures of a tune: its history, the values of each parameter, the front; and the ranks of a tournament."""
 
 from math import log10
 
@@ -10,8 +10,8 @@ from aqmlab.present.plots.data import (
     Cloud,
     CriticalDifference,
     Drawing,
+    LineChart,
     LinePanel,
-    Lines,
     Scatter,
     ScatterPanel,
 )
@@ -20,7 +20,7 @@ from aqmlab.tune.goal import Objective
 from aqmlab.tune.result import Tuned
 from aqmlab.tune.search import Candidate
 from aqmlab.tune.space import Dimension
-from aqmlab.tune.study import Compared
+from aqmlab.tune.tournament import Compared
 
 KEPT, OTHER, STOPPED = "judged by all runs", "breaks a bound", "given up"
 
@@ -41,7 +41,7 @@ def figures(found: Tuned) -> dict[str, Drawing]:
     return drawn
 
 
-def history(found: Tuned) -> Lines:
+def history(found: Tuned) -> LineChart:
     """Return the candidates in their order, a panel for each objective."""
     panels = []
     for i, goal in enumerate(found.plan.objectives):
@@ -57,7 +57,7 @@ def history(found: Tuned) -> Lines:
             if least is not None:
                 best[float(each.number)] = Summary(least, None, 1)
         panels.append(LinePanel("", _axis(found, goal), {"candidate": candidates, "best so far": best}))
-    return Lines("Candidate", panels, columns=len(panels))
+    return LineChart("Candidate", panels, columns=len(panels))
 
 
 def slices(found: Tuned) -> Scatter:

@@ -1,4 +1,4 @@
-"""What stands at axes and over panels: the field's words for paths such as flows.0.count."""
+"""The words at axes and over panels: the field's terms for paths such as flows.0.count."""
 
 from collections.abc import Iterable
 

@@ -9,7 +9,7 @@ from aqmlab.present.figures import runs as figures_of_runs
 from aqmlab.present.html import glance, page
 from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.runs.comparison import Comparison, View, document
 from aqmlab.runs.executor import Progress
@@ -95,21 +95,21 @@ def _section(comparison: Comparison, view: View) -> Section:
     return Section(
         title=view.title,
         subtitle=text.seeds(comparison.seeds),
-        table=Table("Scheme", list(view.columns), rows),
+        table=HtmlTable("Scheme", list(view.columns), rows),
         definition=definitions(dict.fromkeys(metrics)),
         warnings=comparison.warnings(view.link),
         folded={"Each group of flows, seed 1": _groups(comparison)} if is_last else {},
     )
 
 
-def _groups(comparison: Comparison) -> Table:
+def _groups(comparison: Comparison) -> HtmlTable:
     """Return the groups of flows of seed 1 under each scheme."""
     rows = {
         f"{label(spec)}: {name}": [Item(metric.show(getattr(group, metric.name))) for metric in PER_GROUP]
         for spec, run in _first_runs(comparison).items()
         for name, group in run.flows.items()
     }
-    return Table("Scheme and group", [metric.heading for metric in PER_GROUP], rows)
+    return HtmlTable("Scheme and group", [metric.heading for metric in PER_GROUP], rows)
 
 
 def _over_time(comparison: Comparison, link: str, stem: str, drawings: Drawings) -> Section:

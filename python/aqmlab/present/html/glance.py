@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.present.text import some
 from aqmlab.runs.comparison import Comparison
@@ -28,7 +28,7 @@ LEGEND = (
 )
 
 
-def glance(comparisons: Sequence[Comparison]) -> Table:
+def glance(comparisons: Sequence[Comparison]) -> HtmlTable:
     """Return a row for each scenario and group of flows, a column for each scheme."""
     several = len(comparisons) > 1
     rows = {
@@ -37,7 +37,7 @@ def glance(comparisons: Sequence[Comparison]) -> Table:
         for measure, means in _measured(each)
     }
     corner = "Scenario and flows" if several else "Flows"
-    return Table(corner, [label(spec) for spec in comparisons[0].schemes], rows)
+    return HtmlTable(corner, [label(spec) for spec in comparisons[0].schemes], rows)
 
 
 def sentences(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _is_best(mean: float, best: float) -> bool:
 
 
 def _less(metric: Metric) -> bool:
-    """Whether less is better: percentiles of delays are not ranked elsewhere, but users want them short."""
+    """Return whether less is better: percentiles of delays are not ranked elsewhere, but users want them short."""
     return metric.better == "less" or metric.unit == "s"
 
 

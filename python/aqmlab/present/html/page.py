@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from aqmlab.present.html.setup import Setup
-from aqmlab.present.html.table import Table
+from aqmlab.present.html.table import HtmlTable
 from aqmlab.present.labels import footnote
 from aqmlab.present.plots import files
 from aqmlab.present.plots.data import Drawing
@@ -35,18 +35,18 @@ class Section:
 
     title: str
     subtitle: str
-    table: Table | None = None
+    table: HtmlTable | None = None
     definition: str = ""
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     figures: Mapping[str, str] = field(default_factory=dict)
     setup: Setup | None = None
-    folded: Mapping[str, Table] = field(default_factory=dict)
+    folded: Mapping[str, HtmlTable] = field(default_factory=dict)
     findings: Sequence[str] = ()
 
     @property
     def marks(self) -> str:
-        """What the marks of schemes in the table mean."""
+        """The meaning of the marks of schemes in the table."""
         return footnote([*self.table.heads, *self.table.rows] if self.table else [])
 
 

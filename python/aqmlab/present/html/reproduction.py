@@ -7,15 +7,14 @@ from aqmlab.present.html import page
 from aqmlab.present.html.comparison import CAPTIONS, figures, provenance
 from aqmlab.present.html.page import Drawings, Files, Part, Section
 from aqmlab.present.html.setup import setup
-from aqmlab.present.html.table import Item
-from aqmlab.present.html.table import Table as Cells
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import in_table
 from aqmlab.present.text import chart_rows
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.metrics import definitions
 from aqmlab.runs.statistics import parts
 from aqmlab.study.cells import Cell
-from aqmlab.study.paper import Figure, Table
+from aqmlab.study.paper import Figure, PaperTable
 from aqmlab.study.reproduction import Reproduction, all_json
 
 FIGURE_CAPTIONS = CAPTIONS | {
@@ -70,7 +69,7 @@ def _part(reproduction: Reproduction, prefix: str, drawings: Drawings) -> Part:
     )
 
 
-def _table_section(reproduction: Reproduction, table: Table, prefix: str, drawings: Drawings) -> Section:
+def _table_section(reproduction: Reproduction, table: PaperTable, prefix: str, drawings: Drawings) -> Section:
     rows = reproduction.rows(table.number)
     cells = [cell for row in rows.values() for cell in row.values()]
     notes = list(dict.fromkeys(cell.why for cell in cells if cell.why))
@@ -85,7 +84,7 @@ def _table_section(reproduction: Reproduction, table: Table, prefix: str, drawin
     return Section(
         title=f"Table {table.number}" + (f" and Figure {table.figure}" if table.figure else ""),
         subtitle=table.title,
-        table=Cells("Scheme", list(heads.values()), ours, ("paper", "ours")),
+        table=HtmlTable("Scheme", list(heads.values()), ours, ("paper", "ours")),
         definition=definitions(metrics),
         notes=notes,
         warnings=comparison.warnings(table.link, parts) if comparison else (),
@@ -114,7 +113,7 @@ def _figure_section(reproduction: Reproduction, figure: Figure, prefix: str, dra
     return Section(
         title,
         figure.title,
-        Cells(figure.x_label, chart.heads, rows),
+        HtmlTable(figure.x_label, chart.heads, rows),
         definition=definitions(metrics.values()),
         warnings=missing,
         figures=shown,

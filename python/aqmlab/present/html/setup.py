@@ -1,4 +1,4 @@
-"""What was simulated: the scenario drawn, its links and flows, the schemes' parameters, and its text."""
+"""The setup of a simulation: the scenario drawn, its links and flows, the schemes' parameters, and its text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,7 +9,7 @@ from typing import Any
 from aqmlab import _core, catalogue
 from aqmlab._core import Scenario
 from aqmlab.catalogue import Parameter, settles
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.html.topology import kind, topology
 from aqmlab.present.labels import label
 from aqmlab.present.text import some
@@ -21,18 +21,18 @@ IMPAIRMENTS = ("loss", "jitter", "reorder", "ecn_mangling")
 
 @dataclass(frozen=True)
 class Setup:
-    """What was simulated; of a scenario that cannot be read there are only the parameters that schemes were given."""
+    """The setup of a simulation; of a scenario that cannot be read, only the parameters that schemes were given."""
 
-    parameters: Table
+    parameters: HtmlTable
     facts: Mapping[str, str]
     topology: str = ""
-    tables: Sequence[Table] = ()
+    tables: Sequence[HtmlTable] = ()
     text: str = ""
 
 
 def setup(scenario: Scenario | None, specs: Sequence[str]) -> Setup:
     """Return what was simulated of a scenario under these schemes."""
-    used = Table("Parameter", ["Value", "Default", "Meaning"], dict(_parameters(scenario, specs)), words=True)
+    used = HtmlTable("Parameter", ["Value", "Default", "Meaning"], dict(_parameters(scenario, specs)), words=True)
     if scenario is None:
         return Setup(used, {})
     resolved = scenario.resolved()
@@ -79,7 +79,7 @@ def _any_settles(scenario: Scenario, specs: Sequence[str]) -> bool:
     return False
 
 
-def _links(texts: Mapping[str, Mapping[str, str]], *, target: bool) -> Table:
+def _links(texts: Mapping[str, Mapping[str, str]], *, target: bool) -> HtmlTable:
     """Return the table of the links, with their targets if a scheme has one."""
     heads = {"rate": "Rate", "delay": "Delay", "buffer": "Buffer", "target": "Target", "ecn": "ECN"}
     heads |= {"scheme": "Scheme", "wire": "Wire"}
@@ -88,10 +88,10 @@ def _links(texts: Mapping[str, Mapping[str, str]], *, target: bool) -> Table:
         name: [Item(link[key], small=link["bytes"] if key == "buffer" else "") for key in shown]
         for name, link in texts.items()
     }
-    return Table("Link", [heads[key] for key in shown], rows, words=True)
+    return HtmlTable("Link", [heads[key] for key in shown], rows, words=True)
 
 
-def _flows(resolved: Mapping[str, Any]) -> Table:
+def _flows(resolved: Mapping[str, Any]) -> HtmlTable:
     links = [link["name"] for link in resolved["links"]]
 
     def through(path: Sequence[int]) -> str:
@@ -111,7 +111,7 @@ def _flows(resolved: Mapping[str, Any]) -> Table:
         for group in resolved["flows"]
     }
     heads = ["Flows", "Traffic", "Path", "ACKs queue at", "RTT", "Packet + header", "ECN", "Start"]
-    return Table("Group", heads, rows, words=True)
+    return HtmlTable("Group", heads, rows, words=True)
 
 
 def _when(part: Mapping[str, Any]) -> str:

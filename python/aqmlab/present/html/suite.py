@@ -8,7 +8,7 @@ from aqmlab.present.figures.suite import Traces, curves, distributions, trade_of
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import provenance
 from aqmlab.present.html.page import Drawings, Files, Part, Section
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.present.suite_words import LEGEND, grids, link, mark, rows, sentence, totals
 from aqmlab.present.text import seeds
@@ -33,7 +33,7 @@ def _judged(result: SuiteResult, command: str, told: Progress | None) -> Files:
     caption = "Means over the seeds with their 95 % intervals, none for a single seed."
     tables = [
         Section(
-            grid.title, "", Table("", grid.heads, {row: list(map(Item, cells)) for row, cells in grid.rows.items()})
+            grid.title, "", HtmlTable("", grid.heads, {row: list(map(Item, cells)) for row, cells in grid.rows.items()})
         )
         for grid in grids(result)
     ]
@@ -65,10 +65,10 @@ def _ranked(result: SuiteResult, command: str, told: Progress | None) -> Files:
     return page.report(part.name, title, [part], drawings, facts, told)
 
 
-def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:
+def _table(corner: str, schemes: Sequence[str], rows: Mapping[str, Sequence[str]]) -> HtmlTable:
     """Return a table with a column for each scheme."""
     cells = {name: [Item(text) for text in texts] for name, texts in rows.items()}
-    return Table(corner, [label(spec) for spec in schemes], cells)
+    return HtmlTable(corner, [label(spec) for spec in schemes], cells)
 
 
 def _matrix(result: SuiteResult) -> Section:

@@ -13,10 +13,10 @@ from aqmlab.present.figures.stored import DELAYS, SERIES, Runs, how_to_store, st
 from aqmlab.present.figures.sweep import JAIN, SETTLING
 from aqmlab.present.html import page
 from aqmlab.present.html.setup import Setup, setup
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import footnote, label
 from aqmlab.present.plots import browser, files
-from aqmlab.runs.findings import Findings, chosen, ranked
+from aqmlab.runs.findings import Findings, chosen, ranked, rankings
 from aqmlab.runs.measures import heading
 from aqmlab.runs.metrics import Metric, definitions, find
 from aqmlab.runs.statistics import Paired, Ranking
@@ -50,14 +50,14 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Section:
-    """What the page shows of one case: means, differences from the first scheme, figures, what was simulated."""
+class CaseSection:
+    """One case on the page: means, differences from the first scheme, figures, the setup."""
 
     case: Case
     title: str
-    means: Table
+    means: HtmlTable
     notes: Sequence[str]
-    differences: Table
+    differences: HtmlTable
     plots: Sequence[Plot]
     setup: Setup
 
@@ -73,37 +73,36 @@ def report(found: Findings, measures: Sequence[str] | None = None) -> str:
     `measures` are those of the tables and rankings, by default the usual ones. InputError for an unknown one.
     """
     shown = chosen(found, measures)
-    rankings = ranked(found, shown, every=measures is not None)
-    cases = list(found.cases.values())
-    series, delays = (stored(found, *what, cases) for what in (SERIES, DELAYS))
+    ranks = rankings(found, ranked(shown, every=measures is not None))
+    series, delays = (stored(found, *what, found.cases) for what in (SERIES, DELAYS))
     return page.render(
         "sweep.html",
         subject=subject(found),
         title=found.title,
-        summary=_summary(found, rankings),
+        summary=_summary(found, ranks),
         facts=_facts(found),
         failures=found.failures[:MOST_FAILURES],
         failed=len(found.failures),
-        ranks=_ranks(found, rankings),
-        diagrams={find(name).title: _diagram(ranking) for name, ranking in rankings.items()},
+        ranks=_ranks(found, ranks),
+        diagrams={find(name).title: _diagram(ranking) for name, ranking in ranks.items()},
         first=label(found.schemes[0]),
         marks=footnote(map(label, found.schemes)),
         definitions=definitions([find(measure) for measure in shown]),
         several=len(found.seeds) > 1,
-        sections=[_section(found, case, shown, series, delays) for case in cases],
+        sections=[_section(found, case, shown, series, delays) for case in found.cases],
         missing="" if series and delays else how_to_store(found),
         library=browser.library(),
     )
 
 
-def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
+def _ranks(found: Findings, ranks: Mapping[str, Ranking]) -> HtmlTable | None:
     """Return the mean ranks with what they rest on, in bold the best of a measure if no other is as good.
 
     That is, if all others are further away than the critical difference.
     """
-    if not rankings:
+    if not ranks:
         return None
-    each = rankings.values()
+    each = ranks.values()
     rows = {
         label(scheme): [
             Item(f"{ranking.ranks[scheme]:.2f}", value=ranking.ranks[scheme], bold=_is_alone(ranking, scheme))
@@ -116,16 +115,16 @@ def _ranks(found: Findings, rankings: Mapping[str, Ranking]) -> Table | None:
         "p (Friedman)": [Item(f"{ranking.p:.2g}") for ranking in each],
         "Scenarios": [Item(f"{ranking.blocks}") for ranking in each],
     }
-    return Table("Scheme", [find(name).title for name in rankings], rows, foot=foot, sortable=True)
+    return HtmlTable("Scheme", [find(name).title for name in ranks], rows, foot=foot, sortable=True)
 
 
 def _is_alone(ranking: Ranking, scheme: str) -> bool:
-    """Whether every other scheme ranks significantly below this one."""
+    """Return whether every other scheme ranks significantly below this one."""
     others = (rank for name, rank in ranking.ranks.items() if name != scheme)
     return all(rank - ranking.ranks[scheme] > ranking.critical for rank in others)
 
 
-def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> Section:
+def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs, delays: Runs) -> CaseSection:
     scenario = found.scenario(case)
     heads = [heading(measure) for measure in measures]
     means = {
@@ -139,12 +138,12 @@ def _section(found: Findings, case: Case, measures: Sequence[str], series: Runs,
         label(scheme): [_difference(find(measure), found.difference(case, scheme, measure)) for measure in measures]
         for scheme in found.schemes[1:]
     }
-    return Section(
+    return CaseSection(
         case,
         text.titled(scenario) if scenario else "",
-        Table("Scheme", heads, means, sortable=True),
+        HtmlTable("Scheme", heads, means, sortable=True),
         tables.notes(found, case),
-        Table("Scheme", heads, differences, sortable=True),
+        HtmlTable("Scheme", heads, differences, sortable=True),
         list(_plots(found, case, series, delays)),
         setup(scenario, found.schemes),
     )
@@ -180,27 +179,27 @@ def _diagram(ranking: Ranking) -> str:
     return files.inline(files.encode(files.draw(figures_of_sweep.ranking(ranking)), "svg"))
 
 
-def _summary(found: Findings, rankings: Mapping[str, Ranking]) -> list[str]:
-    """What was done and what came out of it, in sentences."""
+def _summary(found: Findings, ranks: Mapping[str, Ranking]) -> list[str]:
+    """The work and its outcome, in sentences."""
     failed = f"{len(found.failures):,} failed" if found.failures else "none failed"
-    ranks = [
+    sentences = [
         text.ranking_sentence(find(measure).title, each, f"{each.blocks} of {len(found.cases)} scenarios", label)
-        for measure, each in rankings.items()
+        for measure, each in ranks.items()
     ]
-    return [f"{_runs(found)}; {failed}.", *ranks]
+    return [f"{_runs(found)}; {failed}.", *sentences]
 
 
 def _runs(found: Findings) -> str:
-    """How many runs there are of what; a sweep under way, or one that added seeds, is not a full grid."""
+    """The number of runs, and of what; a sweep under way, or one that added seeds, is not a full grid."""
     counts = {"scenario": len(found.cases), "scheme": len(found.schemes), "seed": len(found.seeds)}
     scenarios, schemes, seeds = (f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items())
-    if len(found.rows) == found.asked == prod(counts.values()):
-        return f"{found.asked:,} runs: {scenarios} × {schemes} × {seeds}"
-    return f"{len(found.rows):,} of {found.asked:,} runs are done: {scenarios}, {schemes}, up to {seeds}"
+    if len(found.rows) == found.planned == prod(counts.values()):
+        return f"{found.planned:,} runs: {scenarios} × {schemes} × {seeds}"
+    return f"{len(found.rows):,} of {found.planned:,} runs are done: {scenarios}, {schemes}, up to {seeds}"
 
 
 def _facts(found: Findings) -> dict[str, str]:
-    """What is needed to repeat the work, and where it was done."""
+    """The facts that repeat the work, and where it was done."""
     sessions = found.sessions
     facts = {
         "Command": shlex.join(["aqmlab", "sweep", str(found.folder / "experiment.toml"), "--out", "again"]),
@@ -216,7 +215,7 @@ def _facts(found: Findings) -> dict[str, str]:
         "Sessions": ", ".join(str(entry.get("started", "?")) for entry in sessions),
         "Seeds": f"{', '.join(map(str, found.seeds[:20]))}{' and more' if len(found.seeds) > 20 else ''}",
     }
-    fixed = {pair for case in found.cases.values() for pair in case.overrides if f"set.{pair[0]}" not in found.varied}
+    fixed = {pair for case in found.cases for pair in case.overrides if f"set.{pair[0]}" not in found.varied}
     if fixed:
         facts["Set for all"] = ", ".join(f"{path} = {value}" for path, value in sorted(fixed))
     if found.varied:

@@ -22,7 +22,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Table:
+class HtmlTable:
     """Rows of cells by name; `corner` is the head of the names. `subheads` stand under each head, `foot` at the end.
 
     A click on a head of a `sortable` table sorts the rows. The cells are `words` where they are not numbers.

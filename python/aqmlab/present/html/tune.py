@@ -1,15 +1,15 @@
-"""The report on a tune, and on a study of many."""
+"""The report on a tune, and on a tournament."""
 
 from aqmlab.present.figures.tune import CAPTIONS, figures, ranks
 from aqmlab.present.html import page
 from aqmlab.present.html.comparison import version
 from aqmlab.present.html.page import Drawings, Files, Part, Section
-from aqmlab.present.html.table import Item, Table
+from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.present.tune_words import rows, words
 from aqmlab.runs.executor import Progress
 from aqmlab.tune.result import PUBLISHED, TUNED, Tuned
-from aqmlab.tune.study import Compared, sentences
+from aqmlab.tune.tournament import Compared, sentences
 
 
 def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
@@ -22,7 +22,7 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
         Section(
             "What it brings",
             "Under seeds that it was not chosen by",
-            Table("Scenario, parameters", [each.heading for each in plan.shown], fresh),
+            HtmlTable("Scenario, parameters", [each.heading for each in plan.shown], fresh),
             definition=words(found),
             findings=lines,
             warnings=[
@@ -50,28 +50,28 @@ def files(found: Tuned, command: str, told: Progress | None = None) -> Files:
     return {"results.json": found.json() + "\n", **left}
 
 
-def _space(found: Tuned) -> Table:
+def _space(found: Tuned) -> HtmlTable:
     goals = list(found.importance)
     rows = {}
     for each in found.plan.space:
         ends = ", ".join(each.choices) if each.choices else f"{each.text(each.low)} to {each.text(each.high)}"
         shares = [Item(f"{100 * found.importance[goal].get(each.name, 0.0):.0f} %") for goal in goals]
         rows[each.name] = [Item(ends), Item("logarithmic" if each.log else "linear"), *shares]
-    return Table("Parameter", ["Range", "Scale", *(f"Importance for {goal}" for goal in goals)], rows)
+    return HtmlTable("Parameter", ["Range", "Scale", *(f"Importance for {goal}" for goal in goals)], rows)
 
 
-def _candidates(found: Tuned) -> Table:
+def _candidates(found: Tuned) -> HtmlTable:
     rows = {}
     for each in found.trials:
         known = [each.measured.get(str(goal)) for goal in found.plan.goals]
         values = [Item("–" if value is None else f"{value:.5g}") for value in known]
         state = each.failed or ("given up" if each.stopped else "" if each.feasible else "breaks a bound")
         rows[f"{each.number}"] = [Item(each.spec), *values, Item(str(each.runs)), Item(state)]
-    return Table("Candidate", ["Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)
+    return HtmlTable("Candidate", ["Parameters", *map(str, found.plan.goals), "Runs", ""], rows, words=True)
 
 
-def study_files(found: Compared, command: str) -> Files:
-    """Return what the study leaves: report.html, results.json, the critical-difference diagrams."""
+def tournament_files(found: Compared, command: str) -> Files:
+    """Return what the tournament leaves: report.html, results.json, the critical-difference diagrams."""
     drawings: Drawings = {}
     captions = {}
     for kind in (PUBLISHED, TUNED):
@@ -80,7 +80,7 @@ def study_files(found: Compared, command: str) -> Files:
             captions[f"Mean ranks with {kind} parameters; a bar joins what does not differ (Nemenyi, 5 %)."] = (
                 f"ranks-{kind}"
             )
-    table = Table(
+    table = HtmlTable(
         "Scheme",
         ["Rank published", "Rank tuned", "Published", "Tuned", "Runs"],
         {label(row.name): [*map(Item, row.texts)] for row in found.rows()},
@@ -89,8 +89,8 @@ def study_files(found: Compared, command: str) -> Files:
     lines = Section(
         "The parameters",
         "",
-        Table("Scheme", ["Tuned"], {label(name): [Item(spec)] for name, spec in found.tuned.items()}, words=True),
+        HtmlTable("Scheme", ["Tuned"], {label(name): [Item(spec)] for name, spec in found.tuned.items()}, words=True),
     )
     part = Part("tuned", "Schemes tuned alike", "", [section, lines])
-    left = page.report("tune --study tuned", part.title, [part], drawings, {"Command": command, "Version": version()})
+    left = page.report("tune --tournament", part.title, [part], drawings, {"Command": command, "Version": version()})
     return {"results.json": found.json() + "\n", **left}

@@ -196,7 +196,7 @@ class LinePanel:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineChart:
     """Panels of means against what is varied; panels of the same measure share their axes."""
 
     x: str
@@ -305,7 +305,7 @@ Drawing = (
     | Dots
     | Boxes
     | HeatMaps
-    | Lines
+    | LineChart
     | Bars
     | CriticalDifference
     | Bode

@@ -28,7 +28,7 @@ DRAWN_BY: Mapping[type, Callable[[Any], Figure]] = {
     data.Dots: paper.dots,
     data.Boxes: paper.boxes,
     data.HeatMaps: paper.heat_maps,
-    data.Lines: paper.lines,
+    data.LineChart: paper.lines,
     data.Bars: paper.bars,
     data.CriticalDifference: ranking.critical_difference,
     data.Bode: loop.bode,

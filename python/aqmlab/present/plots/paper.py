@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from aqmlab.present.plots.data import Bars, Boxes, Distributions, Dots, HeatMaps, Lines, OverTime, Scatter
+from aqmlab.present.plots.data import Bars, Boxes, Distributions, Dots, HeatMaps, LineChart, OverTime, Scatter
 from aqmlab.present.plots.style import (
     DARK,
     LINE,
@@ -176,7 +176,7 @@ def _write_values(axes: Any, values: Any, norm: Any) -> None:
             axes.text(j, i, short(value), ha="center", va="center", color=colour, fontsize=points(6.5))
 
 
-def lines(drawn: Lines) -> Figure:
+def lines(drawn: LineChart) -> Figure:
     """Draw a measure against what is varied: means with their 95 % intervals."""
     of = looks([*drawn.names, ""])
     alike = {"sharex": True, "sharey": len({panel.label for panel in drawn.panels}) == 1}

@@ -1,4 +1,4 @@
-"""How every picture looks: palette, letters, sizes, axes, legend."""
+"""The style of every picture: palette, letters, sizes, axes, legend."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Print:
-    """How a picture is printed: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual.
+    """The print of a picture: its size, which axes are logarithmic ("x", "y", "xy"), labels instead of the usual.
 
     `footnotes` say what marks behind the names of schemes mean.
     """
@@ -67,7 +67,7 @@ class Print:
 
     @property
     def scale(self) -> float:
-        """How large letters and lines are, compared with the page of a journal."""
+        """The size of letters and lines, compared with the page of a journal."""
         return self.size.letters / 8
 
     @property
@@ -142,7 +142,7 @@ SERIF: Any = {"font.family": "STIXGeneral", "mathtext.fontset": "stix"}
 
 
 class Look(NamedTuple):
-    """How one scheme is drawn in all panels of a picture."""
+    """The look of one scheme in all panels of a picture."""
 
     colour: str
     marker: str

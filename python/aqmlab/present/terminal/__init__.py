@@ -1,1 +1,1 @@
-"""What people read in a terminal: answers on stdout, progress on stderr."""
+"""The output in a terminal: answers on stdout, progress on stderr."""

@@ -6,7 +6,7 @@ from math import inf
 from rich.console import Console
 
 from aqmlab.advise.advice import NOTABLE, Advice, Seen
-from aqmlab.advise.lines import Typed
+from aqmlab.advise.commands import Typed
 from aqmlab.advise.words import sentences
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title

@@ -1,4 +1,4 @@
-"""What there is: lists of names, and the pages of schemes, TCP constants, scenarios, studies and suites."""
+"""The catalogue in a terminal: lists of names, and pages of schemes, TCP constants, scenarios, studies and suites."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -79,7 +79,7 @@ class Dial:
 
 
 def _place_of_p(scheme: str) -> int | None:
-    """Where a scheme's drop probability is among what it shows."""
+    """The place of a scheme's drop probability among what it shows."""
     names = [shown.name for shown in catalogue.find(catalogue.halves(scheme)[0]).observables]
     return names.index("p") if "p" in names else None
 

@@ -1,4 +1,4 @@
-"""How far the work is: a bar on stderr, or a line now and then where stderr is not a terminal."""
+"""The progress of work: a bar on stderr, or a line now and then where stderr is not a terminal."""
 
 import sys
 import time
@@ -60,7 +60,7 @@ def pace(title: str) -> Iterator[OnDone]:
 
 @dataclass
 class _Pace:
-    """How fast the runs of a sweep go, on stderr: a bar for people, lines in steps where stderr is not a terminal.
+    """The pace of a sweep's runs, on stderr: a bar for people, lines in steps where stderr is not a terminal.
 
     The rate is that of all runs done since the start, so each line corrects the one before.
     """
@@ -83,7 +83,7 @@ class _Pace:
             print(f"{done:,.0f} of {total:,} runs done, {rate:.1f} runs/s, about {left} left", file=sys.stderr)
 
     def _is_due(self, now: float, done: float, total: int) -> bool:
-        """Whether it is time for a line: enough is known, time has passed, a step is done, and something is left."""
+        """Return whether a line is due: enough is known, time has passed, a step is done, and something is left."""
         is_known = done - (self.first or 0.0) >= ENOUGH
         is_step = not self.told or done - self.told >= TELL_STEP * total
         return is_known and is_step and done < total and now - self.told_at >= TELL_EVERY

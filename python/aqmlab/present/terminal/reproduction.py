@@ -11,8 +11,7 @@ from aqmlab.present.text import chart_rows
 from aqmlab.runs.statistics import parts
 from aqmlab.study import claims
 from aqmlab.study.cells import VERDICTS, Cell
-from aqmlab.study.paper import Figure
-from aqmlab.study.paper import Table as StudyTable
+from aqmlab.study.paper import Figure, PaperTable
 from aqmlab.study.reproduction import Reproduction, coverage
 
 
@@ -44,7 +43,7 @@ def reproductions(several: Sequence[Reproduction]) -> None:
     _coverage(out, coverage(cell for reproduced in several for cell in reproduced.cells))
 
 
-def _reproduced_table(out: Console, reproduced: Reproduction, wanted: StudyTable) -> None:
+def _reproduced_table(out: Console, reproduced: Reproduction, wanted: PaperTable) -> None:
     heads = reproduced.columns(wanted.number)
     shown = table(f"Table {wanted.number}. {wanted.title}: published → ours", "Scheme", numbers=heads.values())
     rows = {in_table(wanted, name): row for name, row in reproduced.rows(wanted.number).items()}

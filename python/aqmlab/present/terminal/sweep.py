@@ -8,7 +8,7 @@ from aqmlab.present.labels import label
 from aqmlab.present.terminal.catalogue import names
 from aqmlab.present.terminal.console import console, marks, note, table, title
 from aqmlab.present.text import some
-from aqmlab.runs.findings import Findings
+from aqmlab.runs.findings import Findings, rankings
 from aqmlab.runs.measures import heading
 from aqmlab.runs.metrics import find
 from aqmlab.runs.plan import Plan
@@ -58,7 +58,7 @@ def sweep(swept: Sweep) -> None:
 
 def _ranking(out: Console, swept: Sweep) -> None:
     """Print the mean ranks, if there are schemes and scenarios enough for them."""
-    found = {measure: ranking for measure in swept.ranked if (ranking := swept.ranking(measure))}
+    found = rankings(swept, swept.ranked)
     if not found:
         return
     heads = [swept.measures[measure].title for measure in found]
@@ -75,9 +75,9 @@ def what_to_draw(found: Findings, figures: Mapping[str, str]) -> None:
     """Print the figures, scenarios, measures and varied values of a stored sweep."""
     out = console()
     out.print(names("Figures", list(figures.items())))
-    out.print(names("Scenarios", [(name, f"link {case.link}") for name, case in found.cases.items()]))
+    out.print(names("Scenarios", [(case.name, f"link {case.link}") for case in found.cases]))
     out.print(
-        names("Measures", [(name, find(name).definition) for name in found.measures if not name.startswith("links.")])
+        names("Measures", [(name, find(name).definition) for name in found.known if not name.startswith("links.")])
     )
     if found.varied:
         out.print(names("Varied values", [(name, ", ".join(values)) for name, values in found.varied.items()]))

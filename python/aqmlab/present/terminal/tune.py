@@ -1,10 +1,10 @@
-"""A tune: the line to use, what it brings under fresh seeds, and what mattered; and a study of many."""
+"""A tune: the line to use, what it brings under fresh seeds, and what mattered; and a tournament of many schemes."""
 
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 from aqmlab.present.tune_words import rows, words
 from aqmlab.tune.result import Tuned
-from aqmlab.tune.study import Compared, sentences
+from aqmlab.tune.tournament import Compared, sentences
 
 
 def tuned(found: Tuned) -> None:
@@ -33,8 +33,8 @@ def tuned(found: Tuned) -> None:
         out.print(note(failure))
 
 
-def study(found: Compared) -> None:
-    """Print a study: the answer, the ranks, the values."""
+def tournament(found: Compared) -> None:
+    """Print a tournament: the answer, the ranks, the values."""
     out = console()
     out.print(*sentences(found), "", sep="\n", soft_wrap=True)
     shown = table(

@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Expected:
-    """What will be seen of a curve between two times (s), and how far off it may be.
+    """The expected mean of a curve between two times (s), and how far off it may be.
 
     `of` says what of the curve: "mean", "min", "max", "sd" (standard deviation) or "zero" (share of the samples).
     """

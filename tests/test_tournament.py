@@ -1,4 +1,4 @@
-"""The study `tuned`: schemes tuned alike, compared in held-out scenarios; and PI on Table 1, as the docs promise."""
+"""The tournament: schemes tuned alike, compared in held-out scenarios; and PI on Table 1, as the docs promise."""
 
 import json
 from math import exp
@@ -9,7 +9,7 @@ import pytest
 
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import PUBLISHED, TUNED, Rival, Tuned, tune
-from aqmlab.tune.study import HELD_OUT, SCHEMES, TRAINING, Compared, run, sentences
+from aqmlab.tune.tournament import HELD_OUT, SCHEMES, TRAINING, Compared, run, sentences
 from conftest import SMALL
 
 pytest.importorskip("optuna", reason="optuna is not installed")
@@ -57,7 +57,7 @@ def test_the_answer_by_hand() -> None:
     assert list(pi.texts) == ["2.0", "1.2", "56.6 %", "14.1 %", "7"]  # sqrt(0.8 * 0.4), sqrt(0.1 * 0.2)
 
 
-def test_a_small_study(tmp_path: Path) -> None:
+def test_a_small_tournament(tmp_path: Path) -> None:
     few = {"budget": "8 runs", "training": [str(SMALL)], "held_out": ELSEWHERE}
     found = run(tmp_path, ("pi", "an-aqm", "rem"), **few)  # type: ignore[arg-type]
     assert [rival.role for rival in found.found["an-aqm"].rivals] == [PUBLISHED, TUNED]

@@ -7,7 +7,7 @@ from functools import partial
 from aqmlab import _core, tc
 from aqmlab._core import Scenario
 from aqmlab.advise.advice import Advice
-from aqmlab.advise.line import INCOMING, OUTGOING
+from aqmlab.advise.scenarios import INCOMING, OUTGOING
 from aqmlab.advise.words import percent
 from aqmlab.catalogue import title
 from aqmlab.problems import InputError
@@ -38,7 +38,7 @@ REDIRECT = (
 
 @dataclass(frozen=True)
 class Typed:
-    """What gives the links a scheme: commands and notes, or why there are none."""
+    """The commands that give the links a scheme, with notes; or the reason why there are none."""
 
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Typed:
 
     @property
     def tested(self) -> bool:
-        """Whether a kernel has been given such lines."""
+        """True if a kernel has been given such lines."""
         return bool(self.commands) and not any("no kernel" in note for note in self.notes)
 
 

@@ -1,4 +1,4 @@
-"""The study `tuned`: schemes tuned with the same budget in the same scenarios, and compared in others.
+"""A tournament: schemes tuned with the same budget in the same scenarios, and compared in others.
 
 Papers compare their own scheme, tuned, with those of others as published. Here each has the same chance.
 """
@@ -21,8 +21,6 @@ from aqmlab.tune.result import PUBLISHED, TUNED, Rival, Tuned, tune
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-NAME = "tuned"
 
 SCHEMES = ("ared", "pi", "rem", "iapi", "neuron-pid", "an-aqm", "fapidnn", "nrl", "codel", "pie", "pi2")
 """Those of Li et al. (2014), and those of single queues that are deployed or standardised."""
@@ -55,8 +53,8 @@ RANGES = {"rem": {"phi": "1.0001..1.03"}}
 SEARCHED, SEEDS, HELD_OUT_SEEDS = "300 runs", 2, 3
 
 
-class Row(NamedTuple):
-    """A scheme in the table of the study."""
+class RankedScheme(NamedTuple):
+    """A scheme in the table of a tournament."""
 
     name: str
     texts: Sequence[str]
@@ -64,7 +62,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """The tunes of all schemes, by name, in the order of the study."""
+    """The tunes of all schemes, by name, in the order of the tournament."""
 
     found: Mapping[str, Tuned]
 
@@ -85,7 +83,7 @@ class Compared:
 
     @property
     def goal(self) -> Objective:
-        """What every scheme was tuned for."""
+        """The goal of every tune."""
         return next(iter(self.found.values())).plan.objectives[0]
 
     @property
@@ -123,7 +121,7 @@ class Compared:
         found = [name for name in self.schemes if catalogue.find(name).family == "neuron"]
         return sorted(found, key=lambda name: ranking.ranks[name] if ranking else 0.0)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RankedScheme]:
         """Return the schemes from the best to the worst once tuned."""
         rankings = [self.ranking(role) for role in (PUBLISHED, TUNED)]
         ranks = [ranking.ranks if ranking else dict.fromkeys(self.schemes, 0.0) for ranking in rankings]
@@ -131,7 +129,7 @@ class Compared:
         for name in sorted(self.schemes, key=ranks[1].__getitem__):
             errors = [exp(fmean(map(log, self.means(name, role)))) for role in (PUBLISHED, TUNED)]
             texts = [*(f"{each[name]:.1f}" for each in ranks), *(f"{100 * each:.1f} %" for each in errors)]
-            rows.append(Row(name, [*texts, str(self.found[name].used)]))
+            rows.append(RankedScheme(name, [*texts, str(self.found[name].used)]))
         return rows
 
     def document(self) -> dict[str, Any]:
@@ -139,7 +137,7 @@ class Compared:
         rankings = {role: self.ranking(role) for role in (PUBLISHED, TUNED)}
         return {
             "schema": 1,
-            "study": NAME,
+            "study": "tuned",
             "objective": str(self.goal),
             "held_out": [place.name for place in self.places],
             "answer": sentences(self),

@@ -79,7 +79,7 @@ class Line:
 
     @property
     def parts(self) -> int:
-        """How many equal parts of the line there are, one of which is simulated; a power of two, mostly 1.
+        """The number of equal parts of the line, one of which is simulated; a power of two, mostly 1.
 
         As many as let a part be measured for 300 round trips, if so many flows share the line that 300 are in a part.
         """

@@ -50,7 +50,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Reading:
-    """What lines set, and what is to be known of it. `least` is the kernel's limit where they say none."""
+    """The setting that lines make, and notes on it. `least` is the kernel's limit where they say none."""
 
     setting: Setting
     least: str

@@ -1,0 +1,90 @@
+"""The runs of a tune, remembered: a tune that goes on does everything again but for the runs that are there."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab.problems import InputError
+from aqmlab.runs.columns import measures
+from aqmlab.runs.executor import Outcome
+from aqmlab.runs.store import TUNE, Store, StoredRun
+
+JOURNAL = "optuna.journal"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """The measures of one run, or why it failed, and the seconds of the engine."""
+
+    values: Mapping[str, Any]
+    failed: str | None = None
+    wall: float = 0.0
+
+    @classmethod
+    def of(cls, row: StoredRun) -> "FinishedRun":
+        """Return what a store has of a run."""
+        run = json.loads(row.result) if row.result else None
+        return cls(measures(run), None, run["engine"]["wall"]) if run else cls({}, row.error)
+
+
+Key = tuple[str, str, int]
+"""A run: scenario as it was asked for, scheme with parameters, seed."""
+
+
+class Memory:
+    """The runs that are done: in memory and, with a `store`, in the folder of the tune."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store
+        rows = store.results() if store else {}
+        self.runs: dict[Key, FinishedRun] = {tuple(json.loads(key)): FinishedRun.of(row) for key, row in rows.items()}
+        self.before = sum(done.wall for done in self.runs.values())
+        """Seconds of the engine in earlier sessions."""
+        self.asked: set[Key] = set()
+        """The runs that this process has asked for."""
+
+    @property
+    def ahead(self) -> set[Key]:
+        """The stored runs that this process has not asked for yet."""
+        return self.runs.keys() - self.asked
+
+    def add(self, found: Sequence[tuple[Key, Outcome]]) -> None:
+        """Remember runs, in the store too."""
+        rows = [StoredRun.of(json.dumps(key), outcome) for key, outcome in found]
+        if self.store:
+            self.store.add(rows)
+        self.runs.update((key, FinishedRun.of(row)) for (key, _), row in zip(found, rows, strict=True))
+
+
+@contextmanager
+def remembered(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[Memory]:
+    """Give the runs of a tune, those in its folder if it has one, which is its alone meanwhile.
+
+    InputError if another one is at work there, or if the folder holds a tune and `resume` is false or `plan` another.
+    """
+    if folder is None:
+        yield Memory()
+        return
+    store = Store(folder, TUNE)
+    with store.held(resume=resume):
+        if (folder / TUNE).exists():
+            _check(folder, store.read(TUNE) or {}, plan)
+        else:
+            store.write(TUNE, plan)
+        for name in (JOURNAL, f"{JOURNAL}.lock"):
+            with suppress(FileNotFoundError):
+                (folder / name).unlink()  # it is written again from the runs
+        yield Memory(store)
+        store.pack(store.results())
+
+
+def _check(folder: Path, before: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+    changed = [key for key, value in json.loads(json.dumps(plan)).items() if before.get(key) != value]
+    if changed:
+        raise InputError(
+            "out",
+            f"{folder}: the tune there differs in {', '.join(changed)}; only budget, jobs and held-out runs may change",
+        )

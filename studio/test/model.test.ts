@@ -61,6 +61,7 @@ test("running up to a time fails where something else is opened meanwhile", asyn
   const done = model.until(4);
   await Promise.resolve();
   server.onMessage(opened());
+  server.state(0, true); // the other one plays
   assert.equal(await done, false);
 });
 

@@ -7,7 +7,7 @@ TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site demo test test-rust nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -42,11 +42,14 @@ site: .venv-docs/.installed  ## Build the documentation as a site in site/, offl
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo
 
-test: build test-rust $(TOOLS)  ## Run all tests, Rust and Python
+test: build test-rust test-studio  ## Run all tests: Rust, TypeScript and Python
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not nightly"
 
 test-rust:
 	cargo test --locked --quiet
+
+test-studio: $(TOOLS)
+	@if command -v npm > /dev/null; then cd studio && npm run --silent test; fi
 
 nightly: build site wheel  ## Run the property tests over thousands of random scenarios, hold all results to those stored, and to ns-2; install the wheel; look at the site
 	AQMLAB_CASES=5000 cargo test --locked --quiet -p aqmlab-sim --test properties
@@ -77,7 +80,7 @@ lint-studio: $(TOOLS)
 
 $(TOOLS): studio/package-lock.json
 	@if command -v npm > /dev/null; then cd studio && npm ci --silent && touch node_modules/.package-lock.json || echo "npm ci has failed"; \
-	else echo "npm is not installed: TypeScript and bundle of the studio are not checked"; fi
+	else echo "npm is not installed: TypeScript and bundle of the studio are neither checked nor tested"; fi
 
 bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
 	$(BIN)/python benches/run.py

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.runs.simulate import find_flows
+from aqmlab.study.congestion import find_flows
 
 VALIDATION = Path(__file__).parent.parent / "validation"
 sys.path.insert(0, str(VALIDATION))

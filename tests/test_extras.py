@@ -12,7 +12,7 @@ import pytest
 
 import aqmlab
 from aqmlab import extras
-from aqmlab.runs.machine import REFERENCE
+from aqmlab.doctor.machine import REFERENCE
 
 if sys.version_info >= (3, 11):
     import tomllib

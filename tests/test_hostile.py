@@ -27,7 +27,7 @@ from aqmlab.present.html import comparison
 from aqmlab.present.html import sweep as sweep_report
 from aqmlab.present.terminal import console
 from aqmlab.runs import findings, sweep
-from browser import chromium
+from browser import Browser
 from conftest import SMALL, Aqmlab
 
 PACKAGE = Path(lab.__file__).parent
@@ -295,7 +295,7 @@ def test_scripts_are_text_on_a_page(pages: list[Path]) -> None:
     reason="chromium and chromedriver are not installed (Debian: apt install chromium chromium-driver)",
 )
 def test_scripts_are_shown_and_not_run(pages: list[Path]) -> None:
-    with chromium() as browser:
+    with Browser() as browser:
         for page in pages:
             browser.open(page, 1280)
             assert "<script>" in browser.run("return document.body.textContent")

@@ -14,7 +14,7 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"studio", "bundle", "present", "study", "advise", "tune", "analysis", "gym", "runs", "tc", "top"},
+    "cli": {"studio", "bundle", "present", "study", "advise", "tune", "analysis", "doctor", "gym", "runs", "tc", "top"},
     "studio": {"present", "study", "runs", "top"},
     "bundle": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},
@@ -22,6 +22,7 @@ ARROWS = {
     "advise": {"runs", "tc", "top"},
     "tune": {"analysis", "runs", "top"},
     "analysis": {"runs", "top"},
+    "doctor": {"runs", "top"},
     "gym": {"top"},
     "runs": {"top"},
     "tc": {"top"},

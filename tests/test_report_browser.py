@@ -10,7 +10,7 @@ import aqmlab
 from aqmlab.present.html import comparison
 from aqmlab.present.html import sweep as sweep_report
 from aqmlab.runs import findings
-from browser import Browser, chromium
+from browser import Browser
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("chromium") and shutil.which("chromedriver")),
@@ -23,7 +23,7 @@ SEEN = "return [...document.querySelectorAll('article, details > :not(summary)')
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as started:
+    with Browser() as started:
         yield started
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import Browser, chromium
+from browser import Browser
 
 ROOT = Path(__file__).parent.parent
 MKDOCS = ROOT / ".venv-docs" / "bin" / "mkdocs"
@@ -68,7 +68,7 @@ def address(site: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("chromium and chromedriver are not installed")
-    with chromium() as opened:
+    with Browser() as opened:
         yield opened
 
 
@@ -101,7 +101,7 @@ def test_every_page_is_as_it_should_be(width: int, site: Path, address: str, bro
         name = page.relative_to(site).as_posix()
         browser.open(f"{address}/{name}", width)
         browser.run(check)
-        faults += [f"{name}: {line}" for line in [*browser.wait(FAULTS), *browser.console()]]
+        faults += [f"{name}: {line}" for line in [*browser.execute_async_script(FAULTS), *browser.console()]]
         if browser.run("return document.documentElement.scrollWidth > window.innerWidth + 1"):
             faults.append(f"{name}: is wider than the window")
     assert not faults, "\n".join(faults)
@@ -113,5 +113,5 @@ def test_search_finds_a_scheme(address: str, browser: Browser) -> None:
     for _ in range(50):
         if found := browser.run("return [...document.querySelectorAll('.md-search-result__link')].map(e => e.href)"):
             break
-        browser.wait("setTimeout(arguments[0], 100)")
+        browser.execute_async_script("setTimeout(arguments[0], 100)")
     assert any("dualpi2" in link for link in found)

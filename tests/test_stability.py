@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 
-from aqmlab.study.stability import coefficients, kd_lower, kp_range, kp_upper
+from aqmlab.analysis.stability import coefficients, kd_lower, kp_range, kp_upper
 
 PAPER = {"n": 50, "r": 0.1, "c": 45e6, "b": 400e3}
 """50 flows, 100 ms, 45 Mbit/s and 100 packets of 500 B, in bits."""

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
 
-from browser import Browser, chromium
+from browser import Browser
 
 pytest.importorskip("uvicorn", reason="the studio's packages are not installed (pip install 'aqmlab[studio]')")
 pytestmark = pytest.mark.skipif(
@@ -58,7 +60,7 @@ def entered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     folder = tmp_path_factory.mktemp("reproduced")
     (folder / "results.json").write_text(json.dumps(REPRODUCED))
     command = [sys.executable, "-m", "aqmlab", "studio", "--no-browser", "--results", str(folder)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as server, chromium() as browser:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as server, Browser() as browser:
         try:
             assert server.stderr
             entrance = server.stderr.readline().split()[-1]
@@ -206,8 +208,7 @@ WARNS = (
 
 def test_a_reload_warns_only_where_changes_would_be_lost(studio: Studio) -> None:
     browser = _start(studio, "li2014/table-1")
-    for kind in ("mousePressed", "mouseReleased"):  # browsers ask nobody who has not touched the page
-        browser.devtools("Input.dispatchMouseEvent", type=kind, x=640, y=20, button="left", clickCount=1)
+    browser.find_element(By.CSS_SELECTOR, "header").click()  # browsers ask nobody who has not touched the page
     assert not browser.run(WARNS)
     _type(browser, "Rate", "9 Mbit/s")
     _until(browser, f"{MADE}.length === 1")
@@ -239,7 +240,7 @@ def test_on_a_phone_what_can_be_changed_comes_before_the_curves(studio: Studio) 
 
 def test_nothing_can_be_done_when_the_server_has_ended() -> None:
     command = [sys.executable, "-m", "aqmlab", "studio", "li2014/table-1", "--no-browser"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, chromium() as browser:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, Browser() as browser:
         try:
             assert server.stderr
             browser.open(server.stderr.readline().split()[-1], WIDE)
@@ -278,7 +279,7 @@ def test_everything_can_be_done_with_keys(studio: Studio) -> None:
     )
     reached = set()
     for _ in range(45):
-        _press(browser, "Tab")
+        _press(browser, Keys.TAB)
         assert browser.run(seen), browser.run("return document.activeElement.outerHTML")
         reached.add(
             browser.run("const at = document.activeElement; return at.getAttribute('aria-label') ?? at.textContent")
@@ -291,11 +292,11 @@ def test_everything_can_be_done_with_keys(studio: Studio) -> None:
     _press(browser, "s")
     _until(browser, f"{CLOCK} > {now}")
     browser.run("document.querySelector('.quantity').focus()")
-    _press(browser, "ArrowLeft")
+    _press(browser, Keys.ARROW_LEFT)
     _until(browser, "document.querySelector('#spoken').textContent.startsWith('Queue')")
     _press(browser, "?")
     _until(browser, f"{DIALOG.format('Keys')}")
-    _press(browser, "Escape")
+    _press(browser, Keys.ESCAPE)
     _until(browser, "!document.querySelector('dialog')")
 
 
@@ -384,17 +385,11 @@ def _until(browser: Browser, condition: str, within: float = 30) -> None:
 
 
 def _press(browser: Browser, key: str) -> None:
-    codes = {" ": 32, "Tab": 9, "Escape": 27, "ArrowLeft": 37}
-    more = {"code": "Space" if key == " " else key, "windowsVirtualKeyCode": codes.get(key, 0)}
-    text = {"text": key} if len(key) == 1 else {}
-    browser.devtools("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **more)
-    browser.devtools("Input.dispatchKeyEvent", type="keyUp", key=key, **more)
+    ActionChains(browser).send_keys(key).perform()
 
 
 def _click(browser: Browser, text: str) -> None:
-    browser.run(
-        f"[...document.querySelectorAll('button')].find((each) => each.textContent === {json.dumps(text)}).click()"
-    )
+    browser.find_element(By.XPATH, f"//button[.='{text}']").click()
 
 
 def _type(browser: Browser, knob: str, text: str) -> None:

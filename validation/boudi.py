@@ -1,7 +1,7 @@
 """Write the scenarios of Boudi & Loudini 2018: find how many flows make each level of congestion.
 
 The paper computes its levels (0.1, 0.5 and 1 % loss) as RFC 7928 describes but prints no number of flows. This program
-searches them, for each bandwidth and each law of the round trips, with `aqmlab.runs.simulate.find_flows`: the number
+searches them, for each bandwidth and each law of the round trips, with `aqmlab.study.congestion.find_flows`: the number
 for which DropTail loses that share between 100 and 200 s, on average over three seeds. It takes ten minutes on two
 cores:
 
@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import aqmlab
-from aqmlab.runs.simulate import find_flows
+from aqmlab.study.congestion import find_flows
 
 FOLDER = Path(aqmlab.__file__).parent / "scenarios" / "boudi"
 BANDWIDTHS = range(10, 101, 10)

@@ -4,10 +4,13 @@ Run as a program, it measures the table of docs/bbr.md (a minute).
 """
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+
+import exceptions
 
 import aqmlab
 
@@ -33,6 +36,11 @@ class Setting:
     flows: int
     published: Sequence[float]
     """BBRv3's share of the goodput in each trial."""
+
+    @property
+    def name(self) -> str:
+        """The row in `exceptions.toml`."""
+        return f"{self.rate} Mbit/s, {self.rtt} ms, {self.buffer} BDP, BBRv3 flows: {self.flows}"
 
     def share(self, seed: int) -> float:
         """What the BBRv3 flows together have here, in the four minutes of a trial."""
@@ -63,6 +71,10 @@ class Setting:
         return abs(ours - theirs) <= TOLERANCE * min(theirs, 1 - theirs)
 
 
+Checked = Sequence[tuple[Setting, Sequence[float]]]
+"""Settings with our shares."""
+
+
 def settings() -> list[Setting]:
     """Read what was published."""
     rows = json.loads((HERE / "shares.json").read_text(encoding="utf-8"))["rows"]
@@ -78,11 +90,20 @@ def shown(shares: Sequence[float]) -> str:
     return f"{100 * mean(shares):.0f} ({100 * min(shares):.0f} to {100 * max(shares):.0f})"
 
 
-def table() -> str:
+def check() -> Checked:
+    """Measure the shares in every setting."""
+    return [(each, each.shares()) for each in settings()]
+
+
+def differing(checked: Checked) -> exceptions.Cells:
+    """Return the settings whose share does not agree."""
+    return {each.name: ["share"] for each, ours in checked if not each.agrees(ours)}
+
+
+def table(checked: Checked) -> str:
     """Return the table of docs/bbr.md."""
     lines = ["| link | buffer | BBRv3 flows | there | here | agrees |", "| --- | --- | --- | --- | --- | --- |"]
-    for each in settings():
-        ours = each.shares()
+    for each, ours in checked:
         lines.append(
             f"| {each.rate} Mbit/s, {each.rtt} ms | {each.buffer} BDP | {each.flows} | {shown(each.published)} "
             f"| {shown(ours)} | {'yes' if each.agrees(ours) else 'no'} |"
@@ -90,17 +111,19 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def filled(text: str) -> str:
+def filled(text: str, checked: Checked) -> str:
     """Return the page with its table."""
     before, mark, rest = text.partition("<!-- shares -->")
     assert mark, "the page has no place for the shares"
-    return f"{before}{mark}\n\n{table()}\n\n{rest[rest.index('<!-- end -->') :]}"
+    return f"{before}{mark}\n\n{table(checked)}\n\n{rest[rest.index('<!-- end -->') :]}"
 
 
 def main() -> None:
     """Write the table."""
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    checked = check()
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), checked), encoding="utf-8")
     print(f"see docs/{PAGE.name}")
+    sys.exit("\n".join(exceptions.faults("bbr", differing(checked))) or 0)
 
 
 if __name__ == "__main__":

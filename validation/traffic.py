@@ -2,7 +2,8 @@
 
 `traffic.json` holds results of ns-2.35 as Debian ships it, the mean of one to three seeds: what was measured at a
 link (drop and mark ratio, mean and standard deviation of the queue), and the same setting in our terms: a scenario
-(a file in `traffic/` or a built-in one), the values set in it, the scheme. A row agrees by the tolerances of `ns2.py`.
+(a file in `traffic/` or a built-in one), the values set in it, the scheme. A row agrees by the tolerances of `ns2.py`;
+what differs is in `exceptions.toml`.
 """
 
 import json
@@ -10,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import exceptions
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import title
@@ -24,18 +27,7 @@ Row = Mapping[str, Any]
 Metrics = tuple[float, float, float, float]
 """Drop and mark ratio (percentage points), mean and standard deviation of the queue (packets)."""
 
-NOTES = {
-    "SACK": '`variant = "sack"` follows RFC 6675 in both profiles; ns-2\'s Sack1 does not. Which difference matters '
-    "is not traced.",
-    "WebTraf, 400 sessions, 15 Mbit/s": "in ns-2 a request is a connection of its own whose ACKs wait in this queue, "
-    "and each page draws another server with another round trip. Here a request is a delay, and a session keeps its "
-    "round trip, so that the nearer ones ask more often. The link is full in both; a shorter cycle leaves a longer "
-    "queue.",
-    "45 Mbit/s for 50 s, then 15: after": "REM counts in packets a second of the link. ns-2 computes this number once, "
-    "at the start, and keeps that of the first rate; here REM follows the present rate, like every scheme.",
-    "45 Mbit/s for 50 s, then 115: after": "as above.",
-}
-"""What is known of settings whose rows may not agree."""
+MEASURES = ("drop_ratio", "mark_ratio", "queue_mean", "queue_std")
 
 
 @dataclass(frozen=True)
@@ -52,11 +44,21 @@ class TrafficRow:
         return 100 * found["drop_ratio"], 100 * found["mark_ratio"], found["mean_queue"], found["std_queue"]
 
     @property
-    def agrees(self) -> bool:
-        """0.5 points of each ratio, 4 % or 5 packets of mean queue, 15 % or 5 packets of its deviation."""
+    def name(self) -> str:
+        """The row in `exceptions.toml`."""
+        return f"{self.row['setting']}, {title(self.row['aqm'])}, {self.row['link']}"
+
+    @property
+    def differing(self) -> list[str]:
+        """What is off by more than 0.5 points (ratios), 4 % or 5 packets (mean), 15 % or 5 packets (deviation)."""
         limits = (0.5, 0.5, max(5.0, 0.04 * self.theirs[2]), max(5.0, 0.15 * self.theirs[3]))
-        pairs = zip(self.ours, self.theirs, limits, strict=True)
-        return all(abs(ours - theirs) <= limit for ours, theirs, limit in pairs)
+        found = zip(MEASURES, self.ours, self.theirs, limits, strict=True)
+        return [measure for measure, ours, theirs, limit in found if abs(ours - theirs) > limit]
+
+    @property
+    def agrees(self) -> bool:
+        """Every measure does."""
+        return not self.differing
 
 
 def check_traffic(seeds: int) -> list[TrafficRow]:
@@ -91,6 +93,11 @@ def measured(runs: list[RunResult | Failure], link: str) -> Metrics:
     return drop, mark, mean, std
 
 
+def differing(checked: list[TrafficRow]) -> exceptions.Cells:
+    """Return the cells that do not agree."""
+    return {row.name: row.differing for row in checked if row.differing}
+
+
 def section(checked: list[TrafficRow]) -> list[str]:
     """The lines of the validation page about these rows."""
     agreeing = sum(row.agrees for row in checked)
@@ -113,9 +120,7 @@ def section(checked: list[TrafficRow]) -> list[str]:
         numbers = f"{shown(row.theirs)} | {shown(row.ours)}"
         lines.append(f"| {at['setting']} | {title(at['aqm'])} | {at['link']} | {numbers} | {mark} |")
     lines.append("")
-    differing = dict.fromkeys(row.row["setting"] for row in checked if not row.agrees)
-    lines += [f"- {setting}: {NOTES[setting]}" for setting in differing if setting in NOTES]
-    return [*lines, ""]
+    return [*lines, *exceptions.notes("traffic", differing(checked)), ""]
 
 
 def shown(metrics: Metrics) -> str:

@@ -71,7 +71,7 @@ def blamed_on(path: str) -> Iterator[None]:
 
 @contextmanager
 def located(before: str, text: str, file: str) -> Iterator[None]:
-    """Say of the problems raised here where they are written in a text of TOML; paths of its fields begin with `before`."""
+    """Say of the problems raised here where they are written in a text of TOML; its paths begin with `before`."""
     try:
         yield
     except InputError as error:

@@ -1,12 +1,13 @@
 // The curves: for each quantity chosen a panel a scheme, or one panel for all. Axes are shared, cursors in step.
 
+import { Extents, spread, timeAxis, widen } from "./axes";
 import { byId, h, setText } from "./dom";
 import type { Model } from "./model";
 import type { Change } from "./protocol";
 import { Panel, type Axes, type Level, type Line } from "./panel";
 import { schemeColour, schemeDash } from "./palette";
 import type { Part, Quantity } from "./quantities";
-import { roundUp, seconds, short } from "./scale";
+import { seconds, short } from "./scale";
 
 /** ms of drawing in a frame; what is not drawn within them is drawn in the next one, in turn. */
 const BUDGET = 5;
@@ -34,7 +35,7 @@ export class Curves {
   /** Told when the time axis spans something else. */
   spans: (seconds: number) => void = () => {};
   private drawn: Drawn[] = [];
-  private extents = new Map<string, { low: number; high: number; scanned: number }>();
+  private extents = new Extents();
   private x: [number, number] = [0, 1];
   private span = 0;
   private turn = 0;
@@ -214,46 +215,16 @@ export class Curves {
 
   /** Let the axes grow with the curves; true if one has. */
   private range(): boolean {
-    const { end, sample } = this.model.run!;
-    const now = this.model.now;
     const before = `${this.x}`;
-    if (this.window === null) this.x[1] = Math.min(end, roundUp(Math.max(now, sample * 10, end / 100)));
-    else this.x[1] = Math.max(now, this.window);
-    this.x[0] = this.window === null ? 0 : this.x[1] - this.window;
+    [this.x[0], this.x[1]] = timeAxis(this.model.run!, this.model.now, this.window);
     let moved = before !== `${this.x}`;
     if (moved && this.x[1] - this.x[0] !== this.span) this.spans((this.span = this.x[1] - this.x[0]));
-    for (const each of this.drawn) {
-      const extent = this.extent(each);
-      const low = extent.low < 0 ? -roundUp(-extent.low) : 0;
-      const most = Math.max(extent.high, ...each.panel.levels.map(({ value }) => 1.1 * value));
-      if (most <= 0 && low === 0) continue;
-      const { y } = each.axes;
-      const high = Math.max(roundUp(most), each.axes.settled ? y[1] : 0);
-      moved ||= y[0] > low || y[1] !== high;
-      [y[0], y[1], each.axes.settled] = [Math.min(low, y[0]), high, true];
+    for (const { quantity, parts, panel, axes } of this.drawn) {
+      const { low, high } = this.extents.of(this.model.rows, parts, quantity.scale);
+      if (widen(axes, low, Math.max(high, ...panel.levels.map(({ value }) => 1.1 * value)))) moved = true;
     }
     if (moved) for (const each of this.drawn) each.dirty = true;
     return moved;
-  }
-
-  /** The least and the greatest value of a quantity under all schemes; only new rows are looked at. */
-  private extent({ quantity, parts }: Drawn): { low: number; high: number } {
-    let low = 0;
-    let high = 0;
-    const { rows } = this.model;
-    for (const { key, column } of parts) {
-      let known = this.extents.get(key);
-      if (!known || known.scanned > rows.length) this.extents.set(key, (known = { low: 0, high: 0, scanned: 0 }));
-      const values = rows.column(column);
-      for (; known.scanned < rows.length; known.scanned++) {
-        const value = values[known.scanned]! * quantity.scale;
-        if (value > known.high) known.high = value;
-        if (value < known.low) known.low = value;
-      }
-      low = Math.min(low, known.low);
-      high = Math.max(high, known.high);
-    }
-    return { low, high };
   }
 
   private point(index: number | null): void {
@@ -305,10 +276,8 @@ export class Curves {
   private rowsOf(quantity: Quantity): HTMLElement {
     const { rows, run } = this.model;
     const parts = run!.lanes.flatMap((lane, i) => quantity.parts(i).map((part, _, all) => ({ part, label: all.length > 1 ? `${lane.label}: ${part.name}` : lane.label })));
-    const count = Math.min(20, rows.length);
-    const chosen = Array.from({ length: count }, (_, i) => Math.round(((i + 1) * rows.length) / count) - 1);
     const head = h("tr", {}, h("th", { scope: "col" }, "Time"), ...parts.map(({ label }) => h("th", { scope: "col" }, label)));
-    const lines = chosen.map((row) =>
+    const lines = spread(20, rows.length).map((row) =>
       h("tr", {}, h("th", { scope: "row" }, seconds(rows.time[row]!)), ...parts.map(({ part }) => h("td", {}, short(rows.column(part.column)[row]! * quantity.scale)))),
     );
     const caption = h("caption", { className: "unseen" }, `${quantity.title} ${quantity.unit}`);
@@ -330,7 +299,7 @@ export class Curves {
 }
 
 /** Each time at which something was changed, with what: "aqm.w 340 Hz, rate 6 Mbit/s". */
-function wordsOf(changes: Change[]): { at: number; words: string }[] {
+export function wordsOf(changes: Change[]): { at: number; words: string }[] {
   const found = new Map<number, Set<string>>();
   for (const { at, path, value } of changes) {
     if (!found.has(at)) found.set(at, new Set());

@@ -226,7 +226,7 @@ function arrow(context: CanvasRenderingContext2D, from: number, to: number, y: n
 const GOLDEN = 0.618033988749895;
 
 /** The links that packets cross one after the other; where some are beside each other, the one chosen. */
-function inSight(run: Opened, place: string): Link[] {
+export function inSight(run: Opened, place: string): Link[] {
   const used = run.links.filter((link) => run.groups.some((group) => group.path.includes(link.name)));
   const chosen = new Map(used.toReversed().map((link) => [link.x, link]));
   for (const link of used) if (link.name === place) chosen.set(link.x, link);
@@ -234,7 +234,7 @@ function inSight(run: Opened, place: string): Link[] {
 }
 
 /** Where the queue of each link stands, and what a block of it is. */
-function tanks(used: Link[], width: number, left: number): Tank[] {
+export function tanks(used: Link[], width: number, left: number): Tank[] {
   const columns = [...new Set(used.map((link) => link.x))].sort((a, b) => a - b);
   const room = (width - left - 24) / Math.max(1, columns.length);
   const perLink = Math.max(4, Math.min(MOST_CELLS, Math.floor((room - 46) / (CELL + GAP))));

@@ -2,6 +2,7 @@
 
 import { h } from "./dom";
 import type { Parameter } from "./protocol";
+import { slide } from "./scale";
 import { Refused } from "./session";
 
 let made = 0;
@@ -59,18 +60,13 @@ export interface Knob {
 const STEPS = 200;
 
 export function knob({ label, value, low, high, logarithmic = false, write, commit }: Knob): { element: HTMLElement; set: (value: number) => void } {
-  const to = (position: number) => {
-    const share = position / STEPS;
-    return logarithmic ? low * (high / low) ** share : low + (high - low) * share;
-  };
-  const from = (number: number) =>
-    Math.round(STEPS * (logarithmic ? Math.log(number / low) / Math.log(high / low) : (number - low) / (high - low)));
+  const { at, near } = slide(low, high, STEPS, logarithmic);
   const slider = h("input", { type: "range", min: 0, max: STEPS, "aria-label": label });
   const text = h("input", { type: "text", className: "value", spellcheck: false, autocomplete: "off" });
-  const written = () => write(to(Number(slider.value)));
+  const written = () => write(at(Number(slider.value)));
   const speak = () => slider.setAttribute("aria-valuetext", text.value);
   const set = (number: number) => {
-    [slider.value, text.value] = [String(from(number)), write(number)];
+    [slider.value, text.value] = [String(near(number)), write(number)];
     speak();
   };
   set(value);

@@ -6,7 +6,7 @@ import { announce, notice } from "./notice";
 import type { Catalogue, Opening } from "./protocol";
 import { get } from "./session";
 
-interface Step {
+export interface Step {
   at: number;
   path: string;
   value: string;
@@ -14,7 +14,7 @@ interface Step {
   lane?: number | null;
 }
 
-interface Try {
+export interface Try {
   title: string;
   html: string;
   open: Opening & { type: "open" };
@@ -39,14 +39,13 @@ export interface Lesson {
 /** Seconds between the points of a lesson's curves; its scenario may go on for long. */
 const SAMPLE = 0.05;
 
-/** The curves stand below the lesson, not beside it. */
-const narrow = matchMedia("(max-width: 56rem)");
-
 export class Lessons {
   /** The lesson that is open. */
   current: Lesson | null = null;
   private panel = byId("lesson");
   private turn = 0;
+  /** The curves stand below the lesson, not beside it. */
+  private narrow = matchMedia("(max-width: 56rem)");
 
   constructor(private model: Model, private catalogue: Catalogue, private prepare: (lesson: Lesson | null) => void) {
     const cards = catalogue.lessons.map(({ id, title, summary }) =>
@@ -108,7 +107,7 @@ export class Lessons {
     const go = h("button", { type: "button", className: "go", "aria-label": `Show try ${i + 1}: ${each.title}` }, "Show");
     const told = h("p", { className: "soft", "aria-live": "polite" });
     const byHand = each.steps.map((step) =>
-      h("li", {}, `at ${step.at} s set `, h("code", {}, step.path), " to ", h("code", {}, step.value), this.under(step)),
+      h("li", {}, `at ${step.at} s set `, h("code", {}, step.path), " to ", h("code", {}, step.value), under(this.model, step)),
     );
     const steps = byHand.length ? h("details", {}, h("summary", {}, "By hand"), h("ul", {}, ...byHand)) : null;
     const item = h("li", {}, go, h("div", {}, h("b", {}, each.title), markup(each.html), steps, told));
@@ -121,33 +120,43 @@ export class Lessons {
     const turn = ++this.turn;
     const { model } = this;
     this.panel.querySelector<HTMLDetailsElement>(".about")!.open = false;
-    if (narrow.matches) byId("network").scrollIntoView();
-    const late = each.steps[0] === undefined || model.now > each.steps[0].at;
-    const others = each.open.aqms.join() !== model.opening.aqms.join() || model.changes().length > 0;
-    if (late || others) await this.start(each.open);
-    for (const step of each.steps) {
-      const { at, path, value, lane } = step;
-      setText(told, `Running until ${at} s, then ${path} becomes ${value}${this.under(step)}.`);
-      if (!(await model.until(at)) || turn !== this.turn) return this.broken(told, turn);
-      await model.set(path, value, lane ?? null);
-    }
-    setText(told, `Running until ${each.until} s.`);
-    if (!(await model.until(each.until)) || turn !== this.turn) return this.broken(told, turn);
+    if (this.narrow.matches) byId("network").scrollIntoView();
+    if (needsStart(model, each)) await this.start(each.open);
+    const done = await follow(model, each, (text) => setText(told, text), () => turn === this.turn);
+    if (!done) return this.broken(told, turn);
     setText(told, "Done. Compare the curves with what is written above.");
     item.classList.add("done");
     setText(go, "Again");
-  }
-
-  /** Under which scheme a step is done, where it is not all of them. */
-  private under({ lane }: Step): string {
-    const name = typeof lane === "number" ? this.model.run?.lanes[lane]?.label : undefined;
-    return name ? ` under ${name}` : "";
   }
 
   private broken(told: HTMLElement, turn: number): void {
     setText(told, turn === this.turn ? "Interrupted. Show starts again." : "");
     notice("");
   }
+}
+
+/** Whether the present run is no beginning of a try: too late, with other schemes, or changed by hand. */
+export function needsStart(model: Model, { steps: [first], open }: Try): boolean {
+  const late = first === undefined || model.now > first.at;
+  return late || open.aqms.join() !== model.opening.aqms.join() || model.changes().length > 0;
+}
+
+/** Do the steps of a try and run to its end; false if something else was done, or `goesOn` says no more. */
+export async function follow(model: Model, { steps, until }: Try, tell: (text: string) => void, goesOn: () => boolean): Promise<boolean> {
+  for (const step of steps) {
+    const { at, path, value, lane } = step;
+    tell(`Running until ${at} s, then ${path} becomes ${value}${under(model, step)}.`);
+    if (!(await model.until(at)) || !goesOn()) return false;
+    await model.set(path, value, lane ?? null);
+  }
+  tell(`Running until ${until} s.`);
+  return (await model.until(until)) && goesOn();
+}
+
+/** Under which scheme a step is done, where it is not all of them. */
+function under({ run }: Model, { lane }: Step): string {
+  const name = typeof lane === "number" ? run?.lanes[lane]?.label : undefined;
+  return name ? ` under ${name}` : "";
 }
 
 /** Text that the server made from Markdown in which raw HTML is off. */

@@ -61,7 +61,8 @@ export class Measures {
 
 const unitOf = (measure: Measure): string => (["1", "ratio"].includes(measure.shown.unit) ? "" : measure.shown.unit);
 
-function write(value: number | null | undefined, { shown }: Measure): string {
+/** A value as the tables of a terminal have it. */
+export function write(value: number | null | undefined, { shown }: Measure): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const scaled = value * shown.scale;
   return shown.exponent ? scaled.toExponential(shown.digits) : scaled.toFixed(shown.digits);

@@ -3,8 +3,6 @@
 const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7f7f7f"];
 const DASHES = [[], [8, 3], [8, 3, 2, 3], [2, 2], [10, 3, 2, 3, 2, 3], [2, 4], [14, 4], []];
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-
 /** What lines and letters of a canvas are drawn with; the page's own colours are in style.css. */
 export const theme = { ink: "", soft: "", rule: "", band: "", paper: "", line: "", pale: "", target: "" };
 
@@ -16,7 +14,7 @@ function read(): void {
 /** Read the colours of the page, now and whenever they change. */
 export function followTheme(changed: () => void): void {
   read();
-  dark.addEventListener("change", () => {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     read();
     changed();
   });

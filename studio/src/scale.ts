@@ -21,5 +21,18 @@ export function short(value: number | null | undefined): string {
   return size >= 0.001 ? value.toFixed(3) : value.toExponential(1);
 }
 
+/** The values along a slider of `steps` equal steps, which multiply where it is logarithmic, and the step nearest a value. */
+export function slide(low: number, high: number, steps: number, logarithmic: boolean): { at: (step: number) => number; near: (value: number) => number } {
+  if (!logarithmic) {
+    const span = high - low;
+    return { at: (step) => low + (span * step) / steps, near: (value) => Math.round((steps * (value - low)) / span) };
+  }
+  const ratio = high / low;
+  return {
+    at: (step) => low * ratio ** (step / steps),
+    near: (value) => Math.round((steps * Math.log(value / low)) / Math.log(ratio)),
+  };
+}
+
 /** Simulated time: "12.3 s". */
 export const seconds = (time: number): string => `${time < 100 ? time.toFixed(1) : time.toFixed(0)} s`;

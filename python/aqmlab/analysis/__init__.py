@@ -6,6 +6,7 @@
   loop      plant and controller; stability, margins, step response
   maps      stability over two parameters
   design    gains by published rules
+  stability   the printed ranges of NPD-RED's gains
   beside    the fluid model and the packets of the same scenario
   result, pictures   what is found, as objects, JSON and figures
 ```

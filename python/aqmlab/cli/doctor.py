@@ -12,7 +12,7 @@ def doctor(as_json: Json = False) -> None:
 
     Exit code 1 if something is missing that live runs need.
     """
-    from aqmlab.runs.machine import findings
+    from aqmlab.doctor import findings
 
     found = findings()
     if as_json:

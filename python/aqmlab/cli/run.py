@@ -40,11 +40,12 @@ def run(
     """
     from aqmlab import own, traces
     from aqmlab.runs import simulate
+    from aqmlab.runs.checks import check_set
 
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, assignments(settings or []))
     if scheme is not None:
-        simulate.check_set(loaded, [scheme])
+        check_set(loaded, [scheme])
     if out:
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)

@@ -19,7 +19,7 @@ from aqmlab import _core, catalogue, own, scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
 from aqmlab.runs import MOST_SEEDS, grid
-from aqmlab.runs.simulate import check_schemes, check_set
+from aqmlab.runs.checks import check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
 from aqmlab.runs.task import Task
 

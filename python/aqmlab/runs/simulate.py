@@ -4,12 +4,12 @@ import os
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from statistics import fmean
 
-from aqmlab import catalogue, own
+from aqmlab import own
 from aqmlab._core import Scenario, SchemeError
-from aqmlab.problems import InputError, Problem
+from aqmlab.problems import InputError
 from aqmlab.runs import check_seed, check_seeds, metrics
+from aqmlab.runs.checks import check_schemes, check_set
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.measures import every, expand
@@ -138,65 +138,3 @@ def compare_many(
         Comparison(scenario, tuple(specs), seeds, tuple(found), wall)
         for (scenario, specs), found in zip(grid, grouped, strict=True)
     ]
-
-
-def find_flows(
-    source: str | os.PathLike[str], loss: float, *, group: str = "ftp", seeds: int = 3, precision: float = 0.02
-) -> int:
-    """Return the number of flows of `group` for which DropTail loses the share `loss` at the first link.
-
-    This is how RFC 7928, section 8.2, sets the level of congestion: 0.1 % is mild, 0.5 % medium, 1 % heavy. Found by
-    bisection to one flow or to `precision`, whichever is coarser, on the mean over the seeds, as flows that overflow a
-    buffer together make the loss of one run uneven. The source's own count is not used.
-    """
-
-    def drop_ratio(count: int) -> float:
-        scenario = load(source, {f"flows.{group}.count": str(count)})
-        runs = compare(scenario, ["droptail"], seeds).runs.values()
-        return fmean(run.links[scenario.links[0]].drop_ratio for run in runs)
-
-    low, high = 0, 1
-    while drop_ratio(high) < loss:
-        low, high = high, 2 * high
-    while high - low > max(1, precision * high):
-        middle = (low + high) // 2
-        low, high = (middle, high) if drop_ratio(middle) < loss else (low, middle)
-    return high
-
-
-def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
-    """Raise InputError if a scheme was set at a link where every scheme asked for takes its place."""
-    links = scenario.resolved()["links"]
-    names = [link["name"] for link in links]
-    movable = {link["name"] for link in links if not link["fixed"]}
-    replaced = [catalogue.by_link(spec).keys() or movable for spec in specs]
-    for path, value in scenario.overrides:
-        match path.split("."):
-            case ["links", link, "aqm"] if all(each & _meant(link, names) for each in replaced):
-                raise InputError(
-                    "set",
-                    f"{path}={value}: the schemes asked for replace it; "
-                    f"name it among them, or set links.{link}.fixed=true too",
-                )
-
-
-def _meant(link: str, names: Sequence[str]) -> set[str]:
-    """The links that a path calls so: by name, by index, or all of them."""
-    if link == "*":
-        return {*names}
-    return {link} if link in names else {names[int(link)]}
-
-
-def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:
-    """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
-    problems = [problem for spec in specs for problem in _problems(scenario, spec)]
-    if problems:
-        raise InputError(*dict.fromkeys(problems))
-
-
-def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
-    try:
-        scenario.parameters(spec)
-    except InputError as error:
-        return error.problems
-    return ()

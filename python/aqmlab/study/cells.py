@@ -142,7 +142,7 @@ def _why_missing(table: PaperTable, cell: Published) -> str | None:
 def _ours(table: PaperTable, cell: Published, measured: StudyRuns, state: "Chosen | None") -> Summary | None:
     metric = table.metrics[cell.metric]
     if table.analysis:
-        from aqmlab.study.stability import BOUNDS
+        from aqmlab.analysis.stability import BOUNDS
 
         return summarise([BOUNDS[(metric.ours or "").removeprefix("stability.")](**table.analysis)])
     first, *others = [_by_seed(table, metric, table.schemes[name], measured) for name in table.parts(cell.scheme)]

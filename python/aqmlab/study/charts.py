@@ -69,7 +69,7 @@ def _lines(paper: Study, figure: Figure, panel: PaperPanel, measured: StudyRuns)
 
 
 def _bound(figure: Figure, panel: PaperPanel, metric: StudyMetric) -> dict[str, dict[float, Summary]]:
-    from aqmlab.study.stability import BOUNDS
+    from aqmlab.analysis.stability import BOUNDS
 
     bound = BOUNDS[(metric.ours or "").removeprefix("stability.")]
     values = {x: bound(**{**panel.analysis, figure.varied: x}) for x in figure.x}

@@ -11,7 +11,7 @@ from aqmlab._core import Scenario
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
-from aqmlab.runs.simulate import check_schemes
+from aqmlab.runs.checks import check_schemes
 from aqmlab.scenario import assignments, load
 from aqmlab.tune.goal import OVER, Constraint, Objective, check, goals
 from aqmlab.tune.space import Dimension, space

@@ -1,0 +1,5 @@
+"""What `aqmlab doctor` looks at: installed packages, the speed of this machine, and what it allows of live runs."""
+
+from aqmlab.doctor.machine import Finding, findings
+
+__all__ = ["Finding", "findings"]

@@ -1,0 +1,45 @@
+"""Whether schemes can be used in a scenario: asked before anything runs."""
+
+from collections.abc import Sequence
+
+from aqmlab import catalogue
+from aqmlab._core import Scenario
+from aqmlab.problems import InputError, Problem
+
+
+def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
+    """Raise InputError if a scheme was set at a link where every scheme asked for takes its place."""
+    links = scenario.resolved()["links"]
+    names = [link["name"] for link in links]
+    movable = {link["name"] for link in links if not link["fixed"]}
+    replaced = [catalogue.by_link(spec).keys() or movable for spec in specs]
+    for path, value in scenario.overrides:
+        match path.split("."):
+            case ["links", link, "aqm"] if all(each & _meant(link, names) for each in replaced):
+                raise InputError(
+                    "set",
+                    f"{path}={value}: the schemes asked for replace it; "
+                    f"name it among them, or set links.{link}.fixed=true too",
+                )
+
+
+def _meant(link: str, names: Sequence[str]) -> set[str]:
+    """The links that a path calls so: by name, by index, or all of them."""
+    if link == "*":
+        return {*names}
+    return {link} if link in names else {names[int(link)]}
+
+
+def check_schemes(scenario: Scenario, specs: Sequence[str]) -> None:
+    """Raise one InputError with the problems of every scheme that cannot be used in this scenario."""
+    problems = [problem for spec in specs for problem in _problems(scenario, spec)]
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
+
+
+def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
+    try:
+        scenario.parameters(spec)
+    except InputError as error:
+        return error.problems
+    return ()

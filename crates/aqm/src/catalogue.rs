@@ -9,7 +9,7 @@ use crate::{
     Aqm, Carried, Ctx, Exception, Failure, Fifo, Limit, LinearLaw, OWN, Observable, PacketView, QueueView, Scheme,
     SchemeInfo, Signal, Standing, Tc, Tune, Verdict,
 };
-use aqmlab_core::params::{Given, TypedValues, Values};
+use aqmlab_core::params::{ParamInput, TypedValues, Values};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Span, Time};
 use std::sync::{PoisonError, RwLock};
@@ -360,7 +360,7 @@ macro_rules! built_in {
         }
 
         impl Tune for AnyAqm {
-            fn set_param(&mut self, name: &str, value: Given, queue: &QueueView) -> Result<(), String> {
+            fn set_param(&mut self, name: &str, value: ParamInput, queue: &QueueView) -> Result<(), String> {
                 any_aqm!($($variant)*; self, aqm => aqm.set_param(name, value, queue))
             }
         }
@@ -408,7 +408,7 @@ macro_rules! coupled {
         }
 
         impl Tune for AnyCoupled {
-            fn set_param(&mut self, name: &str, value: Given, queue: &QueueView) -> Result<(), String> {
+            fn set_param(&mut self, name: &str, value: ParamInput, queue: &QueueView) -> Result<(), String> {
                 match self { $(Self::$variant(scheme) => scheme.set_param(name, value, queue)),* }
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::{QueueView, Scheme};
 use aqmlab_core::ParamSet;
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::problem::unknown;
 
 /// Takes parameters while it runs. Every [`Scheme`] does.
@@ -12,13 +12,13 @@ pub trait Tune {
     ///
     /// # Errors
     /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing is changed.
-    fn set_param(&mut self, name: &str, value: Given, queue: &QueueView) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput, queue: &QueueView) -> Result<(), String> {
         Err(format!("{name}: the parameters of this scheme cannot change while it runs"))
     }
 }
 
 impl<S: Scheme> Tune for S {
-    fn set_param(&mut self, name: &str, value: Given, queue: &QueueView) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput, queue: &QueueView) -> Result<(), String> {
         let params = changed(self.params(), S::AT_START, name, value)?;
         S::new(params, queue)?; // says what is contradictory
         *self.params() = params;
@@ -32,7 +32,7 @@ pub(crate) fn changed<P: ParamSet>(
     params: &P,
     at_start: &[(&str, &str)],
     name: &str,
-    value: Given,
+    value: ParamInput,
 ) -> Result<P, String> {
     if let Some((_, why)) = at_start.iter().find(|(fixed, _)| *fixed == name) {
         return Err(format!("{name}: cannot change while the scheme runs: {why}"));

@@ -5,7 +5,7 @@ use aqmlab_aqm::contract::bench;
 use aqmlab_aqm::{
     AnyAqm, AnyQueue, AnyScheme, Carried, Ctx, Discipline, Ecn, Limit, QueueView, SchemeEntry, entries, entry,
 };
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Stream, Time};
 
 /// Numbered in the order of arrival, of one of seven flows, every other one ECN-capable.
@@ -160,14 +160,14 @@ fn every_parameter_is_set_while_the_scheme_runs_or_refused_with_the_reason() {
         for spec in (scheme.params)() {
             let name = format!("{}: {}", scheme.info.name, spec.name);
             let mut same = half.clone();
-            match same.queue.set_param(spec.name, Given::Text(spec.default)) {
+            match same.queue.set_param(spec.name, ParamInput::Text(spec.default)) {
                 Ok(()) => {
                     assert!(same.run(200).seen(&scheme) == half.clone().run(200).seen(&scheme), "{name}");
                     let bounds = spec.range.map(|(least, greatest)| [least, greatest]);
                     for value in bounds.iter().flatten().chain(spec.choices) {
                         let mut other = half.clone();
                         // Bounds such as 10^7 packets are legal and contradict the other threshold.
-                        if other.queue.set_param(spec.name, Given::Text(value)).is_ok() && spec.unit != "time" {
+                        if other.queue.set_param(spec.name, ParamInput::Text(value)).is_ok() && spec.unit != "time" {
                             let other = other.run(50);
                             assert!(
                                 other.seen(&scheme).1.iter().all(|bits| f64::from_bits(*bits).is_finite()),
@@ -184,8 +184,9 @@ fn every_parameter_is_set_while_the_scheme_runs_or_refused_with_the_reason() {
 
 #[test]
 fn a_parameter_that_is_set_counts() {
-    let refusal =
-        |name: &str, param: &str, value: &str| bed(&entry(name).unwrap()).queue.set_param(param, Given::Text(value));
+    let refusal = |name: &str, param: &str, value: &str| {
+        bed(&entry(name).unwrap()).queue.set_param(param, ParamInput::Text(value))
+    };
     assert_eq!(refusal("pi", "gian", "1").unwrap_err(), "unknown parameter \"gian\"; known: a, b, w");
     assert_eq!(
         refusal("pi", "w", "0 Hz").unwrap_err(),
@@ -208,7 +209,7 @@ fn a_parameter_that_is_set_counts() {
         let scheme = entry(name).unwrap();
         let plain = bed(&scheme).run(2000);
         let mut changed = bed(&scheme).run(200);
-        changed.queue.set_param(param, Given::Text(value)).unwrap();
+        changed.queue.set_param(param, ParamInput::Text(value)).unwrap();
         assert!(changed.run(1800).seen(&scheme) != plain.seen(&scheme), "{name}: {param}");
     }
 }

@@ -52,7 +52,7 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     /// All defaults.
     fn defaults() -> Self;
     /// Sets the parameter `name`; `None` if there is no such parameter.
-    fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>>;
+    fn set(&mut self, name: &str, given: ParamInput) -> Option<Result<(), String>>;
     /// The condition between parameters; the error has the path and reason of one that does not hold.
     fn check(&self) -> Result<(), String>;
     /// Name and current value of every parameter.
@@ -69,7 +69,7 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
     ) {
         let before = problems.len();
         for (name, text) in pairs {
-            let (reason, kind) = match self.set(name, Given::Text(text)) {
+            let (reason, kind) = match self.set(name, ParamInput::Text(text)) {
                 Some(Ok(())) => continue,
                 Some(Err(reason)) => (reason, ProblemKind::Value),
                 None => (
@@ -89,37 +89,37 @@ pub trait ParamSet: Copy + Send + Sync + 'static {
 
 /// A value that a parameter is set to.
 #[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+pub enum ParamInput<'a> {
     /// Text with its unit, as on the command line.
     Text(&'a str),
     /// A number in base units.
     Number(f64),
 }
 
-impl<'a> Given<'a> {
+impl<'a> ParamInput<'a> {
     /// As text from which the parameter reads it.
     pub fn text(self, spec: &ParamSpec) -> Cow<'a, str> {
         match self {
-            Given::Text(text) => text.into(),
-            Given::Number(number) => spec.text(number).into(),
+            ParamInput::Text(text) => text.into(),
+            ParamInput::Number(number) => spec.text(number).into(),
         }
     }
 }
 
-impl std::fmt::Display for Given<'_> {
+impl std::fmt::Display for ParamInput<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
-            Given::Text(text) => f.write_str(&clip(text)),
-            Given::Number(number) => number.fmt(f),
+            ParamInput::Text(text) => f.write_str(&clip(text)),
+            ParamInput::Number(number) => number.fmt(f),
         }
     }
 }
 
 /// Reads what is given and holds it against the declared range.
-pub fn read_in_range<Q: Quantity>(given: Given, range: Option<(&str, &str)>) -> Result<Q, String> {
+pub fn read_in_range<Q: Quantity>(given: ParamInput, range: Option<(&str, &str)>) -> Result<Q, String> {
     let value = match given {
-        Given::Text(text) => Q::parse(text)?,
-        Given::Number(number) => Q::of_number(number).map_err(|why| format!("{number} {why}"))?,
+        ParamInput::Text(text) => Q::parse(text)?,
+        ParamInput::Number(number) => Q::of_number(number).map_err(|why| format!("{number} {why}"))?,
     };
     if let Some((least, greatest)) = range {
         let bound = |text| Q::parse(text).expect("declared bounds parse: tested for every scheme");
@@ -206,7 +206,7 @@ macro_rules! params {
             }
 
             #[allow(unused_variables, unreachable_patterns)] // tc's name may be ours
-            fn set(&mut self, name: &str, given: $crate::params::Given) -> Option<Result<(), String>> {
+            fn set(&mut self, name: &str, given: $crate::params::ParamInput) -> Option<Result<(), String>> {
                 match name {
                     $(stringify!($name) $(| $tc)? => Some(
                         $crate::params::read_in_range(given, $crate::params!(@range $($least, $greatest)?)).map(|value| self.$name = value)),)*

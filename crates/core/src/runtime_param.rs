@@ -1,7 +1,7 @@
 //! Parameters that are declared while the program runs, such as those of a scheme in another language. Units, ranges and
 //! refusals are those of [`params!`](crate::params!).
 
-use crate::params::{Given, ParamSpec, Values, read_in_range};
+use crate::params::{ParamInput, ParamSpec, Values, read_in_range};
 use crate::problem::{Problem, ProblemKind, clip, unknown};
 use crate::{Bytes, Frequency, Packets, Quantity, Rate, Ratio, Span, Value};
 
@@ -17,7 +17,7 @@ pub struct RuntimeParam {
 }
 
 fn quantity<Q: Quantity>(spec: &ParamSpec, text: &str) -> Result<(Value, String), String> {
-    let value: Q = read_in_range(Given::Text(text), spec.range)?;
+    let value: Q = read_in_range(ParamInput::Text(text), spec.range)?;
     Ok((value.value(), value.text()))
 }
 

@@ -6,7 +6,7 @@ use super::{
     Traced,
 };
 use crate::{Aqm, Ctx, Failure, Tune};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
 /// Any queue discipline: over schemes `A` of a single queue, `C` of the dual queue and `T` of tins. The single queue,

@@ -30,7 +30,7 @@ macro_rules! delegate {
         fn set_limit(&mut self, limit: Limit, packets: f64) {
             $dispatch!(self, queue => queue.set_limit(limit, packets))
         }
-        fn set_param(&mut self, name: &str, value: Given) -> Result<(), String> {
+        fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
             $dispatch!(self, queue => queue.set_param(name, value))
         }
         fn take_all(&mut self, now: Time) -> Vec<(P, Time)> {

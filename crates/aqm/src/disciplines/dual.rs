@@ -3,7 +3,7 @@
 use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, view};
 use crate::{Ctx, OVERFLOW, PacketView, QueueView, Tune, Verdict};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
@@ -160,7 +160,7 @@ impl<S: Coupled, P: Carried> Discipline<P> for Dual<S, P> {
         self.scheme.update(self.l4s.delay(cx.now).max(self.classic.delay(cx.now)));
     }
 
-    fn set_param(&mut self, name: &str, value: Given) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
         self.scheme.set_param(name, value, &self.shelf.view)
     }
 

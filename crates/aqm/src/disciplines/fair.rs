@@ -17,7 +17,7 @@ use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, Failure, QueueView, Tune, tune};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Bytes, ParamSet, Span, Time, choice, params};
 use std::collections::VecDeque;
 
@@ -295,7 +295,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
         }
     }
 
-    fn set_param(&mut self, name: &str, value: Given) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
         if FairParams::specs().iter().any(|spec| spec.name == name) {
             self.params = tune::changed(&self.params, AT_START, name, value)?;
             return Ok(());

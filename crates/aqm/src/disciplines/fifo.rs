@@ -4,7 +4,7 @@ use super::drawn::Flows;
 use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, can_mark, view};
 use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
@@ -176,7 +176,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         self.scheme.on_tick(&self.shelf.view, cx);
     }
 
-    fn set_param(&mut self, name: &str, value: Given) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
         self.scheme.set_param(name, value, &self.shelf.view)
     }
 

@@ -22,7 +22,7 @@ pub use tins::{TinPolicy, Tins};
 pub use traced::{Happening, TraceEvent, Traced};
 
 use crate::{Ctx, Ecn, Failure, PacketView, Reason, Verdict};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
 /// A packet as its host carries it.
@@ -255,7 +255,7 @@ pub trait Discipline<P: Carried> {
     ///
     /// # Errors
     /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing is changed.
-    fn set_param(&mut self, name: &str, value: Given) -> Result<(), String>;
+    fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String>;
 
     /// Takes all packets out, in the order in which they would leave from `now` on, and the time since each joined. The
     /// scheme is not asked. For a discipline that takes the place of this one.

@@ -5,7 +5,7 @@ use super::shelf::Shelf;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
 use crate::link_layer::LinkLayer;
 use crate::{Aqm, Ctx, QueueView, Tune};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
 /// What decides how many tins there are, what each may send, and which scheme its queues have.
@@ -237,7 +237,7 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         self.tins.iter_mut().for_each(|tin| tin.queues.set_limit(Limit::NONE, packets));
     }
 
-    fn set_param(&mut self, name: &str, value: Given) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput) -> Result<(), String> {
         self.policy.set_param(name, value, &self.shelf.view)?;
         self.follow_rates();
         Ok(())

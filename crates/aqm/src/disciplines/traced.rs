@@ -4,7 +4,7 @@
 use super::delegate::delegate;
 use super::{Accounts, Carried, Discipline, Fate, Limit, Note, Shelf};
 use crate::{Ctx, Failure, Reason};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
 /// What happens to a packet at a queue.

@@ -1,7 +1,7 @@
 use crate::disciplines::FairParams;
 use crate::signal::SEVERAL_QUEUES;
 use crate::{Exception, Observable, QueueView, Scheme, SchemeInfo, Signal, Standing, Tc};
-use aqmlab_core::params::{Given, TypedValues, Values};
+use aqmlab_core::params::{ParamInput, TypedValues, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
@@ -66,7 +66,7 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
         Self { fair: FairParams::defaults(), inner: I::defaults() }
     }
 
-    fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>> {
+    fn set(&mut self, name: &str, given: ParamInput) -> Option<Result<(), String>> {
         self.fair.set(name, given).or_else(|| self.inner.set(name, given))
     }
 

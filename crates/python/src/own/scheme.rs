@@ -3,7 +3,7 @@
 
 use super::views::{HookVerdict, Packet, Queue, Scheme};
 use aqmlab_aqm::{Aqm, Ctx, EARLY, Ecn, Failure, PacketView, QueueView, Tune, Verdict};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::problem::unknown;
 use aqmlab_core::runtime_param::read_all;
 use aqmlab_core::{Frequency, Quantity, RuntimeParam, Span, Stream, Time, Value};
@@ -310,7 +310,7 @@ impl Clone for OwnAqm {
 
 /// Sets the attribute; what the class has made of it in `reset` stays.
 impl Tune for OwnAqm {
-    fn set_param(&mut self, name: &str, value: Given, _: &QueueView) -> Result<(), String> {
+    fn set_param(&mut self, name: &str, value: ParamInput, _: &QueueView) -> Result<(), String> {
         let names: Vec<&str> = self.params.iter().map(|param| param.spec.name).collect();
         let declared = self.params.iter().find(|param| param.spec.name == name);
         let declared = declared.ok_or_else(|| unknown("parameter", name, &names))?;

@@ -4,7 +4,7 @@ use super::{Episode, Task};
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Limit;
 use aqmlab_aqm::{AnyQueue, Discipline, QueueView, entry};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSpec, Problems, Rate, read_any};
 use aqmlab_scenario::{AqmChoice, Scenario};
@@ -116,7 +116,7 @@ fn can_change(aqm: &AqmChoice, spec: &ParamSpec) -> Result<(), String> {
     let mut queue: AnyQueue<Packet> = scheme.queue(view, Limit::Packets(100), false, 0);
     let values = found.values(&aqm.name, &pairs).map_err(|why| why.to_string())?;
     let text = values.iter().find(|(name, _)| *name == spec.name).map_or(spec.default, |(_, text)| text);
-    queue.set_param(spec.name, Given::Text(text))
+    queue.set_param(spec.name, ParamInput::Text(text))
 }
 
 /// Refuses a parameter that takes only some of the numbers between two ends.

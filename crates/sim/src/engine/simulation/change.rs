@@ -9,7 +9,7 @@ use crate::engine::event::Event;
 use crate::net::link::Departures;
 use crate::net::packet::Packet;
 use aqmlab_aqm::{AnyQueue, Discipline};
-use aqmlab_core::params::Given;
+use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Problem, Problems, Span, Time};
 use aqmlab_scenario::{Action, AqmChoice, Change, Distribution, Scenario};
 
@@ -38,7 +38,7 @@ impl Simulation {
     /// If there is no such parameter, its value is illegal, or it cannot change while the scheme runs; nothing has changed
     /// then.
     pub fn tune(&mut self, link: usize, name: &str, value: f64) -> Result<(), String> {
-        self.set_parameter(link, name, Given::Number(value))
+        self.set_parameter(link, name, ParamInput::Number(value))
     }
 
     /// What has been changed, and what is still to be by the scenario, in order of time. What traces change is in them.
@@ -75,7 +75,7 @@ impl Simulation {
             Action::Target(link, target) => self.at_link(link, |queue| queue.set_target(target)),
             Action::Scheme(link, choice) => self.replace_scheme(link, choice)?,
             Action::Parameter(link, name, value) => {
-                self.set_parameter(link, &name, Given::Text(&value)).map_err(refused)?
+                self.set_parameter(link, &name, ParamInput::Text(&value)).map_err(refused)?
             }
             Action::Loss(link, loss) => self.links[link].set_loss(loss, &self.specs[link], self.options.seed),
             Action::Count(group, count) => self.set_count(group, count as usize).map_err(refused)?,
@@ -110,7 +110,7 @@ impl Simulation {
         Ok(())
     }
 
-    fn set_parameter(&mut self, link: usize, name: &str, value: Given) -> Result<(), String> {
+    fn set_parameter(&mut self, link: usize, name: &str, value: ParamInput) -> Result<(), String> {
         let before = self.links[link].queue.tick_every();
         self.at_link(link, |queue| queue.set_param(name, value))?;
         let after = self.links[link].queue.tick_every();
@@ -221,7 +221,7 @@ pub(super) fn changing_links(scenario: &Scenario, schemes: &[AqmChoice]) -> Resu
             let scheme = scenario.build_scheme(spec, &schemes[*link])?;
             let mut queue: AnyQueue<Packet> = scheme.queue(spec.empty_queue(), spec.buffer, spec.ecn, 0);
             if let Action::Parameter(_, name, value) = &action {
-                let set = queue.set_param(name, Given::Text(value));
+                let set = queue.set_param(name, ParamInput::Text(value));
                 set.map_err(|reason| Problems(vec![refused(Problem::new(&change.path, reason))]))?;
             }
         }

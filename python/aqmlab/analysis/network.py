@@ -58,12 +58,14 @@ class Network:
         return replace(self, rate=rate * self.rate, classes=classes)
 
 
-def scenario(rate: str, rtt: str, flows: int, packet: str, target: str | None, *, ecn: bool) -> str:
-    """Return the text of a scenario: SACK flows over one link with a buffer of two bandwidth-delay products.
+def scenario(
+    rate: str, rtt: str, flows: int, packet: str, target: str | None, *, ecn: bool, buffer: str = "2 bdp"
+) -> str:
+    """Return the text of a scenario: SACK flows over one link.
 
     `target` is by default the scenario's own, a third of the buffer.
     """
-    texts = {"rate": rate, "rtt": rtt, "packet": packet, "target": target}
+    texts = {"rate": rate, "rtt": rtt, "packet": packet, "target": target, "buffer": buffer}
     quoted = {name: json.dumps(str(value)) for name, value in texts.items()}
     return f"""schema = 1
 title = "One link and long-lived flows"
@@ -71,7 +73,7 @@ duration = "100 s"
 [[links]]
 name = "bottleneck"
 rate = {quoted["rate"]}
-buffer = "2 bdp"
+buffer = {quoted["buffer"]}
 {"target = " + quoted["target"] if target else ""}
 [[flows]]
 name = "ftp"

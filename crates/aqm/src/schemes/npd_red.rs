@@ -2,8 +2,9 @@ mod self_tuning;
 
 use crate::linear::{Linear, Network, Point, change, hold, lag, needs};
 use crate::{Aqm, Ctx, EARLY, Info, Law, Observable, P, PacketView, QueueView, Scheme, Signal, Standing, Verdict};
-use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
+use aqmlab_core::{Auto, Packets, Quantity, Ratio, Span, Time, choice, params};
 use self_tuning::SelfTuning;
+use std::collections::VecDeque;
 
 choice! {
     /// What the controller's terms are added to.
@@ -14,6 +15,8 @@ choice! {
         Recursive = "recursive",
         /// The initial probability, for ever.
         Fixed = "fixed",
+        /// The probability of one sample ago; the terms are a rate, per second, and the change is that of a second.
+        Integral = "integral",
     }
 }
 
@@ -116,13 +119,21 @@ params! {
         /// Weight of the last count in the loss ratio.
         loss_weight: Ratio = "0.9" in "0" ..= "1", from "reconstruction, after LRED";
     }
+    check |p| match (p.gains, p.base) {
+        (Gains::SelfTuning, base) if base != Base::Integral => Err(format!(
+            "base (\"{}\"): self-tuning gains are drawn from a range that is for base = \"integral\"; set that too",
+            base.text()
+        )),
+        _ => Ok(()),
+    };
 }
 
 /// See [`NpdRedParams`].
 #[derive(Clone)]
 pub struct NpdRed {
     params: NpdRedParams,
-    q_old: f64,
+    /// The queue at the samples since the one that the change is counted from, that one first.
+    past: VecDeque<u32>,
     base: f64,
     p: f64,
     /// Packets lost or marked since the last count.
@@ -138,6 +149,14 @@ impl NpdRedParams {
     /// What errors are measured by where `limit` packets may wait.
     fn measure(&self, limit: f64) -> f64 {
         self.buffer.unwrap_or_else(|| Packets(limit)).0
+    }
+
+    /// How many samples ago the queue was that the change is counted from.
+    fn ago(&self) -> usize {
+        match self.base {
+            Base::Integral => ((1.0 / self.interval.seconds()).round() as usize).max(1),
+            _ => 1,
+        }
     }
 }
 
@@ -162,6 +181,12 @@ impl NpdRed {
             let drawn = tuning.control_loop(queue.target, buffer).and_then(|found| found.draw(cx));
             self.drawn = drawn.or(self.drawn);
         }
+    }
+
+    fn remember(&mut self, q: u32) {
+        self.past.push_back(q);
+        let older = self.past.len().saturating_sub(self.params.ago());
+        self.past.drain(..older);
     }
 
     fn gains(&self) -> (f64, f64) {
@@ -213,7 +238,7 @@ impl Scheme for NpdRed {
     fn new(params: NpdRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
             params,
-            q_old: 0.0,
+            past: VecDeque::from([0]),
             base: params.p0.0,
             p: params.p0.0,
             lost: 0,
@@ -247,13 +272,14 @@ impl Aqm for NpdRed {
         let (k_p, k_d) = self.gains();
         match self.params.base {
             Base::LossRatio => self.follow_losses(queue, cx.now),
-            Base::Recursive => self.base = self.p,
+            Base::Recursive | Base::Integral => self.base = self.p,
             Base::Fixed => {}
         }
-        let q = f64::from(queue.packets);
-        let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / buffer;
+        let (q, q_old) = (f64::from(queue.packets), f64::from(self.past[0]));
+        let terms = (k_p * (q - queue.target) + k_d * (q - q_old)) / buffer;
+        let change = if self.params.base == Base::Integral { terms * self.params.interval.seconds() } else { terms };
         self.p = (self.base + change).clamp(0.0, 1.0);
-        self.q_old = q;
+        self.remember(queue.packets);
     }
 
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
@@ -285,7 +311,8 @@ impl Aqm for NpdRed {
     }
 }
 
-/// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost.
+/// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost. Or the
+/// integral of the same, with the change of a second.
 impl Law for NpdRedParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_p != 0.0, "k_p = 0")
@@ -309,8 +336,10 @@ impl Law for NpdRedParams {
         let NpdRedParams { k_p, k_d, interval, loss_interval, loss_weight: Ratio(weight), .. } = *self;
         let (period, slow, buffer) = (interval.seconds(), loss_interval.seconds(), self.measure(point.network.buffer));
         let step = move |s| (k_p + k_d * change(s, period)) / buffer;
+        let second = self.ago() as f64 * period;
         Ok(match self.base {
             Base::Recursive => Linear::new(1, move |s| step(s) / (s * period)),
+            Base::Integral => Linear::new(1, move |s| (k_p + k_d * change(s, second)) / (buffer * s)),
             Base::Fixed => Linear::new(0, move |s| step(s) * hold(s, period)),
             // The mean of p over one loss interval, held over the next.
             Base::LossRatio => Linear::new(0, move |s| step(s) * hold(s, period))
@@ -347,6 +376,28 @@ mod tests {
         assert_eq!(p_at(&mut npd, 0), 0.0, "0.1 - 45/75 is held at 0");
     }
 
+    /// dp/dt = (15 (q - 50) - 7.5 (q - q(t - 1 s)))/75, sampled every 0.25 s: a quarter of it each time.
+    #[test]
+    fn the_integral_is_per_second_and_its_change_that_of_a_second() {
+        let mut npd = npd(&[("base", "integral"), ("interval", "250 ms"), ("k_p", "15"), ("k_d", "-7.5")]);
+        // Empty a second ago: 0.25 (15*10 - 7.5*60)/75 < 0.
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        // The first 60 were a second ago: 0.25 * 150/75, then with 52 packets 0.25 (15*2 + 7.5*8)/75 more.
+        assert!((p_at(&mut npd, 60) - 0.5).abs() < 1e-12);
+        assert!((p_at(&mut npd, 52) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn self_tuning_gains_are_for_the_integral_only() {
+        let mut problems = Vec::new();
+        NpdRedParams::defaults().read("npd-red", [("gains", "self-tuning")], &mut problems);
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(problem.to_string().contains("loss_ratio") && problem.to_string().contains("\"integral\""), "{problem}");
+    }
+
     #[test]
     fn recursion_sums_up() {
         let mut npd = npd(&[("base", "recursive"), ("k_p", "0.75"), ("k_d", "0")]);
@@ -376,7 +427,7 @@ mod tests {
     /// A busy link of 1000 packets/s with 50 packets waiting; 20 flows take turns, each sends every 20 ms.
     #[test]
     fn self_tuning_draws_once_a_second_from_what_it_has_seen() {
-        let (mut npd, mut rng) = (npd(&[("gains", "self-tuning"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
+        let (mut npd, mut rng) = (npd(&[("gains", "self-tuning"), ("base", "integral"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
         let mut drawn_at = Vec::new();
         for ms in 0..8000 {
             let mut cx = Ctx { now: Time::ZERO + Span::from_millis(ms), rng: &mut rng };

@@ -2,6 +2,7 @@
 
 import json
 from math import atan, pi
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,10 @@ PAPER = {"rate": "45 Mbit/s", "rtt": "100 ms", "flows": 50, "buffer": "100 packe
 IN_PACKETS = Loop(n=50, r=0.1, c=750, b=75)
 """The link that the paper simulates: 3 Mbit/s of 500 B."""
 
-LINK = ("--rate", "45 Mbit/s", "--rtt", "100 ms", "--flows", "50", "--buffer", "225 packets")
+LINK = (
+    *("--rate", "45 Mbit/s", "--rtt", "200 ms", "--flows", "60", "--ecn"),
+    *("--buffer", "900 packets", "--target", "300 packets"),
+)
 
 
 def test_the_printed_coefficients() -> None:
@@ -71,6 +75,18 @@ def test_without_k_d_the_bound_is_where_the_phase_is_half_a_turn() -> None:
     assert exact(IN_PACKETS, 0.0) == ((0.0, pytest.approx(bound)),)
 
 
+def test_the_law_in_rust_has_the_same_bound() -> None:
+    """At half the bound, python-control's gain margin of Hollot's P(s) and the scheme's own linear law is 2."""
+    capacity = 45e6 / 8 / 1040
+    loop = Loop(60, 0.2, capacity, 900)
+    both = exact(loop, 0.01)[0][1]
+    for k_p, k_d in ((exact(loop, 0.0)[0][1] / 2, 0.0), (both / 2, 0.005)):
+        spec = f"npd-red:base=integral,k_p={k_p},k_d={k_d},buffer=900 packets"
+        rtt = f"{0.2 - 301 / capacity} s"  # the model adds the sending of a packet
+        found = aqmlab.analyse(spec, rate="45 Mbit/s", rtt=rtt, flows=60, target="300 packets", ecn=True)
+        assert found.models["hollot"].margins.gain == pytest.approx(2, rel=1e-3)
+
+
 def unstable_poles(loop: Loop, k_p: float, k_d: float) -> int:
     """Turns of the characteristic function around 0 along the right half-plane's edge: axis, then quarter circle."""
     n, r, c, b = loop
@@ -89,7 +105,9 @@ def test_the_argument_principle_agrees_at_300_points() -> None:
     rng = np.random.default_rng(1)
     seen = {True: 0, False: 0}
     while sum(seen.values()) < 300:
-        loop = Loop(rng.uniform(5, 500), 10 ** rng.uniform(-1.5, -0.2), 10 ** rng.uniform(2, 4.3), 10 ** rng.uniform(1.3, 3.3))
+        loop = Loop(
+            rng.uniform(5, 500), 10 ** rng.uniform(-1.5, -0.2), 10 ** rng.uniform(2, 4.3), 10 ** rng.uniform(1.3, 3.3)
+        )
         damping = 4 * loop.n**2 * loop.b / (loop.r * loop.c) ** 3
         k_d = damping * rng.choice([-1, 1]) * 10 ** rng.uniform(-2, 1)
         found = exact(loop, k_d)
@@ -107,5 +125,81 @@ def test_stable_k_p_may_have_a_gap() -> None:
     """Found by a search over random links; the poles are counted within each part."""
     loop = Loop(411.87649941196526, 0.046240917389995556, 7702.091700612124, 35.266461844299194)
     k_d = 4.806689727578657 * 4 * loop.n**2 * loop.b / (loop.r * loop.c) ** 3
-    assert exact(loop, k_d) == ((0.0, pytest.approx(3.09797, rel=1e-4)), (pytest.approx(5.28196, rel=1e-4), pytest.approx(5.49641, rel=1e-4)))
+    assert exact(loop, k_d) == (
+        (0.0, pytest.approx(3.09797, rel=1e-4)),
+        (pytest.approx(5.28196, rel=1e-4), pytest.approx(5.49641, rel=1e-4)),
+    )
     assert [unstable_poles(loop, k_p, k_d) > 0 for k_p in (3.0, 3.2, 5.2, 5.4, 5.6)] == [False, True, True, False, True]
+
+
+def test_one_document_with_what_was_simulated(aqmlab: Aqmlab) -> None:
+    """Gains inside hold 300 packets; twice the bound swings and leaves the link idle now and then."""
+    document = json.loads(aqmlab("analyse", "npd-red:k_p=2,k_d=-2", "--ranges", *LINK, "--json").stdout)
+    assert document["capacity"] == pytest.approx(45e6 / 8 / 1040)
+    # R less the wait for 300 packets.
+    assert document["network"]["classes"] == [{"flows": 60, "rtt": pytest.approx(0.2 - 300 / document["capacity"])}]
+    inside, exactly, outside, given = document["gains"]
+    assert [(each["routh"], each["exact"]) for each in document["gains"]] == [
+        (True, True),
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+    assert (given["k_p"], given["k_d"]) == (2, -2)
+    for each in (inside, exactly):
+        assert each["simulated"]["queue_mean"] == pytest.approx(300, rel=0.05)
+    assert exactly["simulated"]["queue_std"] < outside["simulated"]["queue_std"] / 2
+    assert inside["simulated"]["utilisation"] > outside["simulated"]["utilisation"]
+
+
+def test_the_table_has_a_line_to_paste_for_each_pair(aqmlab: Aqmlab, tmp_path: Path) -> None:
+    answer = aqmlab("analyse", "npd-red", "--ranges", *LINK, "--out", "out")
+    assert answer.returncode == 0, answer.stderr
+    left = json.loads((tmp_path / "out" / "analysis.json").read_text())
+    for each in left["gains"]:
+        assert f"--aqm {each['spec']}" in answer.stdout
+    assert "300 packets" not in answer.stderr
+    assert aqmlab("run", "xiong2010/table-4", "--aqm", left["gains"][0]["spec"]).returncode == 0
+
+
+def test_where_the_model_does_not_hold_it_says_so(aqmlab: Aqmlab) -> None:
+    """50 flows at 750 packets/s and 0.1 s: windows of 1.5 packets."""
+    options = ("--rate", "3 Mbit/s", "--rtt", "100 ms", "--flows", "50", "--buffer", "75 packets", "--packet", "460 B")
+    answer = aqmlab("analyse", "npd-red", "--ranges", *options, "--json")
+    assert "Warning: the model does not hold here" in answer.stderr
+    assert json.loads(answer.stdout)["holds"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("pi", "--ranges", *LINK), ["aqm", '"pi"', "npd-red"]),
+        (("npd-red:base=fixed", "--ranges", *LINK), ["aqm.base", "k_p and k_d"]),
+        (("npd-red:k_p=2000", "--ranges", *LINK), ["k_p", "2000", "1000"]),
+        (("npd-red", "--ranges", *LINK[:-4]), ["buffer", "missing"]),
+        (("npd-red", "--ranges", *LINK, "--unit", "bit"), ["unit", '"bit"', '"bits"']),
+        (("npd-red", "--ranges", *LINK, "--rtt", "40 ms"), ["rtt", "40 ms", "55.65 ms"]),
+        (("npd-red", "--ranges", *LINK, "--buffer", "9 parsec"), ["buffer", "9 parsec"]),
+        (("npd-red", "--ranges", *LINK, "--design"), ["design", "--ranges"]),
+        (("npd-red", "--ranges", "--scenario", "xiong2010/table-4"), ["scenario", "--ranges"]),
+        (
+            ("pi", "--rate", "45 Mbit/s", "--rtt", "80 ms", "--flows", "60", "--buffer", "9 packets"),
+            ["buffer", "--ranges"],
+        ),
+    ],
+)
+def test_bad_input_is_refused(aqmlab: Aqmlab, tmp_path: Path, arguments: tuple[str, ...], words: list[str]) -> None:
+    answer = aqmlab("analyse", *arguments, "--out", "out")
+    assert answer.returncode == 2, answer.stderr
+    assert answer.stdout == ""
+    assert "Traceback" not in answer.stderr
+    for word in words:
+        assert word in answer.stderr, answer.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_self_tuning_gains_are_refused_for_another_law(aqmlab: Aqmlab) -> None:
+    answer = aqmlab("run", "xiong2010/table-4", "--aqm", "npd-red:gains=self-tuning")
+    assert answer.returncode == 2
+    for word in ("npd-red", "loss_ratio", "integral"):
+        assert word in answer.stderr

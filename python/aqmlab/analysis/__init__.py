@@ -7,7 +7,8 @@
   maps      stability over two parameters
   design    gains by published rules
   beside    the fluid model and the packets of the same scenario
-  ranges    the stable gains of NPD-RED
+  ranges    the stable gains of NPD-RED by the Routh array and with exact delays
+  gains     the same around a link, with gains inside and outside simulated
   result, pictures   what is found, as objects, JSON and figures
 ```
 """
@@ -24,7 +25,7 @@ from aqmlab.scenario import Values, load, written
 
 if TYPE_CHECKING:
     from aqmlab.analysis.beside import Beside
-    from aqmlab.analysis.ranges import GainRanges
+    from aqmlab.analysis.gains import GainRanges
     from aqmlab.analysis.result import Analysis, Model
 
 
@@ -102,9 +103,9 @@ def gain_ranges(
 
     Raises InputError for bad input. Where the model does not hold, the result's `doubts` say why.
     """
-    extras.check("scipy")
+    extras.check("control")
+    from aqmlab.analysis.gains import UNITS, around
     from aqmlab.analysis.network import scenario as described
-    from aqmlab.analysis.ranges import UNITS, around
 
     given = {"rate": rate, "rtt": rtt, "flows": flows, "buffer": buffer}
     for name, value in given.items():

@@ -13,7 +13,7 @@ from aqmlab.problems import InputError
 from aqmlab.scenario import assignments
 
 if TYPE_CHECKING:
-    from aqmlab.analysis.ranges import GainRanges
+    from aqmlab.analysis.gains import GainRanges
     from aqmlab.analysis.result import Analysis
 
 EPILOG = 'Example: aqmlab analyse pi --design --rate "45 Mbit/s" --rtt "80 ms" --flows 60'
@@ -55,10 +55,10 @@ def analyse(
         bool, typer.Option("--ranges", help="The stable gains of npd-red, by Routh and with exact delays, simulated.")
     ] = False,
     buffer: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="With --ranges: buffer; --rtt is then with the queue at its target.")
+        str | None, typer.Option(metavar="SIZE", help="With --ranges: buffer; --rtt then includes the queue.")
     ] = None,
     unit: Annotated[
-        str, typer.Option(metavar="UNIT", help="With --ranges: capacity and buffer in packets, or bits as in the paper.")
+        str, typer.Option(metavar="UNIT", help="With --ranges: what is counted, packets, or bits as in the paper.")
     ] = "packets",
     settings: Settings = None,
     as_json: Json = False,

@@ -51,19 +51,28 @@ params! {
     /// base = (1 - loss_weight) * base + loss_weight * l
     /// ```
     ///
-    /// With "recursive" it is the p of one sample ago, with "fixed" p0 for ever, as eq. (3) is printed.
+    /// With "recursive" it is the p of one sample ago, with "fixed" p0 for ever, as eq. (3) is printed. With "integral" the
+    /// terms are a rate, and the change is that of one second:
+    ///
+    /// ```text
+    /// p = clamp(p + interval * (k_p * (q - target) + k_d * (q - q(t - 1 s)))/B, 0, 1)
+    /// ```
+    ///
+    /// This is the law of eq. (6), which the paper analyses. Eq. (6) is not the transform of eq. (3), but of dp/dt equal to the
+    /// two terms, with times in seconds.
     ///
     /// ## The printed gains
     /// The paper's K_d = -3.59e-11 and K_p = 2e-10 follow from its stability range with the capacity in bit/s and the
     /// buffer in bits, while eq. (3) counts packets: p moves by 1e-10 and stays at the base. With "recursive" or
     /// "fixed" that is p0, and packets are lost by overflow only. With "loss_ratio" the base counts its own drops, nothing brings it back, and
     /// the link starves. With packets throughout, the range for its link (50 flows, 750 packets/s, 75 packets, 0.1 s)
-    /// is -0.24 < K_d < 0 and 0 < K_p < 13; the defaults lie inside.
+    /// is -0.24 < K_d < 0 and 0 < K_p < 13. The defaults have these magnitudes, but their law is not that of the range.
+    /// `aqmlab analyse npd-red --ranges` computes ranges, and simulates gains inside and outside.
     ///
     /// ## Self-tuning
     /// The paper computes the range of K_d from R, N and C, chooses K_d in it, computes the range of K_p for that K_d, and
-    /// chooses K_p (Figure 5), both at random (section 3.3). `gains = "self-tuning"` does so every `tuning_interval`. N flows,
-    /// round trip R, C packets/s; a0 to a4 as in eqs. (13) to (17):
+    /// chooses K_p (Figure 5), both at random (section 3.3). `gains = "self-tuning"` does so every `tuning_interval`, for
+    /// `base = "integral"`, as the ranges are for its law. N flows, round trip R, C packets/s; a0 to a4 as in eqs. (13) to (17):
     ///
     /// ```text
     /// k_d   uniform in -4*N*B / (R * C^2 * (1 + R)) .. 0                              eq. (23)
@@ -82,12 +91,11 @@ params! {
     ///
     /// Figure 5 does all this at each sample. No estimate changes within 0.1 ms, so that gains are drawn when the estimates
     /// are renewed. Until all three are known `k_p` and `k_d` hold. For some K_d no K_p is stable: K_d is drawn again, up to
-    /// 16 times, after which the gains stay as they are. The range is that of the printed analysis, whose step of the
-    /// controller is one second. The linear law and the fluid model, whose packets are of one flow, want constant gains.
+    /// 16 times, after which the gains stay as they are. The linear law and the fluid model, whose packets are of one flow,
+    /// want constant gains.
     ///
-    /// On the paper's link the estimates are 49 flows, 107 ms and 694 packets/s (50, 100 ms, 694.4), and half of the K_p are
-    /// between 0 and 0.8. The queue is 50.0 packets with a deviation of 6.2, that of the constant gains 5.1. With 10 and 20
-    /// flows, where the constant gains hold 35 and 41 packets, it is 44 and 49.
+    /// On the paper's link the queue is 48 packets with a deviation of 21; the default law with constant gains holds 50 with
+    /// a deviation of 5. An integral alone is slow, and the range leaves it little gain.
     ///
     /// ## Readings
     /// The paper gives p0 no value, and says of the loss ratio only that it adjusts the probability on larger

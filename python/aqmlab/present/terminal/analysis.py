@@ -3,8 +3,8 @@
 from rich.table import Table
 
 from aqmlab.analysis.beside import Beside
+from aqmlab.analysis.gains import SCHEME, GainRanges
 from aqmlab.analysis.maps import Axis
-from aqmlab.analysis.ranges import SCHEME, GainRanges
 from aqmlab.analysis.result import MODELS, Analysis, Model
 from aqmlab.present.figures.analysis import axis
 from aqmlab.present.labels import label

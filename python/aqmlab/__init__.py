@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aqmlab._core import Packet, Queue, Scenario, SchemeError, Verdict
-    from aqmlab.analysis import analyse
+    from aqmlab.analysis import analyse, gain_ranges
     from aqmlab.catalogue import schemes
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
@@ -53,6 +53,7 @@ __all__ = [
     "check_aqm",
     "compare",
     "compare_suite",
+    "gain_ranges",
     "load",
     "load_delays",
     "load_experiment",
@@ -85,6 +86,7 @@ _HOME = {
     "check_aqm": "own",
     "compare": "runs.simulate",
     "compare_suite": "study.suite_result",
+    "gain_ranges": "analysis",
     "load": "scenario",
     "load_delays": "runs.store",
     "load_experiment": "runs.store",

@@ -8,6 +8,8 @@
   design    gains by published rules
   stability   the printed ranges of NPD-RED's gains
   beside    the fluid model and the packets of the same scenario
+  ranges    the stable gains of NPD-RED by the Routh array and with exact delays
+  gains     the same around a link, with gains inside and outside simulated
   result, pictures   what is found, as objects, JSON and figures
 ```
 """
@@ -18,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import extras, own
 from aqmlab._core import Scenario
+from aqmlab.names import unknown
 from aqmlab.problems import InputError
 from aqmlab.scenario import Values, load, written
 
 if TYPE_CHECKING:
     from aqmlab.analysis.beside import Beside
+    from aqmlab.analysis.gains import GainRanges
     from aqmlab.analysis.result import Analysis, Model
 
 
@@ -75,6 +79,57 @@ def analyse(
         stability_map(found, rule, *chosen) if chosen else None,
         _beside(loaded, spec, models) if (scenario is not None if beside is None else beside) else None,
     )
+
+
+def gain_ranges(
+    aqm: str = "npd-red",
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    flows: int | None = None,
+    buffer: str | None = None,
+    packet: str = "1000 B",
+    target: str | None = None,
+    ecn: bool = False,
+    unit: str = "packets",
+    simulate: bool = True,
+) -> "GainRanges":
+    """Return the gains that keep NPD-RED stable, after Xiong et al. 2010: by their Routh array and with exact delays.
+
+    They are those of `npd-red:base=integral` around a link with long-lived flows, given by texts with units. `rtt` is
+    the round trip R with the queue at its target, by default a third of the buffer. `unit` is what capacity and buffer
+    are counted in: "packets", or "bits" as in the paper's section 4.1. A pair of gains in `aqm`
+    ("npd-red:k_p=1,k_d=-0.1") is judged as well. `simulate` runs the link for 300 s, the last 100 measured, with
+    gains inside and outside.
+
+    Raises InputError for bad input. Where the model does not hold, the result's `doubts` say why.
+    """
+    extras.check("control")
+    from aqmlab.analysis.gains import UNITS, around
+    from aqmlab.analysis.network import described
+
+    given = {"rate": rate, "rtt": rtt, "flows": flows, "buffer": buffer}
+    for name, value in given.items():
+        if value is None:
+            raise InputError(name, "missing; the ranges are for a rate, rtt, flows and buffer")
+    if unit not in UNITS:
+        raise unknown("unit", "unit", unit, UNITS)
+    times = {"duration": "300 s", "warmup": "200 s"}
+    link = described(str(rate), str(rtt), int(flows or 0), packet, target, times, ecn=ecn, buffer=str(buffer))
+    return around(link, _pair(link, own.spec(aqm)), unit, simulate=simulate)
+
+
+def _pair(link: Scenario, spec: str) -> tuple[float, float] | None:
+    """Return the gains that a scheme is written with, if it is; InputError for other schemes and parameters."""
+    name, _, written = spec.partition(":")
+    if name != "npd-red":
+        raise InputError("aqm", f'"{name}" has no published ranges of its gains; npd-red has')
+    params = link.law(spec).params
+    others = [pair.partition("=")[0].strip() for pair in written.split(",") if pair.strip()]
+    for other in others:
+        if other not in ("k_p", "k_d"):
+            raise InputError(f"aqm.{other}", "the ranges are for base=integral; only k_p and k_d may be given")
+    return (params["k_p"], params["k_d"]) if others else None
 
 
 def _loaded(

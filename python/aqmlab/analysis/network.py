@@ -58,13 +58,21 @@ class Network:
 
 
 def described(
-    rate: str, rtt: str, flows: int, packet: str, target: str | None, values: Mapping[str, str], *, ecn: bool
+    rate: str,
+    rtt: str,
+    flows: int,
+    packet: str,
+    target: str | None,
+    values: Mapping[str, str],
+    *,
+    ecn: bool,
+    buffer: str = "2 bdp",
 ) -> Scenario:
-    """Return the scenario of SACK flows over one link with a buffer of two bandwidth-delay products.
+    """Return the scenario of SACK flows over one link.
 
     `target` is by default the scenario's own, a third of the buffer; `values` replace others by their paths.
     """
-    link = {"name": "bottleneck", "rate": str(rate), "buffer": "2 bdp"} | ({"target": target} if target else {})
+    link = {"name": "bottleneck", "rate": str(rate), "buffer": str(buffer)} | ({"target": target} if target else {})
     tcp = {"variant": "sack", "profile": "rfc"}
     group = {"name": "ftp", "count": flows, "rtt": str(rtt), "packet": str(packet), "ecn": ecn, "tcp": tcp}
     title = "One link and long-lived flows"

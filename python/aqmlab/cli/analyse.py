@@ -1,18 +1,33 @@
 """The command `analyse`: the control loop of a scheme, its numbers in a terminal, its figures in a folder."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
 from aqmlab import files
 from aqmlab.cli.common import Json, Out, Settings, leave
+from aqmlab.problems import InputError
 from aqmlab.scenario import assignments
 
 if TYPE_CHECKING:
+    from aqmlab.analysis.gains import GainRanges
     from aqmlab.analysis.result import Analysis
 
 EPILOG = 'Example: aqmlab analyse pi --design --rate "45 Mbit/s" --rtt "80 ms" --flows 60'
+
+
+class Link(TypedDict):
+    """The link and its flows, as options."""
+
+    rate: str | None
+    rtt: str | None
+    flows: int | None
+    packet: str
+    target: str | None
+    ecn: bool
 
 
 def analyse(
@@ -36,6 +51,15 @@ def analyse(
         str | None,
         typer.Option("--map", metavar="X,Y", help="Stability over two of rate, rtt, flows, gain and parameters."),
     ] = None,
+    ranges: Annotated[
+        bool, typer.Option("--ranges", help="The stable gains of npd-red, by Routh and with exact delays, simulated.")
+    ] = False,
+    buffer: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="With --ranges: buffer; --rtt then includes the queue.")
+    ] = None,
+    unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="With --ranges: what is counted, packets, or bits as in the paper.")
+    ] = "packets",
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
@@ -49,21 +73,21 @@ def analyse(
 
     if out:
         files.check_folder(out)
+    link = Link(rate=rate, rtt=rtt, flows=flows, packet=packet, target=target, ecn=ecn)
+    if ranges:
+        _check({"scenario": scenario, "design": design, "map": map_, "set": settings}, "not with --ranges")
+        _ranges(analysis.gain_ranges(aqm, **link, buffer=buffer, unit=unit), as_json, out)
+        return
+    _check({"buffer": buffer, "unit": unit != "packets"}, "only with --ranges")
     found = analysis.analyse(
         aqm,
         scenario,
-        rate=rate,
-        rtt=rtt,
-        flows=flows,
-        packet=packet,
-        target=target,
-        ecn=ecn,
+        **link,
         design=design,
         map=map_.split(",") if map_ else (),
         set=assignments(settings or []),
     )
-    for doubt in found.doubts:
-        print(f"Warning: the model does not hold here: {doubt}", file=sys.stderr)
+    _warn(found.doubts)
     if out:
         leave(out, _contents(found))
     if as_json:
@@ -72,6 +96,30 @@ def analyse(
         from aqmlab.present.terminal import analysis as tables
 
         tables.analysis(found)
+
+
+def _check(options: Mapping[str, object], reason: str) -> None:
+    """InputError for an option that is given where it has no meaning."""
+    for name, value in options.items():
+        if value:
+            raise InputError(name, reason)
+
+
+def _warn(doubts: Iterable[str]) -> None:
+    for doubt in doubts:
+        print(f"Warning: the model does not hold here: {doubt}", file=sys.stderr)
+
+
+def _ranges(found: "GainRanges", as_json: bool, out: Path | None) -> None:
+    _warn(found.doubts)
+    if out:
+        leave(out, {"analysis.json": found.json() + "\n"})
+    if as_json:
+        print(found.json())
+    else:
+        from aqmlab.present.terminal import analysis as tables
+
+        tables.ranges(found)
 
 
 def _contents(found: "Analysis") -> dict[str, bytes | str]:

@@ -4,8 +4,9 @@ use crate::linear::{LinearResponse, Network, OperatingPoint, change, hold, lag, 
 use crate::{
     Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
 };
-use aqmlab_core::{Auto, Packets, Ratio, Span, Time, choice, params};
+use aqmlab_core::{Auto, Packets, Quantity, Ratio, Span, Time, choice, params};
 use self_tuning::SelfTuning;
+use std::collections::VecDeque;
 
 choice! {
     /// The probability to which the controller's terms are added.
@@ -16,6 +17,8 @@ choice! {
         Recursive = "recursive",
         /// The initial probability, for ever.
         Fixed = "fixed",
+        /// The probability of one sample ago; the terms are a rate, per second, and the change is that of a second.
+        Integral = "integral",
     }
 }
 
@@ -50,19 +53,28 @@ params! {
     /// base = (1 - loss_weight) * base + loss_weight * l
     /// ```
     ///
-    /// With "recursive" it is the p of one sample ago, with "fixed" p0 for ever, as eq. (3) is printed.
+    /// With "recursive" it is the p of one sample ago, with "fixed" p0 for ever, as eq. (3) is printed. With "integral" the
+    /// terms are a rate, and the change is that of one second:
+    ///
+    /// ```text
+    /// p = clamp(p + interval * (k_p * (q - target) + k_d * (q - q(t - 1 s)))/B, 0, 1)
+    /// ```
+    ///
+    /// This is the law of eq. (6), which the paper analyses. Eq. (6) is not the transform of eq. (3), but of dp/dt equal to the
+    /// two terms, with times in seconds.
     ///
     /// ## The printed gains
     /// The paper's K_d = -3.59e-11 and K_p = 2e-10 follow from its stability range with the capacity in bit/s and the
     /// buffer in bits, while eq. (3) counts packets: p moves by 1e-10 and stays at the base. With "recursive" or
     /// "fixed" that is p0, and packets are lost by overflow only. With "loss_ratio" the base counts its own drops, nothing brings it back, and
     /// the link starves. With packets throughout, the range for its link (50 flows, 750 packets/s, 75 packets, 0.1 s)
-    /// is -0.24 < K_d < 0 and 0 < K_p < 13; the defaults lie inside.
+    /// is -0.24 < K_d < 0 and 0 < K_p < 13. The defaults have these magnitudes, but their law is not that of the range.
+    /// `aqmlab analyse npd-red --ranges` computes ranges, and simulates gains inside and outside.
     ///
     /// ## Self-tuning
     /// The paper computes the range of K_d from R, N and C, chooses K_d in it, computes the range of K_p for that K_d, and
-    /// chooses K_p (Figure 5), both at random (section 3.3). `gains = "self-tuning"` does so every `tuning_interval`. N flows,
-    /// round trip R, C packets/s; a0 to a4 as in eqs. (13) to (17):
+    /// chooses K_p (Figure 5), both at random (section 3.3). `gains = "self-tuning"` does so every `tuning_interval`, for
+    /// `base = "integral"`, as the ranges are for its law. N flows, round trip R, C packets/s; a0 to a4 as in eqs. (13) to (17):
     ///
     /// ```text
     /// k_d   uniform in -4*N*B / (R * C^2 * (1 + R)) .. 0                              eq. (23)
@@ -81,12 +93,11 @@ params! {
     ///
     /// Figure 5 does all this at each sample. No estimate changes within 0.1 ms, so that gains are drawn when the estimates
     /// are renewed. Until all three are known `k_p` and `k_d` hold. For some K_d no K_p is stable: K_d is drawn again, up to
-    /// 16 times, after which the gains stay as they are. The range is that of the printed analysis, whose step of the
-    /// controller is one second. The linear law and the fluid model, whose packets are of one flow, want constant gains.
+    /// 16 times, after which the gains stay as they are. The linear law and the fluid model, whose packets are of one flow,
+    /// want constant gains.
     ///
-    /// On the paper's link the estimates are 49 flows, 107 ms and 694 packets/s (50, 100 ms, 694.4), and half of the K_p are
-    /// between 0 and 0.8. The queue is 50.0 packets with a deviation of 6.2, that of the constant gains 5.1. With 10 and 20
-    /// flows, where the constant gains hold 35 and 41 packets, it is 44 and 49.
+    /// On the paper's link the queue is 48 packets with a deviation of 21; the default law with constant gains holds 50 with
+    /// a deviation of 5. An integral alone is slow, and the range leaves it little gain.
     ///
     /// ## Readings
     /// The paper gives p0 no value, and says of the loss ratio only that it adjusts the probability on larger
@@ -118,13 +129,21 @@ params! {
         /// Weight of the last count in the loss ratio.
         loss_weight: Ratio = "0.9" in "0" ..= "1", from "reconstruction, after LRED";
     }
+    check |p| match (p.gains, p.base) {
+        (GainSource::SelfTuning, base) if base != BaseProbability::Integral => Err(format!(
+            "base (\"{}\"): self-tuning gains are drawn from a range that is for base = \"integral\"; set that too",
+            base.text()
+        )),
+        _ => Ok(()),
+    };
 }
 
 /// See [`NpdRedParams`].
 #[derive(Clone)]
 pub struct NpdRed {
     params: NpdRedParams,
-    q_old: f64,
+    /// The queue at the samples since the one that the change is counted from, that one first.
+    past: VecDeque<u32>,
     base: f64,
     p: f64,
     /// Packets lost or marked since the last count.
@@ -140,6 +159,14 @@ impl NpdRedParams {
     /// The unit of errors if `limit` packets may wait.
     fn measure(&self, limit: f64) -> f64 {
         self.buffer.unwrap_or_else(|| Packets(limit)).0
+    }
+
+    /// How many samples ago the queue was that the change is counted from.
+    fn ago(&self) -> usize {
+        match self.base {
+            BaseProbability::Integral => ((1.0 / self.interval.seconds()).round() as usize).max(1),
+            _ => 1,
+        }
     }
 }
 
@@ -164,6 +191,12 @@ impl NpdRed {
             let drawn = tuning.control_loop(queue.target, buffer).and_then(|found| found.draw(cx));
             self.drawn = drawn.or(self.drawn);
         }
+    }
+
+    fn remember(&mut self, q: u32) {
+        self.past.push_back(q);
+        let older = self.past.len().saturating_sub(self.params.ago());
+        self.past.drain(..older);
     }
 
     fn gains(&self) -> (f64, f64) {
@@ -215,7 +248,7 @@ impl Scheme for NpdRed {
     fn new(params: NpdRedParams, queue: &QueueView) -> Result<Self, String> {
         Ok(Self {
             params,
-            q_old: 0.0,
+            past: VecDeque::from([0]),
             base: params.p0.0,
             p: params.p0.0,
             lost: 0,
@@ -249,13 +282,14 @@ impl Aqm for NpdRed {
         let (k_p, k_d) = self.gains();
         match self.params.base {
             BaseProbability::LossRatio => self.follow_losses(queue, cx.now),
-            BaseProbability::Recursive => self.base = self.p,
+            BaseProbability::Recursive | BaseProbability::Integral => self.base = self.p,
             BaseProbability::Fixed => {}
         }
-        let q = f64::from(queue.packets);
-        let change = (k_p * (q - queue.target) + k_d * (q - self.q_old)) / buffer;
+        let (q, q_old) = (f64::from(queue.packets), f64::from(self.past[0]));
+        let terms = (k_p * (q - queue.target) + k_d * (q - q_old)) / buffer;
+        let change = if self.params.base == BaseProbability::Integral { terms * self.params.interval.seconds() } else { terms };
         self.p = (self.base + change).clamp(0.0, 1.0);
-        self.q_old = q;
+        self.remember(queue.packets);
     }
 
     fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
@@ -287,7 +321,8 @@ impl Aqm for NpdRed {
     }
 }
 
-/// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost.
+/// base + (k_p e + k_d (1 - z) e)/B, held; the base is fixed, the last p, or the average of the share lost. Or the
+/// integral of the same, with the change of a second.
 impl LinearLaw for NpdRedParams {
     fn rests(&self) -> Result<(), String> {
         needs(self.k_p != 0.0, "k_p = 0")
@@ -311,8 +346,10 @@ impl LinearLaw for NpdRedParams {
         let NpdRedParams { k_p, k_d, interval, loss_interval, loss_weight: Ratio(weight), .. } = *self;
         let (period, slow, buffer) = (interval.seconds(), loss_interval.seconds(), self.measure(point.network.buffer));
         let step = move |s| (k_p + k_d * change(s, period)) / buffer;
+        let second = self.ago() as f64 * period;
         Ok(match self.base {
             BaseProbability::Recursive => LinearResponse::new(1, move |s| step(s) / (s * period)),
+            BaseProbability::Integral => LinearResponse::new(1, move |s| (k_p + k_d * change(s, second)) / (buffer * s)),
             BaseProbability::Fixed => LinearResponse::new(0, move |s| step(s) * hold(s, period)),
             // The mean of p over one loss interval, held over the next.
             BaseProbability::LossRatio => LinearResponse::new(0, move |s| step(s) * hold(s, period))
@@ -349,6 +386,28 @@ mod tests {
         assert_eq!(p_at(&mut npd, 0), 0.0, "0.1 - 45/75 is held at 0");
     }
 
+    /// dp/dt = (15 (q - 50) - 7.5 (q - q(t - 1 s)))/75, sampled every 0.25 s: a quarter of it each time.
+    #[test]
+    fn the_integral_is_per_second_and_its_change_that_of_a_second() {
+        let mut npd = npd(&[("base", "integral"), ("interval", "250 ms"), ("k_p", "15"), ("k_d", "-7.5")]);
+        // Empty a second ago: 0.25 (15*10 - 7.5*60)/75 < 0.
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        assert_eq!(p_at(&mut npd, 60), 0.0);
+        // The first 60 were a second ago: 0.25 * 150/75, then with 52 packets 0.25 (15*2 + 7.5*8)/75 more.
+        assert!((p_at(&mut npd, 60) - 0.5).abs() < 1e-12);
+        assert!((p_at(&mut npd, 52) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn self_tuning_gains_are_for_the_integral_only() {
+        let mut problems = Vec::new();
+        NpdRedParams::defaults().read("npd-red", [("gains", "self-tuning")], &mut problems);
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(problem.to_string().contains("loss_ratio") && problem.to_string().contains("\"integral\""), "{problem}");
+    }
+
     #[test]
     fn recursion_sums_up() {
         let mut npd = npd(&[("base", "recursive"), ("k_p", "0.75"), ("k_d", "0")]);
@@ -378,7 +437,7 @@ mod tests {
     /// A busy link of 1000 packets/s with 50 packets waiting; 20 flows take turns, each sends every 20 ms.
     #[test]
     fn self_tuning_draws_once_a_second_from_what_it_has_seen() {
-        let (mut npd, mut rng) = (npd(&[("gains", "self-tuning"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
+        let (mut npd, mut rng) = (npd(&[("gains", "self-tuning"), ("base", "integral"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
         let mut drawn_at = Vec::new();
         for ms in 0..8000 {
             let mut cx = Ctx { now: Time::ZERO + Span::from_millis(ms), rng: &mut rng };

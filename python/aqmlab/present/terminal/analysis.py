@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from aqmlab.analysis.beside import Beside
+from aqmlab.analysis.gains import SCHEME, GainRanges
 from aqmlab.analysis.maps import Axis
 from aqmlab.analysis.result import MODELS, Analysis, Model
 from aqmlab.present.figures.analysis import axis
@@ -33,6 +34,20 @@ def analysis(found: Analysis) -> None:
         )
     if found.beside is not None:
         out.print(_beside(found.beside))
+
+
+def ranges(found: GainRanges) -> None:
+    """Print the coefficients, the ranges and what was simulated inside and outside of them."""
+    out = console()
+    out.print(f"{label(SCHEME)}: {found.setting}")
+    out.print(*marks([label(SCHEME)]))
+    for sheet in found.sheets():
+        shown = table(sheet.title, *sheet.heads[: sheet.names], numbers=sheet.heads[sheet.names :])
+        for row in sheet.rows:
+            shown.add_row(*row)
+        out.print(shown)
+    for gains in found.gains:
+        out.print(f"--aqm {gains.spec}", soft_wrap=True)
 
 
 def _quoted(spec: str) -> str:

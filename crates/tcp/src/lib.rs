@@ -4,8 +4,9 @@
 //!   params     every constant of TCP, declared once; three profiles fill them in
 //!   ack        the fields of an ACK
 //!   sender     the part that every kind of recovery shares: window, sending, ECN, retransmission timer
-//!   recovery/  loss recovery at duplicate and partial ACKs: one file per kind, SACK's scoreboard, RACK's parts in rack/
-//!   ecn        a receiver's feedback of marks, and a sender's answer
+//!   recovery/  loss recovery at duplicate and partial ACKs: one file per kind, RACK's parts in rack/
+//!   scoreboard/  its memory: the segments outstanding, SACK's scoreboard and RACK's
+//!   ecn        a receiver's feedback of marks; a sender's answer is in sender/
 //!   cc/        congestion control: growth and reduction of the window; one file per law
 //!   ns2        departures of ns-2
 //!   linux      departures of Linux
@@ -29,6 +30,7 @@ pub mod receiver;
 mod recovery;
 mod ring;
 pub mod rtt;
+mod scoreboard;
 pub mod sender;
 mod seqset;
 

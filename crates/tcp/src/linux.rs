@@ -1,6 +1,5 @@
 //! The profile `linux`: behaviour of Linux that the RFCs do not have.
 
-use crate::params::TcpParams;
 use aqmlab_core::Span;
 
 /// Constants that the profile sets, over the declared defaults.
@@ -38,8 +37,8 @@ pub(crate) struct Estimator {
 
 impl Estimator {
     /// Takes a sample at an ACK of all before `next`, when `sent` is the next to send; smoothed round-trip time and timeout.
-    pub fn sample(&mut self, rtt: Span, next: u32, sent: u32, params: &TcpParams) -> (Span, Span) {
-        let (rtt, least) = (rtt.seconds(), params.min_rto.seconds());
+    pub fn sample(&mut self, rtt: Span, next: u32, sent: u32, min_rto: Span) -> (Span, Span) {
+        let (rtt, least) = (rtt.seconds(), min_rto.seconds());
         if self.srtt == 0.0 {
             (self.srtt, self.mdev) = (rtt, 2.0 * rtt);
             self.rttvar = self.mdev.max(least);

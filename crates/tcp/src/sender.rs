@@ -1,10 +1,13 @@
 //! The sending endpoint: window, sending, ECN and the retransmission timer, shared by every kind of recovery.
 
+mod ecn;
+mod ns2;
+
 use crate::ack::Ack;
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice};
 use crate::params::{EcnResponse, IdleWindow, TcpParams, TcpVariant};
-use crate::recovery::LossRecovery;
 use crate::rtt::RttEstimator;
+use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
 
 /// A segment as the sender hands it out.

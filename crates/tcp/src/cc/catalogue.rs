@@ -1,24 +1,21 @@
 //! The catalogue of laws, and the choice of one.
 
+use super::congestion::AnyLaw;
 use super::reno::{RenoLaw, RenoParams};
-use super::{AnyLaw, CongestionControlLaw, LawInfo, Needs};
+use super::{CongestionControlLaw, LawInfo, Needs};
 use crate::params::Profile;
 use aqmlab_core::params::{Values, split_choice};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSet, ParamSpec, Problems};
 use std::sync::{PoisonError, RwLock};
 
-/// Declares the laws of this crate: a new one is its file and one line here. Reno's comes first.
-macro_rules! laws {
+macro_rules! built_in {
     ($($module:ident::$law:ident)*) => {
-        $(#[allow(missing_docs)] // the page is the doc comment of the parameters
-        pub mod $module;)*
-
         /// Every law of this crate.
-        static BUILT_IN: &[LawEntry] = &[$(LawEntry::of::<$module::$law>()),*];
+        static BUILT_IN: &[LawEntry] = &[$(LawEntry::of::<super::$module::$law>()),*];
     };
 }
-pub(super) use laws;
+super::every_law!(built_in);
 
 /// A law as the catalogue knows it.
 #[derive(Clone, Copy)]
@@ -40,7 +37,7 @@ pub struct LawEntry {
 type LawBuilder = fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>;
 
 impl LawEntry {
-    pub(super) const fn of<L: CongestionControlLaw>() -> Self {
+    const fn of<L: CongestionControlLaw>() -> Self {
         Self {
             info: const { &L::INFO },
             page: L::Params::DOC,
@@ -67,7 +64,7 @@ static REGISTERED: RwLock<Vec<LawEntry>> = RwLock::new(Vec::new());
 /// Every law; those from elsewhere come last.
 pub fn entries() -> Vec<LawEntry> {
     let elsewhere = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    [super::BUILT_IN, &elsewhere[..]].concat()
+    [BUILT_IN, &elsewhere[..]].concat()
 }
 
 /// The law called `name`.
@@ -110,7 +107,7 @@ impl Default for LawChoice {
             values: Values::new(),
             needs: Needs::NONE,
             settings: &[],
-            law: AnyLaw::Reno(super::Reno),
+            law: AnyLaw::Reno(super::reno::Reno),
         }
     }
 }

@@ -2,8 +2,6 @@
 //! asks when nothing comes.
 //!
 //! ```text
-//!   outstanding  the segments outstanding: when each was sent last, what has become of it (section 5)
-//!   detection    which of them are lost (section 6)
 //!   bursts       bursts of segmentation offload
 //!   tlp          tail loss probes (section 7)
 //!   window       the window: PRR (RFC 9937) in a reduction, else the law's
@@ -12,12 +10,10 @@
 //! ```
 //!
 //! Names are those of the RFCs. Segments are of one size, and every one carries a timestamp, so each ACK measures a round
-//! trip. What Linux does otherwise is in `linux.rs`.
+//! trip. The segments outstanding, and which of them are lost (sections 5 and 6), are in `scoreboard/rack/`; what Linux does
+//! otherwise is in `linux.rs`.
 
 mod bursts;
-mod detection;
-mod outstanding;
-mod prr;
 mod tlp;
 mod undo;
 mod usage;
@@ -25,42 +21,10 @@ mod window;
 
 use crate::ack::Ack;
 use crate::cc::{CongestionEvent, LawHost};
-use crate::linux;
 use crate::params::{BurstLimit, Estimator, ReductionBase, TcpParams};
-use crate::recovery::LossRecovery;
+use crate::scoreboard::{LossRecovery, News, Rack, Timer, Undo};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
-use detection::{Detection, News};
-use outstanding::OutstandingSegments;
-use prr::Prr;
-use tlp::Probe;
-use undo::Undo;
-use usage::Usage;
-
-/// The event that the timer is waiting for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Timer {
-    #[default]
-    Retransmission,
-    /// The reordering window of the next segment is over.
-    Reordering,
-    /// A tail loss probe.
-    Probe,
-}
-
-/// The state of a sender with RACK.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rack {
-    pub board: OutstandingSegments,
-    estimator: linux::Estimator,
-    detection: Detection,
-    prr: Prr,
-    timer: Timer,
-    /// The probe that is out.
-    probe: Option<Probe>,
-    undo: Undo,
-    usage: Usage,
-}
 
 impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
@@ -115,7 +79,7 @@ impl Sender {
             match params.estimator {
                 Estimator::Real => self.rtt.on_sample(rtt, params),
                 Estimator::Integer | Estimator::Linux => {
-                    let (srtt, rto) = self.rack().estimator.sample(rtt, next, sent, params);
+                    let (srtt, rto) = self.rack().estimator.sample(rtt, next, sent, params.min_rto);
                     self.rtt.set(srtt, rto);
                 }
             }

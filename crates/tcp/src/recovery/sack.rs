@@ -15,8 +15,7 @@
 
 use crate::ack::Ack;
 use crate::params::TcpParams;
-use crate::recovery::LossRecovery;
-use crate::recovery::scoreboard::Scoreboard;
+use crate::scoreboard::{LossRecovery, Scoreboard};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 

@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298, section 5) of Reno, NewReno and SACK.
 
 use crate::params::TcpParams;
-use crate::recovery::LossRecovery;
+use crate::scoreboard::LossRecovery;
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::Time;
 

@@ -1,19 +1,10 @@
 //! Tail loss probes (RFC 8985, section 7).
 
-use super::{News, Timer};
 use crate::cc::CongestionEvent;
 use crate::params::TcpParams;
+use crate::scoreboard::{News, Probe, Timer};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
-
-/// A probe that is out.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Probe {
-    /// TLP.end_seq: one past the highest segment sent, the probe included.
-    end_seq: u32,
-    /// TLP.is_retrans: it was a segment sent before.
-    is_retrans: bool,
-}
 
 impl Sender {
     /// Section 7.2: a probe may be scheduled while nothing is SACKed and nothing being recovered.

@@ -1,48 +1,9 @@
 //! A window that is not used up does not grow, and decays (RFC 2861, as Linux has it; RFC 7661 is absent). Names in parentheses
 //! are Linux's (net/ipv4/tcp_output.c).
 
-use crate::cc::Window;
 use crate::params::{IdleWindow, TcpParams};
 use crate::sender::{RecoveryState, Sender};
 use aqmlab_core::{Span, Time};
-
-/// The use of the window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
-    /// It was used up in this round trip, which ends when `until` is acknowledged (`is_cwnd_limited`, `cwnd_usage_seq`).
-    is_limited: bool,
-    until: u32,
-    /// Most segments outstanding in it (`max_packets_out`).
-    most: u32,
-    /// Time at which it was last used up or decayed, and the most segments outstanding since (`snd_cwnd_stamp`, `snd_cwnd_used`).
-    limited_at: Time,
-    used: u32,
-    /// Time at which something was last sent (`lsndtime`).
-    sent_at: Time,
-    /// Segments that the window allows wait for a whole burst.
-    waits: bool,
-}
-
-impl Usage {
-    /// The window may grow: it is used up, or in slow start by half (`tcp_is_cwnd_limited`).
-    pub fn lets_grow(&self, window: &Window) -> bool {
-        self.is_limited || window.cwnd < window.ssthresh && window.cwnd < f64::from(2 * self.most)
-    }
-
-    pub fn sent_at(&self) -> Time {
-        self.sent_at
-    }
-
-    /// Segments that count as outstanding where `flight` are: what waits for a whole burst uses the window.
-    pub fn used(&self, flight: u32, window: &Window) -> u32 {
-        if self.waits { flight.max(window.cwnd as u32) } else { flight }
-    }
-
-    /// Restarts the count of the time for which the window is not used up.
-    fn restart(&mut self, now: Time) {
-        (self.limited_at, self.used) = (now, 0);
-    }
-}
 
 impl Sender {
     /// After sending what may be sent (`tcp_cwnd_validate`), unless the law owns the window. `waits`: for a whole burst.

@@ -1,8 +1,8 @@
 //! The window: in a reduction what PRR (RFC 9937) lets be sent, else the law's.
 
-use super::{News, Prr, Undo};
 use crate::cc::{CongestionEvent, Facts, Recovery, RecoveryReport};
 use crate::params::ReductionBase;
+use crate::scoreboard::{News, Prr, Undo};
 use crate::sender::{RecoveryState, Sender};
 use aqmlab_core::Time;
 

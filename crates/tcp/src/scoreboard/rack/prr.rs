@@ -2,7 +2,7 @@
 
 /// Its state (section 5), in segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Prr {
+pub(crate) struct Prr {
     /// RecoverFS: the window before the reduction, as in Linux.
     recover_fs: u32,
     /// prr_delivered.

@@ -8,7 +8,7 @@ use aqmlab_core::{Span, Time};
 
 /// The state of detection: the segments delivered. Names are those of section 5.2.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Detection {
+pub(crate) struct Detection {
     /// RACK.xmit_ts and RACK.end_seq: of the segment sent last among those delivered.
     xmit_ts: Time,
     end_seq: u32,
@@ -22,7 +22,7 @@ pub(super) struct Detection {
 
 /// The news of an ACK, and the segments found lost at it.
 #[derive(Default)]
-pub(super) struct News {
+pub(crate) struct News {
     /// It acknowledges something cumulatively.
     pub advances: bool,
     /// Segments in the network before it.

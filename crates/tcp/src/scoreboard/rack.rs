@@ -1,0 +1,56 @@
+//! The memory of a sender with RACK (RFC 8985).
+//!
+//! ```text
+//!   outstanding  the segments outstanding: when each was sent last, what has become of it (section 5)
+//!   detection    which of them are lost (section 6)
+//!   prr          proportional rate reduction (RFC 9937)
+//!   undo         the reduction that may have been needless
+//!   usage        the use of the window
+//! ```
+
+pub(super) mod detection;
+mod outstanding;
+pub(super) mod prr;
+pub(super) mod undo;
+mod usage;
+
+use crate::linux;
+use detection::Detection;
+use outstanding::OutstandingSegments;
+use prr::Prr;
+use undo::Undo;
+use usage::Usage;
+
+/// The event that the timer is waiting for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Timer {
+    #[default]
+    Retransmission,
+    /// The reordering window of the next segment is over.
+    Reordering,
+    /// A tail loss probe.
+    Probe,
+}
+
+/// The state of a sender with RACK.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rack {
+    pub board: OutstandingSegments,
+    pub estimator: linux::Estimator,
+    pub detection: Detection,
+    pub prr: Prr,
+    pub timer: Timer,
+    /// The probe that is out.
+    pub probe: Option<Probe>,
+    pub undo: Undo,
+    pub usage: Usage,
+}
+
+/// A probe that is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    /// TLP.end_seq: one past the highest segment sent, the probe included.
+    pub end_seq: u32,
+    /// TLP.is_retrans: it was a segment sent before.
+    pub is_retrans: bool,
+}

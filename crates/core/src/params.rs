@@ -130,8 +130,11 @@ pub fn read_in_range<Q: Quantity>(given: ParamInput, range: Option<(&str, &str)>
     Ok(value)
 }
 
+/// The parameters of a choice: name and text of each.
+pub type ChoiceParams<'a> = Vec<(&'a str, &'a str)>;
+
 /// Splits `NAME[:k=v,...]`, as schemes and laws are chosen, into the name and its pairs.
-pub fn split_choice(text: &str) -> Result<(&str, Vec<(&str, &str)>), String> {
+pub fn split_choice(text: &str) -> Result<(&str, ChoiceParams<'_>), String> {
     let (name, params) = text.split_once(':').unwrap_or((text, ""));
     let name = name.trim();
     let pairs = params.split(',').map(str::trim).filter(|pair| !pair.is_empty());

@@ -3,7 +3,7 @@
 use crate::message::{Channel, DeviceCounts, InitMessage, InitRequest};
 use crate::netlink::Netlink;
 use crate::outside::{PastaHelper, RESOLVER};
-use crate::sandbox::{CLIENT, SERVER, Setup};
+use crate::setup::{CAPABILITIES_V3, CLIENT, SERVER, Setup};
 use crate::tun;
 use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -299,9 +299,6 @@ fn start(mut program: Command, foreground: bool) -> io::Result<Pid> {
     let child = program.spawn()?;
     Ok(Pid::from_raw(child.id() as i32))
 }
-
-/// `struct __user_cap_header_struct`: version 3, of the present process.
-pub static CAPABILITIES_V3: [u32; 2] = [0x2008_0522, 0];
 
 /// Takes all capabilities for ever from programs executed from now on, even if their user is root or their file would give
 /// them some.

@@ -2,6 +2,7 @@
 //! is empty.
 //!
 //! ```text
+//!   setup       settings of a live run
 //!   sandbox     two network namespaces behind TUN devices, seen from outside
 //!   inside      the processes within them
 //!   outside     a way out of them
@@ -42,6 +43,7 @@ mod replay;
 mod report;
 mod run;
 mod sandbox;
+mod setup;
 mod spool;
 mod store;
 mod tun;
@@ -51,5 +53,6 @@ pub use forward::View;
 pub use packet::FiveTuple;
 pub use replay::{Replay, replay};
 pub use report::Report;
-pub use run::{LiveError, LiveOptions, run};
-pub use sandbox::{SandboxError, Setup};
+pub use run::{LiveError, run};
+pub use sandbox::SandboxError;
+pub use setup::{LiveOptions, Setup};

@@ -1,8 +1,8 @@
 //! A way out of the namespaces: `pasta` (package passt) carries what the far end forwards over sockets of the machine's own
 //! network, without privileges there.
 
-use crate::inside::CAPABILITIES_V3;
 use crate::message::{Channel, InitRequest};
+use crate::setup::CAPABILITIES_V3;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};

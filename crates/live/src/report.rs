@@ -4,7 +4,7 @@ use crate::flows::FlowCounts;
 use crate::forward::Forwarder;
 use crate::lines::Line;
 use crate::message::DeviceCounts;
-use crate::run::LiveOptions;
+use crate::setup::LiveOptions;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;

@@ -7,10 +7,10 @@ use crate::lines::{Line, Lines};
 use crate::log::Log;
 use crate::message::{DeviceCounts, InitMessage, InitRequest};
 use crate::report::{Report, Side};
-use crate::sandbox::{Sandbox, SandboxError, Setup};
+use crate::sandbox::{Sandbox, SandboxError};
+use crate::setup::{LiveOptions, Setup};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::LinkSpec;
-use aqmlab_scenario::{Scenario, SchemeAssignment};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -18,26 +18,9 @@ use nix::sys::signalfd::SignalFd;
 use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
-
-/// The options of a live run.
-pub struct LiveOptions {
-    /// The line.
-    pub scenario: Arc<Scenario>,
-    /// Scheme of all links, or of each; the scenario's own if `None`.
-    pub aqm: Option<SchemeAssignment>,
-    /// Of all random streams.
-    pub seed: u64,
-    /// Programs and settings.
-    pub setup: Setup,
-    /// The command is ended after this time.
-    pub duration: Option<Span>,
-    /// Folder for a log and a capture of each direction.
-    pub log: Option<PathBuf>,
-}
 
 /// The reason why a run has no result.
 #[derive(Debug, thiserror::Error)]

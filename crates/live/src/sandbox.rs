@@ -13,42 +13,12 @@
 
 use crate::inside;
 use crate::message::{Channel, InitMessage};
+use crate::setup::Setup;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
-
-/// Addresses of the client, in the networks set aside for benchmarks (RFC 2544, RFC 5180).
-pub const CLIENT: [IpAddr; 2] =
-    [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1))];
-/// Addresses of the server.
-pub const SERVER: [IpAddr; 2] =
-    [IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)), IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2))];
-
-/// The programs of both ends.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// Program and arguments of the client.
-    pub command: Vec<OsString>,
-    /// Lines for a shell, each run at the far end.
-    pub serve: Vec<String>,
-    /// The folder for the output of the far end's programs; else it is discarded.
-    pub logs: Option<PathBuf>,
-    /// The far end is connected to the machine's own network, by `pasta`.
-    pub outside: bool,
-    /// The command prints on stderr: stdout is for the result.
-    pub quiet_stdout: bool,
-    /// Largest packet, bytes.
-    pub mtu: u32,
-    /// The command gets the terminal.
-    pub foreground: bool,
-    /// Settings of the kernel for both ends: `net.ipv4.tcp_ecn` and its value.
-    pub sysctls: Vec<(String, String)>,
-}
 
 /// The reason why there is no sandbox.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::impairments::Loss;
-use crate::links::{SizingBasis, limit, target};
+use crate::sizing::{SizingBasis, limit, target};
 use crate::table_reader::{TableReader, scalar};
 use crate::{AqmChoice, LinkSpec, RateChanges, Scenario};
 use aqmlab_aqm::Limit;

@@ -1,0 +1,112 @@
+//! The sizes of a link: its buffer and its target, by the flows that cross it.
+
+use crate::FlowSpec;
+use aqmlab_aqm::Limit;
+use aqmlab_core::problem::{clip, nearest};
+use aqmlab_core::{Bytes, Packets, Quantity, Rate, Span};
+
+/// The packet size and round-trip time by which a link's buffer and target are sized.
+#[derive(Clone, Copy)]
+pub struct SizingBasis {
+    /// Mean size on the wire, over flows, bytes.
+    pub packet: f64,
+    /// Seconds; `None` without a flow.
+    pub longest_rtt: Option<f64>,
+}
+
+impl SizingBasis {
+    /// The flows whose data cross the `link`-th link, or else those whose ACKs do, or else all.
+    pub fn of(link: usize, flows: &[FlowSpec]) -> Self {
+        let sized = |size: &dyn Fn(&FlowSpec) -> Option<f64>| -> Vec<(&FlowSpec, f64)> {
+            flows.iter().filter(|flow| flow.count() > 0).filter_map(|flow| Some((flow, size(flow)?))).collect()
+        };
+        let data = sized(&|flow| flow.path.contains(&link).then(|| f64::from(flow.wire_size())));
+        let acks = sized(&|flow| flow.ack_path.contains(&link).then_some(flow.tcp.ack.0));
+        let all = sized(&|flow| Some(f64::from(flow.wire_size())));
+        let crossing = [data, acks, all].into_iter().find(|flows| !flows.is_empty()).unwrap_or_default();
+        let count: f64 = crossing.iter().map(|(flow, _)| f64::from(flow.count())).sum();
+        let bytes: f64 = crossing.iter().map(|(flow, size)| f64::from(flow.count()) * size).sum();
+        Self {
+            packet: if count > 0.0 { bytes / count } else { 1040.0 },
+            longest_rtt: crossing.iter().map(|(flow, _)| flow.rtt.typical_largest().seconds()).reduce(f64::max),
+        }
+    }
+
+    /// A buffer in packets of mean size.
+    pub fn packets(self, buffer: Limit) -> f64 {
+        match buffer {
+            Limit::Packets(packets) => f64::from(packets),
+            Limit::Bytes(bytes) => bytes as f64 / self.packet,
+        }
+    }
+}
+
+/// The units that a buffer may have.
+const UNITS: [&str; 10] = ["packets", "bdp", "B", "kB", "MB", "KiB", "MiB", "s", "ms", "us"];
+
+/// The message for a `text` that is no buffer: `why`, but if its unit is unknown, all that a buffer may be.
+fn expected(text: &str, why: String) -> String {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || "+-._".contains(c)).trim();
+    if unit.is_empty() || unit.len() == text.trim().len() || UNITS.contains(&unit) {
+        return why;
+    }
+    let guess = nearest(unit, UNITS).map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
+    format!(
+        "\"{}\" has an unknown unit: expected packets, bytes (B, kB, MB, KiB, MiB), a time (s, ms, us) or bdp{guess}",
+        clip(text)
+    )
+}
+
+/// Packets, bytes, what the link sends in a time, or multiples of the bandwidth-delay product at the longest RTT that
+/// crosses the link.
+pub fn limit(text: &str, rate: Option<Rate>, basis: SizingBasis) -> Result<Limit, String> {
+    let bytes = match Span::parse(text) {
+        Ok(time) => Some(rate.map_or(1.0, |rate| rate.0 / 8.0 * time.seconds())),
+        Err(_) if text.trim().ends_with('B') => Some(Bytes::parse(text).map_err(|why| expected(text, why))?.0),
+        Err(_) => None,
+    };
+    if let Some(bytes) = bytes {
+        return match bytes {
+            1.0..=1e12 => Ok(Limit::Bytes(bytes as u64)),
+            _ => Err(format!("\"{}\" is out of range: must lie in 1 B ..= 1000000 MB", clip(text))),
+        };
+    }
+    let packets = match text.trim().strip_suffix("bdp") {
+        Some(multiple) => {
+            let bdp = rate.map_or(0.0, |rate| rate.0) * basis.longest_rtt.unwrap_or(0.0) / 8.0 / basis.packet;
+            (f64::parse(multiple)? * bdp).ceil()
+        }
+        None => Packets::parse(text).map_err(|why| expected(text, why))?.0,
+    };
+    if !(1.0..=1e7).contains(&packets) || packets.fract() != 0.0 {
+        return Err(format!(
+            "\"{}\" is out of range: must be a whole number in 1 packet ..= 10000000 packets",
+            clip(text)
+        ));
+    }
+    Ok(Limit::Packets(packets as u32))
+}
+
+/// A buffer as a scenario writes it, in packets of `packet` bytes, at a rate and a round-trip time in s.
+///
+/// # Errors
+/// Why it is no buffer.
+pub fn buffer_packets(text: &str, rate: Rate, rtt: f64, packet: f64) -> Result<f64, String> {
+    let basis = SizingBasis { packet, longest_rtt: Some(rtt) };
+    Ok(basis.packets(limit(text, Some(rate), basis)?))
+}
+
+/// A target as text, packets.
+pub fn target(text: &str, rate: Rate, buffer_packets: f64, basis: SizingBasis) -> Result<f64, String> {
+    let packets = match Packets::parse(text) {
+        Ok(Packets(packets)) => packets,
+        Err(reason) => match Span::parse(text) {
+            Ok(delay) => delay.seconds() * rate.0 / 8.0 / basis.packet,
+            Err(_) => return Err(format!("{reason}, or a delay such as \"10 ms\"")),
+        },
+    };
+    match packets > 0.0 && packets <= buffer_packets {
+        true => Ok(packets),
+        false => Err(format!("\"{}\" must be above 0 and not above the buffer ({buffer_packets} packets)", clip(text))),
+    }
+}

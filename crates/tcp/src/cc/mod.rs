@@ -45,7 +45,7 @@ macro_rules! laws {
         macro_rules! every_law {
             ($act:ident) => { $act! { $($module::$law)* } };
         }
-        pub(self) use every_law;
+        use every_law;
     };
 }
 

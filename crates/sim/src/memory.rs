@@ -1,4 +1,4 @@
-//! How memory is used: a cache miss takes longer than an event.
+//! Memory access: prefetching and large pages. A cache miss takes longer than an event.
 
 /// Asks for the cache lines of a value that is needed soon. Nothing depends on their coming.
 #[inline(always)]

@@ -28,7 +28,7 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P
         Any::Traced(Box::new(Traced::new(self)))
     }
 
-    /// What has happened since the last call, in order; nothing unless it is traced.
+    /// Takes the events since the last call, in order; none unless it is traced.
     pub fn take_events(&mut self) -> Vec<TraceEvent<P>> {
         match self {
             Any::Traced(queue) => queue.take_events(),

@@ -2,13 +2,13 @@
 
 use crate::Ctx;
 
-/// Whose packets wait, from the head on, as short tags of their flows; nothing until a scheme draws.
+/// Flows of the waiting packets, from the head on, as short tags; nothing until a scheme draws.
 #[derive(Clone, Default)]
 pub(super) struct Flows {
     /// Those up to `head` have left.
     tags: Vec<u16>,
     head: usize,
-    /// How many wait of each tag.
+    /// Number of waiting packets of each tag.
     counts: Vec<u32>,
 }
 
@@ -107,7 +107,7 @@ impl Flows {
     }
 }
 
-/// How many draws in a row miss all of `alike` packets among `waiting`; `None` if all of `draws` do.
+/// Number of draws in a row that miss all of `alike` packets among `waiting`; `None` if all of `draws` do.
 fn misses(alike: u32, waiting: u32, draws: u32, cx: &mut Ctx) -> Option<u32> {
     /// Far more than logarithms are off.
     const MARGIN: f64 = 1e-9;
@@ -130,7 +130,7 @@ mod tests {
     use crate::contract::bench;
     use aqmlab_core::Time;
 
-    /// What needs no logarithm is as logarithms say, draw by draw.
+    /// Draws without a logarithm agree with those by logarithms, one by one.
     #[test]
     fn misses_are_those_of_the_geometric_distribution() {
         let (mut ours, mut theirs) = (bench::stream(), bench::stream());

@@ -37,7 +37,7 @@ impl<P: Carried> Side<P> {
         Self { waiting: VecDeque::new() }
     }
 
-    /// How long the packet at the head has waited.
+    /// Time for which the packet at the head has waited.
     fn delay(&self, now: Time) -> Span {
         self.waiting.front().map_or(Span::ZERO, |(_, since)| now.since(*since))
     }
@@ -87,7 +87,8 @@ impl<S: Coupled, P: Carried> Dual<S, P> {
         self.side(&packet).waiting.push_back((packet, since));
     }
 
-    /// Whether the low-latency queue is served next, and what the classic queue is owed more for it, if both wait.
+    /// The queue served next, true for the low-latency one, and how that changes what the classic queue is owed, if both
+    /// wait.
     fn turn(&self) -> Option<(bool, Option<f64>)> {
         let weight = self.scheme.classic_weight();
         match (self.l4s.head_size(), self.classic.head_size()) {
@@ -222,7 +223,7 @@ mod tests {
         (0..count).for_each(|_| assert_eq!(dual.enqueue(Packet(ecn), cx), Fate::Kept));
     }
 
-    /// Whether each of the next packets is from the low-latency queue.
+    /// For each of the next packets, true if it is from the low-latency queue.
     fn leave(dual: &mut Dual<DualPi2, Packet>, count: usize) -> Vec<bool> {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
         (0..count).filter_map(|_| dual.dequeue(cx).map(|(packet, _)| packet.0.is_l4s())).collect()

@@ -75,7 +75,7 @@ pub struct Fair<A, P> {
     sets: Sets,
     /// Those of places not used yet do not exist.
     queues: Vec<Queue<A>>,
-    /// What waits in the queues.
+    /// Packets that wait in the queues.
     store: Store<P>,
     hosts: Hosts,
     /// Queues that have just begun to send; served first.
@@ -87,16 +87,16 @@ pub struct Fair<A, P> {
     /// Queues with more than a quantum to send.
     bulk: u32,
     layer: LinkLayer,
-    /// Where drops count as sent, as in CAKE's ingress mode: what the packets took that were dropped and are not fetched yet.
+    /// Bytes on the link of dropped packets not fetched yet, if drops count as sent, as in CAKE's ingress mode.
     dropped: Option<Vec<u32>>,
     /// All queues together; a scheme sees its own queue's packets instead.
     shelf: Shelf<P>,
-    /// Whether the scheme looks at arrivals, acts on departures, draws packets. In debug builds all are asked, so that the
+    /// The scheme looks at arrivals, acts on departures, draws packets. In debug builds all are asked, so that the
     /// contract finds one that forgot to say so.
     acts_on_enqueue: bool,
     acts_on_dequeue: bool,
     draws: bool,
-    /// Whose packets wait in each queue, for a scheme that draws them.
+    /// Flows of the packets that wait in each queue, for a scheme that draws them.
     flows: Vec<Flows>,
 }
 
@@ -145,7 +145,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         }
     }
 
-    /// What the packets take on the link that were dropped since this was last asked, where they count as sent.
+    /// Takes the bytes on the link of each packet dropped since the last call, if drops count as sent.
     pub(super) fn fetch_dropped(&mut self) -> Vec<u32> {
         self.dropped.as_mut().map(std::mem::take).unwrap_or_default()
     }

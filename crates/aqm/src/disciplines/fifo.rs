@@ -24,7 +24,7 @@ pub struct Fifo<A, P> {
     /// The scheme draws packets; asked once, for few do.
     draws: bool,
     scheme: A,
-    /// Whose packets wait, for a scheme that draws them.
+    /// Flows of the packets that wait, for a scheme that draws them.
     flows: Flows,
 }
 
@@ -84,8 +84,8 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         self.flows.leaves(0);
     }
 
-    /// Whether the packet at the head, which no longer counts as waiting, leaves, perhaps marked, or is dropped; `None` if there
-    /// is none. It is judged where it lies: what has just been moved is slow to come.
+    /// Judges the packet at the head, which then no longer counts as waiting: true if it leaves, perhaps marked, false if
+    /// it is dropped; `None` if there is none. It is judged where it lies: what has just been moved is slow to come.
     #[inline(always)]
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
         self.forget(self.waiting.front()?.packet.size());

@@ -1,4 +1,4 @@
-//! What owns the packets of a link: the trait that every queue discipline has, and what all of them share.
+//! Queue disciplines, which own the packets of a link: the trait of all, and the state and code that they share.
 //!
 //! A discipline knows schemes through small traits only ([`Aqm`](crate::Aqm), [`Coupled`], [`TinPolicy`]) and packets
 //! through [`Carried`], so it hosts packets of a simulation and real ones alike.
@@ -29,13 +29,13 @@ use aqmlab_core::{Rate, Span, Time};
 pub trait Carried: Clone {
     /// Size on the wire, bytes.
     fn size(&self) -> u32;
-    /// Which flow it belongs to.
+    /// Number of its flow.
     fn flow(&self) -> u32;
     /// Hash of the 5-tuple of its flow: addresses, protocol, ports. Flow queueing and SFB place flows by it.
     fn flow_hash(&self) -> u32 {
         self.flow()
     }
-    /// Which host sent it.
+    /// Number of the host that sent it.
     fn host(&self) -> u32 {
         self.flow()
     }
@@ -53,7 +53,7 @@ pub trait Carried: Clone {
     fn mark(&mut self);
 }
 
-/// How much may wait.
+/// Limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// So many packets.
@@ -66,7 +66,7 @@ impl Limit {
     /// No limit of its own.
     pub(crate) const NONE: Limit = Limit::Bytes(u64::MAX);
 
-    /// Whether a packet of `size` bytes finds no room behind `packets` and `bytes`.
+    /// True if a packet of `size` bytes finds no room behind `packets` and `bytes`.
     #[inline]
     pub fn is_reached(self, packets: u32, bytes: u64, size: u32) -> bool {
         match self {
@@ -75,7 +75,7 @@ impl Limit {
         }
     }
 
-    /// Whether more waits than may.
+    /// True if more waits than may.
     pub fn is_exceeded(self, packets: u32, bytes: u64) -> bool {
         match self {
             Limit::Packets(limit) => packets > limit,
@@ -84,7 +84,7 @@ impl Limit {
     }
 }
 
-/// What has happened at a queue since its start or the last [`Discipline::restart_accounts`].
+/// Counts of a queue since its start or the last [`Discipline::restart_accounts`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// Packets offered.
@@ -139,7 +139,7 @@ impl Accounts {
     }
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It goes on as it was.
@@ -163,14 +163,14 @@ impl Fate {
     }
 }
 
-/// What a queue has done to a packet that had joined: a drop, or a mark as it leaves.
+/// A note of a drop, or a mark at departure, of a packet that had joined a queue.
 #[derive(Clone, Debug)]
 pub struct Note<P> {
-    /// What became of it.
+    /// Fate of the packet.
     pub fate: Fate,
     /// The packet, with its mark if it got one.
     pub packet: P,
-    /// When it joined.
+    /// Time at which it joined.
     pub since: Time,
 }
 
@@ -198,7 +198,7 @@ pub fn view<P: Carried>(packet: &P, enqueued_at: Time, marks: bool) -> PacketVie
 
 /// Owns the packets that wait for a link, and decides which goes next.
 pub trait Discipline<P: Carried> {
-    /// What it has in common with every other.
+    /// State that it shares with all other disciplines.
     fn shelf(&self) -> &Shelf<P>;
     /// The same, to be changed.
     fn shelf_mut(&mut self) -> &mut Shelf<P>;
@@ -214,7 +214,7 @@ pub trait Discipline<P: Carried> {
     {
         self.dequeue(cx).map(|(packet, since)| keep(packet, since))
     }
-    /// When there will be a packet to send, where packets wait and none may go yet.
+    /// Time of the next possible departure, if packets wait and none may go yet.
     fn ready_at(&self) -> Option<Time> {
         None
     }
@@ -269,7 +269,7 @@ pub trait Discipline<P: Carried> {
     fn failure(&self) -> Option<&Failure> {
         None
     }
-    /// What has happened so far.
+    /// Counts so far.
     fn accounts(&self) -> Accounts {
         self.shelf().accounts.clone()
     }
@@ -282,7 +282,7 @@ pub trait Discipline<P: Carried> {
         let waiting = u64::from(self.len());
         self.shelf_mut().accounts = Accounts::open(waiting);
     }
-    /// Whether packets and accounts agree.
+    /// True if packets and accounts agree.
     fn accounts_balance(&self) -> bool {
         let (mut packets, mut bytes) = (0, 0);
         self.for_each(&mut |packet| {

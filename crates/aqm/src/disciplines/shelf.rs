@@ -1,4 +1,4 @@
-//! What all disciplines have in common: how much waits and may wait, and the fate of packets, decided and counted in one
+//! State that all disciplines share: what waits and may wait, and the fate of packets, decided and counted in one
 //! place.
 
 use super::{Accounts, Carried, Fate, Limit, Note};
@@ -10,7 +10,7 @@ use aqmlab_core::Time;
 pub struct Shelf<P> {
     /// All queues together.
     pub view: QueueView,
-    /// How much may wait.
+    /// Limit of what may wait.
     pub limit: Limit,
     /// Signals mark packets that can carry a mark.
     pub ecn: bool,
@@ -25,7 +25,7 @@ impl<P: Carried> Shelf<P> {
         Self { view, limit, ecn, accounts: Accounts::default(), notes: None }
     }
 
-    /// Whether so many packets and bytes are what should wait.
+    /// True if so many packets and bytes agree with the accounts.
     pub fn balances(&self, packets: u32, bytes: u64) -> bool {
         self.accounts.balance(packets.into()) && self.view.packets == packets && self.view.bytes == bytes
     }

@@ -8,19 +8,19 @@ use crate::{Aqm, Ctx, QueueView, Tune};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
-/// What decides how many tins there are, what each may send, and which scheme its queues have.
+/// The policy of a set of tins: their number, their rates, and the schemes of their queues.
 pub trait TinPolicy: Tune {
     /// The scheme of the queues.
     type Aqm: Aqm + Tune + Clone;
     /// Rate of the shaper, if there is one.
     fn shaper(&self) -> Option<Rate>;
-    /// What packets take on the link, which shaper, tins and rounds count.
+    /// Bytes that packets take on the link, which shaper, tins and rounds count.
     fn link_layer(&self) -> LinkLayer;
-    /// Whether drops count as sent.
+    /// True if drops count as sent.
     fn counts_drops(&self) -> bool;
     /// The tin of a class selector.
     fn tin_of(&self, class: u8) -> usize;
-    /// What the tins may send while others wait, least priority first, on a link of this rate. Their number stays.
+    /// Rates of the tins while others wait, least priority first, on a link of this rate. Their number stays.
     fn tin_rates(&self, link: Rate) -> Vec<Rate>;
     /// The queues of a tin of this rate.
     fn fair(&self, rate: Rate) -> FairParams;
@@ -34,9 +34,9 @@ pub trait TinPolicy: Tune {
 #[derive(Clone)]
 struct Tin<A, P> {
     queues: Fair<A, P>,
-    /// What it may send while others of less priority wait for it.
+    /// Rate up to which it goes before tins of less priority.
     rate: Rate,
-    /// When it will have sent no more than that.
+    /// Time at which it will have sent no more than that.
     next_at: Time,
     /// Bytes of the last packet sent, and what they take at its rate: most packets are of one size.
     last: (u32, Span),
@@ -63,12 +63,12 @@ impl<A, P> Tin<A, P> {
 pub struct Tins<S: TinPolicy, P> {
     tins: Vec<Tin<S::Aqm, P>>,
     policy: S,
-    /// What packets take on the link.
+    /// Bytes that packets take on the link.
     layer: LinkLayer,
     /// Of the link: its rate, and all tins' target and limit; packets and accounts are those of the tins. The schemes see the
     /// rate of their tin.
     shelf: Shelf<P>,
-    /// When the shaper lets the next packet go; it may then be sent at the link's own rate.
+    /// Time at which the shaper lets the next packet go; it may then be sent at the link's own rate.
     next_at: Time,
     /// The same if nothing had been dropped, at two thirds of the rate. Where drops count as sent, the earlier of both holds.
     failsafe_at: Time,
@@ -104,7 +104,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         }
     }
 
-    /// When the next packet may go.
+    /// Earliest time of the next departure.
     fn opens_at(&self) -> Time {
         if self.policy.counts_drops() { self.next_at.min(self.failsafe_at) } else { self.next_at }
     }

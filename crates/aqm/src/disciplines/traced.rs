@@ -7,7 +7,7 @@ use crate::{Ctx, Failure, Reason};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Rate, Span, Time};
 
-/// What happens to a packet at a queue.
+/// An event of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// It joined.
@@ -25,13 +25,13 @@ pub enum Happening {
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceEvent<P> {
-    /// What happened.
+    /// The event.
     pub happening: Happening,
     /// The packet, with its mark if it got one.
     pub packet: P,
-    /// When it arrived.
+    /// Arrival of the packet.
     pub since: Time,
-    /// When it happened.
+    /// Time of the event.
     pub time: Time,
 }
 

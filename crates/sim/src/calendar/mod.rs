@@ -20,7 +20,7 @@ const SLOT_BITS: u32 = 26;
 const LAST: u64 = 1 << 37;
 /// Pushes for which a place in the order of insertion is kept (see [`Calendar::reserve`]).
 const RESERVED: u64 = 4;
-/// How many events of a lane ahead of the present one is fetched from memory.
+/// Distance, in events of a lane, at which upcoming ones are fetched from memory.
 const AHEAD: usize = 8;
 /// Every pop looks at the head of every lane, so there are few.
 const MAX_LANES: usize = 12;
@@ -31,7 +31,7 @@ const ROOM: usize = MAX_LANES.next_power_of_two();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order(u64);
 
-/// Where an event is pushed.
+/// The queue of the calendar that an event is pushed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane(u8);
 
@@ -54,7 +54,7 @@ pub struct Calendar<E, D = ()> {
     timer: E,
     /// The first stands for wheels and heap and stays empty.
     lanes: [Ring<E>; ROOM],
-    /// How many of them are in use, the first one included.
+    /// Number of lanes in use, the first one included.
     used: usize,
     /// Key of the first event of wheels and heap together, and of each lane.
     heads: [Key; ROOM],
@@ -85,12 +85,12 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         Self { used: lanes + 1, ..Self::default() }
     }
 
-    /// How many lanes there are beside [`Lane::ANY`].
+    /// Number of lanes beside [`Lane::ANY`].
     pub fn lanes(&self) -> usize {
         self.used - 1
     }
 
-    /// When the first event comes; [`Time::NEVER`] without one.
+    /// Time of the first event; [`Time::NEVER`] without one.
     #[inline]
     pub fn first_time(&self) -> Time {
         let time = |lane: usize| (self.heads[lane % ROOM] >> 64) as u64;
@@ -140,7 +140,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         order
     }
 
-    /// What is pushed from now on takes the place kept. Returns the present place, to go on from by the same call.
+    /// Lets the next pushes take the reserved place. Returns the present place, to go on from by the same call.
     pub fn continue_at(&mut self, order: Order) -> Order {
         Order(std::mem::replace(&mut self.pushed, order.0))
     }
@@ -150,7 +150,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         *self.place(lane, key) = event;
     }
 
-    /// Where an event with this key is to be written.
+    /// Storage for an event with this key.
     #[inline(always)]
     fn place(&mut self, lane: Lane, key: Key) -> &mut E {
         let index = usize::from(lane.0) % ROOM;
@@ -214,7 +214,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
         (first, key)
     }
 
-    /// Where an event with this key is to be written, in the wheel or in the heap.
+    /// Storage for an event with this key, in the wheel or in the heap.
     fn place_in_any_order(&mut self, key: Key) -> &mut E {
         self.heads[0] = self.heads[0].min(key);
         if self.wheel.takes(key) { self.wheel.place(key) } else { self.place_in_heap(key) }
@@ -304,7 +304,7 @@ fn timer(order: u64) -> Timer {
     Timer::of_bits(order as u32 & ((1 << SLOT_BITS) - 1))
 }
 
-/// Where this is called, the compiler makes a branch, which a processor can predict, and no conditional move.
+/// A call that makes the compiler emit a branch, which a processor can predict, instead of a conditional move.
 #[cold]
 #[inline]
 fn branch() {}
@@ -314,7 +314,7 @@ fn key(time: Time, order: u64) -> Key {
     Key::from(time.0) << 64 | Key::from(order << SLOT_BITS)
 }
 
-/// Which of four keys is the least. That cannot be predicted, so it is computed in two rounds, not branched on.
+/// Index of the least of four keys. It cannot be predicted, so it is computed in two rounds, without a branch.
 #[inline(always)]
 fn least_of_four(keys: &[Key]) -> usize {
     let (first, second) = (usize::from(keys[1] < keys[0]), 2 + usize::from(keys[3] < keys[2]));
@@ -340,7 +340,7 @@ impl<E: Copy + Default> Ring<E> {
         self.len == 0 || key >= self.last_key
     }
 
-    /// Where the next event is to be written.
+    /// Storage for the next event.
     #[inline(always)]
     fn place(&mut self, key: Key) -> &mut E {
         if self.len == self.items.len() {

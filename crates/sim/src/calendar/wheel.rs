@@ -30,7 +30,7 @@ const NO_PAGE: u32 = u32::MAX;
 /// The pages of a slot. Every page knows the one before it.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// How many events it has.
+    /// Number of its events.
     len: usize,
     /// The place after its last event, if it has any.
     end: usize,
@@ -59,9 +59,9 @@ pub struct Wheel<E, const BITS: u32> {
     open: Slot,
     marks: Vec<u64>,
     ends: Vec<u32>,
-    /// How many bins have begun.
+    /// Number of bins that have begun.
     bins: usize,
-    /// Which of the marks, in order, are still to come of the present bin. If there are none, there are no events at all.
+    /// Marks of the present bin that are still to come, in order. If there are none, there are no events at all.
     bin: Range<usize>,
     /// Key of the first event.
     first: Key,
@@ -102,14 +102,14 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         (mark & ((1 << Self::PLACE) - 1)) as usize
     }
 
-    /// Whether the wheel takes an event with this key: one after the first slot and within its reach, or any if it is empty.
+    /// True if the wheel takes an event with this key: after the first slot and within its reach, or any if it is empty.
     #[inline]
     pub fn takes(&self, key: Key) -> bool {
         let ahead = Self::slot(key).wrapping_sub(self.present);
         ahead > 0 && ahead < SLOTS as u64 || self.first == NO_EVENT
     }
 
-    /// Where an event with this key is to be written, which the wheel takes.
+    /// Storage for an event with this key, which the wheel takes.
     #[inline]
     pub fn place(&mut self, key: Key) -> &mut E {
         if self.first == NO_EVENT {
@@ -185,7 +185,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         self.look_ahead(coming);
     }
 
-    /// Which of the marks are those of a bin.
+    /// Range of a bin's marks.
     fn marks_of(&self, bin: usize) -> Range<usize> {
         let end = |bin: usize| self.ends.get(bin).map_or(self.marks.len(), |end| *end as usize);
         bin.checked_sub(1).map_or(0, end)..end(bin)
@@ -251,7 +251,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
         }
     }
 
-    /// How many slots after the first one the next one is that holds events.
+    /// Number of slots from the first one to the next one that holds events.
     fn distance(&self) -> Option<u64> {
         const WORDS: usize = SLOTS / 64;
         let start = (self.present as usize + 1) % SLOTS;

@@ -1,6 +1,6 @@
-//! What happens to packets at the queues.
+//! The part of the engine that takes packets through the queues.
 //!
-//! What is rare is not inlined, so that the loop over packets and ACKs stays within the instruction cache.
+//! Rare paths are not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
 use crate::calendar::{Lane, Order};
 use crate::engine::event::{Event, Pending};
@@ -12,7 +12,7 @@ use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// How the events of a link are queued.
+/// Lanes and orders of a link's events in the calendar.
 #[derive(Clone)]
 pub struct LinkEvents {
     /// Lane of the end of transmissions, which come one by one.
@@ -21,7 +21,7 @@ pub struct LinkEvents {
     pub tick: Lane,
     /// Places in the order of events of the packets that wait, where departures are computed at service.
     orders: VecDeque<Order>,
-    /// Which series of periodic updates counts.
+    /// Number of the series of periodic updates that counts; updates of earlier series are void.
     pub ticks: u32,
 }
 
@@ -50,16 +50,16 @@ pub trait Crossing: Pending {
     /// The present.
     fn now(&self) -> Time;
 
-    /// When metrics count.
+    /// Times within which metrics count.
     fn measured(&self) -> Range<Time>;
 
     /// A link by its index.
     fn link(&mut self, index: usize) -> &mut Link;
 
-    /// How its events are queued.
+    /// Lanes and orders of its events.
     fn events_of(&mut self, index: usize) -> &mut LinkEvents;
 
-    /// Whose way a flow takes.
+    /// Group of a flow, by the flow's index.
     fn group(&self, flow: u32) -> u16;
 
     /// The way of a group's flows.
@@ -121,7 +121,7 @@ pub trait Crossing: Pending {
         self.push(lane, end, Event::Sent { link: index });
     }
 
-    /// What is taken into service goes on at `end`, as if that had been foreseen when it joined the queue.
+    /// Sends the packet in service on at `end`, as if that had been foreseen when it joined the queue.
     #[inline(never)]
     fn send_at_service(&mut self, index: u32, end: Time) {
         let packet = self.link(index as usize).take_sending();

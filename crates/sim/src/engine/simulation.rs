@@ -41,7 +41,7 @@ use probe::Probed;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// How a scenario is simulated.
+/// Options of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scheme for all links that do not fix theirs, or for some links; the scenario's own if `None`.
@@ -52,7 +52,7 @@ pub struct Options {
     pub series: bool,
     /// Record what happens to each packet at the link with this index.
     pub trace: Option<usize>,
-    /// How many threads may simulate at once; 0 is one. The result is the same. Some runs take no more than one: with
+    /// Threads that may simulate at once; 0 is one. The result is the same. Some runs take no more than one: with
     /// clients, with changes, with rates that change by schedule, and those too small to gain.
     pub threads: usize,
     /// Shows another thread how far the simulation has come, and lets it stop the simulation.
@@ -78,7 +78,7 @@ pub enum RunError {
     Scheme {
         /// Name of the scheme.
         name: String,
-        /// When and why.
+        /// Time and reason.
         failure: Failure,
     },
 }
@@ -145,7 +145,7 @@ pub struct Simulation {
     specs: Vec<LinkSpec>,
     /// The scheme of each link.
     schemes: Vec<AqmChoice>,
-    /// What the scheme of each link shows.
+    /// Observables of each link's scheme.
     shown: Vec<&'static [Observable]>,
     calendar: Calendar<Event>,
     now: Time,
@@ -156,7 +156,7 @@ pub struct Simulation {
     flows: Vec<Flow>,
     /// Flows that were stopped by hand before they started.
     never_start: BTreeSet<u32>,
-    /// What a scenario counts in each group: flows, sources or clients.
+    /// Members of each group: flows, sources or clients.
     members: Vec<Vec<Member>>,
     sources: Vec<UdpSource>,
     clients: Vec<Client>,
@@ -189,12 +189,12 @@ impl Simulation {
         self.now
     }
 
-    /// When the simulation ends.
+    /// End of the simulation.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// What is simulated.
+    /// The scenario that is simulated.
     pub fn scenario(&self) -> &Arc<Scenario> {
         &self.scenario
     }

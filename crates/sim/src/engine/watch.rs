@@ -1,4 +1,4 @@
-//! What another thread may see and say of a run in progress.
+//! Progress and cancellation of a run, from another thread.
 
 use aqmlab_core::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,12 +16,12 @@ impl Watch {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`Watch::cancel`] has been called.
+    /// True if [`Watch::cancel`] has been called.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// How far the run has come.
+    /// Simulated time that the run has reached.
     pub fn now(&self) -> Time {
         Time(self.now.load(Ordering::Relaxed))
     }

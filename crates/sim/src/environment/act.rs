@@ -9,7 +9,8 @@ use aqmlab_core::problem::unknown;
 use aqmlab_core::{ParamSpec, Problems, Rate, read_any};
 use aqmlab_scenario::{AqmChoice, Scenario};
 
-/// Where a knob stands at a place u between 0 and 1. An action a in [-1, 1] moves it to u = (a + 1)/2, or by a step.
+/// Scale between a knob's position u in [0, 1] and its value. An action a in [-1, 1] moves it to u = (a + 1)/2, or by a
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// least + u (most - least).
@@ -77,7 +78,7 @@ impl Knob {
         Ok(Self { spec, least, most, scale, step })
     }
 
-    /// Where it goes from `value`.
+    /// Value after an action at `value`.
     fn after(&self, value: f64, action: f32) -> f64 {
         let a = f64::from(action);
         let u = self.step.map_or((a + 1.0) / 2.0, |step| (self.place(value) + a * step).clamp(0.0, 1.0));
@@ -130,7 +131,7 @@ fn is_continuous(aqm: &AqmChoice, spec: &ParamSpec, between: f64) -> Result<(), 
     }
 }
 
-/// Where the knobs of a task stand at the start of an episode.
+/// Initial values of a task's knobs in an episode.
 pub(super) fn begin(task: &Task, scenario: &Scenario) -> Result<Vec<f64>, Problems> {
     let found = entry(&task.aqm.name).map_err(|why| Problems::one("act", why))?;
     let values = found.values(&task.aqm.name, &scenario.params(&task.aqm))?;

@@ -13,18 +13,18 @@ use aqmlab_scenario::{AqmChoice, Scenario, SchemeAssignment};
 use observe::{Readings, Watched};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What an agent does, and what it observes.
+/// A learning task: the actions and the observations of an agent on one link.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Name of the link.
     pub link: String,
     /// The scheme on which it acts.
     pub aqm: AqmChoice,
-    /// What it moves.
+    /// Parameters that it moves.
     pub knobs: Vec<Knob>,
     /// Time between actions.
     pub every: Span,
-    /// What it observes: places in [`GAUGES`].
+    /// Observations: indices in [`GAUGES`].
     pub observe: Vec<usize>,
 }
 
@@ -40,13 +40,13 @@ pub struct Environment {
 struct Episode {
     simulation: Simulation,
     link: usize,
-    /// Where each knob stands.
+    /// Present value of each knob, in base units.
     values: Vec<f64>,
     watched: Watched,
     steps: u64,
 }
 
-/// Where an environment writes what an agent observes, and what it read for that.
+/// Output buffers of an environment: the observation, and the readings that it is made of.
 pub struct Row<'a> {
     /// One number in [-1, 1] for each of [`Task::observe`].
     pub observation: &'a mut [f32],
@@ -116,7 +116,7 @@ pub struct Job<'a> {
     pub environment: &'a mut Environment,
     /// One number in [-1, 1] for each knob.
     pub action: &'a [f32],
-    /// Where it writes.
+    /// Output buffers.
     pub row: Row<'a>,
     /// Set by the step.
     pub is_taken: &'a mut bool,

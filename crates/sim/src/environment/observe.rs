@@ -1,10 +1,10 @@
-//! What an agent may observe of a link.
+//! Quantities of a link that an agent may observe.
 
 use crate::Simulation;
 use aqmlab_core::Span;
 use aqmlab_core::problem::unknown;
 
-/// How a reading x becomes an observation between -1 and 1.
+/// Scaling of a reading x to an observation in [-1, 1].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shown {
     /// x/(|x| + reference): 1/2 at the reference, which is said in words.
@@ -20,9 +20,9 @@ pub struct Gauge {
     pub name: &'static str,
     /// Unit of its readings.
     pub unit: &'static str,
-    /// What it is.
+    /// Description.
     pub doc: &'static str,
-    /// How it becomes an observation.
+    /// Scaling to an observation.
     pub shown: Shown,
     /// It may be below zero.
     pub is_signed: bool,
@@ -103,7 +103,7 @@ pub(super) struct Watched {
     sojourn_max: f64,
 }
 
-/// What the gauges show, and the same between -1 and 1.
+/// Values of the gauges, and the same scaled to [-1, 1].
 pub(super) struct Readings {
     pub values: [f64; GAUGES.len()],
     pub scaled: [f64; GAUGES.len()],

@@ -10,7 +10,7 @@ pub struct Field {
     pub kind: &'static str,
     /// Definition: the first paragraph in a sentence, then the details.
     pub doc: &'static str,
-    /// What people read, where it is a number with a title of its own.
+    /// Presentation, for a number with a title of its own.
     pub measure: Option<Measure>,
 }
 
@@ -31,7 +31,7 @@ pub struct Measure {
 pub struct Unit {
     /// SI (s, bit/s), packets, ratio or 1.
     pub name: &'static str,
-    /// What a value is multiplied by.
+    /// Factor from a stored value to the shown one.
     pub scale: f64,
     /// The unit after that.
     pub shown: &'static str,
@@ -85,7 +85,7 @@ macro_rules! measures {
         }
 
         impl $result {
-            /// What it is.
+            /// Description.
             pub const DOC: &'static str = concat!($($doc, "\n"),+);
 
             /// Its fields, in order.

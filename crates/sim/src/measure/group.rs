@@ -1,4 +1,4 @@
-//! What is measured at a group of flows, each measure declared once.
+//! Measures of a group of flows, each declared once.
 
 use super::call::CallResult;
 use super::declared::measures;
@@ -90,7 +90,7 @@ measures! {
     }
 }
 
-/// What one flow got: bit/s, and whether it was active all the time.
+/// Share of one flow in its group's goodput.
 pub struct Share {
     pub goodput: f64,
     pub always_active: bool,
@@ -168,7 +168,7 @@ struct Receipt {
     is_marked: bool,
 }
 
-/// What a group of flows has received since it was last probed.
+/// Receipts of a group of flows since it was last probed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Received {
     /// Packets.
@@ -214,7 +214,7 @@ impl Receipts {
         self.ahead.push(receipt);
     }
 
-    /// What was received up to now since the last call.
+    /// Receipts up to now since the last call.
     pub fn take(&mut self, now: Time) -> Received {
         self.count(now);
         std::mem::take(&mut self.past)
@@ -284,7 +284,7 @@ pub struct GroupMeter {
     pub before: Counters,
 }
 
-/// What senders count.
+/// Counters of senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     pub retransmits: u64,
@@ -311,7 +311,7 @@ impl Counters {
         }
     }
 
-    /// What was counted since `before`.
+    /// Increase since `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             retransmits: self.retransmits - before.retransmits,

@@ -1,4 +1,4 @@
-//! What is measured at a link, each measure declared once.
+//! Measures of a link, each declared once.
 
 use super::declared::{Field, Measure, PACKETS, measures};
 use super::settling::{BIN, Stage, settling, transient};
@@ -162,12 +162,12 @@ impl Served {
     }
 }
 
-/// What a link has carried by some time, and what it could have, since the beginning; in a unit of the link's own.
+/// Usage and capacity of a link since the beginning, in a unit of the link's own: ps or bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carried {
-    /// What it has carried.
+    /// Amount carried.
     pub sent: u64,
-    /// What it could have carried.
+    /// Amount that could have been carried.
     pub capacity: u64,
 }
 
@@ -277,13 +277,13 @@ impl LinkMeter {
         }
     }
 
-    /// What the link has carried, and what it could have: the time in which the transmitter was busy and all time, ps.
+    /// Usage so far: the time for which the transmitter was busy, of all time, ps.
     pub fn carried(&self, now: Time) -> Carried {
         let busy = self.busy.0 - self.busy_until.since(now).0;
         Carried { sent: busy, capacity: now.0 }
     }
 
-    /// What was served since the last call.
+    /// Transmissions since the last call.
     pub fn take_served(&mut self) -> Served {
         self.served.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What is measured, and what a run yields.
+//! Meters, measures and results of a run.
 
 pub mod call;
 pub mod declared;

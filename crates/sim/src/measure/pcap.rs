@@ -128,7 +128,7 @@ impl<'a> Frames<'a> {
         frame
     }
 
-    /// Whether an ACK is the first to answer the SYN of its transfer.
+    /// True for the first ACK that answers the SYN of its transfer.
     fn opens(&mut self, shape: &Shape, packet: &Packet, transfer: u32) -> bool {
         let opened = &mut self.opened[packet.flow as usize];
         let opens = shape.syn && packet.ack().next == 1 && transfer >= *opened;

@@ -1,4 +1,4 @@
-//! What a run yields: metrics as JSON, time series as columns.
+//! Output of a run: metrics as JSON, time series as columns.
 
 use super::group::FlowResult;
 use super::link::LinkResult;
@@ -58,7 +58,7 @@ pub struct Delays {
     pub share: Vec<f64>,
 }
 
-/// What each flow got, one row a flow: columns of equal length.
+/// Goodput of each flow, one row a flow: columns of equal length.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     /// Index of the group.
@@ -74,7 +74,7 @@ pub struct FlowTable {
 pub struct TransferTable {
     /// Index of the group.
     pub group: Vec<f64>,
-    /// When it was asked for, s.
+    /// Time of its request, s.
     pub start: Vec<f64>,
     /// Segments of data.
     pub size: Vec<f64>,
@@ -91,11 +91,11 @@ pub struct Output {
     pub series: Vec<Series>,
     /// One for each link, if series are asked for.
     pub delays: Vec<Delays>,
-    /// What each flow got, if series are asked for.
+    /// Goodput of each flow, if series are asked for.
     pub flow_table: Option<FlowTable>,
     /// Each transfer, if series are asked for.
     pub transfer_table: Option<TransferTable>,
-    /// What happened to each packet at the link that was to be traced.
+    /// Trace of the packets at the link that was to be traced.
     pub trace: Option<Trace>,
 }
 

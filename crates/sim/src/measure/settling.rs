@@ -12,7 +12,7 @@ const BINS_OF_TRANSIENT: usize = 50;
 /// A part of a run between two scripted changes, and where the queue should be then.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// When it begins.
+    /// Its beginning.
     pub from: Span,
     /// Packets.
     pub target: f64,

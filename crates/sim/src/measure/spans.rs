@@ -38,7 +38,7 @@ impl Spans {
         self.histogram.clear();
     }
 
-    /// How many there are.
+    /// Number of spans.
     pub fn count(&self) -> u64 {
         self.count
     }

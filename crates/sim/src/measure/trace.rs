@@ -1,4 +1,4 @@
-//! What happened to each packet at one link, on request. Nothing is recorded otherwise.
+//! The trace of packets at one link, on request. Nothing is recorded otherwise.
 
 use crate::measure::shape::Shape;
 use crate::net::packet::Packet;
@@ -12,7 +12,7 @@ use aqmlab_scenario::Scenario;
 pub struct Record {
     pub packet: Packet,
     pub time: Time,
-    /// When the packet arrived.
+    /// Arrival of the packet at the queue.
     pub since: Time,
     pub happening: Happening,
     /// Packets that wait after it.
@@ -51,15 +51,15 @@ pub struct Trace {
 /// A trace as columns of equal length. Those that hold codes count from 0 on in the list of their labels; -1 is none.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// When it happened, s.
+    /// Time of the event, s.
     pub time: Vec<f64>,
-    /// What happened: code in [`Columns::EVENTS`].
+    /// Event: code in [`Columns::EVENTS`].
     pub event: Vec<i16>,
     /// Number of the flow.
     pub flow: Vec<u32>,
     /// Group of the flow: code in [`Trace::groups`].
     pub group: Vec<u16>,
-    /// Which transfer of the flow.
+    /// Number of the transfer within the flow.
     pub transfer: Vec<u32>,
     /// Code in [`Columns::KINDS`].
     pub kind: Vec<i16>,
@@ -157,7 +157,7 @@ impl Transfers {
         Self(vec![0; flows])
     }
 
-    /// Which transfer of its flow a packet belongs to. A late one may be of an earlier transfer than those before it.
+    /// Number of a packet's transfer within its flow. A late packet may be of an earlier transfer than those before it.
     pub fn of(&mut self, packet: &Packet) -> u32 {
         let latest = &mut self.0[packet.flow as usize];
         let ahead = packet.epoch().wrapping_sub(*latest as u8) as i8;

@@ -1,4 +1,4 @@
-//! When a link that follows a trace delivers.
+//! Delivery times of a link that follows a trace of opportunities.
 
 use crate::measure::link::Carried;
 use aqmlab_core::{Span, Time};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Deliveries {
     times: Arc<[u32]>,
     period: Span,
-    /// When the present repetition began.
+    /// Start of the present repetition of the trace.
     began: Time,
     /// Index of the next opportunity.
     next: usize,
@@ -27,7 +27,7 @@ impl Deliveries {
         Self { times, period, began: Time::ZERO, next: 0, at: Time::ZERO, left: 0, sent: 0 }
     }
 
-    /// When the last byte of a packet is delivered whose transmission may begin now.
+    /// Takes opportunities for a packet whose transmission may begin now; returns the delivery time of its last byte.
     pub fn deliver(&mut self, size: u32, now: Time) -> Time {
         if self.at < now {
             self.left = 0;
@@ -55,7 +55,7 @@ impl Deliveries {
         Carried { sent: self.sent - to_come, capacity }
     }
 
-    /// What so many whole repetitions and further opportunities carry.
+    /// Bytes that so many whole repetitions and further opportunities carry.
     fn bytes(&self, repetitions: u64, further: u64) -> u64 {
         (repetitions * self.times.len() as u64 + further) * u64::from(OPPORTUNITY)
     }

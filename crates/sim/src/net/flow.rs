@@ -25,11 +25,11 @@ pub struct Flow {
     pub group: u16,
     /// Its class, and which transfer this is: packets of an earlier one are strangers.
     stamp: Stamp,
-    /// When the sender's access link is free.
+    /// Time from which the sender's access link is free.
     access_free: Time,
-    /// When the receiver's access link is free.
+    /// Time from which the receiver's access link is free.
     egress_free: Time,
-    /// When the schedule timer event comes; the timer itself may be due later.
+    /// Time of the pending timer event; the timer itself may be due later.
     pub timer_event: Time,
     /// Index of the [`Connection`] it is, or [`Flow::NO_CONNECTION`].
     pub connection: u32,
@@ -41,11 +41,11 @@ pub struct Flow {
 #[derive(Clone)]
 pub struct Connection {
     pub client: u32,
-    /// When the present transfer was asked for.
+    /// Time at which the present transfer was requested.
     pub asked_at: Time,
     /// Its data, segments.
     pub size: u32,
-    /// When the transfer before it ended.
+    /// End of the transfer before it.
     pub ended_at: Time,
 }
 
@@ -71,7 +71,7 @@ pub struct Path<'a, P> {
     pub schedule: &'a mut P,
 }
 
-/// What the flows of a group have in common.
+/// Properties that the flows of a group share.
 #[derive(Clone)]
 pub struct Group {
     pub tcp: TcpParams,
@@ -80,7 +80,7 @@ pub struct Group {
     pub is_udp: bool,
     /// The transfers of a client follow each other on one connection, which lasts.
     pub keeps_connection: bool,
-    /// What its packets carry, where they may.
+    /// ECN field of its packets that may carry one.
     ecn: Ecn,
     class: u8,
     /// Packets carry the smoothed round-trip time.
@@ -92,7 +92,7 @@ pub struct Group {
     data_size: u16,
     syn_size: u16,
     ack_size: u16,
-    /// What a data packet and a SYN take on an access link.
+    /// Transmission times of a data packet and of a SYN on an access link.
     data_time: Span,
     syn_time: Span,
 }
@@ -161,7 +161,7 @@ impl Flow {
         self.stamp = self.stamp.next();
     }
 
-    /// What it has of its own on its path.
+    /// Its own part of its path.
     #[inline]
     pub fn route(&self) -> Route {
         Route { rtt: self.rtt, lanes: self.lanes }
@@ -172,7 +172,7 @@ impl Flow {
         (self.rtt, self.lanes) = (route.rtt, route.lanes);
     }
 
-    /// What its packets have in common.
+    /// Fields that its packets share.
     #[inline]
     pub fn label(&self, index: u32) -> Label {
         Label { flow: index, tuple: self.tuple, stamp: self.stamp }
@@ -318,7 +318,7 @@ impl Flow {
         path.schedule.arrive(back.lane, time + back.delay, packet);
     }
 
-    /// When a packet that reaches the receiver's access link at `time` will be at the receiver.
+    /// Sends a packet that reaches the receiver's access link at `time` over it; returns its arrival at the receiver.
     #[inline]
     fn egress<P>(&mut self, size: u16, path: &Path<P>, time: Time) -> Time {
         let group = path.group;

@@ -17,11 +17,11 @@ pub struct Impairment {
     is_bad: bool,
     /// Packets so far.
     packets: usize,
-    /// When the last packet that keeps the order leaves the wire, propagation not counted.
+    /// Departure time of the last packet that keeps the order, without propagation.
     last: Time,
     /// Packets lost while metrics count.
     pub lost: u64,
-    /// When packets were sent that were lost since the last probe, or will be; `None` if nobody probes.
+    /// Send times of the packets lost since the last probe, or about to be lost; `None` if nobody probes.
     pub losses: Option<VecDeque<Time>>,
     loss: Stream,
     jitter: Stream,
@@ -64,7 +64,7 @@ impl Impairment {
         self.keys.reorder.is_some()
     }
 
-    /// When a packet that is sent at `sent` leaves the wire, propagation not counted; `None` if it is lost.
+    /// Carries a packet sent at `sent`: the time at which it leaves the wire, without propagation; `None` if it is lost.
     pub fn cross(&mut self, packet: &mut impl Wired, sent: Time, measured: Range<Time>) -> Option<Time> {
         let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
         self.packets += 1;
@@ -85,7 +85,7 @@ impl Impairment {
         Some(self.last)
     }
 
-    /// Whether the next packet is lost.
+    /// Draws whether the next packet is lost.
     fn loses(&mut self) -> bool {
         let Some(Loss { p, r, bad, good }) = self.keys.loss else { return false };
         let (loses, changes) = if self.is_bad { (bad, r) } else { (good, p) };
@@ -99,7 +99,7 @@ impl Impairment {
         self.keys.jitter.as_ref().map_or(Span::ZERO, |law| law.draw(self.packets, &mut self.jitter))
     }
 
-    /// Whether the next packet is free of the order.
+    /// Draws whether the next packet may pass others.
     fn frees(&mut self) -> bool {
         self.keys.reorder.is_some_and(|Ratio(share)| self.reorder.uniform() < share)
     }
@@ -131,7 +131,7 @@ mod tests {
         Time::ZERO + Span::from_millis(number)
     }
 
-    /// When each of `count` packets, sent 1 ms apart, leaves the wire.
+    /// Departure times from the wire of `count` packets sent 1 ms apart.
     fn left(keys: &str, count: u64) -> Vec<Option<Time>> {
         let mut wire = wire(keys, 1);
         (0..count).map(|i| wire.cross(&mut data(Ecn::Ect0), ms(i), Time::ZERO..Time::NEVER)).collect()

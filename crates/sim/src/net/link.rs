@@ -11,14 +11,14 @@ use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use aqmlab_scenario::{Distribution, Impairments, LinkSpec, Loss, RateChanges};
 
-/// How the departures of a link are computed.
+/// The way in which departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departures {
-    /// When a packet is accepted: the scheme acts on arrivals only and the rate does not change, so the packet leaves
-    /// after all that is before it. The departure is not an event; the link catches up with its departures whenever it is
-    /// looked at. At one instant an arrival comes before a departure.
+    /// Computed when a packet is accepted. The scheme acts on arrivals only and the rate does not change, so the packet
+    /// leaves after all that is before it. The departure is not an event; the link catches up with its departures
+    /// whenever it is looked at. At one instant an arrival comes before a departure.
     Foreseen,
-    /// When a packet's transmission starts, with the same results. What changes the link before that changes the departure.
+    /// Computed when the transmission starts, with the same results. Until then a change of the link changes it.
     AtService,
     /// The end of each transmission is an event like any other: the scheme acts on departures too, or the rate follows a
     /// schedule.
@@ -28,39 +28,39 @@ pub enum Departures {
 /// A link: of a simulation, or between real packets.
 #[derive(Clone)]
 pub struct Link<P = Packet> {
-    /// What waits, and the scheme.
+    /// The waiting packets and the scheme.
     pub queue: AnyQueue<P>,
-    /// What is measured at it.
+    /// The meter of its queue and transmitter.
     pub meter: LinkMeter,
-    /// What happens to packets on the wire, if anything does.
+    /// Impairments of the wire behind the transmitter, if there are any.
     pub impairment: Option<Box<Impairment>>,
-    /// How departures are computed.
+    /// The way in which departures are computed.
     pub departures: Departures,
-    /// When the transmission in progress ends.
+    /// End of the transmission in progress.
     in_service: Option<Time>,
-    /// When the queue will let a packet go, where some wait and none may.
+    /// Time at which the queue releases a packet, if packets wait and none may go yet.
     ready_at: Option<Time>,
-    /// What is being sent, unless its departure was foreseen.
+    /// The packet in transmission, unless its departure was foreseen.
     sending: Option<P>,
-    /// When all that was accepted will have been sent, where departures are foreseen.
+    /// End of the transmission of all accepted packets, if departures are foreseen.
     clear_at: Time,
-    /// What had been carried when metrics began to count.
+    /// Usage when metrics began to count.
     carried_before: Carried,
     /// Salt of the hash of flows.
     salt: u64,
     changes: Changes,
     /// The next change: when, and to what.
     upcoming: Option<(Time, Rate)>,
-    /// When packets leave, where that follows a trace.
+    /// Delivery opportunities, if it follows a trace of them.
     deliveries: Option<Box<Deliveries>>,
-    /// What a packet takes on the wire.
+    /// Bytes that a packet takes on the wire.
     layer: LinkLayer,
     /// Size of the last packet timed and what its transmission takes; size 0 where it takes another time for each packet.
     transmission: (u16, Span),
     rng: Stream,
 }
 
-/// What follows from the arrival of a packet.
+/// Outcome of offering a packet to a link.
 pub enum Offered {
     /// It was dropped.
     Dropped,
@@ -198,7 +198,7 @@ impl<P: Wired> Link<P> {
         Some(end)
     }
 
-    /// When a queue that holds its packets back is to be asked next, unless that is arranged.
+    /// Notes the time at which to ask a queue again that holds its packets back; `None` if that is scheduled already.
     #[cold]
     fn ask_again(&mut self, now: Time) -> Option<Time> {
         let is_arranged = self.ready_at.is_some_and(|time| time > now);
@@ -206,7 +206,7 @@ impl<P: Wired> Link<P> {
         if is_arranged { None } else { self.ready_at }
     }
 
-    /// What is being sent and has not been taken yet.
+    /// Takes the packet in transmission, if it has not been taken yet.
     #[inline]
     pub fn take_sending(&mut self) -> Option<P> {
         self.sending.take()
@@ -244,7 +244,7 @@ impl<P: Wired> Link<P> {
         self.queue.shelf().view.rate
     }
 
-    /// When the rate changes next, if it does.
+    /// Time of the next rate change, if there is one.
     pub fn rate_changes_at(&self) -> Option<Time> {
         self.upcoming.map(|(time, _)| time)
     }
@@ -291,7 +291,7 @@ impl<P: Wired> Link<P> {
         self.carried_before = self.carried(now);
     }
 
-    /// What it has carried, and what it could have: bytes of the opportunities of a trace, else time.
+    /// Usage since the beginning: bytes of the opportunities of a trace, otherwise time.
     pub fn carried(&self, now: Time) -> Carried {
         match &self.deliveries {
             Some(trace) => trace.carried(now),
@@ -311,14 +311,14 @@ impl<P: Wired> Link<P> {
         self.meter.pass_time(now);
     }
 
-    /// What happened after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
+    /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
         let lost = self.impairment.as_ref().map_or(0, |wire| wire.lost);
         let utilisation = self.carried(now).share_since(self.carried_before);
         LinkResult::of(&LinkFacts::new(&self.meter, &self.queue.accounts(), utilisation, lost, stages))
     }
 
-    /// What the transmission of a packet takes that begins now.
+    /// Transmission time of a packet of `size` bytes that begins now.
     #[inline(always)]
     fn transmission(&mut self, size: u16, now: Time) -> Span {
         if size != self.transmission.0 {

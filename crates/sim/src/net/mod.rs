@@ -1,4 +1,4 @@
-//! What packets cross: links, routes compiled to delays, and the access links at both ends of a flow.
+//! The network: links, routes compiled to delays, and the access links at both ends of a flow.
 
 pub mod deliveries;
 pub mod flow;

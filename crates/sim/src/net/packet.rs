@@ -35,7 +35,7 @@ pub struct Packet {
     pub flow: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Which link of its route it is at or bound for; [`AT_RECEIVER`] or [`AT_SENDER`] after the last.
+    /// Index on its route of the link that it is at or bound for; [`AT_RECEIVER`] or [`AT_SENDER`] after the last.
     pub hop: u8,
     pub kind: Kind,
     /// Data: the segment; an ACK: the next one expected.
@@ -45,7 +45,7 @@ pub struct Packet {
     body: [u64; 2],
 }
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A segment or a datagram.
@@ -62,7 +62,7 @@ impl Kind {
     }
 }
 
-/// What all packets of a transfer have in common, its ACKs included.
+/// Fields that all packets of a transfer share, its ACKs included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Label {
     pub flow: u32,
@@ -93,10 +93,10 @@ impl Stamp {
     }
 }
 
-/// What a data packet carries.
+/// Contents of a data packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// When the sender handed it to its access link.
+    /// Time at which the sender handed it to its access link.
     pub sent_at: Time,
     pub seq: u32,
     /// The sender's smoothed round-trip time, if it says.
@@ -201,18 +201,18 @@ impl Packet {
         self.body[1] |= 1 << COUNTS | 1 << MORE;
     }
 
-    /// Which block a count of marks takes the place of.
+    /// Index of the SACK block that a count of marks replaces.
     fn count_place(&self) -> usize {
         if self.kind == Kind::TimedAck { 1 } else { 2 }
     }
 
-    /// Which transfer of its flow it belongs to: what is left of an earlier one is thrown away.
+    /// Number of its transfer within its flow, modulo 256: leftovers of an earlier transfer are ignored.
     #[inline]
     pub fn epoch(&self) -> u8 {
         (self.body[1] >> EPOCH) as u8
     }
 
-    /// What a packet of kind data carries.
+    /// Contents of a packet of kind data.
     #[inline]
     pub fn data(&self) -> Data {
         Data {
@@ -225,7 +225,7 @@ impl Packet {
         }
     }
 
-    /// What an ACK carries.
+    /// Contents of an ACK.
     #[inline]
     pub fn ack(&self) -> Ack {
         let ack = Ack { next: self.number, ece: self.body[1] >> ECE & 1 == 1, ..Ack::default() };

@@ -6,7 +6,7 @@ use aqmlab_core::Span;
 use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
-/// What a flow has of its own on its path; the rest is its group's [`Way`].
+/// A flow's own part of its path; the rest is its group's [`Way`].
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// Round-trip propagation, as drawn.
@@ -14,7 +14,7 @@ pub struct Route {
     pub lanes: Lanes,
 }
 
-/// Where events at the ends of its legs are queued.
+/// Lanes of the calendar for events at the ends of a flow's legs.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
     entry: Lane,
@@ -34,7 +34,7 @@ pub struct Way {
     /// Propagation of the links, there and back, as the scenario begins: a link that becomes longer makes the round trip
     /// longer, too.
     own: Span,
-    /// What all flows have in common of [`Way::back`] and [`Way::home`].
+    /// The part of [`Way::back`] and [`Way::home`] that all flows of the group share.
     back: Span,
     home: Span,
 }
@@ -43,7 +43,7 @@ pub struct Way {
 #[derive(Clone, Copy, Debug)]
 pub struct Leg {
     pub delay: Span,
-    /// Where events at its end are queued.
+    /// Lane of the calendar for events at its end.
     pub lane: Lane,
 }
 
@@ -55,7 +55,7 @@ pub struct Hop {
     pub next: Next,
 }
 
-/// Where a link leads to.
+/// The next hop after a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The next link.

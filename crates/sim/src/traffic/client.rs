@@ -28,7 +28,7 @@ pub struct Client {
     stop: Time,
 }
 
-/// What a client asks for, and when.
+/// Workload of a client.
 #[derive(Clone)]
 enum Asks {
     Pages(Session),
@@ -70,7 +70,7 @@ impl Client {
         Some(Self { peer, idle: Vec::new(), opened: 0, asks, stop })
     }
 
-    /// When it asks for the first time.
+    /// Time of its first request.
     pub fn first(&mut self, start: Time) -> Option<Time> {
         let wait = match &mut self.asks {
             Asks::Pages(session) => session.first(),
@@ -88,7 +88,7 @@ impl Client {
         (size, self.unless_stopped(next))
     }
 
-    /// How long a request is under way until the transfer begins, over a path of this round-trip propagation.
+    /// Time from a request to the start of the transfer, over a path of this round-trip propagation.
     pub fn request_takes(&self, rtt: Span) -> Span {
         match &self.asks {
             Asks::Pages(session) => Span((session.laws.request_round_trips * rtt.0 as f64) as u64),
@@ -183,7 +183,7 @@ impl Session {
         (size, goes_on.then(|| now + self.think()))
     }
 
-    /// When to ask again if the page was waiting for this transfer.
+    /// Time of the next request, if the page was waiting for this transfer.
     fn transfer_ended(&mut self, now: Time) -> Option<Time> {
         self.outstanding -= 1;
         let page_ended = self.outstanding == 0 && self.objects_left == 0;

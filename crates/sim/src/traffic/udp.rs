@@ -9,7 +9,7 @@ pub struct UdpSource {
     pub flow: u32,
     /// Between two packets while on.
     interval: Span,
-    /// How long it is on and off; `None`: always on.
+    /// Distributions of its on and off times; `None`: always on.
     on_off: Option<(Distribution<Span>, Distribution<Span>)>,
     /// Packets of the present burst still to come.
     left: u64,
@@ -30,7 +30,7 @@ impl UdpSource {
         Some(Self { flow, interval, on_off, left: 0, bursts: 0, stop, rng })
     }
 
-    /// When its first packet leaves. An on-off source begins with an off time, so that sources do not begin together.
+    /// Time of its first packet. An on-off source begins with an off time, so that sources do not begin together.
     pub fn first(&mut self, start: Time) -> Option<Time> {
         match self.on_off {
             None => self.unless_stopped(start),

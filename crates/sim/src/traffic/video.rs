@@ -43,7 +43,7 @@ pub struct Player {
     video: Video,
     /// Payload of a packet, bits.
     payload: f64,
-    /// When it stops asking and looking.
+    /// End of requests and of playback.
     stop: Time,
     /// Metrics count from then on.
     warmup: Time,
@@ -53,12 +53,12 @@ pub struct Player {
     /// Throughputs of the last segments, bit/s.
     throughputs: [f64; HISTORY],
     fetched: usize,
-    /// When what has been fetched is played to its end; `None` before the first segment is there.
+    /// Time at which the playback buffer runs empty; `None` before the first segment has arrived.
     empty_at: Option<Time>,
     seen: Seen,
 }
 
-/// What a viewer has seen after the warm-up.
+/// Playback after the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Segments fetched.
@@ -69,12 +69,12 @@ pub struct Seen {
     pub switches: u64,
     /// Times the buffer ran empty.
     pub stalls: u64,
-    /// How long it was empty.
+    /// Time for which it was empty.
     pub stall_time: Span,
 }
 
 impl Seen {
-    /// What two viewers have seen together.
+    /// Sum over two viewers.
     pub fn plus(self, other: Seen) -> Seen {
         Seen {
             segments: self.segments + other.segments,
@@ -140,7 +140,7 @@ impl Player {
         now + Span(level_after_next.0.saturating_sub(self.video.playback_buffer.0))
     }
 
-    /// What has been seen until `now`, a stall under way included.
+    /// Playback until `now`, a stall under way included.
     pub fn seen_by(&self, now: Time) -> Seen {
         let mut seen = self.seen;
         if let Some(empty_at) = self.empty_at {

@@ -23,7 +23,7 @@ impl Sets {
         self.remainder((scattered ^ scattered >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32)
     }
 
-    /// What is left of a number of 32 bits divided by `places`, without a division (Lemire, Kaser and Kurz, 2019).
+    /// Remainder of a 32-bit number modulo `places`, without a division (Lemire, Kaser and Kurz, 2019).
     #[inline(always)]
     fn remainder(&self, number: u64) -> u32 {
         let fraction = self.inverse.wrapping_mul(number);
@@ -71,7 +71,7 @@ impl Hosts {
         Self { sets: Sets::new(Self::PLACES, Self::WAYS, salt), hosts: vec![Host::default(); Self::PLACES as usize] }
     }
 
-    /// Whether the place is still this host's: then it is the one that [`Hosts::place`] finds, for a host has one at most.
+    /// True if the place is still this host's. A host has one at most, so it is then the one that [`Hosts::place`] finds.
     #[inline(always)]
     pub(super) fn has(&self, place: u32, tag: u32) -> bool {
         self.hosts[place as usize].tag == tag

@@ -1,4 +1,4 @@
-//! What becomes of the packets of a queue.
+//! Enqueueing, dequeueing and dropping of packets.
 
 use super::Fair;
 use crate::disciplines::{can_mark, view};
@@ -12,7 +12,7 @@ pub(super) struct Head {
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
-    /// What becomes of a packet that comes to a queue.
+    /// Fate of a packet that arrives at a queue.
     #[inline(always)]
     pub(super) fn judge_arrival(&mut self, index: u32, packet: &mut P, cx: &mut Ctx) -> Fate {
         let queue = &mut self.queues[index as usize];
@@ -83,7 +83,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         Some(Head { slot, size })
     }
 
-    /// Whether a packet that has left its line is sent, perhaps marked, or dropped, and what its queue pays for it.
+    /// Judges a packet that has left its line, and charges its queue for it: true if it is sent, perhaps marked.
     #[inline(always)]
     pub(super) fn leaves(&mut self, index: u32, head: &Head, cx: &mut Ctx) -> bool {
         let queue = &mut self.queues[index as usize];

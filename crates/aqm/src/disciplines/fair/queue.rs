@@ -16,11 +16,11 @@ pub(super) struct Queue<A> {
     pub(super) arrived_bytes: u64,
     /// Its packets.
     pub(super) line: Line,
-    /// Where flows are hashed to it.
+    /// Bucket through which flows find it.
     pub(super) place: u32,
     /// The place of the host whose flow it belongs to.
     pub(super) host: u32,
-    /// How often it has begun to decay.
+    /// Number of times it has begun to decay.
     pub(super) decays: u32,
     pub(super) set: Set,
     pub(super) scheme: A,

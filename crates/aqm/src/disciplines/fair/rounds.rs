@@ -4,7 +4,7 @@ use super::{Fair, Isolation};
 use crate::{Aqm, Carried, Ctx, Tune};
 use aqmlab_core::Time;
 
-/// What happens to a queue that has nothing to send.
+/// Treatment of a queue that runs empty, by variant of deficit round robin.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::disciplines) enum Rounds {
     /// A new one joins the old, so that it cannot starve them; an old one leaves (RFC 8290).
@@ -13,7 +13,7 @@ pub(in crate::disciplines) enum Rounds {
     Cake,
 }
 
-/// Where a queue is in the rounds.
+/// State of a queue in the rounds.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Set {
     /// In no list: any flow may have it.
@@ -29,7 +29,7 @@ pub(super) enum Set {
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
-    /// What a queue may send in a turn, bytes: its host's bulk queues share one quantum, if hosts are isolated.
+    /// Bytes that a queue may send in a turn: its host's bulk queues share one quantum, if hosts are isolated.
     pub(super) fn quantum(&self, host: u32) -> i64 {
         let quantum = self.params.quantum.0 as i64;
         let sharing = if self.params.isolation == Isolation::Hosts { self.hosts.bulk(host) } else { 1 };

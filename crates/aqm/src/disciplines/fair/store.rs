@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 struct Slot<P> {
     /// `None` of a free one.
     packet: Option<P>,
-    /// When it joined.
+    /// Time at which it joined.
     since: Time,
     /// The one behind it in its line, or among the free ones.
     next: u32,
@@ -88,7 +88,7 @@ impl<P> Store<P> {
         Some(slot)
     }
 
-    /// What is in a slot.
+    /// Contents of a slot.
     #[inline(always)]
     pub(super) fn at(&mut self, slot: u32) -> (&mut P, Time) {
         let of = &mut self.slots[slot as usize];

@@ -41,7 +41,7 @@ fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
     tin.dequeue(cx).map(|(packet, _)| packet.0)
 }
 
-/// Where the flow's queue is.
+/// Bucket of a flow's queue.
 fn place(tin: &mut Fair<Cobalt, Packet>, flow: u32) -> u32 {
     let index = tin.claim(flow, 1);
     tin.queues[index as usize].place

@@ -86,7 +86,7 @@ fn the_shaper_counts_what_a_packet_takes_on_its_link() {
     assert_eq!(left, [0, 8, 16]);
 }
 
-/// When packets leave within 10 ms, in ms; they are asked for every half of one.
+/// Departure times within 10 ms, in ms; a packet is asked for every half of one.
 fn leave_times(tins: &mut Tins<Cake, Packet>, from: u64) -> Vec<f64> {
     let half = |n: u64| Ctx { now: Time((2 * from + n) * 500_000_000), rng: &mut bench::stream() }.now;
     let leaves = |n: &u64| tins.dequeue(&mut Ctx { now: half(*n), rng: &mut bench::stream() }).is_some();
@@ -135,7 +135,7 @@ fn rounds_count_what_packets_take_on_the_link() {
     assert_eq!(order(&[("overhead", "256 B")]), [0, 1, 0, 1, 0, 1]);
 }
 
-/// What leaves at each millisecond of ten seconds, and what is dropped, under a load of up to three packets in each.
+/// The departure at each millisecond of ten seconds, and the accounts, under a load of up to three packets in each.
 fn course(mut tins: Tins<Cake, Packet>) -> (Vec<Option<u8>>, Accounts) {
     let mut load = bench::stream();
     let left = (0..10_000).map(|ms| {

@@ -41,7 +41,7 @@ impl Simulation {
         self.set_parameter(link, name, ParamInput::Number(value))
     }
 
-    /// What has been changed, and what is still to be by the scenario, in order of time. What traces change is in them.
+    /// All changes so far and those that the scenario still has to come, in order of time; not those of traces.
     pub fn changes(&self) -> Vec<Change> {
         self.applied.iter().chain(&self.pending).filter(|change| !change.is_of_trace).cloned().collect()
     }
@@ -201,8 +201,8 @@ impl Simulation {
     }
 }
 
-/// Which links must not compute departures ahead, for something on a path through them changes: the rate of a link is part
-/// of the delay of ACKs that cross it without queueing.
+/// For each link, true if it must not compute departures ahead, as something on a path through it changes: the rate
+/// of a link is part of the delay of ACKs that cross it without queueing.
 ///
 /// # Errors
 /// If a change of the scenario does not fit the schemes that it meets.

@@ -1,6 +1,6 @@
-//! What happens at each event.
+//! Handlers of all events.
 //!
-//! What is rare is not inlined, so that the loop over packets and ACKs stays within the instruction cache.
+//! Rare paths are not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
 use super::Simulation;
 use crate::calendar::{Calendar, Lane, Order, Timer};
@@ -119,7 +119,7 @@ impl Simulation {
         self.calendar.push(Lane::ANY, self.now + takes, Event::Open { flow });
     }
 
-    /// Where a transfer has ended there is another: with a fresh sender from other ports, or on the connection that is kept.
+    /// Reuses a flow whose transfer has ended: with a fresh sender from other ports, or on the connection that is kept.
     fn renew(&mut self, index: u32, peer: Peer) {
         let group = &self.groups[peer.group as usize];
         let flow = &mut self.flows[index as usize];
@@ -272,7 +272,7 @@ impl Simulation {
     }
 }
 
-/// What the flows of a group have in common between their ends.
+/// Path of a group's flows, with the sink of their events.
 #[inline(always)]
 pub(in crate::engine) fn path<'a, P>(
     groups: &'a [Group],

@@ -3,7 +3,7 @@
 use aqmlab_core::Span;
 use aqmlab_scenario::LinkSpec;
 
-/// Where the queue of a link is to be, from a time on.
+/// Target of a link's queue, from a time on.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
     pub from: Span,

@@ -12,7 +12,7 @@ pub struct Member {
     pub stop: Time,
 }
 
-/// What sends, and its number.
+/// Kind of a member, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sends {
     /// A flow with unlimited data.

@@ -1,4 +1,4 @@
-//! What a simulation has measured when it is over.
+//! Results of a simulation that is over.
 
 use super::Simulation;
 use super::member::{Member, Sends};
@@ -17,7 +17,7 @@ use aqmlab_core::Span;
 use aqmlab_scenario::{LinkSpec, SchemeAssignment};
 
 impl Simulation {
-    /// What the run yields.
+    /// Output of the run.
     pub(super) fn output(mut self) -> Output {
         self.calendar = Calendar::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
@@ -72,7 +72,7 @@ impl Simulation {
         self.links[index].result(&stages, self.now)
     }
 
-    /// When the load or a link changed as scripted or by hand, in order.
+    /// Times at which the load or a link changed, as scripted or by hand, in order.
     fn scripted_changes(&self) -> Vec<Span> {
         let mut times = self.scenario.scripted_changes();
         times.extend(self.applied.iter().map(|change| change.at).filter(|at| *at < self.scenario.duration));
@@ -81,13 +81,13 @@ impl Simulation {
         times
     }
 
-    /// Where the queue of a link is to be from a time on.
+    /// Target and tolerance of a link's queue from a time on.
     fn stage(&self, link: usize, from: Span) -> Stage {
         let goal = self.goals[link].iter().rfind(|goal| goal.from <= from).unwrap_or(&self.goals[link][0]);
         Stage { from, target: goal.target, tolerance: 0.1 * goal.buffer }
     }
 
-    /// What each member of a group got; clients over all their connections.
+    /// Share of each member of a group; of clients over all their connections.
     fn shares(&self, group: usize) -> Vec<Share> {
         let spec = &self.scenario.flows[group];
         let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
@@ -114,7 +114,7 @@ impl Simulation {
         self.members[group].iter().map(share).collect()
     }
 
-    /// What the senders of a group have counted so far.
+    /// Sum of a group's sender counters so far.
     pub(super) fn counters(&self, group: usize) -> Counters {
         let mut counters = self.group_meters[group].ended;
         let of_group = self.flows.iter().filter(|flow| flow.group as usize == group);
@@ -126,12 +126,12 @@ impl Simulation {
         counters
     }
 
-    /// What they have counted since the warm-up.
+    /// Sum of a group's sender counters since the warm-up.
     fn measured(&self, group: usize) -> Counters {
         self.counters(group).since(self.group_meters[group].before)
     }
 
-    /// What the viewers of a group have seen, if they are any.
+    /// Video result of a group's viewers, if it has any.
     fn video(&self, group: usize) -> Option<VideoResult> {
         let clients = self.clients.iter().filter(|client| client.peer.group as usize == group);
         let mut seen = clients.filter_map(Client::player).map(|player| player.seen_by(self.now)).peekable();

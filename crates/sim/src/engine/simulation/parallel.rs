@@ -10,7 +10,7 @@
 //! order: its sender acts on one as soon as the receiver has sent it, ahead of time, unless a timer, the end of the
 //! warm-up or the end of the flow comes before. So an ACK has no place in a calendar, and a flow is fetched from memory
 //! once for both of its ends. What the senders send lies in a list for each round; the queues sort it.
-//! Where round trips differ, this is faster on one thread, too.
+//! With different round trips this is faster on one thread, too.
 //!
 //! Events of one instant come in the order in which a single thread would have pushed them. Nobody counts the pushes, so
 //! each event knows how it came about ([`lineage`]). Where that leaves an order open, which takes three coincidences to
@@ -43,15 +43,15 @@ const WORTHWHILE: f64 = 300.0;
 const WORTHWHILE_ALONE: f64 = 5.0;
 /// Flows up to which one thread goes in rounds: they take two to three times the memory.
 const MOST_ALONE: usize = 1 << 17;
-/// How often a thread looks before it lets others run.
+/// Polls of a waiting thread before it lets others run.
 const LOOKS: u32 = 4000;
 
-/// How a run is divided.
+/// Division of a run into rounds on threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The least delay from a sender to the queues.
     to_queues: Span,
-    /// How long a round lasts.
+    /// Length of a round.
     round: Span,
     /// Packets that a link sends in a round.
     packets: f64,
@@ -68,8 +68,8 @@ pub enum Unfinished {
 }
 
 impl Plan {
-    /// How to divide a run at rest among so many threads, none standing for one; `None` where that cannot be done: with clients, with changes,
-    /// and with rates that change.
+    /// The plan of a run at rest for so many threads, 0 being one; `None` if it cannot be divided: with clients, with
+    /// changes, and with rates that change.
     pub fn new(simulation: &Simulation, threads: usize) -> Option<Self> {
         let scenario = &simulation.scenario;
         let is_fit = simulation.flows.len() > 1
@@ -178,7 +178,7 @@ fn divide<'a>(
     shards
 }
 
-/// Whether ACKs may pass each other on their last link.
+/// True if ACKs may pass each other on their last link.
 fn reorders_on_last(simulation: &Simulation, way: &Way) -> bool {
     let mut last = way.hops.iter().filter(|hop| hop.next == Next::Sender);
     last.any(|hop| simulation.links[hop.link].impairment.as_ref().is_some_and(|wire| wire.reorders()))
@@ -247,7 +247,7 @@ struct Gate<'a, 'b> {
     is_over: AtomicBool,
     /// The next shard to be handed out.
     next: AtomicUsize,
-    /// How many have been done.
+    /// Number of shards done in this round.
     done: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! What can be seen of a simulation from outside, up to the present and no further.
+//! The state of a simulation as seen from outside, up to the present and no further.
 
 use super::Simulation;
 use super::member::Sends;
@@ -7,7 +7,7 @@ use aqmlab_aqm::{Accounts, Discipline, Observable};
 use aqmlab_core::{Rate, Time};
 use aqmlab_scenario::{AqmChoice, LinkSpec, Scenario};
 
-/// What has happened since the last probe, or since the start, and what is now. SI units (s, bit/s), or packets.
+/// Counts since the last probe, or since the start, and the present state. SI units (s, bit/s), or packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     /// The present, s.
@@ -43,7 +43,7 @@ pub struct LinkProbe {
     pub queue_delay_max: Option<f64>,
     /// Share of what the link could have carried that it has.
     pub utilisation: f64,
-    /// What the scheme shows now, by name.
+    /// Observables of the scheme now, by name.
     pub observables: Vec<(&'static str, f64)>,
 }
 
@@ -77,7 +77,7 @@ pub struct FlowState {
     pub timeouts: u32,
 }
 
-/// What the last probe saw.
+/// State at the last probe.
 #[derive(Clone, Debug)]
 pub(super) struct Probed {
     at: Time,
@@ -115,7 +115,7 @@ impl Probed {
 }
 
 impl Simulation {
-    /// What has happened since the last probe, and what is now. Probing changes no result.
+    /// Counts since the last probe, and the present state. Probing changes no result.
     pub fn probe(&mut self) -> Probe {
         let links = (0..self.links.len()).map(|link| self.probe_link(link)).collect();
         let span = self.span_of_probe();

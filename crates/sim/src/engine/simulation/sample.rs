@@ -19,14 +19,14 @@ const OF_GROUP: [(&str, &str); 2] = [("goodput", "bit/s"), ("packet_delay", "s")
 /// Columns of a flow.
 const OF_FLOW: [(&str, &str); 2] = [("cwnd", "segments"), ("srtt", "s")];
 
-/// Whose numbers a column has.
+/// The source of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The simulation's: the time.
     Time,
     /// Those of the link with this index.
     Link(usize),
-    /// What the scheme of the link with this index shows.
+    /// Observables of the scheme of the link with this index.
     Scheme(usize),
     /// Those of the group of flows with this index.
     Group(usize),
@@ -37,9 +37,9 @@ pub enum Place {
 /// A column of the rows of [`Simulation::sample_until`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleColumn {
-    /// Whose numbers.
+    /// Source of the values.
     pub place: Place,
-    /// Which.
+    /// Name of the quantity.
     pub name: &'static str,
     /// Their unit.
     pub unit: &'static str,
@@ -113,7 +113,7 @@ impl Simulation {
         }
     }
 
-    /// What was measured so far, as of a scenario that ends now, but that a packet that has left its last queue counts as
+    /// The result so far, as of a scenario that ends now, but that a packet that has left its last queue counts as
     /// received; `None` before the warm-up is over.
     ///
     /// # Errors

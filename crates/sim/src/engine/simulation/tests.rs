@@ -263,7 +263,7 @@ fn probes_show_the_flows_windows() {
     assert_eq!([simulation.flow_state(0, 12), simulation.flow_state(3, 0), simulation.flow_state(9, 0)], [None; 3]);
 }
 
-/// What was done by hand, at these times.
+/// A simulation after changes by hand at these times, s.
 fn changed(aqm: &str, changes: &[(f64, &str, &str)]) -> Result<Simulation, RunError> {
     let mut simulation = Simulation::new(two_links(), options(aqm)).unwrap();
     for (time, path, value) in changes {
@@ -322,7 +322,7 @@ fn a_fork_goes_its_own_way_and_the_original_does_not_notice() {
     }
 }
 
-/// What a probe shows at the end of a simulation that is changed at 2 s and probed from 3 s on.
+/// The probe at the end of a simulation that is changed at 2 s and probed from 3 s on.
 fn after(path: &str, value: &str) -> Probe {
     let mut simulation = changed("droptail", &[(2.0, path, value)]).unwrap();
     simulation.step_until(at(3.0)).unwrap();
@@ -387,7 +387,7 @@ const _: fn() = || {
     is_send::<Simulation>();
 };
 
-/// How often an event has happened; for each reason.
+/// Number of events of a kind; and that number by reason.
 fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
     let mut reasons = BTreeMap::new();
     let rows = (0..trace.event.len()).filter(|i| Columns::EVENTS[trace.event[*i] as usize] == event);

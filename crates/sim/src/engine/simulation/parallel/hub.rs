@@ -15,28 +15,28 @@ use crate::net::route::Way;
 use aqmlab_core::Time;
 use std::ops::Range;
 
-/// How many packets ahead of the present one is fetched from memory.
+/// Distance, in packets, at which upcoming ones are fetched from memory.
 const AHEAD: usize = 8;
 /// Arrivals of a bin, about.
 const IN_BIN: usize = 4;
 
-/// What is to come at the queues, and what has passed them.
+/// Future events at the queues, and the packets that have passed them.
 pub struct Hub {
     calendar: Calendar<Born, Lineage>,
     /// Of each flow.
     group_of: Vec<u16>,
     /// 2 to this power flows are a shard.
     shard_bits: u32,
-    /// What reaches the queues in this round, from each shard.
+    /// Arrivals at the queues in this round, from each shard.
     pub arrivals: Vec<Vec<Arrival>>,
     /// The same in order.
     order: InOrder,
-    /// What has passed the queues in this round, to each shard.
+    /// Packets that have passed the queues in this round, to each shard.
     pub passed: Vec<Vec<Passed>>,
     /// The shards of the packets that have passed to their receivers, in order: in this round, in the one before, and in
     /// that before.
     orders: [Vec<u16>; 3],
-    /// How many events there have been.
+    /// Events handled so far.
     handled: u64,
     /// Up to when all has been handled.
     until: Time,
@@ -274,7 +274,7 @@ fn at_once(places: &[Place]) -> (&[Place], &[Place]) {
     places.split_at(1 + others.count())
 }
 
-/// Whether one event has pushed all of them.
+/// True if one event has pushed all of them.
 #[inline(always)]
 fn are_siblings(places: &[Place], arrivals: &[Vec<Arrival>]) -> bool {
     places[1..].iter().all(|other| other.of(arrivals).lineage == places[0].of(arrivals).lineage)
@@ -284,11 +284,11 @@ fn are_siblings(places: &[Place], arrivals: &[Vec<Arrival>]) -> bool {
 #[derive(Default)]
 struct InOrder {
     places: Vec<Place>,
-    /// Where each bin ends.
+    /// End of each bin.
     ends: Vec<u32>,
 }
 
-/// Where an arrival is.
+/// Position of an arrival.
 #[derive(Clone, Copy, Default)]
 struct Place {
     time: Time,

@@ -1,4 +1,4 @@
-//! Where an event stands among the others of its instant, told without a count of all pushes.
+//! Order of an event among the others of its instant, told without a count of all pushes.
 //!
 //! Events of one instant come in the order in which they were pushed: by when that was and, if it was at one instant,
 //! in the order of the events that pushed them, and so on back to an event whose place is known: one of a queue, which
@@ -9,10 +9,10 @@ use crate::engine::event::Event;
 use aqmlab_core::Time;
 use std::cmp::Ordering;
 
-/// How an event came about.
+/// Origin of an event: the times at which its ancestors were pushed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lineage {
-    /// When it was pushed; 0 at set-up, else the time plus 1 ps.
+    /// Time of the push plus 1 ps; 0 at set-up.
     at: u64,
     /// The same of the event that pushed it.
     before: u64,
@@ -28,7 +28,7 @@ impl Lineage {
     /// A root's place is below 2 to this power: a million million.
     const CHAIN: u32 = 40;
 
-    /// When it was pushed, if that was after the set-up.
+    /// Time of the push, if that was after the set-up.
     #[inline(always)]
     pub fn pushed_at(&self) -> Time {
         Time(self.at - 1)
@@ -63,7 +63,7 @@ impl Lineage {
         Self { at: now.0 + 1, before: self.at, origin: self.with_chain(chain) }
     }
 
-    /// Whether it comes before another event of the same instant; `None` if that cannot be told.
+    /// Order relative to another event of the same instant; `None` if that cannot be told.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let by_times = (self.at, self.before).cmp(&(other.at, other.before));
         match by_times {

@@ -1,4 +1,4 @@
-//! What is to come at the queues, by the round in which they handle it.
+//! Future arrivals at the queues, by the round in which they are handled.
 
 use super::lineage::{Born, Lineage};
 use crate::calendar::{Calendar, Lane};
@@ -29,9 +29,9 @@ impl Arrival {
 
 /// Arrivals by round.
 pub struct Rounds {
-    /// When the first round ends.
+    /// End of the first round.
     ends: Time,
-    /// How long each of the others lasts.
+    /// Length of each of the others.
     length: Span,
     /// In any order, those of the first round and of the next ones.
     near: VecDeque<Vec<Arrival>>,

@@ -14,7 +14,7 @@ use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
 
-/// How many packets ahead of the present one flows are fetched from memory.
+/// Distance, in packets, at which the flows of upcoming ones are fetched from memory.
 const AHEAD: usize = 8;
 
 /// A packet that has passed the queues, on its way to its receiver, or an ACK on its way to its sender: a cache line.
@@ -22,13 +22,13 @@ const AHEAD: usize = 8;
 #[repr(align(64))]
 pub struct Passed {
     pub packet: Packet,
-    /// When a packet reaches its receiver's access link, or an ACK has left the last link.
+    /// Time at which a packet reaches its receiver's access link, or an ACK has left the last link.
     pub time: Time,
     /// Of what it causes, from when the queue decided that.
     pub lineage: Lineage,
 }
 
-/// What a packet that reached its receiver counts for; nothing outside of the time that is measured.
+/// The contribution of a received packet to its group's meter; nothing outside of the measured time.
 #[derive(Clone, Copy)]
 pub struct Receipt {
     pub group: u16,
@@ -47,7 +47,7 @@ pub struct Windows {
     pub queues_next: Time,
 }
 
-/// What has been measured at the flows of a group.
+/// Counts of a group's flows in one shard.
 #[derive(Clone, Copy, Default)]
 pub struct GroupCount {
     /// Datagrams sent since the warm-up.
@@ -72,11 +72,11 @@ pub struct Shard<'a> {
     limit: Time,
     measured: Range<Time>,
     windows: Windows,
-    /// What has passed the queues, in their order.
+    /// Packets that have passed the queues, in their order.
     inbox: Vec<Passed>,
-    /// What the inbox counts for, in its order.
+    /// Receipts of the inbox, in its order.
     receipts: Vec<Receipt>,
-    /// What reaches the queues in the next round, in any order.
+    /// Arrivals at the queues in the next round, in any order.
     outbox: Vec<Arrival>,
     pub counts: Vec<GroupCount>,
     pub events: u64,
@@ -86,7 +86,7 @@ pub struct Shard<'a> {
     is_large: bool,
 }
 
-/// What is to come at the flows of a shard.
+/// Future events of a shard's flows.
 struct Agenda {
     senders: Calendar<Born, Lineage>,
     /// Delayed ACKs.
@@ -99,12 +99,12 @@ struct Agenda {
     lineage: Lineage,
 }
 
-/// How far a sender may be ahead of the others.
+/// Limit to how far a sender may run ahead of the others.
 #[derive(Clone, Copy)]
 struct Limit {
-    /// When something else happens than that a timer or an ACK comes.
+    /// Time of the next event other than a timer or an ACK.
     time: Time,
-    /// How many ACKs are among what is to come; one more where they may pass each other.
+    /// Number of pending ACKs; one more if they may pass each other.
     waiting: u32,
 }
 
@@ -246,7 +246,7 @@ impl<'a> Shard<'a> {
         self.acknowledge_all();
     }
 
-    /// What a receiver has sent to its sender.
+    /// Handles the ACKs that a receiver has just sent to its sender.
     #[inline(always)]
     fn acknowledge_all(&mut self) {
         let mut acks = std::mem::take(&mut self.agenda.acks);

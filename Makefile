@@ -111,7 +111,7 @@ tuned: build  ## Tune schemes alike and compare them; writes docs/tuned.md and t
 suites: build  ## Measure what is written of L4S and BBR; writes docs/l4s.md and docs/bbr.md
 	$(BIN)/python docs/suites.py
 
-ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (ten minutes)
+ledgers: build  ## Measure every sentence of the papers; writes docs/ledgers/ (twenty minutes)
 	$(BIN)/python docs/ledgers.py
 
 analysis: build  ## Compare PI's predicted stability with packets; writes docs/analysis.md

@@ -1,4 +1,4 @@
-"""Write the ledgers of the papers, docs/ledgers/NAME.md, and their summary in docs/studies.md (ten minutes).
+"""Write the ledgers of the papers, docs/ledgers/NAME.md, and their summary in docs/studies.md (twenty minutes).
 
 `python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default.
 """

@@ -128,6 +128,16 @@ def test_a_group_of_scenarios_counts_with_its_mean_where_groups_are_compared() -
     assert judged(claim(SCENARIOS, within=(5, 6)), an_aqm=(1, 9, 2, 9)) == "fails"
 
 
+def test_a_share_of_another_measure() -> None:
+    class Groups:
+        def values(self, scenarios: Sequence[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
+            return {1: [30.0, 10.0], 2: [30.0, None]} if path == "flows.rtt-40.goodput" else {1: [100.0, 40.0]}
+
+    shares = claim(SCENARIOS[:2], average=True, value="flows.rtt-40.goodput", per="total.goodput", within=(0.27, 0.28))
+    found = check(SUN, shares, Groups())  # type: ignore[arg-type]
+    assert (found.verdict, found.measured) == ("holds", "AN-AQM 27.5 %"), "30 of 100 and 10 of 40"
+
+
 def test_most_is_more_than_half() -> None:
     most = claim(SCENARIOS[:3], most=True, within=(0, 5))
     assert judged(most, an_aqm=(1, 9, 2, 9)) == "holds"

@@ -18,6 +18,7 @@ mod simulation;
 mod toml_text;
 
 use aqmlab_aqm::cost::{Cost, measure};
+use aqmlab_aqm::schemes::fuzzy;
 use aqmlab_aqm::{OWN, SchemeEntry, Signal, Standing, entries, entry};
 use aqmlab_core::problem::{self, ProblemKind, unknown};
 use aqmlab_core::{ParamSet, ParamSpec, Problem, Problems, Rate};
@@ -493,6 +494,18 @@ fn scheme_values(aqm: &str) -> PyResult<BTreeMap<String, String>> {
     Ok(values.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
 }
 
+/// The degrees to which an input of the fuzzy controllers, in -1 to 1, belongs to their terms, NB to PB.
+#[pyfunction]
+fn fuzzy_terms(input: f64) -> [f64; 7] {
+    fuzzy::memberships(input)
+}
+
+/// The answer of the fuzzy controllers to a scaled error and its scaled change, all in -1 to 1.
+#[pyfunction]
+fn fuzzy_answer(error: f64, change: f64) -> f64 {
+    fuzzy::infer(error, change)
+}
+
 /// The extension's build profile: `release` or `debug`.
 #[pyfunction]
 fn build_profile() -> &'static str {
@@ -555,5 +568,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(source, m)?)?;
     m.add_function(wrap_pyfunction!(commit, m)?)?;
     m.add_function(wrap_pyfunction!(quantity, m)?)?;
+    m.add_function(wrap_pyfunction!(fuzzy_terms, m)?)?;
+    m.add_function(wrap_pyfunction!(fuzzy_answer, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)
 }

@@ -7,6 +7,7 @@
   maps      stability over two parameters
   design    gains by published rules
   stability   the printed ranges of NPD-RED's gains
+  fuzzy     the terms and the answer of FuzzyRTT's controllers
   beside    the fluid model and the packets of the same scenario
   ranges    the stable gains of NPD-RED by the Routh array and with exact delays
   gains     the same around a link, with gains inside and outside simulated

@@ -51,7 +51,12 @@ def chart(paper: Study, figure: Figure, measured: StudyRuns) -> Chart:
     panels = []
     for panel in figure.panels:
         metric = paper.metrics[panel.metric or ""]
-        lines = _bound(figure, panel, metric) if figure.kind == "range" else _lines(paper, figure, panel, measured)
+        if figure.kind == "range":
+            lines = _bound(figure, panel, metric)
+        elif panel.law:
+            lines = _law(figure, panel)
+        else:
+            lines = _lines(paper, figure, panel, measured)
         panels.append(ChartPanel(panel, metric, lines))
     return Chart(figure, panels)
 
@@ -66,6 +71,13 @@ def _lines(paper: Study, figure: Figure, panel: PaperPanel, measured: StudyRuns)
                 values = [metric.count(value) for value in found.values()]
                 lines.setdefault(name, {})[point.x] = summarise(values)
     return lines
+
+
+def _law(figure: Figure, panel: PaperPanel) -> dict[str, dict[float, Summary]]:
+    from aqmlab.analysis.fuzzy import LAWS
+
+    lines = LAWS[panel.law](figure.x).items()
+    return {name: {x: Summary(value, None, 1) for x, value in line.items()} for name, line in lines}
 
 
 def _bound(figure: Figure, panel: PaperPanel, metric: StudyMetric) -> dict[str, dict[float, Summary]]:

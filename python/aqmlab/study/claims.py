@@ -161,6 +161,8 @@ def _text(claim: Claim, value: float) -> str:
         return "never"
     if claim.shown:
         return f"{value * claim.shown.scale:.{claim.shown.digits}f}{f' {claim.shown.unit}' if claim.shown.unit else ''}"
+    if claim.per:
+        return f"{100 * value:.1f} %"
     if claim.value not in METRICS:
         return f"{value:.4g}"
     metric = METRICS[claim.value]

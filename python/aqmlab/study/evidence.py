@@ -145,6 +145,9 @@ def _row(
         spec = paper.spec(part)
         if reading is None:
             by_seed = source.values(group, spec, claim.link, claim.value)
+            if claim.per:
+                wholes = source.values(group, spec, claim.link, claim.per)
+                by_seed = {seed: _shares(values, wholes[seed]) for seed, values in by_seed.items() if seed in wholes}
         else:
             [read] = [source.read(scenario, spec, claim.link, reading) for scenario in group]
             by_seed = {seed: [value] for seed, value in read.items()}
@@ -156,6 +159,11 @@ def _row(
         for seed, value in first.items()
         if all(seed in other for other in others)
     }
+
+
+def _shares(values: Sequence[float | None], wholes: Sequence[float | None]) -> list[float | None]:
+    """Return each value over its whole, None where there is none."""
+    return [None if value is None or not whole else value / whole for value, whole in zip(values, wholes, strict=True)]
 
 
 def _distance(claim: Claim, value: float) -> float:

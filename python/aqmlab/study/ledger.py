@@ -24,13 +24,14 @@ else:
 class Claim:
     """A sentence of the paper: shown by `tables` and `figures`, `untestable` for a reason, or checked.
 
-    It is checked on the mean over the seeds, in each scenario of its `groups` and in each of the times `during`. The
-    value of each of `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above`
-    that of other schemes, by `margin` and `factor` at least, of all but one with a `rank` of 2; or the greatest is at
-    most `alike` times the least. `most` allows that to fail in less than half of the places, `average` takes the mean
-    over each group. From group to group the mean goes where `trend` says ("rises", "falls"), or changes by a factor of
-    `steady` at most. `band` and `between` (packets) belong to values read off the series (`aqmlab.study.readings`).
-    `shown` is how people read a value that only a suite knows.
+    It is checked on the mean over the seeds, in each scenario of its `groups` and in each of the times `during`. With
+    `per`, another measure, the value counts as its share of that. The value of each of `schemes` (with a `target` its
+    distance from it) lies `within` two ends; or is `below` or `above` that of other schemes, by `margin` and `factor`
+    at least, of all but one with a `rank` of 2; or the greatest is at most `alike` times the least. `most` allows that
+    to fail in less than half of the places, `average` takes the mean over each group. From group to group the mean goes
+    where `trend` says ("rises", "falls"), or changes by a factor of `steady` at most. `band` and `between` (packets)
+    belong to values read off the series (`aqmlab.study.readings`). `shown` is how people read a value that only a suite
+    knows.
     """
 
     section: str
@@ -41,6 +42,7 @@ class Claim:
     groups: tuple[tuple[str, ...], ...] = ()
     link: str = "bottleneck"
     value: str = ""
+    per: str | None = None
     schemes: tuple[str, ...] = ()
     during: tuple[tuple[float, float], ...] = ()
     band: float | None = None

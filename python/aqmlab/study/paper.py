@@ -100,7 +100,10 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class PaperPanel:
-    """One panel of a figure: which schemes (by the paper's names), in which scenarios, at which link, which metric."""
+    """One panel of a figure: which schemes (by the paper's names), in which scenarios, at which link, which metric.
+
+    `law` is one of `aqmlab.analysis.fuzzy.LAWS`, `analysis` what the stability analysis is made for.
+    """
 
     title: str
     scenarios: tuple[str, ...]
@@ -108,6 +111,7 @@ class PaperPanel:
     schemes: tuple[str, ...]
     metric: str | None
     analysis: Mapping[str, float]
+    law: str
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,8 @@ class Figure:
     scenario a panel. "sweep" shows a
     metric against `x`, which stands for {x} in the scenarios, "bars" a metric over all scenarios that {x} gives.
     "sensitivity" shows a metric of one scheme whose `parameters` are multiplied, one at a time, by `x`. "range" shows
-    a bound of the stability analysis against its value `varied`.
+    a bound of the stability analysis against its value `varied`, "law" the parts of a controller against their input,
+    "surface" its answer over two, `x` and `y_label`.
     """
 
     number: str
@@ -128,12 +133,16 @@ class Figure:
     panels: tuple[PaperPanel, ...]
     x: tuple[float, ...]
     x_label: str
+    y_label: str
     logarithmic: bool
     parameters: Mapping[str, float]
     varied: str
 
 
-CHARTS = ("sweep", "bars", "sensitivity", "range")
+CALCULATED = ("range", "law", "surface")
+"""The kinds of figures that need no run."""
+
+CHARTS = ("sweep", "bars", "sensitivity", *CALCULATED)
 """The kinds of figures that are charts: numbers against what is varied, and no time series."""
 
 
@@ -248,7 +257,7 @@ class Study:
     def _in_figure(self, figure: Figure) -> Iterator[tuple[str, str]]:
         for panel in figure.panels:
             if figure.kind in CHARTS:
-                for wanted in self.points(figure, panel).values() if figure.kind != "range" else ():
+                for wanted in self.points(figure, panel).values() if figure.kind not in CALCULATED else ():
                     yield from ((name, point.spec) for point in wanted for name in point.scenarios)
             else:
                 specs = [self.spec(name) for name in panel.schemes]
@@ -384,6 +393,7 @@ def _figure(entry: Mapping[str, Any]) -> Figure:
         panels=tuple(_panel(entry | panel) for panel in entry["panels"]),
         x=tuple(entry.get("x", ())),
         x_label=entry.get("x_label", ""),
+        y_label=entry.get("y_label", ""),
         logarithmic=entry.get("logarithmic", False),
         parameters=entry.get("parameters", {}),
         varied=entry.get("varied", ""),
@@ -398,6 +408,7 @@ def _panel(entry: Mapping[str, Any]) -> PaperPanel:
         schemes=tuple(entry.get("schemes", ())),
         metric=entry.get("metric"),
         analysis=entry.get("analysis", {}),
+        law=entry.get("law", ""),
     )
 
 

@@ -14,7 +14,7 @@ from aqmlab.study.cells import VERDICTS, Cell, judge
 from aqmlab.study.charts import Chart, chart
 from aqmlab.study.claims import Checked, check, tally
 from aqmlab.study.measured import StudyRuns, measure
-from aqmlab.study.paper import CHARTS, Asked, Figure, PaperTable, Study, built, load_study, studies
+from aqmlab.study.paper import CALCULATED, CHARTS, Asked, Figure, PaperTable, Study, built, load_study, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ class Reproduction(Result):
     def drawn(self, figure: Figure) -> bool:
         """Say whether anything of a figure can be drawn."""
         names = {name for panel in figure.panels for name in panel.schemes}
-        return figure.kind == "range" or bool(names - set(self.absent(figure)))
+        return figure.kind in CALCULATED or bool(names - set(self.absent(figure)))
 
     def table(self) -> "pd.DataFrame | Sheet":
         """Return the cells as a data frame, one row a cell; without pandas as a `Sheet`, which prints as text."""

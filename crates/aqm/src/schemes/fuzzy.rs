@@ -28,7 +28,8 @@ pub fn infer(error: f64, change: f64) -> f64 {
     moment / mass
 }
 
-fn memberships(input: f64) -> [f64; 7] {
+/// The degrees to which an input, held in -1 ..= 1, belongs to the terms NB to PB.
+pub fn memberships(input: f64) -> [f64; 7] {
     let x = 3.0 * input.clamp(-1.0, 1.0);
     [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0].map(|peak: f64| (1.0 - (x - peak).abs()).max(0.0))
 }

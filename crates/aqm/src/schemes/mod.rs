@@ -69,6 +69,6 @@ pub mod fixed_p;
 // What several schemes share.
 mod active_flows;
 mod average;
-mod fuzzy;
+pub mod fuzzy;
 mod neuron;
 mod round_trips;

@@ -1,9 +1,21 @@
 """The figures of a paper: over time, or a measure against what is varied."""
 
+import numpy as np
+
 from aqmlab.catalogue import target
 from aqmlab.present.figures import runs as of_runs
 from aqmlab.present.labels import in_figure, of_panel
-from aqmlab.present.plots.data import BarPanel, Bars, Drawing, LineChart, LinePanel, OverTime, Panel
+from aqmlab.present.plots.data import (
+    BarPanel,
+    Bars,
+    Drawing,
+    HeatMaps,
+    HeatPanel,
+    LineChart,
+    LinePanel,
+    OverTime,
+    Panel,
+)
 from aqmlab.runs.statistics import Summary
 from aqmlab.scenario import load
 from aqmlab.study.charts import Chart, ChartPanel
@@ -17,8 +29,8 @@ def figure(reproduction: Reproduction, wanted: Figure) -> Drawing:
     return over_time(reproduction, wanted) if found is None else chart(reproduction.study, found)
 
 
-def chart(study: Study, found: Chart) -> LineChart | Bars:
-    """Return a measure against what is varied, one panel for each of the chart's; bars where nothing is varied."""
+def chart(study: Study, found: Chart) -> LineChart | Bars | HeatMaps:
+    """Return a measure against what is varied, a panel for each of the chart's: lines, bars or colours."""
     wanted = found.figure
     if wanted.kind == "bars":
         panels = [
@@ -26,11 +38,26 @@ def chart(study: Study, found: Chart) -> LineChart | Bars:
             for panel, shown in ((panel, _shown(study, panel)) for panel in found.panels)
         ]
         return Bars(panels, wanted.columns)
+    if wanted.kind == "surface":
+        return _surface(found)
     lines = [
         LinePanel(of_panel(study, panel.panel), panel.metric.metric.heading, _shown(study, panel))
         for panel in found.panels
     ]
     return LineChart(wanted.x_label, lines, wanted.columns, wanted.logarithmic)
+
+
+def _surface(found: Chart) -> HeatMaps:
+    """Return the lines of each panel as rows of colours."""
+    wanted, first = found.figure, found.panels[0]
+    panels = [
+        HeatPanel(
+            panel.panel.title, np.array([[point.mean for point in line.values()] for line in panel.lines.values()])
+        )
+        for panel in found.panels
+    ]
+    y = [float(name) for name in first.lines]
+    return HeatMaps(wanted.x_label, wanted.y_label, first.metric.metric.heading, wanted.x, y, panels, wanted.columns)
 
 
 def over_time(reproduction: Reproduction, wanted: Figure) -> OverTime:

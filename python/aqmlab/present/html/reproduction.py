@@ -23,6 +23,8 @@ FIGURE_CAPTIONS = CAPTIONS | {
     "bars": "Means over scenarios and seeds with their 95 % intervals, none for a single seed.",
     "sensitivity": "Each parameter alone, multiplied by the value on the abscissa; means over the seeds.",
     "range": "From the stability analysis, without simulation.",
+    "law": "Calculated, without simulation; the paper's own figure was not at hand.",
+    "surface": "Calculated, without simulation.",
 }
 """By the kind of figure."""
 

@@ -69,19 +69,19 @@ impl Environments {
         })
     }
 
-    /// What the agents observe: a row for each, between -1 and 1.
+    /// Observations of the agents: a row for each, between -1 and 1.
     #[getter]
     fn observations(&self, py: Python<'_>) -> Py<PyArray2<f32>> {
         self.observations.clone_ref(py)
     }
 
-    /// What the gauges read: a row for each environment.
+    /// Readings of the gauges: a row for each environment.
     #[getter]
     fn readings(&self, py: Python<'_>) -> Py<PyArray2<f32>> {
         self.readings.clone_ref(py)
     }
 
-    /// Whether each scheme took the last action.
+    /// A flag for each scheme: it took the last action.
     #[getter]
     fn taken(&self, py: Python<'_>) -> Py<PyArray1<bool>> {
         self.taken.clone_ref(py)
@@ -149,7 +149,7 @@ fn row(array: &mut [f32], index: usize, width: usize) -> &mut [f32] {
     &mut array[index * width..(index + 1) * width]
 }
 
-/// What an agent may observe: name, unit, meaning, reference (`None` of a ratio, which is scaled by its root), and whether it
+/// Gauges that an agent may observe: name, unit, meaning, reference (`None` of a ratio, which is scaled by its root), and whether it
 /// may be below zero.
 #[pyfunction]
 pub fn gauges() -> Vec<(&'static str, &'static str, &'static str, Option<&'static str>, bool)> {

@@ -77,7 +77,7 @@ impl Simulation {
         self.at_once(py, |engine| engine.now().seconds())
     }
 
-    /// When the scenario ends, s.
+    /// The end of the scenario, s.
     #[getter]
     fn end(&self, py: Python<'_>) -> PyResult<f64> {
         self.at_once(py, |engine| engine.end().seconds())
@@ -135,7 +135,7 @@ impl Simulation {
         })?
     }
 
-    /// What was measured so far; `None` before the warm-up is over.
+    /// The measures so far; `None` before the warm-up is over.
     fn so_far(&self, py: Python<'_>) -> PyResult<Option<Run>> {
         let done = self.with(py, |engine| engine.as_ref().map(aqmlab_sim::Simulation::so_far));
         Ok(done.ok_or_else(finished)?.map_err(failed)?.map(Run::of))
@@ -146,7 +146,7 @@ impl Simulation {
         self.at_once(py, |engine| group_of(engine, "count", group).map(|group| engine.count(group)))?
     }
 
-    /// What has happened since the last probe, and what is now.
+    /// Counts since the last probe, and the present state.
     fn probe(&self, py: Python<'_>) -> PyResult<Probe> {
         self.at_once(py, |engine| Probe { names: engine.scenario().clone(), probe: engine.probe() })
     }
@@ -206,7 +206,7 @@ impl Simulation {
     }
 }
 
-/// Whose, the name of the link or group, the number of the flow, name and unit.
+/// A column: its subject, the name of the link or group, the number of the flow, name and unit.
 type ColumnOf = (&'static str, String, Option<usize>, &'static str, &'static str);
 
 fn column_of(engine: &aqmlab_sim::Simulation, column: SampleColumn) -> ColumnOf {
@@ -241,7 +241,7 @@ fn tcp_flows(engine: &aqmlab_sim::Simulation, flows: &[(String, usize)]) -> PyRe
     flows.iter().map(|(group, i)| tcp_flow(engine, group, *i)).collect()
 }
 
-/// What a simulation shows at one instant. Numbers are read from it by name.
+/// A probe of a simulation. Numbers are read from it by name.
 #[pyclass(frozen)]
 pub struct Probe {
     names: Arc<aqmlab_scenario::Scenario>,
@@ -256,7 +256,7 @@ impl Probe {
         format!("<Probe: at {} s, {links}, {groups} of flows>", self.now())
     }
 
-    /// When it was taken, s.
+    /// Time at which it was taken, s.
     #[getter]
     fn now(&self) -> f64 {
         self.probe.now

@@ -1,4 +1,4 @@
-//! What ns-2.35 does and the RFCs do not: the profile `ns2`.
+//! The profile `ns2`: departures of ns-2.35 from the RFCs.
 //!
 //! The rest is constants, and each says what it means; what the profile does to a sender is in `sender/ns2.rs`.
 

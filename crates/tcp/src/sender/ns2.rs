@@ -1,4 +1,4 @@
-//! What ns-2.35 does to a window, and to a sender's answer to an echo.
+//! ns-2.35's arithmetic of a window, and its answer to an echo.
 
 use super::{RecoveryState, Sender};
 use crate::params::{EcnResponse, ReductionBase, TcpParams};

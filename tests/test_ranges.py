@@ -9,13 +9,13 @@ import pytest
 from scipy.optimize import brentq
 
 import aqmlab
-from aqmlab.analysis.ranges import Loop, exact, lies_in, routh
+from aqmlab.analysis.ranges import LoopConstants, exact, lies_in, routh
 from conftest import Aqmlab
 
 PAPER = {"rate": "45 Mbit/s", "rtt": "100 ms", "flows": 50, "buffer": "100 packets", "packet": "460 B", "unit": "bits"}
 """Section 4.1; TCP's 40 B make packets of the paper's 500."""
 
-IN_PACKETS = Loop(n=50, r=0.1, c=750, b=75)
+IN_PACKETS = LoopConstants(n=50, r=0.1, c=750, b=75)
 """The link that the paper simulates: 3 Mbit/s of 500 B."""
 
 LINK = (
@@ -78,7 +78,7 @@ def test_without_k_d_the_bound_is_where_the_phase_is_half_a_turn() -> None:
 def test_the_law_in_rust_has_the_same_bound() -> None:
     """At half the bound, python-control's gain margin of Hollot's P(s) and the scheme's own linear law is 2."""
     capacity = 45e6 / 8 / 1040
-    loop = Loop(60, 0.2, capacity, 900)
+    loop = LoopConstants(60, 0.2, capacity, 900)
     both = exact(loop, 0.01)[0][1]
     for k_p, k_d in ((exact(loop, 0.0)[0][1] / 2, 0.0), (both / 2, 0.005)):
         spec = f"npd-red:base=integral,k_p={k_p},k_d={k_d},buffer=900 packets"
@@ -87,7 +87,7 @@ def test_the_law_in_rust_has_the_same_bound() -> None:
         assert found.models["hollot"].margins.gain == pytest.approx(2, rel=1e-3)
 
 
-def unstable_poles(loop: Loop, k_p: float, k_d: float) -> int:
+def unstable_poles(loop: LoopConstants, k_p: float, k_d: float) -> int:
     """Turns of the characteristic function around 0 along the right half-plane's edge: axis, then quarter circle."""
     n, r, c, b = loop
     g = r * c**2 / (2 * n**2 * b)
@@ -105,7 +105,7 @@ def test_the_argument_principle_agrees_at_300_points() -> None:
     rng = np.random.default_rng(1)
     seen = {True: 0, False: 0}
     while sum(seen.values()) < 300:
-        loop = Loop(
+        loop = LoopConstants(
             rng.uniform(5, 500), 10 ** rng.uniform(-1.5, -0.2), 10 ** rng.uniform(2, 4.3), 10 ** rng.uniform(1.3, 3.3)
         )
         damping = 4 * loop.n**2 * loop.b / (loop.r * loop.c) ** 3
@@ -123,7 +123,7 @@ def test_the_argument_principle_agrees_at_300_points() -> None:
 
 def test_stable_k_p_may_have_a_gap() -> None:
     """Found by a search over random links; the poles are counted within each part."""
-    loop = Loop(411.87649941196526, 0.046240917389995556, 7702.091700612124, 35.266461844299194)
+    loop = LoopConstants(411.87649941196526, 0.046240917389995556, 7702.091700612124, 35.266461844299194)
     k_d = 4.806689727578657 * 4 * loop.n**2 * loop.b / (loop.r * loop.c) ** 3
     assert exact(loop, k_d) == (
         (0.0, pytest.approx(3.09797, rel=1e-4)),

@@ -10,7 +10,7 @@ from numpy.polynomial import Polynomial
 from aqmlab._core import Scenario
 from aqmlab.analysis.network import Network, network
 from aqmlab.analysis.op import OperatingPoint
-from aqmlab.analysis.ranges import Interval, Loop, exact, lies_in, reach, routh
+from aqmlab.analysis.ranges import Interval, LoopConstants, exact, lies_in, reach, routh
 from aqmlab.analysis.stability import coefficients, kd_lower
 from aqmlab.notebook import Result, Sheet
 from aqmlab.problems import InputError
@@ -27,7 +27,7 @@ UNITS = ("packets", "bits")
 
 
 @dataclass(frozen=True)
-class Row:
+class GainRow:
     """The stable K_p for a K_d, by the Routh array and with the exact delays."""
 
     k_d: float
@@ -69,11 +69,11 @@ class GainRanges(Result):
     trip is R less the wait in a queue at its target.
     """
 
-    loop: Loop
+    loop: LoopConstants
     unit: str
     network: Network
     k_d: dict[str, Interval]
-    k_p: tuple[Row, ...]
+    k_p: tuple[GainRow, ...]
     gains: tuple[Gains, ...]
     doubts: tuple[str, ...]
 
@@ -163,7 +163,9 @@ def _pair(gains: Gains) -> list[str]:
     ]
 
 
-def find(loop: Loop, given: tuple[float, float] | None) -> tuple[dict[str, Interval], list[Row], list[Gains]]:
+def find(
+    loop: LoopConstants, given: tuple[float, float] | None
+) -> tuple[dict[str, Interval], list[GainRow], list[Gains]]:
     """Return the ranges of K_d, those of K_p for some K_d, and pairs of gains.
 
     The pairs are inside both ranges, inside the exact one only, outside both, and the given one.
@@ -176,7 +178,7 @@ def find(loop: Loop, given: tuple[float, float] | None) -> tuple[dict[str, Inter
     least, (lowest, highest) = k_d["routh"][0], k_d["exact"]
     both, only = max(least, lowest) / 2, highest / 2
     chosen = {lowest / 2, both, 0.0, only, *(() if given is None else (given[1],))}
-    rows = {each: Row(each, routh(loop, each), exact(loop, each)) for each in sorted(chosen)}
+    rows = {each: GainRow(each, routh(loop, each), exact(loop, each)) for each in sorted(chosen)}
     first, second, wider = rows[both].routh[0], rows[both].exact[0], rows[only].exact[0]
     pairs = [
         ((max(first[0], second[0]) + min(first[1], second[1])) / 2, both),
@@ -211,7 +213,7 @@ def around(link: Scenario, given: tuple[float, float] | None, unit: str, *, simu
     simulated = Scenario.parse(link.text, link.name, [*link.overrides, *shorter.items()])
     found = network(simulated)
     scale = 8 * found.packet if unit == "bits" else 1.0
-    loop = Loop(found.flows, group.rtt, scale * found.capacity, scale * found.buffer)
+    loop = LoopConstants(found.flows, group.rtt, scale * found.capacity, scale * found.buffer)
     k_d, rows, pairs = find(loop, given)
     gains = [_measured(each, simulated) for each in pairs] if simulate else pairs
     window = group.rtt * found.capacity / found.flows

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Interval = tuple[float, float]
 
 
-class Loop(NamedTuple):
+class LoopConstants(NamedTuple):
     """Flows, round-trip time (s), capacity (1/s) and buffer, both in one unit: N, R, C and B of the paper."""
 
     n: float
@@ -42,13 +42,13 @@ class Loop(NamedTuple):
         return gains
 
 
-def routh(loop: Loop, k_d: float) -> tuple[Interval, ...]:
+def routh(loop: LoopConstants, k_d: float) -> tuple[Interval, ...]:
     """Return the K_p > 0 that eq. (19) calls stable with a K_d: one interval or none."""
     found = kp_range(**loop._asdict(), kd=k_d)
     return () if found is None else (found,)
 
 
-def exact(loop: Loop, k_d: float) -> tuple[Interval, ...]:
+def exact(loop: LoopConstants, k_d: float) -> tuple[Interval, ...]:
     """Return the intervals of the K_p > 0 that are stable with a K_d; mostly one, or none.
 
     By D-decomposition: poles move to the other side where some lie on the imaginary axis, by two, to the right if the
@@ -68,7 +68,7 @@ def exact(loop: Loop, k_d: float) -> tuple[Interval, ...]:
     return tuple(found)
 
 
-def _poles_without_k_p(loop: Loop, k_d: float, w: "Real") -> int:
+def _poles_without_k_p(loop: LoopConstants, k_d: float, w: "Real") -> int:
     """Return the poles in the right half-plane for a small K_p.
 
     Along K_d poles cross at K_d = roots_at/(1 - e^{-jw}), whose denominator is 2j sin(w/2) e^{-jw/2}, and two at
@@ -81,7 +81,7 @@ def _poles_without_k_p(loop: Loop, k_d: float, w: "Real") -> int:
     return int(2 * np.sum((turns * np.sign(sines) * np.sign(k_d))[passed])) + 2 * (k_d < -4 * n**2 * b / (r * c) ** 3)
 
 
-def _frequencies(loop: Loop, k_d: float) -> "Real":
+def _frequencies(loop: LoopConstants, k_d: float) -> "Real":
     """Return frequencies (rad/s) between which the imaginary axis is looked at.
 
     Beyond the last K_d is too small to send poles back: every further K_p at which some cross is unstable.
@@ -106,7 +106,7 @@ def _crossings(curve: Callable[["Real"], "Complex"], w: "Real") -> tuple["Real",
     return at, np.real(curve(at)), np.where(height[places] < 0, 1, -1)
 
 
-def reach(range_of: Callable[[Loop, float], tuple[Interval, ...]], loop: Loop, way: int) -> float:
+def reach(range_of: Callable[[LoopConstants, float], tuple[Interval, ...]], loop: LoopConstants, way: int) -> float:
     """Return how far K_d may be from 0 in a direction, 1 or -1, so that some K_p is stable all the way."""
     n, r, c, _ = loop
     inside = outside = -1e-3 * way * kd_lower(**loop._asdict()) * min(1, n * (1 + r) / (r**2 * c))

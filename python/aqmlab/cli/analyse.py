@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EPILOG = 'Example: aqmlab analyse pi --design --rate "45 Mbit/s" --rtt "80 ms" --flows 60'
 
 
-class Link(TypedDict):
+class LinkOptions(TypedDict):
     """The link and its flows, as options."""
 
     rate: str | None
@@ -73,7 +73,7 @@ def analyse(
 
     if out:
         files.check_folder(out)
-    link = Link(rate=rate, rtt=rtt, flows=flows, packet=packet, target=target, ecn=ecn)
+    link = LinkOptions(rate=rate, rtt=rtt, flows=flows, packet=packet, target=target, ecn=ecn)
     if ranges:
         _check({"scenario": scenario, "design": design, "map": map_, "set": settings}, "not with --ranges")
         _ranges(analysis.gain_ranges(aqm, **link, buffer=buffer, unit=unit), as_json, out)

@@ -35,7 +35,7 @@ use aqmlab_core::{ParamSet, Rate, Span, Stream, Time};
 pub use catalogue::{AnyAqm, AnyQueue, AnyScheme, BoxedAqm, SchemeEntry, entries, entry, register};
 pub use contract::Exception;
 pub use declaration::{Declaration, declare};
-pub use disciplines::{Accounts, Carried, Discipline, Fate, Fifo, Happening, Limit};
+pub use disciplines::{Accounts, Carried, Discipline, Fate, Fifo, Limit, QueueEvent};
 pub use linear::LinearLaw;
 pub use signal::Signal;
 pub use tune::Tune;

@@ -8,7 +8,7 @@ use aqmlab_aqm::{Discipline, Failure, Fate};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::Action;
 use aqmlab_scenario::{AqmChoice, Scenario};
-use aqmlab_sim::{Carried, Link, Offered};
+use aqmlab_sim::{Admission, Link, LinkUsage};
 use std::collections::VecDeque;
 
 /// The fate of a packet.
@@ -58,7 +58,7 @@ pub struct Direction {
     tick: Option<Time>,
     is_warm: bool,
     sample: Option<(Time, Span)>,
-    sampled: Carried,
+    sampled: LinkUsage,
     /// The number of quantities that the scheme shows.
     observables: usize,
     /// Rows of the time series: time, queue, utilisation, and what the scheme shows.
@@ -94,7 +94,7 @@ impl Direction {
             sent: None,
             is_warm: scenario.warmup == Span::ZERO,
             sample: Some((Time::ZERO, scenario.sample)),
-            sampled: Carried::default(),
+            sampled: LinkUsage::default(),
             observables,
             series: Vec::new(),
             wire: VecDeque::with_capacity(1 << 12),
@@ -108,7 +108,7 @@ impl Direction {
     pub fn offer(&mut self, mut slot: Slot) {
         let now = slot.arrived;
         match self.link.offer(&mut slot, now) {
-            Offered::Dropped => self.decisions.push(Decision { time: now, slot, fate: Fate::Dropped(REFUSED) }),
+            Admission::Dropped => self.decisions.push(Decision { time: now, slot, fate: Fate::Dropped(REFUSED) }),
             _ if self.link.is_free() => self.start(now),
             _ => {}
         }

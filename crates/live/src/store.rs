@@ -7,7 +7,7 @@ use crate::packet::{Layout, TCP, UDP, ecn, fold, set_traffic_class, sum, word};
 use crate::tun::VIRTIO;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::Time;
-use aqmlab_sim::Wired;
+use aqmlab_sim::WirePacket;
 
 /// A packet in the store, as queues see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Carried for Slot {
     }
 }
 
-impl Wired for Slot {
+impl WirePacket for Slot {
     fn set_ecn(&mut self, ecn: Ecn) {
         self.traffic_class = self.traffic_class & !3 | ecn as u8;
     }

@@ -3,7 +3,7 @@
 use crate::{Scenario, failed, not_known, refused};
 use aqmlab_core::{Problem, Span};
 use aqmlab_scenario::AqmChoice;
-use aqmlab_sim::environment::{Environment, GAUGES, Job, Knob, Row, Scale, Shown, Task, gauge, step_all};
+use aqmlab_sim::environment::{Environment, GAUGES, Job, Knob, ObservationScale, Row, Scale, Task, gauge, step_all};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -153,9 +153,9 @@ fn row(array: &mut [f32], index: usize, width: usize) -> &mut [f32] {
 /// may be below zero.
 #[pyfunction]
 pub fn gauges() -> Vec<(&'static str, &'static str, &'static str, Option<&'static str>, bool)> {
-    let told = |shown| match shown {
-        Shown::Reference(words) => Some(words),
-        Shown::Root => None,
+    let told = |scale| match scale {
+        ObservationScale::Reference(words) => Some(words),
+        ObservationScale::Root => None,
     };
-    GAUGES.iter().map(|gauge| (gauge.name, gauge.unit, gauge.doc, told(gauge.shown), gauge.is_signed)).collect()
+    GAUGES.iter().map(|gauge| (gauge.name, gauge.unit, gauge.doc, told(gauge.scale), gauge.is_signed)).collect()
 }

@@ -1,7 +1,7 @@
 //! The measures of a run, as they are declared.
 
 use crate::object;
-use aqmlab_sim::{Better, CallResult, Field, FlowResult, LinkResult, Measure, SHARED_DROPS, Unit, VideoResult};
+use aqmlab_sim::{CallResult, Field, FlowResult, LinkResult, Measure, Preference, SHARED_DROPS, Unit, VideoResult};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub fn measures(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 fn field(field: &Field) -> serde_json::Value {
     let measure = field.measure.map(|Measure { title, unit: Unit { name, scale, shown, digits }, better }| {
-        let better = better.map(|better| if better == Better::More { "more" } else { "less" });
+        let better = better.map(|better| if better == Preference::More { "more" } else { "less" });
         json!({"title": title, "unit": name, "shown": [scale, shown, digits], "better": better})
     });
     // Doc comments carry one leading space on every line.

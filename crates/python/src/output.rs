@@ -1,6 +1,6 @@
 //! The output of a run: the metrics as text, series, tables and traces as arrays.
 
-use aqmlab_sim::{Columns, Output};
+use aqmlab_sim::{Output, TraceTable};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -74,7 +74,7 @@ impl Run {
 /// A trace of packets at a link.
 #[pyclass(frozen, name = "Trace")]
 #[derive(Clone)]
-pub struct PacketTrace(Arc<aqmlab_sim::Trace>);
+pub struct PacketTrace(Arc<aqmlab_sim::PacketTrace>);
 
 #[pymethods]
 impl PacketTrace {
@@ -84,8 +84,8 @@ impl PacketTrace {
 
     /// Columns of equal length as arrays, and the labels of those that hold codes, which count from 0; -1 is none.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-        let Columns { time, event, flow, group, transfer, kind, size, seq, ecn, reason, sojourn, queue, reasons } =
-            py.detach(|| self.0.columns());
+        let TraceTable { time, event, flow, group, transfer, kind, size, seq, ecn, reason, sojourn, queue, reasons } =
+            py.detach(|| self.0.table());
         let (columns, labels) = (PyDict::new(py), PyDict::new(py));
         set_column(&columns, "time", time)?;
         set_column(&columns, "event", event)?;
@@ -99,10 +99,10 @@ impl PacketTrace {
         set_column(&columns, "reason", reason)?;
         set_column(&columns, "sojourn", sojourn)?;
         set_column(&columns, "queue", queue)?;
-        labels.set_item("event", Columns::EVENTS)?;
+        labels.set_item("event", TraceTable::EVENTS)?;
         labels.set_item("group", &self.0.groups)?;
-        labels.set_item("kind", Columns::KINDS)?;
-        labels.set_item("ecn", Columns::ECN)?;
+        labels.set_item("kind", TraceTable::KINDS)?;
+        labels.set_item("ecn", TraceTable::ECN)?;
         labels.set_item("reason", reasons)?;
         Ok((columns, labels))
     }

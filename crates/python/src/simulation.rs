@@ -3,7 +3,7 @@
 use crate::{Run, Scenario, Watch, counted, failed, is_own, link, not_known, parse_choice, refused};
 use aqmlab_core::problem::ProblemKind;
 use aqmlab_core::{Problem, Span, Time};
-use aqmlab_sim::{GroupProbe, LinkProbe, Options, Place, SampleColumn};
+use aqmlab_sim::{ColumnSource, GroupProbe, LinkProbe, Options, SampleColumn};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -211,12 +211,12 @@ type ColumnOf = (&'static str, String, Option<usize>, &'static str, &'static str
 
 fn column_of(engine: &aqmlab_sim::Simulation, column: SampleColumn) -> ColumnOf {
     let scenario = engine.scenario();
-    let (of, name, i) = match column.place {
-        Place::Time => ("time", String::new(), None),
-        Place::Link(link) => ("link", scenario.links[link].name.clone(), None),
-        Place::Scheme(link) => ("scheme", scenario.links[link].name.clone(), None),
-        Place::Group(group) => ("group", scenario.flows[group].name.clone(), None),
-        Place::Flow(group, i) => ("flow", scenario.flows[group].name.clone(), Some(i)),
+    let (of, name, i) = match column.source {
+        ColumnSource::Time => ("time", String::new(), None),
+        ColumnSource::Link(link) => ("link", scenario.links[link].name.clone(), None),
+        ColumnSource::Scheme(link) => ("scheme", scenario.links[link].name.clone(), None),
+        ColumnSource::Group(group) => ("group", scenario.flows[group].name.clone(), None),
+        ColumnSource::Flow(group, i) => ("flow", scenario.flows[group].name.clone(), Some(i)),
     };
     (of, name, i, column.name, column.unit)
 }

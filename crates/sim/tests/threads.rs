@@ -3,7 +3,7 @@
 use aqmlab_core::Span;
 use aqmlab_scenario::Scenario;
 use aqmlab_scenario::parse;
-use aqmlab_sim::{Engine, Options, Output, RunResult, Simulation, run_divided};
+use aqmlab_sim::{EngineStats, Options, Output, RunResult, Simulation, run_divided};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn undivided(scenario: &Arc<Scenario>, options: Options) -> Output {
 }
 
 fn json(output: Output) -> String {
-    RunResult { engine: Engine { wall: 0.0, ..output.result.engine }, ..output.result }.json()
+    RunResult { engine: EngineStats { wall: 0.0, ..output.result.engine }, ..output.result }.json()
 }
 
 #[test]

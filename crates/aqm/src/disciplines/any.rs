@@ -3,7 +3,7 @@
 use super::delegate::delegate;
 use super::{
     Accounts, Carried, Coupled, Discipline, Dual, Fair, Fate, Fifo, Limit, Note, Shelf, TinPolicy, Tins, TraceEvent,
-    Traced,
+    TracedQueue,
 };
 use crate::{Aqm, Ctx, Failure, Tune};
 use aqmlab_core::params::ParamInput;
@@ -19,13 +19,13 @@ pub enum Any<A, C, T: TinPolicy, P> {
     Fair(Box<Fair<A, P>>),
     Dual(Box<Dual<C, P>>),
     Tins(Box<Tins<T, P>>),
-    Traced(Box<Traced<Any<A, C, T, P>, P>>),
+    Traced(Box<TracedQueue<Any<A, C, T, P>, P>>),
 }
 
 impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P> {
     /// The same discipline, still empty, with what happens to its packets written down.
     pub fn traced(self) -> Self {
-        Any::Traced(Box::new(Traced::new(self)))
+        Any::Traced(Box::new(TracedQueue::new(self)))
     }
 
     /// Takes the events since the last call, in order; none unless it is traced.

@@ -4,19 +4,19 @@ use crate::Ctx;
 
 /// Flows of the waiting packets, from the head on, as short tags; nothing until a scheme draws.
 #[derive(Clone, Default)]
-pub(super) struct Flows {
-    /// Those up to `head` have left.
+pub(super) struct FlowTags {
+    /// Tags in order of arrival; those before `head` have left.
     tags: Vec<u16>,
     head: usize,
     /// Number of waiting packets of each tag.
     counts: Vec<u32>,
 }
 
-impl Flows {
+impl FlowTags {
     pub(super) const TAGS: usize = 4096;
-    /// So many tags that have left are taken out at once.
+    /// Number of tags that are taken out at once after they have left.
     const LEFT: usize = 1 << 12;
-    /// So many tags are compared at once.
+    /// Number of tags compared at once.
     const CHUNK: usize = 64;
 
     fn tag(flow: u32) -> u16 {
@@ -41,19 +41,19 @@ impl Flows {
         }
     }
 
-    /// The packet at this place leaves.
+    /// The packet at this position leaves.
     #[inline]
-    pub(super) fn leaves(&mut self, place: usize) {
+    pub(super) fn leaves(&mut self, position: usize) {
         if self.are_kept() {
-            self.take(place);
+            self.take(position);
         }
     }
 
-    fn take(&mut self, place: usize) {
-        self.counts[usize::from(self.tags[self.head + place])] -= 1;
-        match place {
+    fn take(&mut self, position: usize) {
+        self.counts[usize::from(self.tags[self.head + position])] -= 1;
+        match position {
             0 => self.head += 1,
-            _ => drop(self.tags.remove(self.head + place)),
+            _ => drop(self.tags.remove(self.head + position)),
         }
         if self.head == Self::LEFT {
             self.tags.drain(..self.head);
@@ -61,8 +61,8 @@ impl Flows {
         }
     }
 
-    /// Draws packets one after the other, `draws` in all; `take` takes the one at a place out if it is of `flow`, and says
-    /// whether. Whether one was.
+    /// Draws packets one after the other, `draws` in all; `take` takes the one at a position out if it is of `flow`, and
+    /// returns true if so. True if any was taken.
     pub(super) fn draw_all(
         &mut self,
         flow: u32,
@@ -71,18 +71,18 @@ impl Flows {
         mut take: impl FnMut(usize) -> bool,
     ) -> bool {
         let mut found = false;
-        while let Some((place, left)) = self.draw(flow, draws, cx) {
+        while let Some((position, left)) = self.draw(flow, draws, cx) {
             draws = left;
-            if take(place) {
-                self.leaves(place);
+            if take(position) {
+                self.leaves(position);
                 found = true;
             }
         }
         found
     }
 
-    /// Draws one packet after the other, `draws` in all, until one has the tag of `flow`: its place, and how many draws are
-    /// left.
+    /// Draws one packet after the other, `draws` in all, until one has the tag of `flow`: its position, and the number of
+    /// draws left.
     ///
     /// Draws that miss every packet alike are not made one by one: how many come in a row is geometric.
     fn draw(&self, flow: u32, draws: u32, cx: &mut Ctx) -> Option<(usize, u32)> {
@@ -92,14 +92,14 @@ impl Flows {
         Some((self.nth(tag, cx.rng.below(alike) as usize), draws - missed - 1))
     }
 
-    /// The place of the n-th packet with this tag.
+    /// Position of the n-th packet with this tag.
     fn nth(&self, tag: u16, mut n: usize) -> usize {
         let waiting = &self.tags[self.head..];
         for (i, chunk) in waiting.chunks(Self::CHUNK).enumerate() {
             let alike = usize::from(chunk.iter().map(|other| u8::from(*other == tag)).sum::<u8>());
             if n < alike {
-                let mut places = (0..chunk.len()).filter(|place| chunk[*place] == tag);
-                return i * Self::CHUNK + places.nth(n).expect("so many are counted");
+                let mut positions = (0..chunk.len()).filter(|position| chunk[*position] == tag);
+                return i * Self::CHUNK + positions.nth(n).expect("so many are counted");
             }
             n -= alike;
         }

@@ -4,15 +4,15 @@
 mod hashed;
 mod packets;
 mod queue;
-mod rounds;
+mod round_robin;
 mod store;
 
-use self::hashed::{Hosts, Sets};
-use self::queue::Queue;
-pub(super) use self::rounds::Rounds;
-use self::rounds::Set;
-use self::store::Store;
-use super::drawn::Flows;
+use self::hashed::{Hosts, SetAssociativeHash};
+use self::queue::FlowQueue;
+use self::round_robin::QueueState;
+pub(super) use self::round_robin::RoundRobin;
+use self::store::PacketStore;
+use super::drawn::FlowTags;
 use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, view};
 use crate::link_layer::LinkLayer;
@@ -22,7 +22,7 @@ use aqmlab_core::{Bytes, ParamSet, Span, Time, choice, params};
 use std::collections::VecDeque;
 
 choice! {
-    /// To whom the rounds are fair.
+    /// Fairness of the rounds.
     pub enum Isolation {
         /// Flows: each has the same share.
         Flows = "flows",
@@ -47,9 +47,9 @@ params! {
     }
 }
 
-/// A place that flows are hashed to.
+/// A bucket that flows are hashed to.
 #[derive(Clone, Copy)]
-struct Place {
+struct Bucket {
     /// The number of its queue.
     queue: u32,
     /// The hash of the flow that it belongs to.
@@ -71,19 +71,19 @@ pub struct Fair<A, P> {
     params: FairParams,
     /// The scheme at rest, which each queue starts with.
     scheme: A,
-    places: Vec<Place>,
-    sets: Sets,
-    /// Those of places not used yet do not exist.
-    queues: Vec<Queue<A>>,
+    buckets: Vec<Bucket>,
+    hash: SetAssociativeHash,
+    /// Those of buckets not used yet do not exist.
+    queues: Vec<FlowQueue<A>>,
     /// Packets that wait in the queues.
-    store: Store<P>,
+    store: PacketStore<P>,
     hosts: Hosts,
     /// Queues that have just begun to send; served first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     /// Each with its number of decays; an entry with an earlier number is void.
     decaying: VecDeque<(u32, u32)>,
-    rounds: Rounds,
+    round_robin: RoundRobin,
     /// Queues with more than a quantum to send.
     bulk: u32,
     layer: LinkLayer,
@@ -97,7 +97,7 @@ pub struct Fair<A, P> {
     acts_on_dequeue: bool,
     draws: bool,
     /// Flows of the packets that wait in each queue, for a scheme that draws them.
-    flows: Vec<Flows>,
+    flows: Vec<FlowTags>,
 }
 
 impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
@@ -109,16 +109,16 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
             acts_on_dequeue: scheme.acts_on_dequeue() || cfg!(debug_assertions),
             draws: scheme.draws_packets() || cfg!(debug_assertions),
             scheme,
-            places: vec![Place { queue: NONE, flow: 0 }; params.flows as usize],
+            buckets: vec![Bucket { queue: NONE, flow: 0 }; params.flows as usize],
             queues: Vec::new(),
-            store: Store::new(),
-            sets: Sets::new(params.flows, params.ways, salt),
+            store: PacketStore::new(),
+            hash: SetAssociativeHash::new(params.flows, params.ways, salt),
             hosts: Hosts::new(salt),
             params,
             new: VecDeque::new(),
             old: VecDeque::new(),
             decaying: VecDeque::new(),
-            rounds: Rounds::Rfc8290,
+            round_robin: RoundRobin::Rfc8290,
             bulk: 0,
             layer: LinkLayer::PLAIN,
             dropped: None,
@@ -127,9 +127,9 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         }
     }
 
-    /// The same under other rules for queues that have nothing to send.
-    pub(super) fn with_rounds(self, rounds: Rounds) -> Self {
-        Self { rounds, ..self }
+    /// The same under another variant of round robin.
+    pub(super) fn with_round_robin(self, round_robin: RoundRobin) -> Self {
+        Self { round_robin, ..self }
     }
 
     /// Sets what packets take on the link, which the rounds count.
@@ -154,18 +154,19 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// was another's, it is this flow's and its host's now.
     #[inline(always)]
     fn claim(&mut self, flow: u32, host: u32) -> u32 {
-        let at = |place: u32| self.places[place as usize];
-        let is_own = |place| at(place).flow == flow && at(place).queue != NONE;
-        let is_idle = |place| self.queues.get(at(place).queue as usize).is_none_or(|queue| queue.set == Set::Idle);
-        let place = self.sets.place(flow, is_own, is_idle);
-        let Place { queue: index, flow: owner } = at(place);
+        let at = |bucket: u32| self.buckets[bucket as usize];
+        let is_own = |bucket| at(bucket).flow == flow && at(bucket).queue != NONE;
+        let is_idle =
+            |bucket| self.queues.get(at(bucket).queue as usize).is_none_or(|queue| queue.state == QueueState::Idle);
+        let bucket = self.hash.bucket(flow, is_own, is_idle);
+        let Bucket { queue: index, flow: owner } = at(bucket);
         if index == NONE {
-            let index = self.make(place);
+            let index = self.make(bucket);
             self.give(index, flow, host);
             return index;
         }
         let queue = &self.queues[index as usize];
-        if owner != flow || queue.set == Set::Idle && !self.hosts.has(queue.host, host) {
+        if owner != flow || queue.state == QueueState::Idle && !self.hosts.has(queue.host, host) {
             self.give(index, flow, host);
         }
         index
@@ -174,11 +175,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// A queue belongs to this flow now, and to the flow's host.
     #[inline(never)]
     fn give(&mut self, index: u32, flow: u32, host: u32) {
-        let host = self.hosts.place(host);
+        let host = self.hosts.bucket(host);
         let queue = &mut self.queues[index as usize];
         let left = std::mem::replace(&mut queue.host, host);
-        self.places[queue.place as usize].flow = flow;
-        if queue.set == Set::Bulk {
+        self.buckets[queue.bucket as usize].flow = flow;
+        if queue.state == QueueState::Bulk {
             self.hosts.lose_bulk(left);
             self.hosts.gain_bulk(host);
         }
@@ -186,11 +187,11 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
 
     /// A queue begins to exist.
     #[cold]
-    fn make(&mut self, place: u32) -> u32 {
+    fn make(&mut self, bucket: u32) -> u32 {
         let index = self.queues.len() as u32;
-        self.places[place as usize].queue = index;
-        self.queues.push(Queue::new(place, self.scheme.clone()));
-        self.flows.push(Flows::default());
+        self.buckets[bucket as usize].queue = index;
+        self.queues.push(FlowQueue::new(bucket, self.scheme.clone()));
+        self.flows.push(FlowTags::default());
         index
     }
 
@@ -199,10 +200,10 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.shelf.view.bytes
     }
 
-    /// Bytes of the queue with most of them, and its place. Only listed queues hold packets.
+    /// Bytes of the queue with most of them, and its bucket. Only listed queues hold packets.
     pub(super) fn longest(&self) -> (u64, u32) {
         let listed = self.new.iter().chain(&self.old).map(|index| &self.queues[*index as usize]);
-        listed.map(|queue| (queue.bytes, queue.place)).max().unwrap_or_default()
+        listed.map(|queue| (queue.bytes, queue.bucket)).max().unwrap_or_default()
     }
 
     /// The parameters of the queues.
@@ -329,7 +330,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Discipline<P> for Fair<A, P> {
 
     fn accounts_balance(&self) -> bool {
         let bytes_of =
-            |queue: &Queue<A>| self.store.packets_of(&queue.line).map(|packet| u64::from(packet.size())).sum();
+            |queue: &FlowQueue<A>| self.store.packets_of(&queue.line).map(|packet| u64::from(packet.size())).sum();
         let packets = self.queues.iter().map(|queue| queue.line.len()).sum();
         self.queues.iter().all(|queue| queue.bytes == bytes_of(queue))
             && self.shelf.balances(packets, self.queues.iter().map(|queue| queue.bytes).sum())

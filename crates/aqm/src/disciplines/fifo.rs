@@ -1,6 +1,6 @@
 //! One queue, one scheme.
 
-use super::drawn::Flows;
+use super::drawn::FlowTags;
 use super::shelf::Shelf;
 use super::{Carried, Discipline, Fate, Limit, can_mark, view};
 use crate::{Aqm, Ctx, Failure, MATCH, OVERFLOW, QueueView, Tune, Verdict};
@@ -9,7 +9,7 @@ use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
 #[derive(Clone)]
-struct Waiting<P> {
+struct QueuedPacket<P> {
     packet: P,
     since: Time,
 }
@@ -17,7 +17,7 @@ struct Waiting<P> {
 /// First in, first out, under one scheme.
 #[derive(Clone)]
 pub struct Fifo<A, P> {
-    waiting: VecDeque<Waiting<P>>,
+    waiting: VecDeque<QueuedPacket<P>>,
     shelf: Shelf<P>,
     /// The scheme acts on departures; asked once, for most do not.
     acts_on_dequeue: bool,
@@ -25,7 +25,7 @@ pub struct Fifo<A, P> {
     draws: bool,
     scheme: A,
     /// Flows of the packets that wait, for a scheme that draws them.
-    flows: Flows,
+    flows: FlowTags,
 }
 
 impl<A: Aqm, P: Carried> Fifo<A, P> {
@@ -41,7 +41,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
             scheme,
             waiting: VecDeque::with_capacity(room + 1),
             shelf: Shelf::new(view, limit, ecn),
-            flows: Flows::default(),
+            flows: FlowTags::default(),
         }
     }
 
@@ -57,11 +57,11 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
         if !flows.are_kept() {
             flows.start(waiting.iter().map(|waiting| waiting.packet.flow()));
         }
-        flows.draw_all(shown.flow, draws, cx, |place| {
-            if waiting[place].packet.flow() != shown.flow {
+        flows.draw_all(shown.flow, draws, cx, |position| {
+            if waiting[position].packet.flow() != shown.flow {
                 return false;
             }
-            let removed = waiting.remove(place).expect("it has just been looked at");
+            let removed = waiting.remove(position).expect("it has just been looked at");
             shelf.view.packets -= 1;
             shelf.view.bytes -= u64::from(removed.packet.size());
             shelf.drop(MATCH, &removed.packet, removed.since);
@@ -70,7 +70,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Waiting<P>> {
+    fn pop(&mut self) -> Option<QueuedPacket<P>> {
         let head = self.waiting.pop_front()?;
         self.forget(head.packet.size());
         Some(head)
@@ -90,7 +90,7 @@ impl<A: Aqm, P: Carried> Fifo<A, P> {
     fn judge_head(&mut self, cx: &mut Ctx) -> Option<bool> {
         self.forget(self.waiting.front()?.packet.size());
         let Self { waiting, scheme, shelf, .. } = self;
-        let Waiting { packet, since } = &mut waiting[0];
+        let QueuedPacket { packet, since } = &mut waiting[0];
         let verdict = scheme.judge_departure(|| view(packet, *since, shelf.ecn), &shelf.view, cx);
         Some(shelf.leaves(Fate::of(verdict, can_mark(packet, shelf.ecn)), packet, *since))
     }
@@ -131,7 +131,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         self.shelf.view.packets += 1;
         self.shelf.view.bytes += u64::from(size);
         self.flows.joins(packet.flow());
-        self.waiting.push_back(Waiting { packet, since: now });
+        self.waiting.push_back(QueuedPacket { packet, since: now });
         fate
     }
 
@@ -192,7 +192,7 @@ impl<A: Aqm + Tune, P: Carried> Discipline<P> for Fifo<A, P> {
         self.shelf.view.packets += 1;
         self.shelf.view.bytes += u64::from(packet.size());
         self.flows.joins(packet.flow());
-        self.waiting.push_back(Waiting { packet, since });
+        self.waiting.push_back(QueuedPacket { packet, since });
     }
 
     fn observe(&self, i: usize) -> f64 {
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn draws_find_as_many_as_single_draws_would() {
         let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
-        let alike = 7 + Flows::TAGS as u32;
+        let alike = 7 + FlowTags::TAGS as u32;
         let mut dropped = [0; 3];
         for _ in 0..100_000 {
             let mut fifo = Fifo::new(DrawsThree, bench::queue(0), Limit::Packets(20), false);

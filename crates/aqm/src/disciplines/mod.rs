@@ -19,7 +19,7 @@ pub use fair::{Fair, FairParams, Isolation};
 pub use fifo::Fifo;
 pub use shelf::Shelf;
 pub use tins::{TinPolicy, Tins};
-pub use traced::{Happening, TraceEvent, Traced};
+pub use traced::{QueueEvent, TraceEvent, TracedQueue};
 
 use crate::{Ctx, Ecn, Failure, PacketView, Reason, Verdict};
 use aqmlab_core::params::ParamInput;
@@ -56,9 +56,9 @@ pub trait Carried: Clone {
 /// Limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets.
+    /// A number of packets.
     Packets(u32),
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
 }
 

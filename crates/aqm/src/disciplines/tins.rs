@@ -36,7 +36,7 @@ struct Tin<A, P> {
     queues: Fair<A, P>,
     /// Rate up to which it goes before tins of less priority.
     rate: Rate,
-    /// Time at which it will have sent no more than that.
+    /// Time from which it has sent no more than that.
     next_at: Time,
     /// Bytes of the last packet sent, and what they take at its rate: most packets are of one size.
     last: (u32, Span),

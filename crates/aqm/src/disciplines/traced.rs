@@ -1,4 +1,4 @@
-//! A queue discipline that writes down what happens to each packet. It stands in the place of the one it traces, so that
+//! A queue discipline that records the events of each packet. It stands in the place of the one it traces, so that
 //! others pay nothing for it.
 
 use super::delegate::delegate;
@@ -9,7 +9,7 @@ use aqmlab_core::{Rate, Span, Time};
 
 /// An event of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum QueueEvent {
     /// It joined.
     Enqueued,
     /// It was dropped as it arrived.
@@ -22,11 +22,11 @@ pub enum Happening {
     Dequeued,
 }
 
-/// Something that happened to a packet.
+/// An event of a packet, with its time.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceEvent<P> {
     /// The event.
-    pub happening: Happening,
+    pub event: QueueEvent,
     /// The packet, with its mark if it got one.
     pub packet: P,
     /// Arrival of the packet.
@@ -37,13 +37,13 @@ pub struct TraceEvent<P> {
 
 /// A discipline, and all that has happened to its packets.
 #[derive(Clone)]
-pub struct Traced<Q, P> {
+pub struct TracedQueue<Q, P> {
     queue: Q,
     notes: Vec<Note<P>>,
     events: Vec<TraceEvent<P>>,
 }
 
-impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
+impl<Q: Discipline<P>, P: Carried> TracedQueue<Q, P> {
     /// The discipline `queue`, still empty.
     pub fn new(mut queue: Q) -> Self {
         queue.keep_notes();
@@ -60,20 +60,20 @@ impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
         &mut self.queue
     }
 
-    fn write(&mut self, happening: Happening, packet: &P, since: Time, time: Time) {
-        self.events.push(TraceEvent { happening, packet: packet.clone(), since, time });
+    fn write(&mut self, event: QueueEvent, packet: &P, since: Time, time: Time) {
+        self.events.push(TraceEvent { event, packet: packet.clone(), since, time });
     }
 
     /// Of those that had joined before.
     fn write_notes(&mut self, time: Time) {
         self.queue.fetch_notes(&mut self.notes);
         for Note { fate, packet, since } in self.notes.drain(..) {
-            let happening = match fate {
-                Fate::Dropped(why) => Happening::Dropped(why),
-                Fate::Marked(why) => Happening::Marked(why),
+            let event = match fate {
+                Fate::Dropped(why) => QueueEvent::Dropped(why),
+                Fate::Marked(why) => QueueEvent::Marked(why),
                 Fate::Kept => continue,
             };
-            self.events.push(TraceEvent { happening, packet, since, time });
+            self.events.push(TraceEvent { event, packet, since, time });
         }
     }
 }
@@ -81,24 +81,24 @@ impl<Q: Discipline<P>, P: Carried> Traced<Q, P> {
 macro_rules! within {
     ($self:ident, $queue:ident => $act:expr) => {
         match $self {
-            Traced { queue: $queue, .. } => $act,
+            TracedQueue { queue: $queue, .. } => $act,
         }
     };
 }
 
-impl<Q: Discipline<P>, P: Carried> Discipline<P> for Traced<Q, P> {
+impl<Q: Discipline<P>, P: Carried> Discipline<P> for TracedQueue<Q, P> {
     /// The arriving packet comes first, then those that were dropped for it.
     fn enqueue(&mut self, packet: P, cx: &mut Ctx) -> Fate {
         let (mut arrived, now) = (packet.clone(), cx.now);
         let fate = self.queue.enqueue(packet, cx);
         match fate {
-            Fate::Dropped(why) => self.write(Happening::Refused(why), &arrived, now, now),
+            Fate::Dropped(why) => self.write(QueueEvent::Refused(why), &arrived, now, now),
             Fate::Marked(why) => {
                 arrived.mark();
-                self.write(Happening::Marked(why), &arrived, now, now);
-                self.write(Happening::Enqueued, &arrived, now, now);
+                self.write(QueueEvent::Marked(why), &arrived, now, now);
+                self.write(QueueEvent::Enqueued, &arrived, now, now);
             }
-            Fate::Kept => self.write(Happening::Enqueued, &arrived, now, now),
+            Fate::Kept => self.write(QueueEvent::Enqueued, &arrived, now, now),
         }
         self.write_notes(now);
         fate
@@ -108,7 +108,7 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for Traced<Q, P> {
         let sent = self.queue.dequeue(cx);
         self.write_notes(cx.now);
         if let Some((packet, since)) = &sent {
-            self.write(Happening::Dequeued, packet, *since, cx.now);
+            self.write(QueueEvent::Dequeued, packet, *since, cx.now);
         }
         sent
     }

@@ -9,7 +9,7 @@ mod key;
 mod timer;
 mod wheel;
 
-pub use timer::{OfTimer, Timer};
+pub use timer::{FromTimer, Timer};
 
 use aqmlab_core::Time;
 use key::{Key, NO_EVENT};
@@ -61,7 +61,7 @@ pub struct Calendar<E, D = ()> {
     pushed: u64,
 }
 
-impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Default for Calendar<E, D> {
+impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Default for Calendar<E, D> {
     /// Nothing is pending.
     fn default() -> Self {
         Self {
@@ -79,7 +79,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Default for Calendar<E, 
     }
 }
 
-impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
+impl<E: Copy + Default + FromTimer<D>, D: Copy + Default> Calendar<E, D> {
     /// One with so many lanes beside [`Lane::ANY`], which are numbered as those of another one.
     pub fn with_lanes(lanes: usize) -> Self {
         Self { used: lanes + 1, ..Self::default() }
@@ -122,7 +122,7 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
             self.heads[0] = self.heads[0].min(key);
             *self.timers.place(key) = data;
         } else {
-            *self.place_in_any_order(key) = E::of_timer(timer, data);
+            *self.place_in_any_order(key) = E::from_timer(timer, data);
         }
     }
 
@@ -228,8 +228,8 @@ impl<E: Copy + Default + OfTimer<D>, D: Copy + Default> Calendar<E, D> {
             self.heads[0] = self.first_in_any_order();
             self.wheel.at(place)
         } else if self.timers.first_key() == self.heads[0] {
-            let place = self.timers.pop(|([_, order], data)| coming(&E::of_timer(timer(*order), *data)));
-            self.timer = E::of_timer(timer(self.heads[0] as u64), *self.timers.at(place));
+            let place = self.timers.pop(|([_, order], data)| coming(&E::from_timer(timer(*order), *data)));
+            self.timer = E::from_timer(timer(self.heads[0] as u64), *self.timers.at(place));
             self.heads[0] = self.first_in_any_order();
             &self.timer
         } else {
@@ -389,16 +389,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl OfTimer<()> for usize {
-        fn of_timer(timer: Timer, (): ()) -> Self {
+    impl FromTimer<()> for usize {
+        fn from_timer(timer: Timer, (): ()) -> Self {
             let (Timer::Retransmission(flow) | Timer::Open(flow)) = timer;
             flow as usize
         }
     }
 
-    impl OfTimer<()> for u32 {
-        fn of_timer(timer: Timer, (): ()) -> Self {
-            usize::of_timer(timer, ()) as u32
+    impl FromTimer<()> for u32 {
+        fn from_timer(timer: Timer, (): ()) -> Self {
+            usize::from_timer(timer, ()) as u32
         }
     }
 

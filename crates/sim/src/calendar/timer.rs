@@ -10,7 +10,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// As a number of 26 bits, of a flow below 2^25.
+    /// The timer as a number of 26 bits, of a flow below 2^25.
     #[inline]
     pub fn bits(self) -> u32 {
         match self {
@@ -26,10 +26,10 @@ impl Timer {
     }
 }
 
-/// An event that may be that of a timer.
-pub trait OfTimer<D> {
+/// An event that can be made of a timer.
+pub trait FromTimer<D> {
     /// The event of a timer with what else there is to know.
-    fn of_timer(timer: Timer, data: D) -> Self;
+    fn from_timer(timer: Timer, data: D) -> Self;
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use std::ops::Range;
 const SLOTS: usize = 256;
 /// Events of a bin, about.
 const IN_BIN: usize = 8;
-/// So many events of a slot are sorted at once.
+/// Number of events up to which a slot is sorted at once.
 const FEW: usize = 64;
 /// An event and its key, in halves: whatever has a number of 128 bits takes a multiple of 16 bytes.
-pub(super) type Keyed<E> = ([u64; 2], E);
+pub(super) type KeyedEvent<E> = ([u64; 2], E);
 
 /// Events of a page.
 const PAGE: usize = 64;
@@ -38,8 +38,8 @@ struct Slot {
 
 /// Events in pages, each of which belongs to one slot or to none.
 #[derive(Clone)]
-struct Pages<E> {
-    events: Vec<Keyed<E>>,
+struct PagePool<E> {
+    events: Vec<KeyedEvent<E>>,
     /// For each page, the one before it in its slot, or among the free ones.
     before: Vec<u32>,
     /// The last of the free ones.
@@ -49,7 +49,7 @@ struct Pages<E> {
 /// Events by slot of 2^`BITS` ps.
 #[derive(Clone)]
 pub struct Wheel<E, const BITS: u32> {
-    pages: Pages<E>,
+    pages: PagePool<E>,
     slots: [Slot; SLOTS],
     /// A bit for each slot that holds events.
     occupied: [u64; SLOTS / 64],
@@ -73,7 +73,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
 
     pub fn new() -> Self {
         Self {
-            pages: Pages { events: vec![Default::default(); PAGE], before: vec![NO_PAGE], free: NO_PAGE },
+            pages: PagePool { events: vec![Default::default(); PAGE], before: vec![NO_PAGE], free: NO_PAGE },
             slots: [Slot::default(); SLOTS],
             occupied: [0; SLOTS / 64],
             present: 0,
@@ -145,7 +145,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     /// Takes out the first event; there must be one. Its place, which stays as it is until the next push. Shows `coming`
     /// events that follow in a little while.
     #[inline]
-    pub fn pop(&mut self, coming: impl FnMut(&Keyed<E>)) -> usize {
+    pub fn pop(&mut self, coming: impl FnMut(&KeyedEvent<E>)) -> usize {
         let place = Self::place_of(self.marks[self.bin.start]);
         self.bin.start += 1;
         if self.bin.is_empty() {
@@ -168,7 +168,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Goes on to the next bin that holds any events, if there is one.
-    fn go_on(&mut self, coming: impl FnMut(&Keyed<E>)) {
+    fn go_on(&mut self, coming: impl FnMut(&KeyedEvent<E>)) {
         while self.bin.is_empty() {
             if self.bins < self.ends.len() {
                 self.bin = self.marks_of(self.bins);
@@ -201,7 +201,7 @@ impl<E: Copy + Default, const BITS: u32> Wheel<E, BITS> {
     }
 
     /// Shows the events of the next bin, and fetches those of the bin after it; a slot of few events has one bin.
-    fn look_ahead(&self, mut coming: impl FnMut(&Keyed<E>)) {
+    fn look_ahead(&self, mut coming: impl FnMut(&KeyedEvent<E>)) {
         if self.bins == self.ends.len() {
             return;
         }
@@ -274,7 +274,7 @@ fn whole([time, order]: [u64; 2]) -> Key {
     Key::from(time) << 64 | Key::from(order)
 }
 
-impl<E: Copy + Default> Pages<E> {
+impl<E: Copy + Default> PagePool<E> {
     /// The place of the next event of a slot, which has this key.
     #[inline]
     fn place(&mut self, slot: &mut Slot, key: Key) -> usize {

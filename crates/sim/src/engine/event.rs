@@ -1,11 +1,11 @@
-//! Everything that can happen in a run.
+//! The events of a run.
 
-use crate::calendar::{Calendar, Lane, OfTimer, Timer};
+use crate::calendar::{Calendar, FromTimer, Lane, Timer};
 use crate::net::flow::Schedule;
 use crate::net::packet::Packet;
 use aqmlab_core::{Span, Time};
 
-/// Everything that can happen.
+/// An event of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Event {
     /// A packet reaches the queue of its next link or its receiver, or an ACK its sender.
@@ -35,9 +35,9 @@ pub enum Event {
     WarmedUp,
 }
 
-impl OfTimer<()> for Event {
+impl FromTimer<()> for Event {
     #[inline]
-    fn of_timer(timer: Timer, (): ()) -> Self {
+    fn from_timer(timer: Timer, (): ()) -> Self {
         match timer {
             Timer::Retransmission(flow) => Event::Timer { flow },
             Timer::Open(flow) => Event::Open { flow },
@@ -45,16 +45,16 @@ impl OfTimer<()> for Event {
     }
 }
 
-/// Takes what is to happen.
-pub trait Pending {
-    /// An event is to come at `time`.
+/// Sink of future events.
+pub trait EventSink {
+    /// Schedules an event at `time`.
     fn push(&mut self, lane: Lane, time: Time, event: Event);
 
-    /// The same, in any order, of a timer.
+    /// Schedules a timer, in any order.
     fn push_timer(&mut self, time: Time, timer: Timer);
 }
 
-impl Pending for Calendar<Event> {
+impl EventSink for Calendar<Event> {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         Calendar::push(self, lane, time, event);
@@ -66,7 +66,7 @@ impl Pending for Calendar<Event> {
     }
 }
 
-impl<P: Pending> Schedule for P {
+impl<P: EventSink> Schedule for P {
     #[inline(always)]
     fn arrive(&mut self, lane: Lane, time: Time, packet: Packet) {
         self.push(lane, time, Event::Arrive(packet));

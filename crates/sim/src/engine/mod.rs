@@ -1,6 +1,6 @@
 //! The engine: what is pending, what can happen, and a simulation that handles it.
 
-mod crossing;
 pub mod event;
+mod network;
 pub mod simulation;
 pub mod watch;

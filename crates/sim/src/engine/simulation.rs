@@ -15,14 +15,14 @@ mod setup;
 mod tests;
 
 pub use probe::{FlowState, GroupProbe, LinkProbe, Probe};
-pub use sample::{Place, SampleColumn};
+pub use sample::{ColumnSource, SampleColumn};
 
 use crate::calendar::Calendar;
-use crate::engine::crossing::LinkEvents;
 use crate::engine::event::Event;
+use crate::engine::network::LinkEvents;
 use crate::engine::watch::Watch;
 use crate::measure::group::GroupMeter;
-use crate::measure::link::Carried;
+use crate::measure::link::LinkUsage;
 use crate::measure::result::{Output, Series, TransferTable};
 use crate::memory;
 use crate::net::flow::{Connection, Flow, Group};
@@ -36,8 +36,8 @@ use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{AqmChoice, Change, Distribution, LinkSpec, Scenario, SchemeAssignment};
 use goal::Goal;
 use member::Member;
-use parallel::{Plan, Unfinished};
-use probe::Probed;
+use parallel::{Plan, RoundsError};
+use probe::ProbeBaseline;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub struct Options {
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Why a run has no result.
+/// Reason for which a run has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
     /// The scheme does not fit the scenario.
@@ -83,7 +83,7 @@ pub enum RunError {
     },
 }
 
-/// So many flows stay in the caches by themselves.
+/// Number of flows that stay in the caches by themselves.
 const IN_CACHE: usize = 1000;
 
 /// Events between looks at the watch and the schemes: about ten milliseconds.
@@ -131,8 +131,8 @@ fn at_rest(scenario: &Arc<Scenario>, options: &Options) -> Result<Simulation, Ru
 fn divide(simulation: &mut Simulation, plan: Plan) -> Result<bool, RunError> {
     match parallel::run(simulation, plan) {
         Ok(()) => Ok(true),
-        Err(Unfinished::Uncertain) => Ok(false),
-        Err(Unfinished::Failed(error)) => Err(error),
+        Err(RoundsError::Uncertain) => Ok(false),
+        Err(RoundsError::Failed(error)) => Err(error),
     }
 }
 
@@ -164,12 +164,12 @@ pub struct Simulation {
     routes: Routes,
     groups: Vec<Group>,
     group_meters: Vec<GroupMeter>,
-    probed: Probed,
+    baseline: ProbeBaseline,
     series: Vec<Series>,
     /// For each link, the places among what its scheme shows of the columns of its time series.
     plotted: Vec<Vec<Option<usize>>>,
     /// For each link, the last point of its time series.
-    sampled: Vec<Carried>,
+    sampled: Vec<LinkUsage>,
     transfer_table: Option<TransferTable>,
     /// Changes of the scenario still to come.
     pending: VecDeque<Change>,

@@ -1,4 +1,4 @@
-//! On what an agent acts: parameters of a scheme, moved by numbers in [-1, 1].
+//! Actions of an agent: parameters of a scheme, moved by numbers in [-1, 1].
 
 use super::{Episode, Task};
 use crate::net::packet::Packet;
@@ -28,7 +28,7 @@ pub struct Knob {
     least: f64,
     most: f64,
     scale: Scale,
-    /// By how much u changes at most, if actions are increments.
+    /// Largest change of u by an action, if actions are increments.
     step: Option<f64>,
 }
 

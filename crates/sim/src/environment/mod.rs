@@ -4,13 +4,13 @@ mod act;
 mod observe;
 
 pub use act::{Knob, Scale};
-pub use observe::{GAUGES, Gauge, Shown, gauge};
+pub use observe::{GAUGES, Gauge, ObservationScale, gauge};
 
 use crate::{Options, RunError, Simulation};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{AqmChoice, Scenario, SchemeAssignment};
-use observe::{Readings, Watched};
+use observe::{LinkObserver, Readings};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A learning task: the actions and the observations of an agent on one link.
@@ -42,7 +42,7 @@ struct Episode {
     link: usize,
     /// Present value of each knob, in base units.
     values: Vec<f64>,
-    watched: Watched,
+    observer: LinkObserver,
     steps: u64,
 }
 
@@ -73,8 +73,8 @@ impl Environment {
         let mut simulation = Simulation::foreseeing(scenario, Options { aqm, seed, ..Options::default() })?;
         simulation.stop_probing_flows();
         simulation.take_turns();
-        let watched = Watched::new(&simulation, link);
-        let episode = self.episode.insert(Episode { simulation, link, values, watched, steps: 0 });
+        let observer = LinkObserver::new(&simulation, link);
+        let episode = self.episode.insert(Episode { simulation, link, values, observer, steps: 0 });
         episode.look(&self.task, row);
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Environment {
 
 impl Episode {
     fn look(&mut self, task: &Task, row: &mut Row) {
-        let Readings { values, scaled } = self.watched.read(&mut self.simulation, self.link, task.every);
+        let Readings { values, scaled } = self.observer.read(&mut self.simulation, self.link, task.every);
         for (place, value) in row.readings.iter_mut().zip(values) {
             *place = value as f32;
         }

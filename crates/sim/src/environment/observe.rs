@@ -6,7 +6,7 @@ use aqmlab_core::problem::unknown;
 
 /// Scaling of a reading x to an observation in [-1, 1].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shown {
+pub enum ObservationScale {
     /// x/(|x| + reference): 1/2 at the reference, which is said in words.
     Reference(&'static str),
     /// √x, of a ratio.
@@ -23,22 +23,22 @@ pub struct Gauge {
     /// Description.
     pub doc: &'static str,
     /// Scaling to an observation.
-    pub shown: Shown,
+    pub scale: ObservationScale,
     /// It may be below zero.
     pub is_signed: bool,
 }
 
-const fn gauge_of(name: &'static str, unit: &'static str, shown: Shown, doc: &'static str) -> Gauge {
-    Gauge { name, unit, doc, shown, is_signed: false }
+const fn gauge_of(name: &'static str, unit: &'static str, scale: ObservationScale, doc: &'static str) -> Gauge {
+    Gauge { name, unit, doc, scale, is_signed: false }
 }
 
 const fn signed(gauge: Gauge) -> Gauge {
     Gauge { is_signed: true, ..gauge }
 }
 
-const TARGET: Shown = Shown::Reference("the link's target");
-const TARGET_DELAY: Shown = Shown::Reference("the time that the target takes to send");
-const CAPACITY: Shown = Shown::Reference("the capacity");
+const TARGET: ObservationScale = ObservationScale::Reference("the link's target");
+const TARGET_DELAY: ObservationScale = ObservationScale::Reference("the time that the target takes to send");
+const CAPACITY: ObservationScale = ObservationScale::Reference("the capacity");
 
 /// Every quantity that an agent may observe. "In the interval" is since the action before.
 pub const GAUGES: [Gauge; 15] = [
@@ -47,7 +47,7 @@ pub const GAUGES: [Gauge; 15] = [
     signed(gauge_of(
         "trend",
         "packets",
-        Shown::Reference("a tenth of the target"),
+        ObservationScale::Reference("a tenth of the target"),
         "change of the queue in the interval",
     )),
     gauge_of("backlog", "s", TARGET_DELAY, "time that the queue takes to send, with packets of mean size"),
@@ -60,28 +60,38 @@ pub const GAUGES: [Gauge; 15] = [
     gauge_of("sojourn_max", "s", TARGET_DELAY, "the longest of them; without one, as before"),
     gauge_of("arrival_rate", "packets/s", CAPACITY, "packets offered in the interval"),
     gauge_of("departure_rate", "packets/s", CAPACITY, "packets taken into service in the interval"),
-    gauge_of("drop_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were dropped"),
-    gauge_of("mark_ratio", "ratio", Shown::Root, "share of the packets offered in the interval that were marked"),
+    gauge_of(
+        "drop_ratio",
+        "ratio",
+        ObservationScale::Root,
+        "share of the packets offered in the interval that were dropped",
+    ),
+    gauge_of(
+        "mark_ratio",
+        "ratio",
+        ObservationScale::Root,
+        "share of the packets offered in the interval that were marked",
+    ),
     gauge_of(
         "utilisation",
         "ratio",
-        Shown::Root,
+        ObservationScale::Root,
         "share of what the link could have carried in the interval that it has",
     ),
-    gauge_of("p", "ratio", Shown::Root, "the scheme's drop or mark probability now"),
+    gauge_of("p", "ratio", ObservationScale::Root, "the scheme's drop or mark probability now"),
     gauge_of(
         "flows",
         "flows",
-        Shown::Reference("100 flows"),
+        ObservationScale::Reference("100 flows"),
         "flows, sources and clients present now, which no real queue knows",
     ),
     gauge_of(
         "capacity",
         "packets/s",
-        Shown::Reference("1000 packets/s"),
+        ObservationScale::Reference("1000 packets/s"),
         "rate of the link now, in packets of mean size",
     ),
-    gauge_of("target", "packets", Shown::Reference("100 packets"), "the link's target"),
+    gauge_of("target", "packets", ObservationScale::Reference("100 packets"), "the link's target"),
 ];
 
 /// Place of the gauge of that name.
@@ -93,9 +103,9 @@ pub fn gauge(name: &str) -> Result<usize, String> {
     names.iter().position(|known| *known == name).ok_or_else(|| unknown("observation", name, &names))
 }
 
-/// A link between two looks.
+/// Observer of a link, with the readings that carry over to the next look.
 #[derive(Clone, Debug)]
-pub(super) struct Watched {
+pub(super) struct LinkObserver {
     /// Place of p among what the scheme shows.
     p: Option<usize>,
     queue: f64,
@@ -109,7 +119,7 @@ pub(super) struct Readings {
     pub scaled: [f64; GAUGES.len()],
 }
 
-impl Watched {
+impl LinkObserver {
     pub fn new(simulation: &Simulation, link: usize) -> Self {
         let p = aqmlab_aqm::entry(&simulation.schemes()[link].name).ok().and_then(|entry| entry.observable("p"));
         Self { p, queue: 0.0, sojourn: 0.0, sojourn_max: 0.0 }
@@ -163,9 +173,9 @@ impl Watched {
         ];
         let mut scaled = [0.0; GAUGES.len()];
         for (i, gauge) in GAUGES.iter().enumerate() {
-            scaled[i] = match gauge.shown {
-                Shown::Reference(_) => between(values[i], references[i]),
-                Shown::Root => values[i].clamp(0.0, 1.0).sqrt(),
+            scaled[i] = match gauge.scale {
+                ObservationScale::Reference(_) => between(values[i], references[i]),
+                ObservationScale::Root => values[i].clamp(0.0, 1.0).sqrt(),
             };
         }
         Readings { values, scaled }

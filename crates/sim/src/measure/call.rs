@@ -27,7 +27,7 @@ measures! {
     }
 }
 
-/// All that the measures of a call are computed from, at the end of a run.
+/// Data that the measures of a call are computed from, at the end of a run.
 pub struct CallFacts {
     sent: u64,
     loss_ratio: f64,

@@ -22,7 +22,7 @@ pub struct Measure {
     /// Its unit, and how people read it.
     pub unit: Unit,
     /// The better of two values, where either is.
-    pub better: Option<Better>,
+    pub better: Option<Preference>,
 }
 
 /// The unit in which a measure is stored, and how people read a value: times `scale`, in `shown`, with so many digits
@@ -60,9 +60,9 @@ pub const RATE: Unit = Unit { name: "bit/s", scale: 1e-6, shown: "Mbit/s", digit
 /// A rate over a delay.
 pub const POWER: Unit = Unit { name: "bit/s^2", scale: 1e-9, shown: "Mbit/s per ms", digits: 3 };
 
-/// The better of two values.
+/// Preference between two values of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
+pub enum Preference {
     /// The greater one.
     More,
     /// The smaller one.
@@ -72,7 +72,7 @@ pub enum Better {
 /// Declares a result: a struct that serialises its fields in order, the list of them, and how each is computed.
 ///
 /// `name: type = value;` is a field; `name: type, "Title" in UNIT, better = value;` is a measure, of which `, better`
-/// ([`Better`]) may be missing.
+/// ([`Preference`]) may be missing.
 macro_rules! measures {
     ($(#[doc = $doc:literal])+ pub struct $result:ident from $facts:ident : $of:ty {
         $($(#[doc = $fdoc:literal])+ $(#[serde($skip:meta)])? $name:ident : $t:ty
@@ -111,7 +111,7 @@ macro_rules! measures {
         })
     };
     (@better) => { None };
-    (@better more) => { Some($crate::measure::declared::Better::More) };
-    (@better less) => { Some($crate::measure::declared::Better::Less) };
+    (@better more) => { Some($crate::measure::declared::Preference::More) };
+    (@better less) => { Some($crate::measure::declared::Preference::Less) };
 }
 pub(crate) use measures;

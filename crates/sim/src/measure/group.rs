@@ -31,7 +31,7 @@ measures! {
         /// Packets received, retransmissions included.
         ///
         /// Whatever their order; ACKs are not counted.
-        received: u64, "Received" in PACKETS = group.meter.packet_delay.count();
+        received: u64, "ReceiptStats" in PACKETS = group.meter.packet_delay.count();
         /// Packets received with a congestion mark.
         marked: u64, "Marked" in PACKETS = group.meter.marked;
         /// Mean time from source to destination.
@@ -90,19 +90,19 @@ measures! {
     }
 }
 
-/// Share of one flow in its group's goodput.
-pub struct Share {
+/// Goodput of one flow, bit/s, and its activity.
+pub struct FlowShare {
     pub goodput: f64,
     pub always_active: bool,
     /// Round-trip propagation.
     pub rtt: Span,
 }
 
-/// All that the measures of a group are computed from, at the end of a run.
+/// Data that the measures of a group are computed from, at the end of a run.
 pub struct GroupFacts<'a> {
     meter: &'a GroupMeter,
     /// Of the senders since the warm-up.
-    counters: Counters,
+    counters: SenderCounters,
     /// Of each flow, ascending, bit/s.
     goodputs: Vec<f64>,
     /// Their sum, in the order of the flows.
@@ -118,7 +118,7 @@ pub struct GroupFacts<'a> {
 
 impl<'a> GroupFacts<'a> {
     /// `shares`: of each flow of the group.
-    pub fn new(shares: &[&Share], meter: &'a GroupMeter, counters: Counters) -> Self {
+    pub fn new(shares: &[&FlowShare], meter: &'a GroupMeter, counters: SenderCounters) -> Self {
         let mut goodputs: Vec<f64> = shares.iter().map(|share| share.goodput).collect();
         let goodput = goodputs.iter().sum();
         goodputs.sort_by(f64::total_cmp);
@@ -168,9 +168,9 @@ struct Receipt {
     is_marked: bool,
 }
 
-/// Receipts of a group of flows since it was last probed.
+/// Statistics of the receipts of a group of flows since it was last probed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Received {
+pub struct ReceiptStats {
     /// Packets.
     pub packets: u64,
     /// Packets with a congestion mark.
@@ -183,7 +183,7 @@ pub struct Received {
     delay_max: Span,
 }
 
-impl Received {
+impl ReceiptStats {
     fn add(&mut self, receipt: &Receipt) {
         self.packets += 1;
         self.marked += u64::from(receipt.is_marked);
@@ -202,7 +202,7 @@ impl Received {
 #[derive(Clone, Debug, Default)]
 pub struct Receipts {
     ahead: Vec<Receipt>,
-    past: Received,
+    past: ReceiptStats,
 }
 
 impl Receipts {
@@ -215,7 +215,7 @@ impl Receipts {
     }
 
     /// Receipts up to now since the last call.
-    pub fn take(&mut self, now: Time) -> Received {
+    pub fn take(&mut self, now: Time) -> ReceiptStats {
         self.count(now);
         std::mem::take(&mut self.past)
     }
@@ -239,7 +239,7 @@ impl Receipts {
     }
 }
 
-/// Is told what reaches receivers.
+/// Meter of packets at their receivers.
 pub trait ReceiptMeter {
     /// A packet that counts, source to destination.
     fn count(&mut self, delay: Span, is_marked: bool);
@@ -279,21 +279,21 @@ pub struct GroupMeter {
     /// Transfers completed, warm-up included.
     pub ever_completed: u64,
     /// Of senders whose transfer has ended.
-    pub ended: Counters,
+    pub ended: SenderCounters,
     /// Of all senders when measuring began.
-    pub before: Counters,
+    pub before: SenderCounters,
 }
 
 /// Counters of senders.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
+pub struct SenderCounters {
     pub retransmits: u64,
     pub timeouts: u64,
     pub ecn_reductions: u64,
     pub failed: u64,
 }
 
-impl Counters {
+impl SenderCounters {
     pub fn add(&mut self, sender: &Sender) {
         self.retransmits += u64::from(sender.retransmits());
         self.timeouts += u64::from(sender.timeouts());

@@ -94,7 +94,7 @@ const fn drops(name: &'static str, title: &'static str, doc: &'static str) -> Fi
     Field { name, kind: "u64", doc, measure: Some(Measure { title, unit: PACKETS, better: None }) }
 }
 
-/// All that the measures of a link are computed from, at the end of a run.
+/// Data that the measures of a link are computed from, at the end of a run.
 pub struct LinkFacts<'a> {
     meter: &'a LinkMeter,
     accounts: &'a Accounts,
@@ -134,9 +134,9 @@ impl<'a> LinkFacts<'a> {
     }
 }
 
-/// The transmissions of a link since it was last probed.
+/// Statistics of the transmissions of a link since it was last probed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Served {
+pub struct ServiceStats {
     /// Packets taken into service.
     pub packets: u64,
     /// Their bytes.
@@ -147,7 +147,7 @@ pub struct Served {
     sojourn_max: Span,
 }
 
-impl Served {
+impl ServiceStats {
     #[inline]
     fn add(&mut self, sojourn: Span, bytes: u16) {
         self.packets += 1;
@@ -164,16 +164,16 @@ impl Served {
 
 /// Usage and capacity of a link since the beginning, in a unit of the link's own: ps or bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Carried {
+pub struct LinkUsage {
     /// Amount carried.
     pub sent: u64,
     /// Amount that could have been carried.
     pub capacity: u64,
 }
 
-impl Carried {
+impl LinkUsage {
     /// Share of what it could have carried since `mark` that it has; 0 where that was nothing.
-    pub fn share_since(self, mark: Carried) -> f64 {
+    pub fn share_since(self, mark: LinkUsage) -> f64 {
         (self.sent - mark.sent) as f64 / (self.capacity - mark.capacity).max(1) as f64
     }
 }
@@ -188,7 +188,7 @@ pub struct LinkMeter {
     busy: Span,
     busy_until: Time,
     /// Since the last probe; `None` if nobody will ask.
-    pub served: Option<Served>,
+    pub service: Option<ServiceStats>,
     /// Time from arrival to start of service.
     pub sojourn: Spans,
     bin_end: Time,
@@ -210,7 +210,7 @@ impl LinkMeter {
             time_at: vec![0; levels],
             busy: Span::ZERO,
             busy_until: Time::ZERO,
-            served: Some(Served::default()),
+            service: Some(ServiceStats::default()),
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
@@ -235,8 +235,8 @@ impl LinkMeter {
     #[inline]
     pub fn on_service(&mut self, now: Time, sojourn: Span, end: Time, bytes: u16) {
         self.sojourn.add(sojourn);
-        if let Some(served) = &mut self.served {
-            served.add(sojourn, bytes);
+        if let Some(service) = &mut self.service {
+            service.add(sojourn, bytes);
         }
         self.busy = self.busy + end.since(now);
         self.busy_until = end;
@@ -278,14 +278,14 @@ impl LinkMeter {
     }
 
     /// Usage so far: the time for which the transmitter was busy, of all time, ps.
-    pub fn carried(&self, now: Time) -> Carried {
+    pub fn usage(&self, now: Time) -> LinkUsage {
         let busy = self.busy.0 - self.busy_until.since(now).0;
-        Carried { sent: busy, capacity: now.0 }
+        LinkUsage { sent: busy, capacity: now.0 }
     }
 
     /// Transmissions since the last call.
-    pub fn take_served(&mut self) -> Served {
-        self.served.as_mut().map(std::mem::take).unwrap_or_default()
+    pub fn take_service_stats(&mut self) -> ServiceStats {
+        self.service.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Time-weighted mean and standard deviation of the packets waiting.
@@ -334,8 +334,8 @@ mod tests {
         let mut meter = LinkMeter::new(Limit::Packets(10));
         meter.on_service(s(1.0), Span::ZERO, s(2.0), 1000);
         meter.on_service(s(3.0), Span::ZERO, s(5.0), 1000);
-        let [at_4, at_45, at_6, at_7] = [4.0, 4.5, 6.0, 7.0].map(|time| meter.carried(s(time)));
-        let carried = [Carried::default(), at_4, at_45, at_6, at_7];
+        let [at_4, at_45, at_6, at_7] = [4.0, 4.5, 6.0, 7.0].map(|time| meter.usage(s(time)));
+        let carried = [LinkUsage::default(), at_4, at_45, at_6, at_7];
         let shares: Vec<f64> = carried.windows(2).map(|pair| pair[1].share_since(pair[0])).collect();
         assert_eq!(shares, [0.5, 1.0, 1.0 / 3.0, 0.0]);
         assert_eq!(at_7.share_since(at_7), 0.0);

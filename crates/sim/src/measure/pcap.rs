@@ -4,9 +4,9 @@
 //! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
 
 use crate::measure::shape::{ETHERNET, IP, Shape};
-use crate::measure::trace::{Trace, Transfers};
-use crate::net::packet::{Kind, Packet};
-use aqmlab_aqm::{Carried, Ecn, Happening};
+use crate::measure::trace::{PacketTrace, TransferNumbering};
+use crate::net::packet::{Packet, PacketKind};
+use aqmlab_aqm::{Carried, Ecn, QueueEvent};
 use aqmlab_core::Time;
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
-impl Trace {
+impl PacketTrace {
     /// Writes the packets that left the queue as a capture file (pcapng), each at the time at which its transmission began.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Trace {
         write_interface(out, &self.link, snap)?;
         let mut frames = Frames::new(self);
         for record in &self.records {
-            if record.happening == Happening::Dequeued {
+            if record.event == QueueEvent::Dequeued {
                 let frame = frames.frame(&record.packet);
                 write_frame(out, record.time, &frame, snap)?;
             }
@@ -98,25 +98,27 @@ struct Frame {
 
 /// Makes frames of packets, one after the other.
 struct Frames<'a> {
-    trace: &'a Trace,
-    transfers: Transfers,
+    trace: &'a PacketTrace,
+    transfers: TransferNumbering,
     /// For each flow how many of its transfers have been answered with a SYN-ACK.
     opened: Vec<u32>,
 }
 
 impl<'a> Frames<'a> {
-    fn new(trace: &'a Trace) -> Self {
+    fn new(trace: &'a PacketTrace) -> Self {
         let flows = trace.group_of.len();
-        Self { trace, transfers: Transfers::new(flows), opened: vec![0; flows] }
+        Self { trace, transfers: TransferNumbering::new(flows), opened: vec![0; flows] }
     }
 
     fn frame(&mut self, packet: &Packet) -> Frame {
         let shape = self.trace.shapes[usize::from(self.trace.group_of[packet.flow as usize])];
         let transfer = self.transfers.of(packet);
         let segment = match packet.kind {
-            Kind::Data if shape.is_udp => Segment::datagram(packet),
-            Kind::Data => Segment::data(&shape, packet),
-            Kind::Ack | Kind::TimedAck => Segment::ack(&shape, packet, self.opens(&shape, packet, transfer)),
+            PacketKind::Data if shape.is_udp => Segment::datagram(packet),
+            PacketKind::Data => Segment::data(&shape, packet),
+            PacketKind::Ack | PacketKind::TimedAck => {
+                Segment::ack(&shape, packet, self.opens(&shape, packet, transfer))
+            }
         };
         let mut frame = Frame { bytes: [0; LONGEST], length: ETHERNET + IP + segment.header + segment.payload };
         let is_back = !packet.kind.is_data();
@@ -248,17 +250,17 @@ fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::trace::Record;
+    use crate::measure::trace::TraceRecord;
     use crate::net::packet::{Data, Label, Stamp};
     use aqmlab_core::Span;
     use aqmlab_scenario::parse;
     use aqmlab_tcp::Ack;
 
     /// A trace of one flow of 1000 B segments, whose ACKs queue too.
-    fn trace(of_flow: &str, records: Vec<Record>) -> Trace {
+    fn trace(of_flow: &str, records: Vec<TraceRecord>) -> PacketTrace {
         let text = "schema = 1\nduration = \"1 s\"\n[[links]]\nname = \"l\"\nrate = \"1 Mbit/s\"\nbuffer = \"9 packets\"\n\
                     [[flows]]\nrtt = \"80 ms\"\npacket = \"1000 B\"\ntcp.profile = \"rfc\"\n";
-        Trace::new(&parse(&format!("{text}{of_flow}"), "pcap", &[]).unwrap(), 0, records, vec![0])
+        PacketTrace::new(&parse(&format!("{text}{of_flow}"), "pcap", &[]).unwrap(), 0, records, vec![0])
     }
 
     fn data(seq: u32, size: u16, ecn: Ecn, is_cwr: bool) -> Packet {
@@ -318,14 +320,14 @@ mod tests {
 
     #[test]
     fn a_file_of_one_packet() {
-        let record = |happening, time| Record {
+        let record = |event, time| TraceRecord {
             packet: data(1, 1040, Ecn::NotEct, false),
             time: Time::ZERO + Span::from_seconds(time),
             since: Time::ZERO,
-            happening,
+            event,
             waiting: 0,
         };
-        let records = vec![record(Happening::Enqueued, 1.0), record(Happening::Dequeued, 5.000_000_003)];
+        let records = vec![record(QueueEvent::Enqueued, 1.0), record(QueueEvent::Dequeued, 5.000_000_003)];
         let mut file = Vec::new();
         trace("", records).write_pcap(&mut file).unwrap();
         let words: Vec<u32> = file.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();

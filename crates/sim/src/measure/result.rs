@@ -2,7 +2,7 @@
 
 use super::group::FlowResult;
 use super::link::LinkResult;
-use super::trace::Trace;
+use super::trace::PacketTrace;
 use serde::Serialize;
 
 /// Metrics of a run: SI units (s, bit/s) or packets.
@@ -25,12 +25,12 @@ pub struct RunResult {
     /// All flows of all groups together.
     pub total: FlowResult,
     /// About the run itself.
-    pub engine: Engine,
+    pub engine: EngineStats,
 }
 
 /// About the run itself.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Engine {
+pub struct EngineStats {
     /// Events handled, those of recorded time series left out.
     pub events: u64,
     /// Wall time, s: the only field that differs between equal runs.
@@ -96,7 +96,7 @@ pub struct Output {
     /// Each transfer, if series are asked for.
     pub transfer_table: Option<TransferTable>,
     /// Trace of the packets at the link that was to be traced.
-    pub trace: Option<Trace>,
+    pub trace: Option<PacketTrace>,
 }
 
 impl RunResult {

@@ -1,4 +1,4 @@
-//! From when on a queue stays near its target, read off its mean in bins of 0.1 s.
+//! Settling time of a queue near its target, read off its mean in bins of 0.1 s.
 
 use aqmlab_core::Span;
 

@@ -3,73 +3,73 @@
 use crate::measure::shape::Shape;
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::TraceEvent;
-use aqmlab_aqm::{Carried, Ecn, Happening};
+use aqmlab_aqm::{Carried, Ecn, QueueEvent};
 use aqmlab_core::Time;
 use aqmlab_scenario::Scenario;
 
-/// Something that happened to a packet.
+/// Record of one event of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Record {
+pub struct TraceRecord {
     pub packet: Packet,
     pub time: Time,
     /// Arrival of the packet at the queue.
     pub since: Time,
-    pub happening: Happening,
+    pub event: QueueEvent,
     /// Packets that wait after it.
     pub waiting: u32,
 }
 
-impl Record {
+impl TraceRecord {
     /// Each event with the packets that wait after it.
-    pub fn of(events: Vec<TraceEvent<Packet>>) -> Vec<Record> {
+    pub fn of(events: Vec<TraceEvent<Packet>>) -> Vec<TraceRecord> {
         let mut waiting = 0;
-        let record = |TraceEvent { happening, packet, since, time }| {
-            match happening {
-                Happening::Enqueued => waiting += 1,
-                Happening::Dequeued | Happening::Dropped(_) => waiting -= 1,
+        let record = |TraceEvent { event, packet, since, time }| {
+            match event {
+                QueueEvent::Enqueued => waiting += 1,
+                QueueEvent::Dequeued | QueueEvent::Dropped(_) => waiting -= 1,
                 // A packet marked as it leaves has been taken from the queue, but is counted until it has left.
-                Happening::Marked(_) | Happening::Refused(_) => {}
+                QueueEvent::Marked(_) | QueueEvent::Refused(_) => {}
             }
-            Record { packet, time, since, happening, waiting }
+            TraceRecord { packet, time, since, event, waiting }
         };
         events.into_iter().map(record).collect()
     }
 }
 
-/// All that happened to packets at one link, in order, from the start of the run to its end.
+/// Trace of packets at one link: all events in order, from the start of the run to its end.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct PacketTrace {
     /// Name of the link.
     pub link: String,
     /// Names of the groups of flows.
     pub groups: Vec<String>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) group_of: Vec<u16>,
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<TraceRecord>,
 }
 
-/// A trace as columns of equal length. Those that hold codes count from 0 on in the list of their labels; -1 is none.
+/// A packet trace as a table: columns of equal length. Codes count from 0 on in the list of their labels; -1 is none.
 #[derive(Clone, Debug, Default)]
-pub struct Columns {
+pub struct TraceTable {
     /// Time of the event, s.
     pub time: Vec<f64>,
-    /// Event: code in [`Columns::EVENTS`].
+    /// Event: code in [`TraceTable::EVENTS`].
     pub event: Vec<i16>,
     /// Number of the flow.
     pub flow: Vec<u32>,
-    /// Group of the flow: code in [`Trace::groups`].
+    /// Group of the flow: code in [`PacketTrace::groups`].
     pub group: Vec<u16>,
     /// Number of the transfer within the flow.
     pub transfer: Vec<u32>,
-    /// Code in [`Columns::KINDS`].
+    /// Code in [`TraceTable::KINDS`].
     pub kind: Vec<i16>,
     /// Bytes on the wire.
     pub size: Vec<u32>,
     /// Segment, counted from 0 on; of an ACK the next expected; 0 of a datagram.
     pub seq: Vec<u32>,
-    /// ECN field of its header, after what happened: code in [`Columns::ECN`].
+    /// ECN field of its header, after what happened: code in [`TraceTable::ECN`].
     pub ecn: Vec<i16>,
-    /// Why it was dropped or marked: code in `reasons`.
+    /// Reason of the drop or mark: code in `reasons`.
     pub reason: Vec<i16>,
     /// Time since it joined the queue, s; NaN of a packet that never did.
     pub sojourn: Vec<f64>,
@@ -79,7 +79,7 @@ pub struct Columns {
     pub reasons: Vec<&'static str>,
 }
 
-impl Columns {
+impl TraceTable {
     /// Labels of `event`.
     pub const EVENTS: [&str; 4] = ["enqueue", "dequeue", "drop", "mark"];
     /// Labels of `kind`.
@@ -87,19 +87,19 @@ impl Columns {
     /// Labels of `ecn`.
     pub const ECN: [&str; 4] = ["not-ect", "ect0", "ect1", "ce"];
 
-    fn push(&mut self, record: &Record, group: u16, transfer: u32) {
-        let Record { packet, time, since, happening, waiting } = record;
-        let (event, why) = match *happening {
-            Happening::Enqueued => (0, None),
-            Happening::Dequeued => (1, None),
-            Happening::Refused(why) | Happening::Dropped(why) => (2, Some(why)),
-            Happening::Marked(why) => (3, Some(why)),
+    fn push(&mut self, record: &TraceRecord, group: u16, transfer: u32) {
+        let TraceRecord { packet, time, since, event, waiting } = record;
+        let (code, why) = match *event {
+            QueueEvent::Enqueued => (0, None),
+            QueueEvent::Dequeued => (1, None),
+            QueueEvent::Refused(why) | QueueEvent::Dropped(why) => (2, Some(why)),
+            QueueEvent::Marked(why) => (3, Some(why)),
         };
         let (kind, seq) = if packet.kind.is_data() { (0, packet.data().seq) } else { (1, packet.ack().next) };
-        let has_joined = !matches!(happening, Happening::Refused(_));
+        let has_joined = !matches!(event, QueueEvent::Refused(_));
         let reason = why.map_or(-1, |why| self.reason(why));
         self.time.push(time.seconds());
-        self.event.push(event);
+        self.event.push(code);
         self.flow.push(packet.flow);
         self.group.push(group);
         self.transfer.push(transfer);
@@ -126,8 +126,8 @@ impl Columns {
     }
 }
 
-impl Trace {
-    pub(crate) fn new(scenario: &Scenario, link: usize, records: Vec<Record>, group_of: Vec<u16>) -> Self {
+impl PacketTrace {
+    pub(crate) fn new(scenario: &Scenario, link: usize, records: Vec<TraceRecord>, group_of: Vec<u16>) -> Self {
         Self {
             link: scenario.links[link].name.clone(),
             groups: scenario.flows.iter().map(|flows| flows.name.clone()).collect(),
@@ -137,22 +137,22 @@ impl Trace {
         }
     }
 
-    /// The trace as columns.
-    pub fn columns(&self) -> Columns {
-        let mut columns = Columns::default();
-        let mut transfers = Transfers::new(self.group_of.len());
+    /// The trace as a table.
+    pub fn table(&self) -> TraceTable {
+        let mut table = TraceTable::default();
+        let mut transfers = TransferNumbering::new(self.group_of.len());
         for record in &self.records {
             let Packet { flow, .. } = record.packet;
-            columns.push(record, self.group_of[flow as usize], transfers.of(&record.packet));
+            table.push(record, self.group_of[flow as usize], transfers.of(&record.packet));
         }
-        columns
+        table
     }
 }
 
-/// Numbers the transfers of each flow: packets carry the number modulo 256.
-pub struct Transfers(Vec<u32>);
+/// Numbering of the transfers of each flow; packets carry the number modulo 256.
+pub struct TransferNumbering(Vec<u32>);
 
-impl Transfers {
+impl TransferNumbering {
     pub fn new(flows: usize) -> Self {
         Self(vec![0; flows])
     }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn numbers_transfers_beyond_what_a_packet_can_carry() {
-        let mut transfers = Transfers::new(1);
+        let mut transfers = TransferNumbering::new(1);
         let mut of = |epoch: u8| {
             let label = Label { stamp: Stamp::new(0, epoch), ..Label::default() };
             transfers.of(&Packet::of_ack(label, 40, 0, &Ack::default()))

@@ -1,6 +1,6 @@
 //! Delivery times of a link that follows a trace of opportunities.
 
-use crate::measure::link::Carried;
+use crate::measure::link::LinkUsage;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::{OPPORTUNITY, OpportunityTrace};
 use std::sync::Arc;
@@ -45,14 +45,14 @@ impl Deliveries {
 
     /// Bytes delivered by now, and those that the opportunities would have carried. Of a packet in transmission what has
     /// been delivered counts.
-    pub fn carried(&self, now: Time) -> Carried {
+    pub fn usage(&self, now: Time) -> LinkUsage {
         let whole = now.0 / self.period.0;
         let within = (now.0 % self.period.0) / Span::from_millis(1).0;
         let passed = self.times.partition_point(|time| u64::from(*time) <= within) as u64;
         let capacity = self.bytes(whole, passed);
         let taken = self.bytes(self.began.0 / self.period.0, self.next as u64) - u64::from(self.left);
         let to_come = taken.saturating_sub(capacity);
-        Carried { sent: self.sent - to_come, capacity }
+        LinkUsage { sent: self.sent - to_come, capacity }
     }
 
     /// Bytes that so many whole repetitions and further opportunities carry.
@@ -134,7 +134,7 @@ mod tests {
     fn what_is_carried_are_bytes_of_the_opportunities_so_far() {
         let mut link = deliveries();
         let carried = |link: &Deliveries, time: f64| {
-            let carried = link.carried(ms(time));
+            let carried = link.usage(ms(time));
             (carried.sent, carried.capacity)
         };
         assert_eq!(link.deliver(4000, ms(0.0)), ms(4.0));

@@ -2,7 +2,7 @@
 
 use crate::calendar::Lane;
 use crate::measure::group::ReceiptMeter;
-use crate::net::packet::{Announced, Data, Label, Packet, Stamp};
+use crate::net::packet::{AnnouncedRtt, Data, Label, Packet, Stamp};
 use crate::net::route::{Lanes, Leg, Route, Way};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Ecn;
@@ -49,7 +49,7 @@ pub struct Connection {
     pub ended_at: Time,
 }
 
-/// Takes what the two ends of a flow arrange.
+/// Schedule of a flow's packets and timers.
 pub trait Schedule {
     /// A packet will be at the next hop of its way.
     fn arrive(&mut self, lane: Lane, time: Time, packet: Packet);
@@ -186,12 +186,17 @@ impl Flow {
 
     /// The sender, and the access link that takes its segments to the first queue.
     #[inline]
-    pub fn at_sender<'a, P>(&'a mut self, index: u32, now: Time, path: Path<'a, P>) -> (&'a mut Sender, Access<'a, P>) {
+    pub fn at_sender<'a, P>(
+        &'a mut self,
+        index: u32,
+        now: Time,
+        path: Path<'a, P>,
+    ) -> (&'a mut Sender, AccessLink<'a, P>) {
         let Path { group, way, schedule } = path;
         let rtt = if group.announces_rtt { self.sender.srtt() } else { None };
-        let rtt = rtt.map_or(Announced::default(), Announced::new);
+        let rtt = rtt.map_or(AnnouncedRtt::default(), AnnouncedRtt::new);
         let (label, entry) = (self.label(index), way.entry(self.route()));
-        (&mut self.sender, Access { free: &mut self.access_free, label, rtt, group, entry, now, schedule })
+        (&mut self.sender, AccessLink { free: &mut self.access_free, label, rtt, group, entry, now, schedule })
     }
 
     /// Lets the sender act, then sees to its timer.
@@ -201,7 +206,7 @@ impl Flow {
         index: u32,
         now: Time,
         path: Path<P>,
-        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<P>),
+        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut AccessLink<P>),
     ) {
         let Path { group, way, schedule } = path;
         let (sender, mut access) = self.at_sender(index, now, Path { group, way, schedule });
@@ -329,17 +334,17 @@ impl Flow {
 }
 
 /// The sender's access link: sends one packet after the other, queue unlimited.
-pub struct Access<'a, P> {
+pub struct AccessLink<'a, P> {
     free: &'a mut Time,
     label: Label,
-    rtt: Announced,
+    rtt: AnnouncedRtt,
     group: &'a Group,
     entry: Leg,
     now: Time,
     schedule: &'a mut P,
 }
 
-impl<P: Schedule> Access<'_, P> {
+impl<P: Schedule> AccessLink<'_, P> {
     /// Sends a datagram.
     pub fn send_datagram(&mut self) {
         self.push(self.group.data_size, self.group.data_time, &Segment::default(), self.group.ecn);
@@ -355,7 +360,7 @@ impl<P: Schedule> Access<'_, P> {
     }
 }
 
-impl<P: Schedule> SegmentSink for Access<'_, P> {
+impl<P: Schedule> SegmentSink for AccessLink<'_, P> {
     #[inline(always)]
     fn send(&mut self, segment: &Segment) {
         let (size, on_link) = match segment.is_syn {

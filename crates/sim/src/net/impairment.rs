@@ -3,7 +3,7 @@
 //! Each packet takes the same number of draws, lost or not: under one seed the n-th packet on a link meets the same fate,
 //! whatever its flow and whenever it is sent.
 
-use crate::net::Wired;
+use crate::net::WirePacket;
 use aqmlab_core::{Ratio, Span, Stream, Time};
 use aqmlab_scenario::{Impairments, LinkSpec, Loss};
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ impl Impairment {
     }
 
     /// Carries a packet sent at `sent`: the time at which it leaves the wire, without propagation; `None` if it is lost.
-    pub fn cross(&mut self, packet: &mut impl Wired, sent: Time, measured: Range<Time>) -> Option<Time> {
+    pub fn cross(&mut self, packet: &mut impl WirePacket, sent: Time, measured: Range<Time>) -> Option<Time> {
         let (is_lost, jitter, is_free) = (self.loses(), self.delays(), self.frees());
         self.packets += 1;
         if is_lost {
@@ -108,7 +108,7 @@ impl Impairment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::{Announced, Data, Label, Packet};
+    use crate::net::packet::{AnnouncedRtt, Data, Label, Packet};
     use aqmlab_aqm::{Carried, Ecn};
     use aqmlab_scenario::parse;
 
@@ -123,7 +123,8 @@ mod tests {
     }
 
     fn data(ecn: Ecn) -> Packet {
-        let data = Data { sent_at: Time::ZERO, seq: 7, rtt: Announced::default(), ecn, is_cwr: true, is_resent: false };
+        let data =
+            Data { sent_at: Time::ZERO, seq: 7, rtt: AnnouncedRtt::default(), ecn, is_cwr: true, is_resent: false };
         Packet::of_data(Label::default(), 1000, data)
     }
 

@@ -1,8 +1,8 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
-use crate::measure::link::{Carried, LinkFacts, LinkMeter, LinkResult};
+use crate::measure::link::{LinkFacts, LinkMeter, LinkResult, LinkUsage};
 use crate::measure::settling::Stage;
-use crate::net::Wired;
+use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
@@ -13,7 +13,7 @@ use aqmlab_scenario::{Distribution, Impairments, LinkSpec, Loss, RateChanges};
 
 /// The way in which departures of a link are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departures {
+pub enum DepartureMode {
     /// Computed when a packet is accepted. The scheme acts on arrivals only and the rate does not change, so the packet
     /// leaves after all that is before it. The departure is not an event; the link catches up with its departures
     /// whenever it is looked at. At one instant an arrival comes before a departure.
@@ -35,7 +35,7 @@ pub struct Link<P = Packet> {
     /// Impairments of the wire behind the transmitter, if there are any.
     pub impairment: Option<Box<Impairment>>,
     /// The way in which departures are computed.
-    pub departures: Departures,
+    pub departures: DepartureMode,
     /// End of the transmission in progress.
     in_service: Option<Time>,
     /// Time at which the queue releases a packet, if packets wait and none may go yet.
@@ -45,10 +45,10 @@ pub struct Link<P = Packet> {
     /// End of the transmission of all accepted packets, if departures are foreseen.
     clear_at: Time,
     /// Usage when metrics began to count.
-    carried_before: Carried,
+    usage_before: LinkUsage,
     /// Salt of the hash of flows.
     salt: u64,
-    changes: Changes,
+    changes: RateSchedule,
     /// The next change: when, and to what.
     upcoming: Option<(Time, Rate)>,
     /// Delivery opportunities, if it follows a trace of them.
@@ -60,8 +60,8 @@ pub struct Link<P = Packet> {
     rng: Stream,
 }
 
-/// Outcome of offering a packet to a link.
-pub enum Offered {
+/// Admission of an offered packet to a link.
+pub enum Admission {
     /// It was dropped.
     Dropped,
     /// It waits; if the transmitter is free, a transmission may start.
@@ -72,25 +72,25 @@ pub enum Offered {
 
 /// Changes of the rate yet to come.
 #[derive(Clone)]
-enum Changes {
+enum RateSchedule {
     Steps(std::vec::IntoIter<(Span, Rate)>),
     Wander { values: Vec<Rate>, hold: Distribution<Span>, holds: usize, rng: Stream },
 }
 
-impl Changes {
+impl RateSchedule {
     fn new(changes: &RateChanges, rng: Stream) -> Self {
         match changes.clone() {
-            RateChanges::None | RateChanges::Trace(_) => Changes::Steps(Vec::new().into_iter()),
-            RateChanges::At(steps) => Changes::Steps(steps.into_iter()),
-            RateChanges::Wander { values, hold } => Changes::Wander { values, hold, holds: 0, rng },
+            RateChanges::None | RateChanges::Trace(_) => RateSchedule::Steps(Vec::new().into_iter()),
+            RateChanges::At(steps) => RateSchedule::Steps(steps.into_iter()),
+            RateChanges::Wander { values, hold } => RateSchedule::Wander { values, hold, holds: 0, rng },
         }
     }
 
     /// The next rate, and when it begins.
     fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
         match self {
-            Changes::Steps(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
-            Changes::Wander { values, hold, holds, rng } => {
+            RateSchedule::Steps(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
+            RateSchedule::Wander { values, hold, holds, rng } => {
                 let begins = now + hold.draw(*holds, rng).max(SHORTEST_HOLD);
                 *holds += 1;
                 let others: Vec<Rate> = values.iter().copied().filter(|rate| *rate != present).collect();
@@ -104,7 +104,7 @@ impl Changes {
 /// A rate holds at least this long, so that a run moves on.
 const SHORTEST_HOLD: Span = Span::from_micros(1);
 
-impl<P: Wired> Link<P> {
+impl<P: WirePacket> Link<P> {
     /// A link at rest. `marks`: its queue marks ECN-capable packets. `foresees`: departures may be
     /// foreseen.
     pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, foresees: bool, seed: u64) -> Self {
@@ -112,11 +112,11 @@ impl<P: Wired> Link<P> {
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures = match queue.departures_known() && spec.changes == RateChanges::None {
-            false => Departures::Events,
-            true if foresees => Departures::Foreseen,
-            true => Departures::AtService,
+            false => DepartureMode::Events,
+            true if foresees => DepartureMode::Foreseen,
+            true => DepartureMode::AtService,
         };
-        let mut changes = Changes::new(&spec.changes, stream("rate"));
+        let mut changes = RateSchedule::new(&spec.changes, stream("rate"));
         Self {
             departures,
             upcoming: changes.next(spec.rate, Time::ZERO),
@@ -127,7 +127,7 @@ impl<P: Wired> Link<P> {
             ready_at: None,
             sending: None,
             clear_at: Time::ZERO,
-            carried_before: Carried::default(),
+            usage_before: LinkUsage::default(),
             salt,
             changes,
             deliveries: match &spec.changes {
@@ -147,24 +147,24 @@ impl<P: Wired> Link<P> {
 
     /// A packet arrives at the queue, which may mark it.
     #[inline(always)]
-    pub fn offer(&mut self, packet: &mut P, now: Time) -> Offered {
+    pub fn offer(&mut self, packet: &mut P, now: Time) -> Admission {
         self.catch_up(now);
         let fate = self.queue.enqueue(*packet, &mut Ctx { now, rng: &mut self.rng });
         self.meter.on_queue(self.queue.len(), now);
         match fate {
             Fate::Kept => {}
             Fate::Marked(_) => packet.mark(),
-            Fate::Dropped(_) => return Offered::Dropped,
+            Fate::Dropped(_) => return Admission::Dropped,
         }
-        if self.departures != Departures::Foreseen {
-            return Offered::Joined;
+        if self.departures != DepartureMode::Foreseen {
+            return Admission::Joined;
         }
         let begins = now.max(self.clear_at);
         self.clear_at = begins + self.transmission(packet.size() as u16, begins);
         if self.in_service.is_none() {
             self.start_service(now);
         }
-        Offered::SentAt(self.clear_at)
+        Admission::SentAt(self.clear_at)
     }
 
     /// Nothing is being sent.
@@ -173,7 +173,7 @@ impl<P: Wired> Link<P> {
         self.in_service.is_none()
     }
 
-    /// Something happens to packets on the wire.
+    /// True if the wire has impairments.
     #[inline]
     pub fn is_impaired(&self) -> bool {
         self.impairment.is_some()
@@ -184,7 +184,7 @@ impl<P: Wired> Link<P> {
     pub fn start_service(&mut self, now: Time) -> Option<Time> {
         let cx = &mut Ctx { now, rng: &mut self.rng };
         let next = match self.departures {
-            Departures::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size() as u16, since)),
+            DepartureMode::Foreseen => self.queue.dequeue_with(cx, |packet, since| (packet.size() as u16, since)),
             _ => self.queue.dequeue_with(cx, |packet, since| {
                 self.sending = Some(packet);
                 (packet.size() as u16, since)
@@ -198,7 +198,7 @@ impl<P: Wired> Link<P> {
         Some(end)
     }
 
-    /// Notes the time at which to ask a queue again that holds its packets back; `None` if that is scheduled already.
+    /// Time at which to ask a queue again that holds its packets back; `None` if that is scheduled already.
     #[cold]
     fn ask_again(&mut self, now: Time) -> Option<Time> {
         let is_arranged = self.ready_at.is_some_and(|time| time > now);
@@ -219,9 +219,9 @@ impl<P: Wired> Link<P> {
         self.sending.take()
     }
 
-    /// Nobody will ask what has happened since the last probe.
+    /// Ends the counts between probes: there will be no more probes.
     pub fn stop_probing(&mut self) {
-        self.meter.served = None;
+        self.meter.service = None;
         if let Some(wire) = &mut self.impairment {
             wire.losses = None;
         }
@@ -230,7 +230,7 @@ impl<P: Wired> Link<P> {
     /// Goes through the departures before now that made no event.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {
-        if self.departures != Departures::Foreseen {
+        if self.departures != DepartureMode::Foreseen {
             return;
         }
         while let Some(end) = self.in_service.filter(|end| *end < now) {
@@ -273,7 +273,7 @@ impl<P: Wired> Link<P> {
         self.catch_up(now);
         self.queue.replace(scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt), now);
         if !self.queue.departures_known() {
-            self.departures = Departures::Events;
+            self.departures = DepartureMode::Events;
         }
     }
 
@@ -288,20 +288,20 @@ impl<P: Wired> Link<P> {
         self.catch_up(now);
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
-        self.carried_before = self.carried(now);
+        self.usage_before = self.usage(now);
     }
 
     /// Usage since the beginning: bytes of the opportunities of a trace, otherwise time.
-    pub fn carried(&self, now: Time) -> Carried {
+    pub fn usage(&self, now: Time) -> LinkUsage {
         match &self.deliveries {
-            Some(trace) => trace.carried(now),
-            None => self.meter.carried(now),
+            Some(trace) => trace.usage(now),
+            None => self.meter.usage(now),
         }
     }
 
     /// Share of what it could have carried since `mark` that it has; the mark moves on to now.
-    pub fn utilisation_since(&self, mark: &mut Carried, now: Time) -> f64 {
-        let present = self.carried(now);
+    pub fn utilisation_since(&self, mark: &mut LinkUsage, now: Time) -> f64 {
+        let present = self.usage(now);
         present.share_since(std::mem::replace(mark, present))
     }
 
@@ -314,7 +314,7 @@ impl<P: Wired> Link<P> {
     /// Result after the warm-up, `now` being the end; the queue is judged in stages, the first from the start on.
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
         let lost = self.impairment.as_ref().map_or(0, |wire| wire.lost);
-        let utilisation = self.carried(now).share_since(self.carried_before);
+        let utilisation = self.usage(now).share_since(self.usage_before);
         LinkResult::of(&LinkFacts::new(&self.meter, &self.queue.accounts(), utilisation, lost, stages))
     }
 

@@ -10,7 +10,7 @@ pub mod route;
 use aqmlab_aqm::{Carried, Ecn};
 
 /// A packet that crosses a link and its wire.
-pub trait Wired: Carried + Copy {
+pub trait WirePacket: Carried + Copy {
     /// Writes another ECN field.
     fn set_ecn(&mut self, ecn: Ecn);
 }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::net::Wired;
+use crate::net::WirePacket;
 use aqmlab_aqm::{Carried, Ecn};
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::{Ack, Sack};
@@ -37,7 +37,7 @@ pub struct Packet {
     pub size: u16,
     /// Index on its route of the link that it is at or bound for; [`AT_RECEIVER`] or [`AT_SENDER`] after the last.
     pub hop: u8,
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Data: the segment; an ACK: the next one expected.
     number: u32,
     /// Of its flow ([`Label::tuple`]).
@@ -47,7 +47,7 @@ pub struct Packet {
 
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// A segment or a datagram.
     Data,
     Ack,
@@ -55,10 +55,10 @@ pub enum Kind {
     TimedAck,
 }
 
-impl Kind {
+impl PacketKind {
     #[inline]
     pub fn is_data(self) -> bool {
-        self == Kind::Data
+        self == PacketKind::Data
     }
 }
 
@@ -100,7 +100,7 @@ pub struct Data {
     pub sent_at: Time,
     pub seq: u32,
     /// The sender's smoothed round-trip time, if it says.
-    pub rtt: Announced,
+    pub rtt: AnnouncedRtt,
     /// ECN field of the IP header.
     pub ecn: Ecn,
     /// The sender has reduced its window (RFC 3168, CWR).
@@ -138,7 +138,7 @@ impl Packet {
     pub fn of_data(label: Label, size: u16, data: Data) -> Self {
         let flags = u64::from(data.is_cwr) << CWR | u64::from(data.is_resent) << RESENT;
         let traits = u64::from(data.rtt.0) | (data.ecn as u64) << ECN | flags;
-        Self::new(label, size, 0, Kind::Data, data.seq, [data.sent_at.0, traits])
+        Self::new(label, size, 0, PacketKind::Data, data.seq, [data.sent_at.0, traits])
     }
 
     /// An ACK on its way back from `hop` on. Blocks 2^19 segments or more ahead are left out, and those after them.
@@ -147,11 +147,11 @@ impl Packet {
         let has_more = !ack.sack.is_empty() | ack.is_resent | ack.dsack.is_some();
         let body = [0, u64::from(ack.ece) << ECE];
         let body = if has_more { Self::with_blocks(body, *ack) } else { body };
-        Self::new(label, size, hop, Kind::Ack, ack.next, body)
+        Self::new(label, size, hop, PacketKind::Ack, ack.next, body)
     }
 
     #[inline]
-    fn new(label: Label, size: u16, hop: u8, kind: Kind, number: u32, body: [u64; 2]) -> Self {
+    fn new(label: Label, size: u16, hop: u8, kind: PacketKind, number: u32, body: [u64; 2]) -> Self {
         let Label { flow, tuple, stamp } = label;
         let [first, second] = body;
         let body = [first, second | u64::from(stamp.0) << Stamp::SHIFT];
@@ -188,7 +188,7 @@ impl Packet {
     pub fn set_delay(&mut self, delay: Span) {
         const LONGEST: u64 = (1 << DELAY_BITS) - 1;
         let others = self.bits() & !(u128::from(LONGEST) << DELAY);
-        self.kind = Kind::TimedAck;
+        self.kind = PacketKind::TimedAck;
         self.set_bits(others | u128::from(delay.0.min(LONGEST)) << DELAY);
         self.body[1] |= 1 << MORE;
     }
@@ -203,7 +203,7 @@ impl Packet {
 
     /// Index of the SACK block that a count of marks replaces.
     fn count_place(&self) -> usize {
-        if self.kind == Kind::TimedAck { 1 } else { 2 }
+        if self.kind == PacketKind::TimedAck { 1 } else { 2 }
     }
 
     /// Number of its transfer within its flow, modulo 256: leftovers of an earlier transfer are ignored.
@@ -218,7 +218,7 @@ impl Packet {
         Data {
             sent_at: Time(self.body[0]),
             seq: self.number,
-            rtt: Announced(self.body[1] as u16),
+            rtt: AnnouncedRtt(self.body[1] as u16),
             ecn: self.ecn(),
             is_cwr: self.body[1] >> CWR & 1 == 1,
             is_resent: self.body[1] >> RESENT & 1 == 1,
@@ -235,7 +235,7 @@ impl Packet {
     /// An ACK with what few carry. Nothing is written to a place that is known at run time only: the reader would wait for it.
     #[inline(always)]
     fn whole(&self, ack: Ack) -> Ack {
-        let (is_timed, counts) = (self.kind == Kind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
+        let (is_timed, counts) = (self.kind == PacketKind::TimedAck, self.body[1] >> COUNTS & 1 == 1);
         let (bits, next) = (self.bits(), ack.next);
         let room = 3 - u32::from(is_timed) - u32::from(counts);
         let [first, second, third] = [0, 1, 2].map(|i| {
@@ -262,13 +262,13 @@ impl Packet {
 
 /// A round-trip time as a packet carries it: units of 0.1 ms, up to 6.5 s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Announced(u16);
+pub struct AnnouncedRtt(u16);
 
-impl Announced {
+impl AnnouncedRtt {
     const UNIT: Span = Span::from_micros(100);
 
     pub fn new(rtt: Span) -> Self {
-        Announced((rtt.0 / Self::UNIT.0).clamp(1, u16::MAX.into()) as u16)
+        AnnouncedRtt((rtt.0 / Self::UNIT.0).clamp(1, u16::MAX.into()) as u16)
     }
 
     fn span(self) -> Option<Span> {
@@ -276,7 +276,7 @@ impl Announced {
     }
 }
 
-impl Wired for Packet {
+impl WirePacket for Packet {
     /// An ACK has none.
     fn set_ecn(&mut self, ecn: Ecn) {
         if self.kind.is_data() {

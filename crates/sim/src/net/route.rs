@@ -52,12 +52,12 @@ pub struct Leg {
 pub struct Hop {
     pub link: usize,
     pub onward: Leg,
-    pub next: Next,
+    pub next: NextHop,
 }
 
 /// The next hop after a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextHop {
     /// The next link.
     Link,
     /// The receiver's access link.
@@ -77,11 +77,11 @@ impl Way {
         let hop = |(i, link): (usize, &usize)| {
             let onward = Leg { delay: Span::ZERO, lane: Lane::ANY };
             let next = if i + 1 == there {
-                Next::Receiver
+                NextHop::Receiver
             } else if i + 1 == end {
-                Next::Sender
+                NextHop::Sender
             } else {
-                Next::Link
+                NextHop::Link
             };
             Hop { link: *link, onward, next }
         };
@@ -199,10 +199,10 @@ impl Routes {
             let (group, rtt) = alike[0];
             let mut lanes = Lanes { entry: new_lane(), back: new_lane(), home: Lane::ANY };
             let way = &mut self.ways[group];
-            for hop in way.hops.iter_mut().filter(|hop| hop.next == Next::Link) {
+            for hop in way.hops.iter_mut().filter(|hop| hop.next == NextHop::Link) {
                 hop.onward.lane = *onward.entry((hop.link, hop.onward.delay)).or_insert_with(&mut new_lane);
             }
-            if let Some(last) = way.hops.last().filter(|hop| hop.next == Next::Sender) {
+            if let Some(last) = way.hops.last().filter(|hop| hop.next == NextHop::Sender) {
                 let delay = way.home(Route { rtt, lanes }).delay;
                 lanes.home = *onward.entry((last.link, delay)).or_insert_with(&mut new_lane);
             }

@@ -24,13 +24,13 @@ pub struct Client {
     pub idle: Vec<u32>,
     /// Connections opened so far.
     pub opened: u32,
-    asks: Asks,
+    workload: Workload,
     stop: Time,
 }
 
 /// Workload of a client.
 #[derive(Clone)]
-enum Asks {
+enum Workload {
     Pages(Session),
     Video(Player),
 }
@@ -63,44 +63,44 @@ impl Peer {
 impl Client {
     /// The `i`-th client of its group, at rest; `None` where its traffic is not transfers.
     pub fn new(spec: &FlowSpec, i: usize, peer: Peer, stop: Time, warmup: Time, rng: Stream) -> Option<Self> {
-        let asks = match &spec.traffic {
-            Traffic::Video(video) => Asks::Video(Player::new(video.clone(), spec.payload, stop, warmup)),
-            _ => Asks::Pages(Session::new(laws_of(spec)?, i, rng)),
+        let workload = match &spec.traffic {
+            Traffic::Video(video) => Workload::Video(Player::new(video.clone(), spec.payload, stop, warmup)),
+            _ => Workload::Pages(Session::new(laws_of(spec)?, i, rng)),
         };
-        Some(Self { peer, idle: Vec::new(), opened: 0, asks, stop })
+        Some(Self { peer, idle: Vec::new(), opened: 0, workload, stop })
     }
 
     /// Time of its first request.
     pub fn first(&mut self, start: Time) -> Option<Time> {
-        let wait = match &mut self.asks {
-            Asks::Pages(session) => session.first(),
-            Asks::Video(_) => Span::ZERO,
+        let wait = match &mut self.workload {
+            Workload::Pages(session) => session.first(),
+            Workload::Video(_) => Span::ZERO,
         };
         self.unless_stopped(Some(start + wait))
     }
 
     /// Asks for its next object: the packets it takes, and when to ask again if that depends on nothing else.
     pub fn request(&mut self, now: Time) -> (u32, Option<Time>) {
-        let (size, next) = match &mut self.asks {
-            Asks::Pages(session) => session.request(now),
-            Asks::Video(player) => (player.request(now), None),
+        let (size, next) = match &mut self.workload {
+            Workload::Pages(session) => session.request(now),
+            Workload::Video(player) => (player.request(now), None),
         };
         (size, self.unless_stopped(next))
     }
 
     /// Time from a request to the start of the transfer, over a path of this round-trip propagation.
     pub fn request_takes(&self, rtt: Span) -> Span {
-        match &self.asks {
-            Asks::Pages(session) => Span((session.laws.request_round_trips * rtt.0 as f64) as u64),
-            Asks::Video(_) => Span::ZERO,
+        match &self.workload {
+            Workload::Pages(session) => Span((session.laws.request_round_trips * rtt.0 as f64) as u64),
+            Workload::Video(_) => Span::ZERO,
         }
     }
 
     /// A transfer has ended: when to ask again if that was waiting for it.
     pub fn transfer_ended(&mut self, now: Time) -> Option<Time> {
-        let next = match &mut self.asks {
-            Asks::Pages(session) => session.transfer_ended(now),
-            Asks::Video(player) => Some(player.segment_ended(now)),
+        let next = match &mut self.workload {
+            Workload::Pages(session) => session.transfer_ended(now),
+            Workload::Video(player) => Some(player.segment_ended(now)),
         };
         self.unless_stopped(next)
     }
@@ -108,16 +108,16 @@ impl Client {
     /// The connection of a transfer could not be opened: when to ask again. A session goes on without the object; a player
     /// asks for the segment again.
     pub fn transfer_failed(&mut self, now: Time) -> Option<Time> {
-        let next = match &mut self.asks {
-            Asks::Pages(session) => session.transfer_ended(now),
-            Asks::Video(_) => Some(now),
+        let next = match &mut self.workload {
+            Workload::Pages(session) => session.transfer_ended(now),
+            Workload::Video(_) => Some(now),
         };
         self.unless_stopped(next)
     }
 
     /// The player, if it is one.
     pub fn player(&self) -> Option<&Player> {
-        if let Asks::Video(player) = &self.asks { Some(player) } else { None }
+        if let Workload::Video(player) = &self.workload { Some(player) } else { None }
     }
 
     /// It asks for nothing from `time` on.
@@ -220,8 +220,8 @@ mod tests {
             size: Distribution::Fixed(Packets(6.5)),
             request_round_trips: 2.0,
         };
-        let asks = Asks::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));
-        Client { peer: Peer::default(), idle: Vec::new(), opened: 0, asks, stop: Time::NEVER }
+        let workload = Workload::Pages(Session::new(laws, 0, Stream::new(1, "client", 0)));
+        Client { peer: Peer::default(), idle: Vec::new(), opened: 0, workload, stop: Time::NEVER }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Who sends what, and when, beside unlimited data.
+//! Traffic beside unlimited data: datagrams, transfers, video.
 
 pub mod client;
 pub mod udp;

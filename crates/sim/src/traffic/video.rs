@@ -11,24 +11,24 @@ use aqmlab_scenario::Video;
 
 measures! {
     /// The video of a group's viewers after the warm-up, all together.
-    pub struct VideoResult from seen: Seen {
+    pub struct VideoResult from stats: PlaybackStats {
         /// Segments of video asked for after the warm-up and complete.
         ///
         /// They are transfers, too.
-        segments: u64, "Segments" in COUNT = seen.segments;
+        segments: u64, "Segments" in COUNT = stats.segments;
         /// Mean bitrate of the segments of video.
         bitrate_mean: Option<f64>, "Bitrate" in RATE, more =
-            (seen.segments > 0).then(|| seen.bitrates / seen.segments as f64);
+            (stats.segments > 0).then(|| stats.bitrates / stats.segments as f64);
         /// Changes of the bitrate from one segment to the next.
-        switches: u64, "Switches" in COUNT = seen.switches;
+        switches: u64, "Switches" in COUNT = stats.switches;
         /// Times the playback buffer ran empty.
         ///
         /// The wait for the first segment is not a stall.
-        stalls: u64, "Stalls" in COUNT, less = seen.stalls;
+        stalls: u64, "Stalls" in COUNT, less = stats.stalls;
         /// Time for which the playback buffer was empty.
         ///
         /// A stall under way at the end of the run or of the flow counts up to that time.
-        stall_time: f64, "Stall time" in TIME, less = seen.stall_time.seconds();
+        stall_time: f64, "Stall time" in TIME, less = stats.stall_time.seconds();
     }
 }
 
@@ -55,12 +55,12 @@ pub struct Player {
     fetched: usize,
     /// Time at which the playback buffer runs empty; `None` before the first segment has arrived.
     empty_at: Option<Time>,
-    seen: Seen,
+    stats: PlaybackStats,
 }
 
-/// Playback after the warm-up.
+/// Playback statistics of a viewer after the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct PlaybackStats {
     /// Segments fetched.
     pub segments: u64,
     /// Sum of their bitrates, bit/s.
@@ -73,10 +73,10 @@ pub struct Seen {
     pub stall_time: Span,
 }
 
-impl Seen {
+impl PlaybackStats {
     /// Sum over two viewers.
-    pub fn plus(self, other: Seen) -> Seen {
-        Seen {
+    pub fn plus(self, other: PlaybackStats) -> PlaybackStats {
+        PlaybackStats {
             segments: self.segments + other.segments,
             bitrates: self.bitrates + other.bitrates,
             switches: self.switches + other.switches,
@@ -98,7 +98,7 @@ impl Player {
             throughputs: [0.0; HISTORY],
             fetched: 0,
             empty_at: None,
-            seen: Seen::default(),
+            stats: PlaybackStats::default(),
         }
     }
 
@@ -106,7 +106,7 @@ impl Player {
     pub fn request(&mut self, now: Time) -> u32 {
         let rung = self.choose();
         if now >= self.warmup {
-            self.seen.switches += u64::from(self.fetched > 0 && rung != self.rung);
+            self.stats.switches += u64::from(self.fetched > 0 && rung != self.rung);
         }
         (self.rung, self.asked_at) = (rung, now);
         (self.bits() / self.payload).ceil() as u32
@@ -130,10 +130,10 @@ impl Player {
         self.throughputs[self.fetched % HISTORY] = self.bits() / now.since(self.asked_at).seconds();
         self.fetched += 1;
         if self.asked_at >= self.warmup {
-            self.seen.segments += 1;
-            self.seen.bitrates += self.video.bitrates[self.rung].0;
+            self.stats.segments += 1;
+            self.stats.bitrates += self.video.bitrates[self.rung].0;
         }
-        self.seen = self.seen_by(now);
+        self.stats = self.stats_at(now);
         let full_at = self.empty_at.map_or(now, |empty_at| empty_at.max(now)) + self.video.segment;
         self.empty_at = Some(full_at);
         let level_after_next = full_at.since(now) + self.video.segment;
@@ -141,14 +141,14 @@ impl Player {
     }
 
     /// Playback until `now`, a stall under way included.
-    pub fn seen_by(&self, now: Time) -> Seen {
-        let mut seen = self.seen;
+    pub fn stats_at(&self, now: Time) -> PlaybackStats {
+        let mut stats = self.stats;
         if let Some(empty_at) = self.empty_at {
             let stalled = now.min(self.stop).since(empty_at.max(self.warmup));
-            seen.stalls += u64::from(stalled > Span::ZERO);
-            seen.stall_time = seen.stall_time + stalled;
+            stats.stalls += u64::from(stalled > Span::ZERO);
+            stats.stall_time = stats.stall_time + stalled;
         }
-        seen
+        stats
     }
 }
 
@@ -187,8 +187,8 @@ mod tests {
         player.segment_ended(at(18.5));
         // 16, 1 and 4: the same again.
         assert_eq!(player.request(at(18.5)), 500);
-        let seen = player.seen_by(at(18.5));
-        assert_eq!((seen.segments, seen.switches, seen.bitrates), (4, 3, 1e6 + 2e6 + 4e6 + 1e6));
+        let stats = player.stats_at(at(18.5));
+        assert_eq!((stats.segments, stats.switches, stats.bitrates), (4, 3, 1e6 + 2e6 + 4e6 + 1e6));
     }
 
     #[test]
@@ -208,11 +208,11 @@ mod tests {
         player.segment_ended(at(1.0)); // plays until 5 s
         player.request(at(1.0));
         player.segment_ended(at(8.0)); // empty from 5 s on, counted from 6 s; plays until 12 s
-        assert_eq!((player.seen.stalls, player.seen.stall_time), (1, Span::from_seconds(2.0)));
+        assert_eq!((player.stats.stalls, player.stats.stall_time), (1, Span::from_seconds(2.0)));
         player.request(at(8.0));
-        let seen = player.seen_by(at(20.0));
-        assert_eq!((seen.stalls, seen.stall_time), (2, Span::from_seconds(10.0)), "from 12 s on, still empty");
-        assert_eq!(player.seen_by(at(50.0)).stall_time, Span::from_seconds(20.0), "nobody looks after 30 s");
-        assert_eq!(seen.segments, 0, "both were asked for during the warm-up");
+        let stats = player.stats_at(at(20.0));
+        assert_eq!((stats.stalls, stats.stall_time), (2, Span::from_seconds(10.0)), "from 12 s on, still empty");
+        assert_eq!(player.stats_at(at(50.0)).stall_time, Span::from_seconds(20.0), "nobody looks after 30 s");
+        assert_eq!(stats.segments, 0, "both were asked for during the warm-up");
     }
 }

@@ -47,8 +47,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         if !flows.are_kept() {
             flows.start(store.packets_of(&queue.line).map(P::flow));
         }
-        flows.draw_all(shown.flow, draws, cx, |place| {
-            let Some((packet, since)) = store.take_at(&mut queue.line, place, |packet| packet.flow() == shown.flow)
+        flows.draw_all(shown.flow, draws, cx, |position| {
+            let Some((packet, since)) = store.take_at(&mut queue.line, position, |packet| packet.flow() == shown.flow)
             else {
                 return false;
             };
@@ -115,7 +115,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// Drops from the head of the queue with most bytes: half of its packets, but no more than a batch.
     pub(in crate::disciplines) fn make_room(&mut self, cx: &mut Ctx) {
         let (_, longest) = self.longest();
-        let index = self.places[longest as usize].queue;
+        let index = self.buckets[longest as usize].queue;
         let waiting = self.queues.get(index as usize).map_or(0, |queue| queue.line.len());
         for _ in 0..waiting.div_ceil(2).min(self.params.drop_batch) {
             let Some(head) = self.unlink(index) else { return };

@@ -1,13 +1,13 @@
 //! One of the queues.
 
-use super::rounds::Set;
-use super::store::Line;
+use super::round_robin::QueueState;
+use super::store::WaitingLine;
 use crate::QueueView;
 
 /// One flow's queue (or that of flows which hash alike).
 #[derive(Clone)]
 #[repr(C, align(64))] // what every packet touches is one cache line, the scheme begins the next
-pub(super) struct Queue<A> {
+pub(super) struct FlowQueue<A> {
     /// Bytes that it may still send in this round.
     pub(super) credits: i64,
     pub(super) bytes: u64,
@@ -15,29 +15,29 @@ pub(super) struct Queue<A> {
     pub(super) arrived_packets: u64,
     pub(super) arrived_bytes: u64,
     /// Its packets.
-    pub(super) line: Line,
+    pub(super) line: WaitingLine,
     /// Bucket through which flows find it.
-    pub(super) place: u32,
-    /// The place of the host whose flow it belongs to.
+    pub(super) bucket: u32,
+    /// Bucket of the host whose flow it belongs to.
     pub(super) host: u32,
     /// Number of times it has begun to decay.
     pub(super) decays: u32,
-    pub(super) set: Set,
+    pub(super) state: QueueState,
     pub(super) scheme: A,
 }
 
-impl<A> Queue<A> {
-    pub(super) fn new(place: u32, scheme: A) -> Self {
-        let (line, set) = (Line::EMPTY, Set::Idle);
+impl<A> FlowQueue<A> {
+    pub(super) fn new(bucket: u32, scheme: A) -> Self {
+        let (line, state) = (WaitingLine::EMPTY, QueueState::Idle);
         let [bytes, arrived_packets, arrived_bytes] = [0; 3];
-        Self { credits: 0, bytes, arrived_packets, arrived_bytes, line, place, host: 0, decays: 0, set, scheme }
+        Self { credits: 0, bytes, arrived_packets, arrived_bytes, line, bucket, host: 0, decays: 0, state, scheme }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.line.len() == 0
     }
 
-    /// As its scheme sees it, one of `all`.
+    /// View that its scheme gets; it is one of `all`.
     #[inline(always)]
     pub(super) fn view(&self, all: &QueueView) -> QueueView {
         QueueView {

@@ -18,7 +18,7 @@ struct Slot<P> {
 
 /// Packets that wait in lines.
 #[derive(Clone)]
-pub(super) struct Store<P> {
+pub(super) struct PacketStore<P> {
     slots: Vec<Slot<P>>,
     /// The free one that was left last.
     free: u32,
@@ -26,13 +26,13 @@ pub(super) struct Store<P> {
 
 /// Packets of a store, first in, first out.
 #[derive(Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct WaitingLine {
     first: u32,
     last: u32,
     len: u32,
 }
 
-impl Line {
+impl WaitingLine {
     pub(super) const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
 
     #[inline]
@@ -41,14 +41,14 @@ impl Line {
     }
 }
 
-impl<P> Store<P> {
+impl<P> PacketStore<P> {
     pub(super) fn new() -> Self {
         Self { slots: Vec::new(), free: NONE }
     }
 
     /// A packet joins the end of a line.
     #[inline(always)]
-    pub(super) fn push(&mut self, line: &mut Line, packet: P, since: Time) {
+    pub(super) fn push(&mut self, line: &mut WaitingLine, packet: P, since: Time) {
         let slot = self.free;
         if slot == NONE {
             return self.push_slot(line, packet, since);
@@ -61,13 +61,13 @@ impl<P> Store<P> {
 
     /// The same, where no slot is free.
     #[cold]
-    fn push_slot(&mut self, line: &mut Line, packet: P, since: Time) {
+    fn push_slot(&mut self, line: &mut WaitingLine, packet: P, since: Time) {
         self.slots.push(Slot { packet: Some(packet), since, next: NONE });
         self.link(line, self.slots.len() as u32 - 1);
     }
 
     #[inline(always)]
-    fn link(&mut self, line: &mut Line, slot: u32) {
+    fn link(&mut self, line: &mut WaitingLine, slot: u32) {
         match line.len {
             0 => line.first = slot,
             _ => self.slots[line.last as usize].next = slot,
@@ -78,7 +78,7 @@ impl<P> Store<P> {
 
     /// The slot of the first packet of a line, which is in no line from now on and stays to be [taken](Self::take).
     #[inline(always)]
-    pub(super) fn unlink(&mut self, line: &mut Line) -> Option<u32> {
+    pub(super) fn unlink(&mut self, line: &mut WaitingLine) -> Option<u32> {
         if line.len == 0 {
             return None;
         }
@@ -103,15 +103,15 @@ impl<P> Store<P> {
         (of.packet.take().expect("a slot in use has a packet"), of.since)
     }
 
-    /// Takes the packet at this place in a line out, if `is_meant` says so.
+    /// Takes the packet at this position of a line out, if `is_meant` says so.
     pub(super) fn take_at(
         &mut self,
-        line: &mut Line,
-        place: usize,
+        line: &mut WaitingLine,
+        position: usize,
         is_meant: impl FnOnce(&P) -> bool,
     ) -> Option<(P, Time)> {
         let mut slots = self.slots_of(line);
-        let before = place.checked_sub(1).and_then(|before| slots.nth(before));
+        let before = position.checked_sub(1).and_then(|before| slots.nth(before));
         let slot = slots.next()?;
         drop(slots);
         if !self.slots[slot as usize].packet.as_ref().is_some_and(is_meant) {
@@ -129,13 +129,13 @@ impl<P> Store<P> {
         Some(self.take(slot))
     }
 
-    fn slots_of(&self, line: &Line) -> impl Iterator<Item = u32> {
+    fn slots_of(&self, line: &WaitingLine) -> impl Iterator<Item = u32> {
         let next = |slot: &u32| Some(self.slots[*slot as usize].next);
         std::iter::successors(Some(line.first), next).take(line.len as usize)
     }
 
     /// The packets of a line in their order.
-    pub(super) fn packets_of(&self, line: &Line) -> impl Iterator<Item = &P> {
+    pub(super) fn packets_of(&self, line: &WaitingLine) -> impl Iterator<Item = &P> {
         self.slots_of(line).filter_map(|slot| self.slots[slot as usize].packet.as_ref())
     }
 

@@ -28,7 +28,7 @@ fn tin(flows: u32, ways: u32) -> Fair<Cobalt, Packet> {
     let quantum = Bytes(1000.0);
     let params = FairParams { flows, ways, quantum, isolation: Isolation::Hosts, ..FairParams::defaults() };
     let cobalt = Cobalt::new(CobaltParams::defaults(), &bench::queue(0)).unwrap();
-    Fair::new(params, cobalt, bench::queue(0), bench::LIMIT, true, 1).with_rounds(Rounds::Cake)
+    Fair::new(params, cobalt, bench::queue(0), bench::LIMIT, true, 1).with_round_robin(RoundRobin::Cake)
 }
 
 fn join(tin: &mut Fair<Cobalt, Packet>, ms: u64, packet: Packet, count: usize) {
@@ -42,9 +42,9 @@ fn leave(tin: &mut Fair<Cobalt, Packet>, ms: u64) -> Option<u32> {
 }
 
 /// Bucket of a flow's queue.
-fn place(tin: &mut Fair<Cobalt, Packet>, flow: u32) -> u32 {
+fn bucket(tin: &mut Fair<Cobalt, Packet>, flow: u32) -> u32 {
     let index = tin.claim(flow, 1);
-    tin.queues[index as usize].place
+    tin.queues[index as usize].bucket
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn flows_with_little_to_send_are_no_load_of_their_host() {
     let order: Vec<u32> = (0..8).filter_map(|_| leave(&mut tin, 0)).collect();
     assert_eq!(order, [3, 4, 5, 6, 7, 8, 9, 10]);
     // The last of them still waits. If they counted, flow 1 would have a part of a quantum.
-    let [host, idle] = [1, 3].map(|host| tin.hosts.place(host));
+    let [host, idle] = [1, 3].map(|host| tin.hosts.bucket(host));
     assert_eq!([host, idle].map(|host| tin.hosts.bulk(host)), [1, 0]);
     assert_eq!(tin.quantum(host), 1000);
     let order: Vec<u32> = (0..9).filter_map(|_| leave(&mut tin, 0)).collect();
@@ -86,7 +86,7 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
     // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
     let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1));
     assert_ne!(one, two);
-    for (ms, set) in [(50, Set::Decaying), (100, Set::Decaying), (101, Set::Idle)] {
+    for (ms, set) in [(50, QueueState::Decaying), (100, QueueState::Decaying), (101, QueueState::Idle)] {
         join(&mut tin, ms, Packet(2, 1, 1000), 1);
         leave(&mut tin, ms);
         assert!(tin.queues[one as usize].set == set, "{ms} ms");
@@ -96,12 +96,12 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
 #[test]
 fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
     let mut tin = tin(8, 8);
-    let alike = (2..).find(|flow| tin.sets.home(*flow) == tin.sets.home(1)).unwrap();
+    let alike = (2..).find(|flow| tin.hash.home(*flow) == tin.hash.home(1)).unwrap();
     let [first, second] = [1, alike].map(|flow| {
         join(&mut tin, 0, Packet(flow, 1, 1000), 1);
-        place(&mut tin, flow)
+        bucket(&mut tin, flow)
     });
-    assert_eq!([first == tin.sets.home(1), second == first], [true, false]);
+    assert_eq!([first == tin.hash.home(1), second == first], [true, false]);
     while leave(&mut tin, 0).is_some() {}
     // Told at 1 and 2 s, one at a time, that they are empty.
     for ms in [1000, 2000] {
@@ -109,9 +109,11 @@ fn a_flow_returns_to_its_last_queue_though_the_one_that_it_hashes_to_is_idle() {
         leave(&mut tin, ms);
     }
     assert!(
-        [first, second].iter().all(|place| tin.queues[tin.places[*place as usize].queue as usize].set == Set::Idle)
+        [first, second]
+            .iter()
+            .all(|bucket| tin.queues[tin.buckets[*bucket as usize].queue as usize].state == QueueState::Idle)
     );
-    assert_eq!(place(&mut tin, alike), second);
+    assert_eq!(bucket(&mut tin, alike), second);
 }
 
 #[test]
@@ -120,11 +122,11 @@ fn a_flow_finds_its_own_queue_again_and_no_state_of_another() {
     let mut tin = tin(8, 8);
     let mut joined = |flow| {
         join(&mut tin, 0, Packet(flow, 1, 1000), 1);
-        place(&mut tin, flow)
+        bucket(&mut tin, flow)
     };
-    let places: Vec<u32> = (1..9).map(&mut joined).collect();
-    assert!((0..8).all(|place| places.contains(&place)), "{places:?}");
-    assert_eq!((1..9).rev().map(&mut joined).collect::<Vec<_>>(), places.into_iter().rev().collect::<Vec<_>>());
+    let buckets: Vec<u32> = (1..9).map(&mut joined).collect();
+    assert!((0..8).all(|bucket| buckets.contains(&bucket)), "{buckets:?}");
+    assert_eq!((1..9).rev().map(&mut joined).collect::<Vec<_>>(), buckets.into_iter().rev().collect::<Vec<_>>());
     // A ninth shares the one that it hashes to.
-    assert_eq!([joined(9), joined(9)], [tin.sets.home(9); 2]);
+    assert_eq!([joined(9), joined(9)], [tin.hash.home(9); 2]);
 }

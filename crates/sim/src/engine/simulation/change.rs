@@ -1,12 +1,12 @@
 //! Changing a simulation from outside, and copying it.
 
 use super::goal::Goal;
-use super::member::{Sends, stream_of};
+use super::member::{MemberKind, stream_of};
 use super::probe::observables;
 use super::{RunError, Simulation};
 use crate::calendar::Lane;
 use crate::engine::event::Event;
-use crate::net::link::Departures;
+use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::ParamInput;
@@ -66,7 +66,7 @@ impl Simulation {
     pub(super) fn apply(&mut self, change: Change) -> Result<(), Problems> {
         let refused = |reason: String| Problems::one(&change.path, reason);
         let action = change.action(&self.scenario, &self.specs).map_err(|problem| Problems(vec![problem]))?;
-        let is_foreseen = |link: &usize| self.links[*link].departures == Departures::Foreseen;
+        let is_foreseen = |link: &usize| self.links[*link].departures == DepartureMode::Foreseen;
         debug_assert!(!action.needs_causality(&self.scenario).iter().any(is_foreseen), "{} is foreseen", change.path);
         match action.clone() {
             Action::Rate(link, rate) => self.links[link].set_rate(rate),
@@ -156,16 +156,16 @@ impl Simulation {
     fn stop_member(&mut self, group: usize, i: usize, time: Time) {
         let member = &mut self.members[group][i];
         member.stop = time;
-        match member.sends {
-            Sends::Flow(flow) => {
+        match member.kind {
+            MemberKind::Flow(flow) => {
                 let never_starts = member.start >= time;
                 if never_starts {
                     self.never_start.insert(flow);
                 }
                 self.calendar.push(Lane::ANY, time, Event::Close { flow });
             }
-            Sends::Source(source) => self.sources[source as usize].stop_at(time),
-            Sends::Client(client) => self.clients[client as usize].stop_at(time),
+            MemberKind::Source(source) => self.sources[source as usize].stop_at(time),
+            MemberKind::Client(client) => self.clients[client as usize].stop_at(time),
         }
     }
 
@@ -174,10 +174,10 @@ impl Simulation {
         let scenario = self.scenario.clone();
         for i in 0..self.members[group].len() {
             let rtt = law.draw(i, &mut stream_of(self.options.seed, &scenario.flows[group], "rtt", i));
-            let flow = match self.members[group][i].sends {
-                Sends::Flow(flow) => flow,
-                Sends::Source(source) => self.sources[source as usize].flow,
-                Sends::Client(client) => {
+            let flow = match self.members[group][i].kind {
+                MemberKind::Flow(flow) => flow,
+                MemberKind::Source(source) => self.sources[source as usize].flow,
+                MemberKind::Client(client) => {
                     self.clients[client as usize].peer.rtt = rtt;
                     continue;
                 }

@@ -4,10 +4,10 @@
 
 use super::Simulation;
 use crate::calendar::{Calendar, Lane, Order, Timer};
-use crate::engine::crossing::{Crossing, LinkEvents, bound_for_sender};
-use crate::engine::event::{Event, Pending};
-use crate::net::flow::{Access, Connection, Flow, Group, Path};
-use crate::net::link::{Departures, Link};
+use crate::engine::event::{Event, EventSink};
+use crate::engine::network::{LinkEvents, QueueNetwork, bound_for_sender};
+use crate::net::flow::{AccessLink, Connection, Flow, Group, Path};
+use crate::net::link::{DepartureMode, Link};
 use crate::net::packet::{AT_SENDER, Packet};
 use crate::net::route::Way;
 use crate::traffic::client::Peer;
@@ -17,13 +17,13 @@ use aqmlab_tcp::{Sender, TcpParams};
 use std::ops::Range;
 
 impl Simulation {
-    /// Anything happens but that a packet arrives.
+    /// Handles any event but the arrival of a packet.
     #[inline(never)]
     pub(super) fn handle(&mut self, event: Event) {
         match event {
             Event::Arrive(_) => unreachable!("the loop takes packets itself"),
             Event::Sent { link } => {
-                if self.links[link as usize].departures == Departures::AtService {
+                if self.links[link as usize].departures == DepartureMode::AtService {
                     self.events -= 1; // where departures are foreseen there is no such event
                 }
                 self.sent(link);
@@ -213,7 +213,11 @@ impl Simulation {
     }
 
     #[inline(always)]
-    fn at_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut Access<Calendar<Event>>)) {
+    fn at_sender(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Sender, Time, &TcpParams, &mut AccessLink<Calendar<Event>>),
+    ) {
         let flow = &mut self.flows[index as usize];
         let path = path(&self.groups, &self.routes.ways, flow.group, &mut self.calendar);
         flow.act(index, self.now, path, act);
@@ -260,9 +264,9 @@ impl Simulation {
 
     /// The warm-up is over.
     pub(super) fn restart_meters(&mut self) {
-        for (link, probed) in self.links.iter_mut().zip(&mut self.probed.links) {
+        for (link, baseline) in self.links.iter_mut().zip(&mut self.baseline.links) {
             link.catch_up(self.now);
-            probed.before_restart(&link.queue.accounts());
+            baseline.before_restart(&link.queue.accounts());
             link.restart_meters(self.now);
         }
         for group in 0..self.groups.len() {
@@ -283,7 +287,7 @@ pub(in crate::engine) fn path<'a, P>(
     Path { group: &groups[group as usize], way: &ways[group as usize], schedule }
 }
 
-impl Pending for Simulation {
+impl EventSink for Simulation {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         self.calendar.push(lane, time, event);
@@ -294,7 +298,7 @@ impl Pending for Simulation {
     }
 }
 
-impl Crossing for Simulation {
+impl QueueNetwork for Simulation {
     #[inline(always)]
     fn now(&self) -> Time {
         self.now

@@ -14,7 +14,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// That of a link as it is from then on.
+    /// Goal of a link as it is from then on.
     pub fn at(from: Span, spec: &LinkSpec) -> Self {
         Self { from, target: spec.target, buffer: spec.buffer_packets }
     }

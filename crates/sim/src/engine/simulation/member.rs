@@ -6,7 +6,7 @@ use aqmlab_scenario::FlowSpec;
 /// One flow, source or client of a group.
 #[derive(Clone, Debug)]
 pub struct Member {
-    pub sends: Sends,
+    pub kind: MemberKind,
     pub start: Time,
     /// [`Time::NEVER`] if it does not stop.
     pub stop: Time,
@@ -14,7 +14,7 @@ pub struct Member {
 
 /// Kind of a member, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sends {
+pub enum MemberKind {
     /// A flow with unlimited data.
     Flow(u32),
     /// A source of datagrams.

@@ -1,18 +1,18 @@
 //! Results of a simulation that is over.
 
 use super::Simulation;
-use super::member::{Member, Sends};
+use super::member::{Member, MemberKind};
 use crate::calendar::Calendar;
 use crate::measure::call::CallResult;
-use crate::measure::group::{Counters, FlowResult, GroupFacts, GroupMeter, Share};
+use crate::measure::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
 use crate::measure::link::LinkResult;
-use crate::measure::result::{Delays, Engine, FlowTable, Output, RunResult};
+use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
-use crate::measure::trace::{Record, Trace};
+use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
 use crate::traffic::client::Client;
-use crate::traffic::video::{Seen, VideoResult};
+use crate::traffic::video::{PlaybackStats, VideoResult};
 use aqmlab_core::Span;
 use aqmlab_scenario::{LinkSpec, SchemeAssignment};
 
@@ -23,11 +23,11 @@ impl Simulation {
         let options = self.options.clone();
         let named =
             options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), SchemeAssignment::name);
-        let shares: Vec<Vec<Share>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
+        let shares: Vec<Vec<FlowShare>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));
-        let counters: Vec<Counters> = (0..self.groups.len()).map(|group| self.measured(group)).collect();
-        let all_counters = counters.iter().copied().fold(Counters::default(), Counters::plus);
+        let counters: Vec<SenderCounters> = (0..self.groups.len()).map(|group| self.measured(group)).collect();
+        let all_counters = counters.iter().copied().fold(SenderCounters::default(), SenderCounters::plus);
         let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
         let flows = flows.enumerate().map(|(group, ((spec, shares), (meter, counters)))| {
             let call = spec.traffic.is_udp().then(|| CallResult::new(meter.sent, &meter.packet_delay));
@@ -45,7 +45,7 @@ impl Simulation {
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
             flows: flows.collect(),
             total: FlowResult::of(&total),
-            engine: Engine { events: self.events - looks, wall: 0.0 },
+            engine: EngineStats { events: self.events - looks, wall: 0.0 },
         };
         let delays = if options.series { self.delays() } else { Vec::new() };
         let flow_table = options.series.then(|| self.flow_table(&shares));
@@ -53,10 +53,10 @@ impl Simulation {
         Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
     }
 
-    fn trace(&mut self, link: usize) -> Trace {
-        let records = Record::of(self.links[link].queue.take_events());
+    fn trace(&mut self, link: usize) -> PacketTrace {
+        let records = TraceRecord::of(self.links[link].queue.take_events());
         let group_of = self.flows.iter().map(|flow| flow.group).collect();
-        Trace::new(&self.scenario, link, records, group_of)
+        PacketTrace::new(&self.scenario, link, records, group_of)
     }
 
     fn delays(&self) -> Vec<Delays> {
@@ -88,7 +88,7 @@ impl Simulation {
     }
 
     /// Share of each member of a group; of clients over all their connections.
-    fn shares(&self, group: usize) -> Vec<Share> {
+    fn shares(&self, group: usize) -> Vec<FlowShare> {
         let spec = &self.scenario.flows[group];
         let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
         let mut of_client = vec![0.0; if spec.traffic.has_clients() { self.clients.len() } else { 0 }];
@@ -99,23 +99,23 @@ impl Simulation {
             }
         }
         let share = |member: &Member| {
-            let flow = match member.sends {
-                Sends::Flow(flow) => flow,
-                Sends::Source(source) => self.sources[source as usize].flow,
-                Sends::Client(client) => {
+            let flow = match member.kind {
+                MemberKind::Flow(flow) => flow,
+                MemberKind::Source(source) => self.sources[source as usize].flow,
+                MemberKind::Client(client) => {
                     let rtt = self.clients[client as usize].peer.rtt;
-                    return Share { goodput: of_client[client as usize], always_active: false, rtt };
+                    return FlowShare { goodput: of_client[client as usize], always_active: false, rtt };
                 }
             };
             let flow = &self.flows[flow as usize];
             let always_active = member.start <= self.warmup && member.stop >= self.end;
-            Share { goodput: bits * f64::from(flow.receiver.delivered), always_active, rtt: flow.rtt }
+            FlowShare { goodput: bits * f64::from(flow.receiver.delivered), always_active, rtt: flow.rtt }
         };
         self.members[group].iter().map(share).collect()
     }
 
     /// Sum of a group's sender counters so far.
-    pub(super) fn counters(&self, group: usize) -> Counters {
+    pub(super) fn counters(&self, group: usize) -> SenderCounters {
         let mut counters = self.group_meters[group].ended;
         let of_group = self.flows.iter().filter(|flow| flow.group as usize == group);
         // A finished transfer was counted when it ended, unless its sender goes on.
@@ -127,19 +127,19 @@ impl Simulation {
     }
 
     /// Sum of a group's sender counters since the warm-up.
-    fn measured(&self, group: usize) -> Counters {
+    fn measured(&self, group: usize) -> SenderCounters {
         self.counters(group).since(self.group_meters[group].before)
     }
 
     /// Video result of a group's viewers, if it has any.
     fn video(&self, group: usize) -> Option<VideoResult> {
         let clients = self.clients.iter().filter(|client| client.peer.group as usize == group);
-        let mut seen = clients.filter_map(Client::player).map(|player| player.seen_by(self.now)).peekable();
-        seen.peek()?;
-        Some(VideoResult::of(&seen.fold(Seen::default(), Seen::plus)))
+        let mut stats = clients.filter_map(Client::player).map(|player| player.stats_at(self.now)).peekable();
+        stats.peek()?;
+        Some(VideoResult::of(&stats.fold(PlaybackStats::default(), PlaybackStats::plus)))
     }
 
-    fn flow_table(&self, shares: &[Vec<Share>]) -> FlowTable {
+    fn flow_table(&self, shares: &[Vec<FlowShare>]) -> FlowTable {
         let mut table = FlowTable::default();
         for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
         {

@@ -26,12 +26,12 @@ use crate::calendar::Calendar;
 use crate::engine::event::Event;
 use crate::net::flow::{Flow, Group};
 use crate::net::packet::AT_SENDER;
-use crate::net::route::{Next, Way};
+use crate::net::route::{NextHop, Way};
 use crate::traffic::udp::UdpSource;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::RateChanges;
 use hub::Hub;
-use shard::{Shard, Windows};
+use shard::{Horizons, Shard};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,8 +60,8 @@ pub struct Plan {
     suits_one: bool,
 }
 
-/// Why a run has not been finished by several threads.
-pub enum Unfinished {
+/// Reason for which a run in rounds has not been finished.
+pub enum RoundsError {
     /// The order of two events could not be told.
     Uncertain,
     Failed(RunError),
@@ -104,7 +104,7 @@ impl Plan {
 fn round_of(simulation: &Simulation, flow: &Flow, to_queues: Span) -> Span {
     let way = &simulation.routes.ways[flow.group as usize];
     let (back, home) = (way.back(flow.route()), way.home(flow.route()));
-    let last = way.hops.iter().find(|hop| hop.next == Next::Receiver).expect("a way leads to the receiver");
+    let last = way.hops.iter().find(|hop| hop.next == NextHop::Receiver).expect("a way leads to the receiver");
     let reorders = simulation.links[last.link].impairment.as_ref().is_some_and(|wire| wire.reorders());
     let onward = if reorders { Span::ZERO } else { last.onward.delay };
     let is_delayed = simulation.groups[flow.group as usize].tcp.delayed_ack;
@@ -122,7 +122,7 @@ fn round_of(simulation: &Simulation, flow: &Flow, to_queues: Span) -> Span {
 /// # Errors
 /// If the order of two events cannot be told, if a scheme breaks down, or if the watch says stop. The simulation is then
 /// of no further use.
-pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), Unfinished> {
+pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), RoundsError> {
     let mut flows = std::mem::take(&mut simulation.flows);
     let mut sources = std::mem::take(&mut simulation.sources);
     let (groups, ways) = (simulation.groups.clone(), simulation.routes.ways.clone());
@@ -138,7 +138,7 @@ pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), Unfinished> {
     let gate = Gate::new(&shards);
     std::thread::scope(|scope| {
         (1..plan.threads).for_each(|_| drop(scope.spawn(|| gate.serve())));
-        let _closing = Closing(&gate);
+        let _closing = ClosingGuard(&gate);
         go_round(simulation, &mut hub, &gate, plan)
     })?;
     simulation.events += hub.handled();
@@ -180,7 +180,7 @@ fn divide<'a>(
 
 /// True if ACKs may pass each other on their last link.
 fn reorders_on_last(simulation: &Simulation, way: &Way) -> bool {
-    let mut last = way.hops.iter().filter(|hop| hop.next == Next::Sender);
+    let mut last = way.hops.iter().filter(|hop| hop.next == NextHop::Sender);
     last.any(|hop| simulation.links[hop.link].impairment.as_ref().is_some_and(|wire| wire.reorders()))
 }
 
@@ -206,7 +206,7 @@ fn deal(calendar: &mut Calendar<Event>, hub: &mut Hub, shards: &mut [Shard], bit
 }
 
 /// Round after round until the end.
-fn go_round(simulation: &mut Simulation, hub: &mut Hub, gate: &Gate, plan: Plan) -> Result<(), Unfinished> {
+fn go_round(simulation: &mut Simulation, hub: &mut Hub, gate: &Gate, plan: Plan) -> Result<(), RoundsError> {
     let end = simulation.end + Span(1);
     let (mut queues, mut senders) = (Time::ZERO, Time::ZERO); // how far they are
     let mut receipts = vec![Vec::new(); gate.shards.len()];
@@ -214,7 +214,7 @@ fn go_round(simulation: &mut Simulation, hub: &mut Hub, gate: &Gate, plan: Plan)
     let mut last_rounds = 2; // in which the receipts of the last packets are counted
     while last_rounds > 0 {
         last_rounds -= u32::from(queues == end && senders == end);
-        let windows = Windows {
+        let horizons = Horizons {
             receivers: queues,
             senders: end.min(senders + plan.round),
             queues_next: end.min(senders + plan.round + plan.to_queues),
@@ -222,19 +222,19 @@ fn go_round(simulation: &mut Simulation, hub: &mut Hub, gate: &Gate, plan: Plan)
         for (i, receipts) in receipts.iter_mut().enumerate() {
             let mut shard = gate.lock(i);
             is_uncertain |= shard.is_uncertain;
-            shard.exchange(windows, &mut hub.passed[i], &mut hub.arrivals[i], receipts);
+            shard.exchange(horizons, &mut hub.forwarded[i], &mut hub.arrivals[i], receipts);
         }
         if is_uncertain || hub.is_uncertain {
-            return Err(Unfinished::Uncertain);
+            return Err(RoundsError::Uncertain);
         }
         gate.open();
         queues = end.min(senders + plan.to_queues);
         hub.advance(simulation, queues);
         hub.count(simulation, &receipts);
-        simulation.look().map_err(Unfinished::Failed)?;
+        simulation.look().map_err(RoundsError::Failed)?;
         gate.help();
         gate.wait();
-        senders = windows.senders;
+        senders = horizons.senders;
     }
     Ok(())
 }
@@ -277,7 +277,7 @@ impl<'a, 'b> Gate<'a, 'b> {
             if shard >= self.shards.len() {
                 return;
             }
-            let _done = Done(&self.done);
+            let _done = DoneGuard(&self.done);
             self.lock(shard).advance();
         }
     }
@@ -308,18 +308,18 @@ fn wait_until(is_so: impl Fn() -> bool) {
 }
 
 /// A shard has been done when this goes out of scope, also by a panic.
-struct Done<'a>(&'a AtomicUsize);
+struct DoneGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Done<'_> {
+impl Drop for DoneGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 }
 
 /// The gate is closed when this goes out of scope.
-struct Closing<'a, 'b, 'c>(&'a Gate<'b, 'c>);
+struct ClosingGuard<'a, 'b, 'c>(&'a Gate<'b, 'c>);
 
-impl Drop for Closing<'_, '_, '_> {
+impl Drop for ClosingGuard<'_, '_, '_> {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Release);
     }

@@ -1,8 +1,8 @@
 //! The state of a simulation as seen from outside, up to the present and no further.
 
 use super::Simulation;
-use super::member::Sends;
-use crate::measure::link::Carried;
+use super::member::MemberKind;
+use crate::measure::link::LinkUsage;
 use aqmlab_aqm::{Accounts, Discipline, Observable};
 use aqmlab_core::{Rate, Time};
 use aqmlab_scenario::{AqmChoice, LinkSpec, Scenario};
@@ -52,7 +52,7 @@ pub struct LinkProbe {
 pub struct GroupProbe {
     /// Packets received, whatever their order.
     pub received: u64,
-    /// Those of them with a congestion mark.
+    /// Received packets with a congestion mark.
     pub marked: u64,
     /// Payload received (over TCP: in order), bit/s over all flows.
     pub goodput: f64,
@@ -79,23 +79,23 @@ pub struct FlowState {
 
 /// State at the last probe.
 #[derive(Clone, Debug)]
-pub(super) struct Probed {
+pub(super) struct ProbeBaseline {
     at: Time,
-    pub links: Vec<LinkSeen>,
+    pub links: Vec<LinkBaseline>,
     /// Transfers of each group.
     transfers: Vec<u64>,
 }
 
 /// The accounts of a link at the last probe. They begin again after the warm-up, so these may be negative.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LinkSeen {
+pub(super) struct LinkBaseline {
     arrived: i64,
     dropped: i64,
     marked: i64,
-    carried: Carried,
+    usage: LinkUsage,
 }
 
-impl LinkSeen {
+impl LinkBaseline {
     /// The accounts begin again from zero.
     pub fn before_restart(&mut self, accounts: &Accounts) {
         self.arrived -= accounts.arrived as i64;
@@ -104,11 +104,11 @@ impl LinkSeen {
     }
 }
 
-impl Probed {
+impl ProbeBaseline {
     pub fn new(scenario: &Scenario) -> Self {
         Self {
             at: Time::ZERO,
-            links: vec![LinkSeen::default(); scenario.links.len()],
+            links: vec![LinkBaseline::default(); scenario.links.len()],
             transfers: vec![0; scenario.flows.len()],
         }
     }
@@ -143,29 +143,29 @@ impl Simulation {
 
     /// The same without what the scheme shows.
     pub(super) fn probe_queue(&mut self, index: usize) -> LinkProbe {
-        let (link, seen) = (&mut self.links[index], &mut self.probed.links[index]);
+        let (link, baseline) = (&mut self.links[index], &mut self.baseline.links[index]);
         link.catch_up(self.now);
-        let since = |seen: &mut i64, now: u64| (now as i64 - std::mem::replace(seen, now as i64)) as u64;
-        let (accounts, served) = (link.queue.accounts(), link.meter.take_served());
-        let sojourn = served.sojourn();
+        let since = |before: &mut i64, now: u64| (now as i64 - std::mem::replace(before, now as i64)) as u64;
+        let (accounts, service) = (link.queue.accounts(), link.meter.take_service_stats());
+        let sojourn = service.sojourn();
         LinkProbe {
-            arrived: since(&mut seen.arrived, accounts.arrived),
-            departed: served.packets,
-            dropped: since(&mut seen.dropped, accounts.dropped),
-            marked: since(&mut seen.marked, accounts.marked),
+            arrived: since(&mut baseline.arrived, accounts.arrived),
+            departed: service.packets,
+            dropped: since(&mut baseline.dropped, accounts.dropped),
+            marked: since(&mut baseline.marked, accounts.marked),
             lost: link.impairment.as_mut().map_or(0, |wire| wire.take_lost(self.now)),
-            bytes: served.bytes,
+            bytes: service.bytes,
             queue: link.queue.len(),
             queue_delay_mean: sojourn.map(|(mean, _)| mean),
             queue_delay_max: sojourn.map(|(_, max)| max),
-            utilisation: link.utilisation_since(&mut seen.carried, self.now),
+            utilisation: link.utilisation_since(&mut baseline.usage, self.now),
             observables: Vec::new(),
         }
     }
 
     /// Time since the probe before, s; the next span begins now.
     pub(super) fn span_of_probe(&mut self) -> f64 {
-        self.now.since(std::mem::replace(&mut self.probed.at, self.now)).seconds()
+        self.now.since(std::mem::replace(&mut self.baseline.at, self.now)).seconds()
     }
 
     pub(super) fn probe_group(&mut self, group: usize, span: f64) -> GroupProbe {
@@ -179,7 +179,7 @@ impl Simulation {
             goodput: if span > 0.0 { bits / span } else { 0.0 },
             packet_delay_mean: delay.map(|(mean, _)| mean),
             packet_delay_max: delay.map(|(_, max)| max),
-            transfers: completed - std::mem::replace(&mut self.probed.transfers[group], completed),
+            transfers: completed - std::mem::replace(&mut self.baseline.transfers[group], completed),
         }
     }
 
@@ -208,7 +208,7 @@ impl Simulation {
 
     /// The sender of the `i`-th flow of a group; `None` if there is no such flow, or it belongs to a client or is UDP.
     pub fn flow_state(&self, group: usize, i: usize) -> Option<FlowState> {
-        let Sends::Flow(flow) = self.members.get(group)?.get(i)?.sends else { return None };
+        let MemberKind::Flow(flow) = self.members.get(group)?.get(i)?.kind else { return None };
         let sender = &self.flows[flow as usize].sender;
         Some(FlowState {
             cwnd: sender.cwnd(),

@@ -21,16 +21,16 @@ const OF_FLOW: [(&str, &str); 2] = [("cwnd", "segments"), ("srtt", "s")];
 
 /// The source of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The simulation's: the time.
+pub enum ColumnSource {
+    /// The simulation: its time.
     Time,
-    /// Those of the link with this index.
+    /// The link with this index.
     Link(usize),
-    /// Observables of the scheme of the link with this index.
+    /// The scheme of the link with this index.
     Scheme(usize),
-    /// Those of the group of flows with this index.
+    /// The group of flows with this index.
     Group(usize),
-    /// Those of a TCP flow: its group and its place in the group.
+    /// A TCP flow, by its group and its index in the group.
     Flow(usize, usize),
 }
 
@@ -38,7 +38,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleColumn {
     /// Source of the values.
-    pub place: Place,
+    pub source: ColumnSource,
     /// Name of the quantity.
     pub name: &'static str,
     /// Their unit.
@@ -47,17 +47,20 @@ pub struct SampleColumn {
 
 impl Simulation {
     /// The columns of a row: the time; each link with what its scheme shows now; each group; these flows, by group and
-    /// place in the group.
+    /// index in the group.
     pub fn sample_columns(&self, flows: &[(usize, usize)]) -> Vec<SampleColumn> {
-        let column = |place, (name, unit)| SampleColumn { place, name, unit };
+        let column = |source, (name, unit)| SampleColumn { source, name, unit };
         let of_link = |link: usize| {
-            let shown = self.shown[link].iter().map(move |shown| column(Place::Scheme(link), (shown.name, shown.unit)));
-            OF_LINK.map(|name| column(Place::Link(link), name)).into_iter().chain(shown)
+            let shown =
+                self.shown[link].iter().map(move |shown| column(ColumnSource::Scheme(link), (shown.name, shown.unit)));
+            OF_LINK.map(|name| column(ColumnSource::Link(link), name)).into_iter().chain(shown)
         };
         let links = (0..self.links.len()).flat_map(of_link);
-        let groups = (0..self.groups.len()).flat_map(|group| OF_GROUP.map(|name| column(Place::Group(group), name)));
-        let flows = flows.iter().flat_map(|(group, i)| OF_FLOW.map(|name| column(Place::Flow(*group, *i), name)));
-        std::iter::once(column(Place::Time, ("time", "s"))).chain(links).chain(groups).chain(flows).collect()
+        let groups =
+            (0..self.groups.len()).flat_map(|group| OF_GROUP.map(|name| column(ColumnSource::Group(group), name)));
+        let flows =
+            flows.iter().flat_map(|(group, i)| OF_FLOW.map(|name| column(ColumnSource::Flow(*group, *i), name)));
+        std::iter::once(column(ColumnSource::Time, ("time", "s"))).chain(links).chain(groups).chain(flows).collect()
     }
 
     /// [`step_until`](Self::step_until) that adds a row to `rows` at each multiple of `every` on the way and at the end of
@@ -113,7 +116,7 @@ impl Simulation {
         }
     }
 
-    /// The result so far, as of a scenario that ends now, but that a packet that has left its last queue counts as
+    /// The result so far, as of a scenario that ends now, except that a packet that has left its last queue counts as
     /// received; `None` before the warm-up is over.
     ///
     /// # Errors

@@ -2,14 +2,14 @@
 
 use super::change::changing_links;
 use super::goal::Goal;
-use super::member::{Member, Sends, stream_of};
-use super::probe::{Probed, observables};
+use super::member::{Member, MemberKind, stream_of};
+use super::probe::{ProbeBaseline, observables};
 use super::{Options, Simulation};
 use crate::calendar::{Calendar, Lane, Timer};
-use crate::engine::crossing::LinkEvents;
 use crate::engine::event::Event;
+use crate::engine::network::LinkEvents;
 use crate::measure::group::{GroupMeter, Receipts};
-use crate::measure::link::Carried;
+use crate::measure::link::LinkUsage;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
 use crate::net::flow::{Flow, Group};
@@ -77,8 +77,8 @@ impl Simulation {
             goals: scenario.links.iter().map(|spec| vec![Goal::at(Span::ZERO, spec)]).collect(),
             rtts: scenario.flows.iter().map(|spec| spec.rtt.clone()).collect(),
             shown: Vec::new(),
-            probed: Probed::new(&scenario),
-            sampled: vec![Carried::default(); scenario.links.len()],
+            baseline: ProbeBaseline::new(&scenario),
+            sampled: vec![LinkUsage::default(); scenario.links.len()],
             calendar: Calendar::default(),
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
@@ -118,7 +118,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Nobody will ask what has happened since the last probe.
+    /// Ends the counts between probes: there will be no more probes.
     pub(super) fn stop_probing(&mut self) {
         self.links.iter_mut().for_each(Link::stop_probing);
         self.stop_probing_flows();
@@ -167,7 +167,7 @@ impl Simulation {
         }
     }
 
-    /// By how much the start of a member is later than its group's.
+    /// Delay of a member's start after its group's.
     fn spread(&self, group: usize, i: usize) -> Span {
         let (spec, seed) = (&self.scenario.flows[group], self.options.seed);
         if spec.start_spread == 0.0 {
@@ -187,11 +187,11 @@ impl Simulation {
         let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
         let host = i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
         let tuple = tuple(host) & !Peer::PORTS | tuple(i) & Peer::PORTS;
-        let sends = self.add_sender(&Draft { spec, group, i, tuple, rtt, phase, start, stop, seed });
-        self.members[group].push(Member { sends, start, stop: stop.unwrap_or(Time::NEVER) });
+        let kind = self.add_sender(&Draft { spec, group, i, tuple, rtt, phase, start, stop, seed });
+        self.members[group].push(Member { kind, start, stop: stop.unwrap_or(Time::NEVER) });
     }
 
-    fn add_sender(&mut self, draft: &Draft) -> Sends {
+    fn add_sender(&mut self, draft: &Draft) -> MemberKind {
         let Draft { spec, i, start, stop, .. } = *draft;
         let (peer, stops_at) = (draft.peer(), stop.unwrap_or(Time::NEVER));
         let active = start < stops_at;
@@ -200,12 +200,12 @@ impl Simulation {
             self.clients.push(client);
             let client = self.clients.len() as u32 - 1;
             self.schedule_request(client, first);
-            return Sends::Client(client);
+            return MemberKind::Client(client);
         }
         let flow = self.add_flow(peer, Flow::NO_CONNECTION);
         let stream = draft.stream("source");
         if let Some(source) = UdpSource::new(&spec.traffic, flow, spec.wire_size(), stops_at, stream) {
-            return Sends::Source(self.add_source(source, start, active));
+            return MemberKind::Source(self.add_source(source, start, active));
         }
         if active {
             self.calendar.push_timer(start, Timer::Open(flow), ());
@@ -213,7 +213,7 @@ impl Simulation {
         if let Some(stop) = stop {
             self.calendar.push(Lane::ANY, stop, Event::Close { flow });
         }
-        Sends::Flow(flow)
+        MemberKind::Flow(flow)
     }
 
     pub(super) fn add_flow(&mut self, peer: Peer, connection: u32) -> u32 {

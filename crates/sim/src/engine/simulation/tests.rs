@@ -1,7 +1,7 @@
 use super::*;
-use crate::measure::trace::{Columns, Record, Trace};
+use crate::measure::trace::{PacketTrace, TraceRecord, TraceTable};
 use crate::net::packet::{Label, Packet};
-use aqmlab_aqm::Happening;
+use aqmlab_aqm::QueueEvent;
 use aqmlab_aqm::disciplines::TraceEvent;
 use aqmlab_core::Span;
 use aqmlab_scenario::parse;
@@ -388,9 +388,9 @@ const _: fn() = || {
 };
 
 /// Number of events of a kind; and that number by reason.
-fn count(trace: &Columns, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
+fn count(trace: &TraceTable, event: &str) -> (u64, BTreeMap<&'static str, u64>) {
     let mut reasons = BTreeMap::new();
-    let rows = (0..trace.event.len()).filter(|i| Columns::EVENTS[trace.event[*i] as usize] == event);
+    let rows = (0..trace.event.len()).filter(|i| TraceTable::EVENTS[trace.event[*i] as usize] == event);
     let rows: Vec<usize> = rows.collect();
     for row in rows.iter().filter(|row| trace.reason[**row] >= 0) {
         *reasons.entry(trace.reasons[trace.reason[*row] as usize]).or_default() += 1;
@@ -405,20 +405,20 @@ fn a_trace_by_hand() {
     let ack = |next| aqmlab_tcp::Ack { next, ..Default::default() };
     let packet = |flow| Packet::of_ack(Label { flow, ..Label::default() }, 40, 0, &ack(flow));
     let events = [
-        (Happening::Enqueued, 0, 1.0, 1.0),
-        (Happening::Marked("early"), 1, 2.0, 2.0),
-        (Happening::Enqueued, 1, 2.0, 2.0),
-        (Happening::Dropped("delay"), 0, 1.0, 4.0),
-        (Happening::Dequeued, 1, 2.0, 4.0),
-        (Happening::Refused("overflow"), 2, 5.0, 5.0),
+        (QueueEvent::Enqueued, 0, 1.0, 1.0),
+        (QueueEvent::Marked("early"), 1, 2.0, 2.0),
+        (QueueEvent::Enqueued, 1, 2.0, 2.0),
+        (QueueEvent::Dropped("delay"), 0, 1.0, 4.0),
+        (QueueEvent::Dequeued, 1, 2.0, 4.0),
+        (QueueEvent::Refused("overflow"), 2, 5.0, 5.0),
     ];
-    let events = events.map(|(happening, number, since, time)| TraceEvent {
-        happening,
+    let events = events.map(|(event, number, since, time)| TraceEvent {
+        event,
         packet: packet(number),
         since: at(since),
         time: at(time),
     });
-    let trace = Trace::new(&scenario, 1, Record::of(events.into()), vec![0, 1, 2]).columns();
+    let trace = PacketTrace::new(&scenario, 1, TraceRecord::of(events.into()), vec![0, 1, 2]).table();
     assert_eq!(trace.time, [1.0, 2.0, 2.0, 4.0, 4.0, 5.0]);
     assert_eq!(trace.event, [0, 3, 0, 2, 1, 2]);
     assert_eq!(trace.queue, [1, 1, 2, 1, 0, 0]);

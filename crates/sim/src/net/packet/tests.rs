@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn data_carries_what_is_put_into_it() {
-    let rtt = Announced::new(Span::from_seconds(0.08));
+    let rtt = AnnouncedRtt::new(Span::from_seconds(0.08));
     let label = Label { flow: 7, tuple: u32::MAX - 1, stamp: Stamp::new(5, 255) };
     let data = Data { sent_at: Time(u64::MAX - 1), seq: u32::MAX, rtt, ecn: Ecn::Ect1, is_cwr: true, is_resent: true };
     let mut packet = Packet::of_data(label, 1500, data);
@@ -94,7 +94,7 @@ fn a_count_of_marks_takes_the_place_of_the_last_block_that_is_left() {
 
 #[test]
 fn announces_round_trip_times_to_a_tenth_of_a_millisecond() {
-    let told = |ms: f64| Announced::new(Span::from_seconds(ms / 1000.0)).span().map(|span| span.seconds() * 1000.0);
+    let told = |ms: f64| AnnouncedRtt::new(Span::from_seconds(ms / 1000.0)).span().map(|span| span.seconds() * 1000.0);
     assert_eq!((told(80.04), told(0.01), told(9000.0)), (Some(80.0), Some(0.1), Some(6553.5)));
-    assert_eq!(Announced::default().span(), None);
+    assert_eq!(AnnouncedRtt::default().span(), None);
 }

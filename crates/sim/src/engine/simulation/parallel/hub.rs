@@ -1,12 +1,12 @@
 //! The queues of a run, which meet the packets of all flows in order.
 
 use super::super::Simulation;
-use super::lineage::{Born, Lineage};
+use super::lineage::{Lineage, OrderedEvent};
 use super::rounds::Arrival;
-use super::shard::{Passed, Receipt};
+use super::shard::{ForwardedPacket, MeasuredReceipt};
 use crate::calendar::{Calendar, Lane, Order, Timer};
-use crate::engine::crossing::{Crossing, LinkEvents};
-use crate::engine::event::{Event, Pending};
+use crate::engine::event::{Event, EventSink};
+use crate::engine::network::{LinkEvents, QueueNetwork};
 use crate::measure::group::ReceiptMeter;
 use crate::memory;
 use crate::net::link::Link;
@@ -22,7 +22,7 @@ const IN_BIN: usize = 4;
 
 /// Future events at the queues, and the packets that have passed them.
 pub struct Hub {
-    calendar: Calendar<Born, Lineage>,
+    calendar: Calendar<OrderedEvent, Lineage>,
     /// Of each flow.
     group_of: Vec<u16>,
     /// 2 to this power flows are a shard.
@@ -30,15 +30,15 @@ pub struct Hub {
     /// Arrivals at the queues in this round, from each shard.
     pub arrivals: Vec<Vec<Arrival>>,
     /// The same in order.
-    order: InOrder,
+    order: SortedArrivals,
     /// Packets that have passed the queues in this round, to each shard.
-    pub passed: Vec<Vec<Passed>>,
+    pub forwarded: Vec<Vec<ForwardedPacket>>,
     /// The shards of the packets that have passed to their receivers, in order: in this round, in the one before, and in
     /// that before.
     orders: [Vec<u16>; 3],
     /// Events handled so far.
     handled: u64,
-    /// Up to when all has been handled.
+    /// Time before which all events have been handled.
     until: Time,
     /// Of the present event.
     lineage: Lineage,
@@ -57,8 +57,8 @@ impl Hub {
             group_of,
             shard_bits,
             arrivals: vec![Vec::new(); shards],
-            order: InOrder::default(),
-            passed: vec![Vec::new(); shards],
+            order: SortedArrivals::default(),
+            forwarded: vec![Vec::new(); shards],
             orders: Default::default(),
             handled: 0,
             until: Time::ZERO,
@@ -71,7 +71,7 @@ impl Hub {
 
     /// An event of the set-up, which is the `place`-th.
     pub fn push_set_up(&mut self, time: Time, event: Event, place: u64) {
-        self.calendar.push(Lane::ANY, time, Born { event, lineage: Lineage::of_set_up(place) });
+        self.calendar.push(Lane::ANY, time, OrderedEvent { event, lineage: Lineage::of_set_up(place) });
     }
 
     /// Events handled.
@@ -112,7 +112,7 @@ impl Hub {
 
     /// Asks for what will be touched in a little while.
     #[inline(always)]
-    fn fetch(&self, places: &[Place], arrivals: &[Vec<Arrival>]) {
+    fn fetch(&self, places: &[ArrivalIndex], arrivals: &[Vec<Arrival>]) {
         if let Some(coming) = places.get(AHEAD) {
             memory::fetch(coming.of(arrivals));
         }
@@ -123,40 +123,40 @@ impl Hub {
 
     /// Handles the first event of the calendar.
     fn handle_first(&mut self, simulation: &mut Simulation) {
-        if let Some((at, born)) = self.calendar.pop(Time::NEVER) {
-            let born = *born;
-            self.handle(simulation, at, &born);
+        if let Some((at, ordered)) = self.calendar.pop(Time::NEVER) {
+            let ordered = *ordered;
+            self.handle(simulation, at, &ordered);
         }
     }
 
     /// Handles all events of an instant that have been pushed before.
     #[inline(never)]
-    fn handle_instant(&mut self, simulation: &mut Simulation, places: &[Place], arrivals: &[Vec<Arrival>]) {
+    fn handle_instant(&mut self, simulation: &mut Simulation, places: &[ArrivalIndex], arrivals: &[Vec<Arrival>]) {
         let time = places[0].time;
-        let mut events: Vec<Born> = places.iter().map(|place| place.of(arrivals).born()).collect();
-        while let Some((_, born)) = self.calendar.pop(time) {
-            events.push(*born);
+        let mut events: Vec<OrderedEvent> = places.iter().map(|place| place.of(arrivals).event()).collect();
+        while let Some((_, ordered)) = self.calendar.pop(time) {
+            events.push(*ordered);
         }
-        events.sort_by_key(|born| born.lineage.rank());
+        events.sort_by_key(|ordered| ordered.lineage.rank());
         self.is_uncertain |= events.windows(2).any(|two| two[0].lineage.compare(&two[1].lineage).is_none());
-        events.iter().for_each(|born| self.handle(simulation, time, born));
+        events.iter().for_each(|ordered| self.handle(simulation, time, ordered));
     }
 
     #[inline(always)]
     fn arrive(&mut self, simulation: &mut Simulation, arrival: &Arrival) {
         self.begin(simulation, arrival.time, &arrival.lineage);
-        self.crossing(simulation).arrive(arrival.packet);
+        self.network(simulation).arrive(arrival.packet);
     }
 
-    fn handle(&mut self, simulation: &mut Simulation, now: Time, born: &Born) {
-        self.begin(simulation, now, &born.lineage);
-        match born.event {
-            Event::Arrive(packet) => self.crossing(simulation).arrive(packet),
-            Event::Sent { link } => self.crossing(simulation).sent(link),
+    fn handle(&mut self, simulation: &mut Simulation, now: Time, ordered: &OrderedEvent) {
+        self.begin(simulation, now, &ordered.lineage);
+        match ordered.event {
+            Event::Arrive(packet) => self.network(simulation).arrive(packet),
+            Event::Sent { link } => self.network(simulation).sent(link),
             Event::WarmedUp => simulation.restart_meters(),
             event => {
                 if let Some((lane, next)) = simulation.update(event) {
-                    self.calendar.push(lane, next, Born { event, lineage: self.lineage });
+                    self.calendar.push(lane, next, OrderedEvent { event, lineage: self.lineage });
                 }
             }
         }
@@ -170,12 +170,12 @@ impl Hub {
     }
 
     #[inline(always)]
-    fn crossing<'a>(&'a mut self, simulation: &'a mut Simulation) -> AtHub<'a> {
-        AtHub { hub: self, simulation }
+    fn network<'a>(&'a mut self, simulation: &'a mut Simulation) -> HubNetwork<'a> {
+        HubNetwork { hub: self, simulation }
     }
 
     /// Takes in what the shards counted in the round before of what passed two rounds before, in the order of the queues.
-    pub fn count(&self, simulation: &mut Simulation, receipts: &[Vec<Receipt>]) {
+    pub fn count(&self, simulation: &mut Simulation, receipts: &[Vec<MeasuredReceipt>]) {
         let mut receipts: Vec<_> = receipts.iter().map(|of_shard| of_shard.iter()).collect();
         for shard in &self.orders[2] {
             if let Some(receipt) = receipts[usize::from(*shard)].next()
@@ -189,21 +189,21 @@ impl Hub {
     #[inline(always)]
     fn pass(&mut self, packet: Packet, time: Time) -> u16 {
         let shard = packet.flow >> self.shard_bits;
-        memory::append(&mut self.passed[shard as usize], Passed { packet, time, lineage: self.lineage });
+        memory::append(&mut self.forwarded[shard as usize], ForwardedPacket { packet, time, lineage: self.lineage });
         shard as u16
     }
 }
 
 /// The queues of a simulation, around which is the hub.
-struct AtHub<'a> {
+struct HubNetwork<'a> {
     hub: &'a mut Hub,
     simulation: &'a mut Simulation,
 }
 
-impl Pending for AtHub<'_> {
+impl EventSink for HubNetwork<'_> {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
-        self.hub.calendar.push(lane, time, Born { event, lineage: self.hub.lineage });
+        self.hub.calendar.push(lane, time, OrderedEvent { event, lineage: self.hub.lineage });
     }
 
     fn push_timer(&mut self, time: Time, timer: Timer) {
@@ -211,7 +211,7 @@ impl Pending for AtHub<'_> {
     }
 }
 
-impl Crossing for AtHub<'_> {
+impl QueueNetwork for HubNetwork<'_> {
     #[inline(always)]
     fn now(&self) -> Time {
         self.hub.now
@@ -254,8 +254,8 @@ impl Crossing for AtHub<'_> {
     }
 
     fn push_last(&mut self, lane: Lane, time: Time, event: Event) {
-        let born = Born { event, lineage: self.hub.lineage };
-        self.hub.calendar.push_last(lane, time, born);
+        let ordered = OrderedEvent { event, lineage: self.hub.lineage };
+        self.hub.calendar.push_last(lane, time, ordered);
     }
 
     fn reserve(&mut self) -> Order {
@@ -269,41 +269,41 @@ impl Crossing for AtHub<'_> {
 
 /// The places of one instant, and those after them.
 #[inline(always)]
-fn at_once(places: &[Place]) -> (&[Place], &[Place]) {
+fn at_once(places: &[ArrivalIndex]) -> (&[ArrivalIndex], &[ArrivalIndex]) {
     let others = places[1..].iter().take_while(|place| place.time == places[0].time);
     places.split_at(1 + others.count())
 }
 
 /// True if one event has pushed all of them.
 #[inline(always)]
-fn are_siblings(places: &[Place], arrivals: &[Vec<Arrival>]) -> bool {
+fn are_siblings(places: &[ArrivalIndex], arrivals: &[Vec<Arrival>]) -> bool {
     places[1..].iter().all(|other| other.of(arrivals).lineage == places[0].of(arrivals).lineage)
 }
 
 /// Arrivals in order of time, then of shards, then as they were pushed.
 #[derive(Default)]
-struct InOrder {
-    places: Vec<Place>,
+struct SortedArrivals {
+    places: Vec<ArrivalIndex>,
     /// End of each bin.
     ends: Vec<u32>,
 }
 
 /// Position of an arrival.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct ArrivalIndex {
     time: Time,
     shard: u32,
     index: u32,
 }
 
-impl Place {
+impl ArrivalIndex {
     #[inline(always)]
     fn of<'a>(&self, arrivals: &'a [Vec<Arrival>]) -> &'a Arrival {
         &arrivals[self.shard as usize][self.index as usize]
     }
 }
 
-impl InOrder {
+impl SortedArrivals {
     /// Deals what arrives, within a window but for the last packets of a run, into bins of equal times and sorts each.
     fn sort(&mut self, arrivals: &[Vec<Arrival>], window: Range<Time>) {
         let count: usize = arrivals.iter().map(Vec::len).sum();
@@ -323,11 +323,11 @@ impl InOrder {
         for end in &mut self.ends {
             sum += std::mem::replace(end, sum); // where the bin begins, until it is filled
         }
-        self.places.resize(count, Place::default());
+        self.places.resize(count, ArrivalIndex::default());
         for (shard, of_shard) in arrivals.iter().enumerate() {
             for (index, Arrival { time, .. }) in of_shard.iter().enumerate() {
                 let end = &mut self.ends[bin(*time)];
-                self.places[*end as usize] = Place { time: *time, shard: shard as u32, index: index as u32 };
+                self.places[*end as usize] = ArrivalIndex { time: *time, shard: shard as u32, index: index as u32 };
                 *end += 1;
             }
         }
@@ -354,7 +354,7 @@ mod tests {
         ) {
             let arrival = |time: &u64| arrival(Time(*time));
             let arrivals: Vec<Vec<_>> = times.iter().map(|of_shard| of_shard.iter().map(arrival).collect()).collect();
-            let mut order = InOrder::default();
+            let mut order = SortedArrivals::default();
             for _ in 0..2 {
                 order.sort(&arrivals, Time(1000)..Time(end));
                 let sorted: Vec<_> = order.places.iter().map(|place| (place.time.0, place.shard, place.index)).collect();

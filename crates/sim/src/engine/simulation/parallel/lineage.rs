@@ -4,7 +4,7 @@
 //! in the order of the events that pushed them, and so on back to an event whose place is known: one of a queue, which
 //! are counted, or of the set-up.
 
-use crate::calendar::{OfTimer, Timer};
+use crate::calendar::{FromTimer, Timer};
 use crate::engine::event::Event;
 use aqmlab_core::Time;
 use std::cmp::Ordering;
@@ -87,15 +87,15 @@ fn mix(chain: u64, time: u64) -> u64 {
     (bits ^ bits >> 31) >> Lineage::CHAIN
 }
 
-/// An event and how it came about.
+/// An event and its lineage, which orders it among the events of its instant.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Born {
+pub struct OrderedEvent {
     pub event: Event,
     pub lineage: Lineage,
 }
 
-impl OfTimer<Lineage> for Born {
-    fn of_timer(timer: Timer, lineage: Lineage) -> Self {
-        Self { event: Event::of_timer(timer, ()), lineage }
+impl FromTimer<Lineage> for OrderedEvent {
+    fn from_timer(timer: Timer, lineage: Lineage) -> Self {
+        Self { event: Event::from_timer(timer, ()), lineage }
     }
 }

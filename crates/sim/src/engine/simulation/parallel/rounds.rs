@@ -1,6 +1,6 @@
 //! Future arrivals at the queues, by the round in which they are handled.
 
-use super::lineage::{Born, Lineage};
+use super::lineage::{Lineage, OrderedEvent};
 use crate::calendar::{Calendar, Lane};
 use crate::engine::event::Event;
 use crate::memory;
@@ -8,7 +8,7 @@ use crate::net::packet::Packet;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
 
-/// So many rounds ahead each has a list; what comes later is sorted.
+/// Number of rounds ahead that have a list each; what comes later is sorted.
 const NEAR: usize = 256;
 
 /// A packet that reaches a queue: a cache line.
@@ -21,9 +21,9 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// As an event of a calendar.
-    pub fn born(&self) -> Born {
-        Born { event: Event::Arrive(self.packet), lineage: self.lineage }
+    /// The arrival as an event of a calendar.
+    pub fn event(&self) -> OrderedEvent {
+        OrderedEvent { event: Event::Arrive(self.packet), lineage: self.lineage }
     }
 }
 
@@ -35,7 +35,7 @@ pub struct Rounds {
     length: Span,
     /// In any order, those of the first round and of the next ones.
     near: VecDeque<Vec<Arrival>>,
-    far: Calendar<Born, Lineage>,
+    far: Calendar<OrderedEvent, Lineage>,
     /// Empty lists, to be filled again.
     spare: Vec<Vec<Arrival>>,
 }
@@ -49,8 +49,10 @@ impl Rounds {
     pub fn begin(&mut self, ends: Time) {
         self.ends = ends;
         let near = before(ends + Span(self.length.0.saturating_mul(NEAR as u64 - 1)));
-        while let Some((time, born)) = self.far.pop(near) {
-            let Born { event: Event::Arrive(packet), lineage } = *born else { unreachable!("a packet arrives") };
+        while let Some((time, ordered)) = self.far.pop(near) {
+            let OrderedEvent { event: Event::Arrive(packet), lineage } = *ordered else {
+                unreachable!("a packet arrives")
+            };
             self.push(time, packet, lineage);
         }
     }
@@ -69,7 +71,7 @@ impl Rounds {
     fn push_ahead(&mut self, ahead: u64, arrival: Arrival) {
         let Arrival { time, packet, lineage } = arrival;
         if ahead >= NEAR as u64 {
-            return self.far.push(Lane::ANY, time, Born { event: Event::Arrive(packet), lineage });
+            return self.far.push(Lane::ANY, time, OrderedEvent { event: Event::Arrive(packet), lineage });
         }
         while self.near.len() <= ahead as usize {
             self.near.push_back(self.spare.pop().unwrap_or_default());
@@ -93,12 +95,12 @@ pub fn before(time: Time) -> Time {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::net::packet::{Announced, Data, Label};
+    use crate::net::packet::{AnnouncedRtt, Data, Label};
     use aqmlab_aqm::Ecn;
 
     /// Of a packet that was sent at once.
     pub fn arrival(time: Time) -> Arrival {
-        let (rtt, ecn) = (Announced::default(), Ecn::NotEct);
+        let (rtt, ecn) = (AnnouncedRtt::default(), Ecn::NotEct);
         let data = Data { sent_at: time, seq: 0, rtt, ecn, is_cwr: false, is_resent: false };
         Arrival { time, packet: Packet::of_data(Label::default(), 1000, data), lineage: Lineage::default() }
     }

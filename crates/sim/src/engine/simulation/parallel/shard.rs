@@ -1,11 +1,11 @@
 //! Some of the flows of a run, with what happens at their two ends.
 
-use super::lineage::{Born, Lineage};
+use super::lineage::{Lineage, OrderedEvent};
 use super::rounds::{Arrival, Rounds, before};
 use crate::calendar::{Calendar, Lane, Timer};
-use crate::engine::event::{Event, Pending};
+use crate::engine::event::{Event, EventSink};
 use crate::engine::simulation::events::path;
-use crate::measure::group::{Counters, ReceiptMeter};
+use crate::measure::group::{ReceiptMeter, SenderCounters};
 use crate::memory;
 use crate::net::flow::{Flow, Group};
 use crate::net::packet::{AT_SENDER, Packet};
@@ -20,7 +20,7 @@ const AHEAD: usize = 8;
 /// A packet that has passed the queues, on its way to its receiver, or an ACK on its way to its sender: a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub struct Passed {
+pub struct ForwardedPacket {
     pub packet: Packet,
     /// Time at which a packet reaches its receiver's access link, or an ACK has left the last link.
     pub time: Time,
@@ -30,16 +30,16 @@ pub struct Passed {
 
 /// The contribution of a received packet to its group's meter; nothing outside of the measured time.
 #[derive(Clone, Copy)]
-pub struct Receipt {
+pub struct MeasuredReceipt {
     pub group: u16,
     pub counts: bool,
     pub is_marked: bool,
     pub delay: Span,
 }
 
-/// Up to when events are handled in a round, these times not included.
+/// Times before which events are handled in a round.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Windows {
+pub struct Horizons {
     /// At the receivers: what the queues had decided before the round.
     pub receivers: Time,
     pub senders: Time,
@@ -53,7 +53,7 @@ pub struct GroupCount {
     /// Datagrams sent since the warm-up.
     pub sent: u64,
     /// Of the senders when the warm-up ended.
-    pub before: Counters,
+    pub before: SenderCounters,
 }
 
 /// A share of the flows.
@@ -67,15 +67,15 @@ pub struct Shard<'a> {
     ways: &'a [Way],
     agenda: Agenda,
     /// Of each flow.
-    limits: Vec<Limit>,
-    /// Up to when every sender may be ahead.
+    limits: Vec<LookaheadLimit>,
+    /// Time before which every sender may run ahead.
     limit: Time,
     measured: Range<Time>,
-    windows: Windows,
+    horizons: Horizons,
     /// Packets that have passed the queues, in their order.
-    inbox: Vec<Passed>,
+    inbox: Vec<ForwardedPacket>,
     /// Receipts of the inbox, in its order.
-    receipts: Vec<Receipt>,
+    receipts: Vec<MeasuredReceipt>,
     /// Arrivals at the queues in the next round, in any order.
     outbox: Vec<Arrival>,
     pub counts: Vec<GroupCount>,
@@ -88,9 +88,9 @@ pub struct Shard<'a> {
 
 /// Future events of a shard's flows.
 struct Agenda {
-    senders: Calendar<Born, Lineage>,
+    senders: Calendar<OrderedEvent, Lineage>,
     /// Delayed ACKs.
-    receivers: Calendar<Born, Lineage>,
+    receivers: Calendar<OrderedEvent, Lineage>,
     /// On their way to a queue.
     departures: Rounds,
     /// On their way to the sender of the present flow.
@@ -101,21 +101,21 @@ struct Agenda {
 
 /// Limit to how far a sender may run ahead of the others.
 #[derive(Clone, Copy)]
-struct Limit {
+struct LookaheadLimit {
     /// Time of the next event other than a timer or an ACK.
     time: Time,
     /// Number of pending ACKs; one more if they may pass each other.
     waiting: u32,
 }
 
-impl Pending for Agenda {
+impl EventSink for Agenda {
     #[inline(always)]
     fn push(&mut self, lane: Lane, time: Time, event: Event) {
         match event {
             Event::Arrive(packet) if packet.hop == AT_SENDER => self.acks.push((time, packet)),
             Event::Arrive(packet) => self.departures.push(time, packet, self.lineage),
-            Event::AckDue { .. } => self.receivers.push(lane, time, Born { event, lineage: self.lineage }),
-            _ => self.senders.push(lane, time, Born { event, lineage: self.lineage }),
+            Event::AckDue { .. } => self.receivers.push(lane, time, OrderedEvent { event, lineage: self.lineage }),
+            _ => self.senders.push(lane, time, OrderedEvent { event, lineage: self.lineage }),
         }
     }
 
@@ -133,7 +133,8 @@ impl<'a> Shard<'a> {
         (round, is_large): (Span, bool),
         measured: Range<Time>,
     ) -> Self {
-        let limit = |flow: &Flow| Limit { time: Time::NEVER, waiting: u32::from(reorders[flow.group as usize]) };
+        let limit =
+            |flow: &Flow| LookaheadLimit { time: Time::NEVER, waiting: u32::from(reorders[flow.group as usize]) };
         let agenda = Agenda {
             senders: Calendar::default(),
             receivers: Calendar::default(),
@@ -152,7 +153,7 @@ impl<'a> Shard<'a> {
             ways,
             agenda,
             measured,
-            windows: Windows::default(),
+            horizons: Horizons::default(),
             inbox: Vec::new(),
             receipts: Vec::new(),
             outbox: Vec::new(),
@@ -175,24 +176,25 @@ impl<'a> Shard<'a> {
         self.agenda.push(Lane::ANY, time, event);
     }
 
-    /// Takes what has passed the queues for what is to reach them, before a round; `receipts` are of the round before.
+    /// Exchanges packets that have passed the queues for those that are to reach them, before a round;
+    /// `receipts` are of the round before.
     pub fn exchange(
         &mut self,
-        windows: Windows,
-        passed: &mut Vec<Passed>,
+        horizons: Horizons,
+        forwarded: &mut Vec<ForwardedPacket>,
         arrivals: &mut Vec<Arrival>,
-        receipts: &mut Vec<Receipt>,
+        receipts: &mut Vec<MeasuredReceipt>,
     ) {
-        self.windows = windows;
-        std::mem::swap(&mut self.inbox, passed);
-        passed.clear();
+        self.horizons = horizons;
+        std::mem::swap(&mut self.inbox, forwarded);
+        forwarded.clear();
         std::mem::swap(&mut self.outbox, arrivals);
         std::mem::swap(&mut self.receipts, receipts);
     }
 
     /// Handles all events of a round.
     pub fn advance(&mut self) {
-        self.agenda.departures.begin(self.windows.queues_next);
+        self.agenda.departures.begin(self.horizons.queues_next);
         self.receive_all();
         self.run_senders();
         self.agenda.departures.end(&mut self.outbox);
@@ -202,28 +204,28 @@ impl<'a> Shard<'a> {
     fn receive_all(&mut self) {
         self.receipts.clear();
         let inbox = std::mem::take(&mut self.inbox);
-        for (i, passed) in inbox.iter().enumerate() {
+        for (i, forwarded) in inbox.iter().enumerate() {
             if self.is_large {
                 self.fetch(&inbox[i..]);
             }
-            let decided = passed.lineage.pushed_at();
+            let decided = forwarded.lineage.pushed_at();
             if self.agenda.receivers.first_time() <= decided {
                 self.delayed_acks(decided);
                 self.is_uncertain |= self.agenda.receivers.first_time() == decided;
             }
-            self.pass(passed);
+            self.pass(forwarded);
         }
-        self.delayed_acks(self.windows.receivers);
+        self.delayed_acks(self.horizons.receivers);
         self.inbox = inbox;
     }
 
     /// Asks for what will be touched in a little while.
     #[inline(always)]
-    fn fetch(&self, passed: &[Passed]) {
-        if let Some(coming) = passed.get(2 * AHEAD) {
+    fn fetch(&self, forwarded: &[ForwardedPacket]) {
+        if let Some(coming) = forwarded.get(2 * AHEAD) {
             memory::fetch(coming);
         }
-        if let Some(coming) = passed.get(AHEAD) {
+        if let Some(coming) = forwarded.get(AHEAD) {
             let index = (coming.packet.flow - self.first) as usize;
             memory::fetch(&self.flows[index]);
             memory::fetch(&self.limits[index]);
@@ -231,8 +233,8 @@ impl<'a> Shard<'a> {
     }
 
     #[inline]
-    fn pass(&mut self, passed: &Passed) {
-        let Passed { packet, time, lineage, .. } = passed;
+    fn pass(&mut self, forwarded: &ForwardedPacket) {
+        let ForwardedPacket { packet, time, lineage, .. } = forwarded;
         let flow = &mut self.flows[(packet.flow - self.first) as usize];
         self.agenda.lineage = *lineage;
         if packet.hop == AT_SENDER {
@@ -240,7 +242,7 @@ impl<'a> Shard<'a> {
             return self.acknowledge(*time + home.delay, packet);
         }
         let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
-        let mut receipt = Receipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
+        let mut receipt = MeasuredReceipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
         flow.receive(packet, *time, path, &mut receipt, self.measured.clone());
         self.receipts.push(receipt);
         self.acknowledge_all();
@@ -277,17 +279,17 @@ impl<'a> Shard<'a> {
     fn wait(&mut self, time: Time, packet: &Packet) {
         if time <= self.measured.end {
             self.limits[(packet.flow - self.first) as usize].waiting += 1;
-            let born = Born { event: Event::Arrive(*packet), lineage: self.agenda.lineage };
-            self.agenda.senders.push(Lane::ANY, time, born);
+            let ordered = OrderedEvent { event: Event::Arrive(*packet), lineage: self.agenda.lineage };
+            self.agenda.senders.push(Lane::ANY, time, ordered);
         }
     }
 
     /// Delayed ACKs before a time.
     #[inline]
     fn delayed_acks(&mut self, until: Time) {
-        while let Some((time, born)) = self.agenda.receivers.pop(before(until)) {
-            let Event::AckDue { flow: index } = born.event else { unreachable!("receivers know delayed ACKs only") };
-            self.agenda.lineage = born.lineage.child(time);
+        while let Some((time, ordered)) = self.agenda.receivers.pop(before(until)) {
+            let Event::AckDue { flow: index } = ordered.event else { unreachable!("receivers know delayed ACKs only") };
+            self.agenda.lineage = ordered.lineage.child(time);
             let flow = &mut self.flows[(index - self.first) as usize];
             let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
             flow.delayed_ack(index, time, path);
@@ -298,42 +300,45 @@ impl<'a> Shard<'a> {
 
     /// The senders' part.
     fn run_senders(&mut self) {
-        let until = before(self.windows.senders);
+        let until = before(self.horizons.senders);
         let first = self.first;
         loop {
             let flows = &self.flows;
-            let fetch = |born: &Born| {
-                if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } = &born.event {
+            let fetch = |ordered: &OrderedEvent| {
+                if let Event::Arrive(Packet { flow, .. }) | Event::Timer { flow } | Event::Open { flow } =
+                    &ordered.event
+                {
                     memory::fetch(&flows[(flow - first) as usize]);
                 }
             };
-            let Some((now, born)) = self.agenda.senders.pop_showing(until, true, fetch) else { break };
-            let lineage = born.lineage;
-            if let Event::Timer { flow } = born.event {
+            let Some((now, ordered)) = self.agenda.senders.pop_showing(until, true, fetch) else { break };
+            let lineage = ordered.lineage;
+            if let Event::Timer { flow } = ordered.event {
                 self.at_timer(now, flow, lineage); // most events, of which nothing else is copied
             } else {
-                let event = born.event;
-                self.run_instant(now, Born { event, lineage });
+                let event = ordered.event;
+                self.run_instant(now, OrderedEvent { event, lineage });
             }
         }
     }
 
     /// Handles all events of an instant that have been pushed before; `first` has been taken out.
     #[inline(never)]
-    fn run_instant(&mut self, now: Time, first: Born) {
+    fn run_instant(&mut self, now: Time, first: OrderedEvent) {
         if self.agenda.senders.first_time() != now {
             return self.handle(now, &first);
         }
         let mut events = vec![first];
-        while let Some((_, born)) = self.agenda.senders.pop(now) {
-            events.push(*born);
+        while let Some((_, ordered)) = self.agenda.senders.pop(now) {
+            events.push(*ordered);
         }
-        events.sort_by_key(|born| born.lineage.rank());
-        let mut by_flow: Vec<_> = events.iter().map(|born| (self.flow_of(&born.event), born.lineage)).collect();
+        events.sort_by_key(|ordered| ordered.lineage.rank());
+        let mut by_flow: Vec<_> =
+            events.iter().map(|ordered| (self.flow_of(&ordered.event), ordered.lineage)).collect();
         by_flow.sort_by_key(|(flow, _)| *flow);
         let is_open = |two: &[(_, Lineage)]| two[0].0 == two[1].0 && two[0].1.compare(&two[1].1).is_none();
         self.is_uncertain |= by_flow.windows(2).any(is_open);
-        events.iter().for_each(|born| self.handle(now, born));
+        events.iter().for_each(|ordered| self.handle(now, ordered));
     }
 
     /// The flow to whose sender something happens.
@@ -346,8 +351,8 @@ impl<'a> Shard<'a> {
         }
     }
 
-    fn handle(&mut self, now: Time, born: &Born) {
-        let Born { event, lineage } = born;
+    fn handle(&mut self, now: Time, ordered: &OrderedEvent) {
+        let OrderedEvent { event, lineage } = ordered;
         if let Event::Timer { flow } = *event {
             return self.timer(now, flow, lineage);
         }
@@ -383,7 +388,7 @@ impl<'a> Shard<'a> {
     #[inline]
     fn at_timer(&mut self, now: Time, flow: u32, lineage: Lineage) {
         if self.agenda.senders.first_time() == now {
-            self.run_instant(now, Born { event: Event::Timer { flow }, lineage });
+            self.run_instant(now, OrderedEvent { event: Event::Timer { flow }, lineage });
         } else {
             self.timer(now, flow, &lineage);
         }
@@ -418,10 +423,10 @@ impl<'a> Shard<'a> {
     }
 }
 
-impl ReceiptMeter for Receipt {
+impl ReceiptMeter for MeasuredReceipt {
     #[inline(always)]
     fn count(&mut self, delay: Span, is_marked: bool) {
-        *self = Receipt { group: self.group, counts: true, is_marked, delay };
+        *self = MeasuredReceipt { group: self.group, counts: true, is_marked, delay };
     }
 
     #[inline(always)]

@@ -1,12 +1,12 @@
-//! The part of the engine that takes packets through the queues.
+//! The network of queues: packets join, leave and go on to the next hop.
 //!
 //! Rare paths are not inlined, so that the loop over packets and ACKs stays within the instruction cache.
 
 use crate::calendar::{Lane, Order};
-use crate::engine::event::{Event, Pending};
-use crate::net::link::{Departures, Link, Offered};
+use crate::engine::event::{Event, EventSink};
+use crate::net::link::{Admission, DepartureMode, Link};
 use crate::net::packet::{AT_RECEIVER, AT_SENDER, Packet};
-use crate::net::route::{Hop, Next, Way};
+use crate::net::route::{Hop, NextHop, Way};
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use std::collections::VecDeque;
@@ -32,21 +32,21 @@ impl LinkEvents {
     /// Of a link at rest: lanes of its own for events that come one by one, where there are many.
     pub fn new(link: &Link, mut new_lane: impl FnMut() -> Lane) -> Self {
         let mut lane = |is_wanted| if is_wanted { new_lane() } else { Lane::ANY };
-        let sent = lane(link.departures != Departures::Foreseen);
+        let sent = lane(link.departures != DepartureMode::Foreseen);
         let tick = lane(link.queue.tick_every().is_some_and(|period| period < RARE_TICK));
         Self { sent, tick, orders: VecDeque::new(), ticks: 0 }
     }
 
     /// Departures may be computed at service no longer.
     pub fn follow(&mut self, link: &Link) {
-        if link.departures == Departures::Events {
+        if link.departures == DepartureMode::Events {
             self.orders.clear();
         }
     }
 }
 
-/// The queues at one instant, and what lies around them: where packets come from and go to, and what is to come.
-pub trait Crossing: Pending {
+/// The network of queues at one instant, with the ends of the flows around it and the events to come.
+pub trait QueueNetwork: EventSink {
     /// The present.
     fn now(&self) -> Time;
 
@@ -87,10 +87,10 @@ pub trait Crossing: Pending {
         let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = self.link(hop.link);
         match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Offered::Dropped, _) => {}
-            (Offered::SentAt(time), false) => self.forward(&packet, hop, time),
-            (Offered::SentAt(time), true) => self.forward_over_wire(packet, time),
-            (Offered::Joined, _) => self.join(hop.link),
+            (Admission::Dropped, _) => {}
+            (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
+            (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
+            (Admission::Joined, _) => self.join(hop.link),
         }
     }
 
@@ -99,7 +99,7 @@ pub trait Crossing: Pending {
     fn join(&mut self, index: usize) {
         let link = self.link(index);
         let (departures, is_free) = (link.departures, link.is_free());
-        if departures == Departures::AtService {
+        if departures == DepartureMode::AtService {
             let order = self.reserve();
             self.events_of(index).orders.push_back(order);
         }
@@ -114,14 +114,14 @@ pub trait Crossing: Pending {
         let now = self.now();
         let link = self.link(index as usize);
         let Some(end) = link.start_service(now) else { return };
-        if link.departures == Departures::AtService {
+        if link.departures == DepartureMode::AtService {
             return self.send_at_service(index, end);
         }
         let lane = self.events_of(index as usize).sent;
         self.push(lane, end, Event::Sent { link: index });
     }
 
-    /// Sends the packet in service on at `end`, as if that had been foreseen when it joined the queue.
+    /// Forwards the packet in service at `end`, as if that had been foreseen when it joined the queue.
     #[inline(never)]
     fn send_at_service(&mut self, index: u32, end: Time) {
         let packet = self.link(index as usize).take_sending();
@@ -158,9 +158,9 @@ pub trait Crossing: Pending {
     #[inline(always)]
     fn forward(&mut self, packet: &Packet, Hop { onward, next, .. }: Hop, sent: Time) {
         match next {
-            Next::Receiver => self.receive(packet, sent + onward.delay),
-            Next::Sender => self.send_home(*packet, sent),
-            Next::Link => {
+            NextHop::Receiver => self.receive(packet, sent + onward.delay),
+            NextHop::Sender => self.send_home(*packet, sent),
+            NextHop::Link => {
                 let mut packet = *packet;
                 packet.hop += 1;
                 self.push(onward.lane, sent + onward.delay, Event::Arrive(packet));
@@ -179,15 +179,15 @@ pub trait Crossing: Pending {
         };
         let Some(left) = left else { return };
         packet.hop = match next {
-            Next::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
-            Next::Receiver => AT_RECEIVER,
-            Next::Sender => return self.send_home(packet, left),
-            Next::Link => packet.hop + 1,
+            NextHop::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
+            NextHop::Receiver => AT_RECEIVER,
+            NextHop::Sender => return self.send_home(packet, left),
+            NextHop::Link => packet.hop + 1,
         };
         self.push(onward.lane, left + onward.delay, Event::Arrive(packet));
     }
 
-    /// [`Crossing::receive`], out of line.
+    /// [`QueueNetwork::receive`], out of line.
     #[inline(never)]
     fn receive_late(&mut self, packet: &Packet, time: Time) {
         self.receive(packet, time);

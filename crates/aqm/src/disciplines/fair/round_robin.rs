@@ -6,7 +6,7 @@ use aqmlab_core::Time;
 
 /// Treatment of a queue that runs empty, by variant of deficit round robin.
 #[derive(Clone, Copy, PartialEq)]
-pub(in crate::disciplines) enum Rounds {
+pub(in crate::disciplines) enum RoundRobin {
     /// A new one joins the old, so that it cannot starve them; an old one leaves (RFC 8290).
     Rfc8290,
     /// It leaves; until its scheme is at rest it stays its flow's, and is told at departures that it is empty (CAKE).
@@ -15,7 +15,7 @@ pub(in crate::disciplines) enum Rounds {
 
 /// State of a queue in the rounds.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Set {
+pub(super) enum QueueState {
     /// In no list: any flow may have it.
     Idle,
     /// Among the new ones.
@@ -42,15 +42,15 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         self.queues[index as usize].credits += quantum;
     }
 
-    /// A queue moves to another set, and its host's load follows.
-    fn set(&mut self, index: u32, set: Set) {
+    /// Changes a queue's state, and its host's load with it.
+    fn set_state(&mut self, index: u32, state: QueueState) {
         let queue = &mut self.queues[index as usize];
-        let (before, host) = (std::mem::replace(&mut queue.set, set), queue.host);
-        if set == Set::Bulk {
+        let (before, host) = (std::mem::replace(&mut queue.state, state), queue.host);
+        if state == QueueState::Bulk {
             self.bulk += 1;
             self.hosts.gain_bulk(host);
         }
-        if before == Set::Bulk {
+        if before == QueueState::Bulk {
             self.bulk -= 1;
             self.hosts.lose_bulk(host);
         }
@@ -75,8 +75,8 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
         if is_new { &mut self.new } else { &mut self.old }.pop_front();
         self.old.push_back(index);
         let queue = &self.queues[index as usize];
-        if queue.set == Set::Sparse {
-            self.set(index, if queue.is_empty() { Set::SparseWait } else { Set::Bulk });
+        if queue.state == QueueState::Sparse {
+            self.set_state(index, if queue.is_empty() { QueueState::SparseWait } else { QueueState::Bulk });
         }
         self.credit(index);
     }
@@ -84,19 +84,19 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     /// A queue has packets: one that was in no list is new.
     #[inline(always)]
     pub(super) fn begin(&mut self, index: u32) {
-        let set = self.queues[index as usize].set;
-        if !matches!(set, Set::Sparse | Set::Bulk) {
-            self.wake(index, set);
+        let state = self.queues[index as usize].state;
+        if !matches!(state, QueueState::Sparse | QueueState::Bulk) {
+            self.wake(index, state);
         }
     }
 
     /// A queue that was empty: it counts as load from now on if it is among the old ones, else it is new.
     #[inline(never)]
-    fn wake(&mut self, index: u32, before: Set) {
-        if before == Set::SparseWait {
-            return self.set(index, Set::Bulk);
+    fn wake(&mut self, index: u32, before: QueueState) {
+        if before == QueueState::SparseWait {
+            return self.set_state(index, QueueState::Bulk);
         }
-        self.set(index, Set::Sparse);
+        self.set_state(index, QueueState::Sparse);
         self.queues[index as usize].credits = 0;
         self.credit(index);
         self.new.push_back(index);
@@ -106,22 +106,22 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn retire(&mut self, index: u32, is_new: bool, now: Time) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         list.pop_front();
-        match self.rounds {
-            Rounds::Rfc8290 if is_new => {
+        match self.round_robin {
+            RoundRobin::Rfc8290 if is_new => {
                 self.old.push_back(index);
-                self.set(index, Set::SparseWait);
+                self.set_state(index, QueueState::SparseWait);
             }
-            Rounds::Rfc8290 => self.set(index, Set::Idle),
-            Rounds::Cake => self.release(index, now),
+            RoundRobin::Rfc8290 => self.set_state(index, QueueState::Idle),
+            RoundRobin::Cake => self.release(index, now),
         }
     }
 
     /// A queue in no list is idle as soon as its scheme is at rest.
     fn release(&mut self, index: u32, now: Time) {
         if self.queues[index as usize].scheme.is_at_rest(now) {
-            return self.set(index, Set::Idle);
+            return self.set_state(index, QueueState::Idle);
         }
-        self.set(index, Set::Decaying);
+        self.set_state(index, QueueState::Decaying);
         let queue = &mut self.queues[index as usize];
         queue.decays += 1;
         let decays = queue.decays;
@@ -132,7 +132,7 @@ impl<A: Aqm + Tune + Clone, P: Carried> Fair<A, P> {
     pub(super) fn decay(&mut self, cx: &mut Ctx) {
         while let Some((index, decays)) = self.decaying.pop_front() {
             let queue = &mut self.queues[index as usize];
-            if queue.set == Set::Decaying && queue.decays == decays {
+            if queue.state == QueueState::Decaying && queue.decays == decays {
                 queue.scheme.on_empty(cx);
                 return self.release(index, cx.now);
             }

@@ -1,6 +1,6 @@
 //! A scheme of one's own, and `aqmlab` with it: the command `own-lab`.
 
-use aqmlab_aqm::{Aqm, Ctx, EARLY, SchemeInfo, Observable, P, PacketView, QueueView, Scheme, Signal, Verdict};
+use aqmlab_aqm::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Verdict};
 use aqmlab_core::{Span, params};
 
 params! {
@@ -104,6 +104,7 @@ mod tests {
     use aqmlab_aqm::contract::{Outcome, bench, suite};
     use aqmlab_aqm::{entry, register};
     use aqmlab_core::ParamSet;
+    use aqmlab_core::params::ParamInput;
 
     #[test]
     fn two_steps_by_hand() {
@@ -134,7 +135,8 @@ mod tests {
         for spec in SquareRedParams::specs() {
             let (least, greatest) = spec.range.unwrap();
             for text in [spec.default, least, greatest] {
-                assert_eq!(SquareRedParams::defaults().set(spec.name, text), Some(Ok(())), "{}: {text}", spec.name);
+                let set = SquareRedParams::defaults().set(spec.name, ParamInput::Text(text));
+                assert_eq!(set, Some(Ok(())), "{}: {text}", spec.name);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! CAKE's queues: flow queueing within tins, priorities among tins, and a shaper before the link.
 
-use super::fair::Rounds;
+use super::fair::RoundRobin;
 use super::shelf::Shelf;
 use super::{Accounts, Carried, Discipline, Fair, FairParams, Fate, Limit, Note};
 use crate::link_layer::LinkLayer;
@@ -81,7 +81,7 @@ impl<S: TinPolicy, P: Carried> Tins<S, P> {
         let tin = |rate: Rate| {
             let view = QueueView { rate, ..view };
             let queues = Fair::new(policy.fair(rate), policy.scheme(rate, &view), view, Limit::NONE, ecn, salt);
-            let mut queues = queues.with_rounds(Rounds::Cake);
+            let mut queues = queues.with_round_robin(RoundRobin::Cake);
             queues.set_link_layer(layer);
             queues.count_drops(policy.counts_drops());
             Tin { queues, rate, next_at: Time::ZERO, last: (0, Span::ZERO) }

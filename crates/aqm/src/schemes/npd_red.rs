@@ -287,7 +287,8 @@ impl Aqm for NpdRed {
         }
         let (q, q_old) = (f64::from(queue.packets), f64::from(self.past[0]));
         let terms = (k_p * (q - queue.target) + k_d * (q - q_old)) / buffer;
-        let change = if self.params.base == BaseProbability::Integral { terms * self.params.interval.seconds() } else { terms };
+        let change =
+            if self.params.base == BaseProbability::Integral { terms * self.params.interval.seconds() } else { terms };
         self.p = (self.base + change).clamp(0.0, 1.0);
         self.remember(queue.packets);
     }
@@ -349,7 +350,9 @@ impl LinearLaw for NpdRedParams {
         let second = self.ago() as f64 * period;
         Ok(match self.base {
             BaseProbability::Recursive => LinearResponse::new(1, move |s| step(s) / (s * period)),
-            BaseProbability::Integral => LinearResponse::new(1, move |s| (k_p + k_d * change(s, second)) / (buffer * s)),
+            BaseProbability::Integral => {
+                LinearResponse::new(1, move |s| (k_p + k_d * change(s, second)) / (buffer * s))
+            }
             BaseProbability::Fixed => LinearResponse::new(0, move |s| step(s) * hold(s, period)),
             // The mean of p over one loss interval, held over the next.
             BaseProbability::LossRatio => LinearResponse::new(0, move |s| step(s) * hold(s, period))
@@ -405,7 +408,10 @@ mod tests {
         let mut problems = Vec::new();
         NpdRedParams::defaults().read("npd-red", [("gains", "self-tuning")], &mut problems);
         let [problem] = &problems[..] else { panic!("{problems:?}") };
-        assert!(problem.to_string().contains("loss_ratio") && problem.to_string().contains("\"integral\""), "{problem}");
+        assert!(
+            problem.to_string().contains("loss_ratio") && problem.to_string().contains("\"integral\""),
+            "{problem}"
+        );
     }
 
     #[test]
@@ -437,7 +443,8 @@ mod tests {
     /// A busy link of 1000 packets/s with 50 packets waiting; 20 flows take turns, each sends every 20 ms.
     #[test]
     fn self_tuning_draws_once_a_second_from_what_it_has_seen() {
-        let (mut npd, mut rng) = (npd(&[("gains", "self-tuning"), ("base", "integral"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
+        let (mut npd, mut rng) =
+            (npd(&[("gains", "self-tuning"), ("base", "integral"), ("k_p", "7"), ("k_d", "-7")]), bench::stream());
         let mut drawn_at = Vec::new();
         for ms in 0..8000 {
             let mut cx = Ctx { now: Time::ZERO + Span::from_millis(ms), rng: &mut rng };

@@ -86,10 +86,10 @@ fn a_queue_stays_its_flows_until_its_scheme_is_at_rest() {
     // COBALT is at rest an interval after the last packet. Until then another flow takes another queue.
     let [one, two] = [1, 2].map(|flow| tin.claim(flow, 1));
     assert_ne!(one, two);
-    for (ms, set) in [(50, QueueState::Decaying), (100, QueueState::Decaying), (101, QueueState::Idle)] {
+    for (ms, state) in [(50, QueueState::Decaying), (100, QueueState::Decaying), (101, QueueState::Idle)] {
         join(&mut tin, ms, Packet(2, 1, 1000), 1);
         leave(&mut tin, ms);
-        assert!(tin.queues[one as usize].set == set, "{ms} ms");
+        assert!(tin.queues[one as usize].state == state, "{ms} ms");
     }
 }
 

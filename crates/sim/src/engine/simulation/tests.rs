@@ -434,7 +434,7 @@ fn a_trace_tells_of_every_packet_and_changes_nothing() {
     for name in aqmlab_aqm::entries().iter().map(|entry| entry.info.name).chain(["fq-droptail", "fq-red"]) {
         let options = Options { trace: Some(1), ..options(name) };
         let output = run(scenario.clone(), options.clone()).unwrap();
-        let (link, trace) = (&output.result.links[1].1, output.trace.unwrap().columns());
+        let (link, trace) = (&output.result.links[1].1, output.trace.unwrap().table());
         let (dropped, drops) = count(&trace, "drop");
         assert_eq!((dropped, &drops), (link.dropped, &link.drops), "{name}");
         assert_eq!((count(&trace, "mark").0, count(&trace, "dequeue").0), (link.marked, link.departed), "{name}");

@@ -356,7 +356,7 @@ mod tests {
         // sqrt(2) to the powers of 0 to 8: 1, 1, 2, 3, 4, 6, 8, 11 and 16 ticks.
         let changes = [("flows", "1"), ("gain", "0.01"), ("categories", "9"), ("ratio", "1.4142")];
         let mut scheme = fuzzy_rtt(&[&changes[..], &[("alpha_5", "0"), ("mean_packet", "1000 B")]].concat());
-        let mut first = vec![0; 9];
+        let mut first = [0; 9];
         for tick in 0..20 {
             bench::tick(&mut scheme, 100);
             for (first, category) in first.iter_mut().zip(&scheme.categories) {

@@ -149,3 +149,16 @@ def test_public_classes_have_names_of_their_own() -> None:
 
 def is_public_class(node: ast.AST) -> TypeGuard[ast.ClassDef]:
     return isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+
+
+def test_docstrings_say_what_a_thing_is() -> None:
+    """Their first word is a noun or a verb: none that asks."""
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in modules().items()}
+    found = [(module, text) for module, tree in trees.items() for text in docstrings(tree)]
+    asking = {"How", "What", "When", "Where", "Whether", "Which", "Whose", "Why"}
+    assert [each for each in found if each[1].split()[0] in asking] == []
+
+
+def docstrings(tree: ast.Module) -> list[str]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [text for node in ast.walk(tree) if isinstance(node, kinds) and (text := ast.get_docstring(node))]

@@ -47,7 +47,7 @@ class Gains:
 
     @property
     def spec(self) -> str:
-        """What to paste after `--aqm`."""
+        """The text for `--aqm`."""
         return f"{SCHEME},k_p={self.k_p:.6g},k_d={self.k_d:.6g}"
 
     def document(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class GainRanges(Result):
 
     @property
     def setting(self) -> str:
-        """What the ranges are for."""
+        """The plant that the ranges are for."""
         n, r, c, b = self.loop
         return f"{n:g} flows, R = {1e3 * r:.4g} ms, C = {c:.6g} {self.unit}/s, B = {b:.6g} {self.unit}"
 

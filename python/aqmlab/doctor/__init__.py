@@ -1,4 +1,4 @@
-"""What `aqmlab doctor` looks at: installed packages, the speed of this machine, and what it allows of live runs."""
+"""The findings of `aqmlab doctor`: installed packages, the speed of this machine, and what it allows of live runs."""
 
 from aqmlab.doctor.machine import Finding, findings
 

@@ -1,4 +1,4 @@
-"""What is installed, how fast this machine is, what it allows of live runs, and the line that mends what is missing."""
+"""The state of this machine: packages, speed, what it allows of live runs, and the line that mends what is missing."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Whether schemes can be used in a scenario: asked before anything runs."""
+"""Checks of schemes in a scenario, before anything runs."""
 
 from collections.abc import Sequence
 

@@ -11,7 +11,7 @@ from aqmlab.notebook import Sheet
 
 @dataclass(frozen=True)
 class Shown:
-    """How people read a value: times `scale`, in `unit`, with `digits` after the point, perhaps with an exponent."""
+    """The form of a value for people: times `scale`, in `unit`, with `digits` after the point; perhaps an exponent."""
 
     scale: float
     unit: str

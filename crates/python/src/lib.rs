@@ -521,7 +521,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// scheme that was given to [`aqmlab_aqm::register`].
 ///
 /// # Errors
-/// What Python raises.
+/// Errors that Python raises.
 pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
     m.add("SchemeError", m.py().get_type::<SchemeError>())?;

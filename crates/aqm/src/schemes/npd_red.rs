@@ -161,7 +161,7 @@ impl NpdRedParams {
         self.buffer.unwrap_or_else(|| Packets(limit)).0
     }
 
-    /// How many samples ago the queue was that the change is counted from.
+    /// Age of the queue from which the change is counted, samples.
     fn ago(&self) -> usize {
         match self.base {
             BaseProbability::Integral => ((1.0 / self.interval.seconds()).round() as usize).max(1),

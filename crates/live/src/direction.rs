@@ -79,7 +79,7 @@ impl Direction {
     pub fn new(scenario: &Scenario, line: &Line, choice: &AqmChoice, seed: u64) -> Result<Self, Problems> {
         let spec = &line.link;
         let scheme = scenario.build_scheme(spec, choice)?;
-        let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, true, seed);
+        let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, false, seed);
         link.queue.keep_notes();
         link.stop_probing();
         let observables = aqmlab_aqm::entry(&choice.name).map_or(0, |entry| entry.observables.len());

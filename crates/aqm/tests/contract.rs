@@ -37,15 +37,13 @@ fn queue_with(scheme: &SchemeEntry, params: &[(&str, &str)]) -> AnyQueue<Numbere
     built.queue(bench::queue(0), bench::LIMIT, true, 7)
 }
 
-/// Choices that need another parameter: scheme, parameter and word, and what goes with it.
-const COMPANIONS: [((&str, &str, &str), (&str, &str)); 1] =
-    [(("npd-red", "gains", "self-tuning"), ("base", "integral"))];
+/// Choices that need another parameter: scheme, parameter and word, then the other and its word.
+const COMPANIONS: [[&str; 5]; 1] = [["npd-red", "gains", "self-tuning", "base", "integral"]];
 
 /// The parameters that make a choice legal.
 fn chosen<'a>(scheme: &SchemeEntry, name: &'a str, word: &'a str) -> Vec<(&'a str, &'a str)> {
-    let wanted = (scheme.info.name, name, word);
-    let others = COMPANIONS.iter().filter(|(choice, _)| *choice == wanted).map(|(_, companion)| *companion);
-    others.chain([(name, word)]).collect()
+    let others = COMPANIONS.iter().filter(|all| all[..3] == [scheme.info.name, name, word]);
+    others.map(|all| (all[3], all[4])).chain([(name, word)]).collect()
 }
 
 fn spares_light_load(scheme: &SchemeEntry) -> bool {

@@ -175,3 +175,18 @@ def test_several_problems_are_told_together(aqmlab: Aqmlab, tmp_path: Path) -> N
     text = SMALL.read_text().replace('"2 s"', '"0 s"').replace("count = 10", "count = 0")
     (tmp_path / "wrong.toml").write_text(text)
     refused(aqmlab("run", "wrong.toml"), "duration", "count")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('seeds = "many"', "my.toml:4:9: experiment.seeds: "),
+        ("sedes = 3", "my.toml:4:1: experiment.sedes: unknown key"),
+    ],
+)
+def test_a_mistake_in_an_experiment_has_a_line_and_a_column(
+    aqmlab: Aqmlab, tmp_path: Path, line: str, said: str
+) -> None:
+    (tmp_path / "my.toml").write_text(f'schema = 1\nscenarios = ["{SMALL}"]\naqms = ["pi"]\n{line}\n')
+    refused(aqmlab("sweep", str(tmp_path / "my.toml"), "--out", str(tmp_path / "out")), said)
+    assert not (tmp_path / "out").exists()

@@ -17,7 +17,9 @@ DOCS = Path(__file__).parent
 SEEDS = 5
 SAID = {
     "holds": "hold",
+    "weak": "hold of a control too and so do not count",
     "fails": "fail",
+    "undecided": "not decided",
     "shown": "shown by a table or figure",
     "untestable": "not testable",
     "missing": "not measured",

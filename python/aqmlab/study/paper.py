@@ -220,8 +220,8 @@ class Study:
         return [table for table in self.tables if table in chosen], [item for item in self.figures if item in chosen]
 
     def compared(self, claim: Claim) -> list[str]:
-        """Return the schemes that a claim compares and that exist."""
-        rows = [*claim.schemes, *claim.below, *claim.above]
+        """Return the schemes that a claim compares, with its control, and that exist."""
+        rows = [*claim.schemes, *claim.below, *claim.above, *claim.control]
         names = [part for row in rows for part in self.differences.get(row, [row])]
         return [spec for spec in dict.fromkeys(self.spec(name) for name in names) if built(spec)]
 
@@ -330,7 +330,7 @@ def load_study(name: str) -> Study:
     if name not in studies():
         raise unknown("study", "unknown study", name, studies())
     data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
-    words, claims = load_ledger(name, data["schemes"])
+    words, claims = load_ledger(name, data["schemes"], idle=True)
     rows = (files("aqmlab.study") / "papers" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     notes = [_note(entry) for entry in data.get("notes", ())]
     published = [_published(row, notes) for row in csv.DictReader(rows)]

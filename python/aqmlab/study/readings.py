@@ -38,7 +38,7 @@ def _transient(reading: SeriesReading, columns: Mapping[str, "Curve"], place: Li
 
     `settling_time` averages over 1 s and so counts every later excursion.
     """
-    return _settled(reading, columns, place.target, place.buffer / 10 if reading.band is None else reading.band)
+    return _settled(reading, columns, place.target, place.target / 10 if reading.band is None else reading.band)
 
 
 def _stabilisation(reading: SeriesReading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
@@ -88,8 +88,8 @@ READ = (
         "transient",
         "Transient",
         "s",
-        "from then on the queue, averaged over 5 s, stays within 10 % of the buffer, or the band that the claim "
-        "gives, around the target",
+        "from then on the queue, averaged over 5 s, stays within 10 % of the target, or within the band that the "
+        "claim gives around it",
         SHOWN["s"],
     ),
     Metric(

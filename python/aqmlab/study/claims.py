@@ -16,7 +16,9 @@ VERDICTS = {
     "holds": Verdict("✓", "measured so"),
     "weak": Verdict("~", "measured so, but a scheme of which the sentence does not speak passes the same check"),
     "fails": Verdict("✗", "not measured so; the reason is given, or that it is not known"),
-    "undecided": Verdict("?", "the check asks for a ratio to 0, or for less than 0"),
+    "undecided": Verdict(
+        "?", "the check asks for a ratio to 0 or for less than 0, or compares queues of which none settles"
+    ),
     "shown": Verdict("→", "a table or a figure holds it"),
     "untestable": Verdict("∅", "not testable; the reason is given"),
     "missing": Verdict("–", "not measured"),
@@ -37,7 +39,7 @@ class Checked:
     """A claim with its verdict, what was measured in words, and the reason if it does not hold.
 
     `alone` says of each seed whether the claim holds under it alone; `printed` whether it holds of the numbers that the
-    paper prints, None where it does not print them all.
+    paper prints, None where it does not print them all; `whose` whose failure it is, if it fails, and what was varied.
     """
 
     claim: Claim
@@ -46,6 +48,7 @@ class Checked:
     why: str | None = None
     alone: Mapping[int, bool] = field(default_factory=dict)
     printed: bool | None = None
+    whose: str | None = None
 
     @property
     def told(self) -> str:
@@ -63,6 +66,7 @@ class Checked:
             "why": self.why,
             "seeds": [seed for seed, holds in self.alone.items() if holds],
             "printed": self.printed,
+            "whose": self.whose,
         }
 
 

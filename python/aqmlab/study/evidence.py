@@ -23,7 +23,7 @@ BySeed = Mapping[str, Mapping[str, Mapping[int, float]]]
 
 
 TIMES = ("settling_time", "transient", "stabilisation")
-"""Values that are endless where a queue does not settle: over the seeds their median counts, which one such seed leaves."""
+"""Values that are endless where a queue does not settle: over the seeds their median counts, not their mean."""
 
 
 class Judged(Protocol):
@@ -117,7 +117,8 @@ def of_each_seed(claim: Claim, by_seed: BySeed) -> dict[int, Found]:
 def decide(claim: Claim, found: Found) -> tuple[bool | None, Found]:
     """Say whether the claim holds, and where it does not: in all places if it fails from one to the other.
 
-    None where no place decides against it, but it asks for a ratio to 0, or for less than 0.
+    None where no place decides against it, but it asks for a ratio to 0, for less than 0, or for less than never
+    of what never comes about.
     """
     goes = _every(_goes(claim, [values[name] for values in found.values()]) for name in claim.schemes)
     if goes is False:
@@ -211,14 +212,17 @@ def _holds(claim: Claim, values: Values) -> bool | None:
 
 
 def _less(claim: Claim, less: float, more: float) -> bool | None:
-    """Say whether one value is below another by the claim's factor and margin."""
-    if more == 0 or (less == 0 and claim.factor != 1):
+    """Say whether one value is below another by the claim's factor and margin.
+
+    Undecided are less than 0, a multiple of 0, and which of two queues that never settle does so first.
+    """
+    if more == 0 or (less == 0 and claim.factor != 1) or less == more == inf:
         return None
     return less * claim.factor + claim.margin < more
 
 
 def _within_factor(factor: float, values: Sequence[float]) -> bool | None:
-    return None if min(values) == 0 else max(values) <= factor * min(values)
+    return None if min(values) in (0, inf) else max(values) <= factor * min(values)
 
 
 def _every(parts: Iterable[bool | None]) -> bool | None:

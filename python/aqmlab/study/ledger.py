@@ -3,6 +3,7 @@
 `ledgers/<name>.toml` holds it. docs/studies.md describes the format; `aqmlab.study.claims` judges the sentences.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,15 +25,16 @@ else:
 class Claim:
     """A sentence of the paper: shown by `tables` and `figures`, `untestable` for a reason, or checked.
 
-    It is checked on the mean over the seeds (of settling times the median), in each scenario of its `groups` and in each of the times `during`. With
-    `per`, another measure, the value counts as its share of that. The value of each of `schemes` (with a `target` its
-    distance from it) lies `within` two ends; or is `below` or `above` that of other schemes, by `margin` and `factor`
-    at least and by the factor `up_to` at most, of all but one with a `rank` of 2; or the greatest is at most `alike`
-    times the least. None of `control`, schemes that the sentence does not speak of, may pass in the place of `schemes`,
-    or the check is weak. `most` allows that to fail in less than half of the places, `average` takes the mean over each group. From group to group the mean goes
-    where `trend` says ("rises", "falls"), or changes by a factor of `steady` at most. `band` and `between` (packets)
-    belong to values read off the series (`aqmlab.study.readings`). `shown` is how people read a value that only a suite
-    knows.
+    It is checked on the mean over the seeds (of settling times the median), in each scenario of its `groups` and each
+    of the times `during`. With `per`, another measure, the value counts as its share of that. The value of each of
+    `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above` that of other
+    schemes, by `margin` and `factor` at least and by the factor `up_to` at most, of all but one with a `rank` of 2; or
+    the greatest is at most `alike` times the least. None of `control`, schemes that the sentence does not speak of, may
+    pass in the place of `schemes`, or the check is weak. `most` allows that to fail in less than half of the places,
+    `average` takes the mean over each group. From group to group the mean goes where `trend` says ("rises", "falls"),
+    or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read off the series
+    (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how people read a
+    value that only a suite knows.
     """
 
     section: str
@@ -62,6 +64,7 @@ class Claim:
     trend: str | None = None
     steady: float | None = None
     control: tuple[str, ...] = ()
+    worded: tuple[str, ...] = ()
     why: str | None = None
     shown: Shown | None = None
 
@@ -98,7 +101,9 @@ def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mappi
 def _meanings(words: Mapping[str, Any]) -> dict[str, str]:
     """Return what each word is taken for, with its number."""
     return {
-        word: entry if isinstance(entry, str) else entry["means"].format(number=entry["number"]).replace("%", " %")
+        word: entry
+        if isinstance(entry, str)
+        else re.sub(r"(?<=\d)%", " %", entry["means"].format(number=entry["number"]))
         for word, entry in words.items()
     }
 
@@ -121,14 +126,14 @@ def _counted(entry: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, 
             raise ValueError(f"{entry['text']}: {word!r} has no number; those of [words]: {', '.join(numbers)}")
         return numbers[word]
 
-    counted = dict(entry)
+    counted = {}
     for key in NUMBERS:
         match entry.get(key):
             case str(word):
                 counted[key] = number(word)
             case {"around": middle, "word": word}:
                 counted[key] = [middle * (1 - number(word)), middle * (1 + number(word))]
-    return counted
+    return {**entry, **counted, "worded": list(counted)}
 
 
 def _claim(entry: Mapping[str, Any], schemes: Iterable[str], idle: bool) -> Claim:

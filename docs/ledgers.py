@@ -1,7 +1,8 @@
 """Write the ledgers of the papers, docs/ledgers/NAME.md, and their summary in docs/studies.md (twenty minutes).
 
-`python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default. `--sensitivity` first varies what the
-sentences that fail rest on, with three seeds, and stores whose failure each is (python/aqmlab/study/ledgers/sensitivity).
+`python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default. `--sensitivity` first varies what
+the sentences that fail rest on, with three seeds, and stores whose failure each is, in
+python/aqmlab/study/ledgers/sensitivity.
 """
 
 import re

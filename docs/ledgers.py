@@ -72,7 +72,7 @@ def summary() -> str:
     for name in aqmlab.studies():
         ledger = (DOCS / "ledgers" / f"{name}.md").read_text(encoding="utf-8")
         counts = [
-            len(re.findall(rf"^\|.*\| {verdict.mark} {kind} \|", ledger, re.MULTILINE))
+            len(re.findall(rf"^\|.*\| {re.escape(verdict.mark)} {kind} \|", ledger, re.MULTILINE))
             for kind, verdict in VERDICTS.items()
         ]
         rows.append([f"[{title(name)}](ledgers/{name}.md)", str(sum(counts)), *map(str, counts)])

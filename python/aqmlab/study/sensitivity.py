@@ -1,4 +1,4 @@
-"""Whose failure it is: each failing sentence judged again with what its paper leaves open varied.
+"""The origin of failures: each failing sentence judged again with what its paper leaves open varied.
 
 `ledgers/sensitivity/<name>.json` holds what was found; `docs/ledgers.py --sensitivity` writes it.
 """
@@ -27,7 +27,7 @@ WHOSE = {
     "the paper's": "the verdict stays under all variations, or the paper's own tables contradict the sentence",
     "unknown": "not varied, or moved only by what the paper states, or a scheme is fitted or reconstructed",
 }
-"""Whose failure a sentence that fails can be, and what that means."""
+"""The origins that a failure can have, and what that means."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Variation:
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of a sentence under a variation."""
+    """The verdict on a sentence under a variation."""
 
     variation: str
     of: str
@@ -64,7 +64,7 @@ class Varied:
 
     @property
     def told(self) -> str:
-        """Whose failure it is, and what was varied."""
+        """Say whose failure it is, and what was varied."""
         moved = [each.variation for each in self.tried if each.verdict == "holds"]
         stays = [each.variation for each in self.tried if each.verdict != "holds"]
         parts = [f"holds with {', '.join(moved)}"] if moved else []
@@ -82,7 +82,7 @@ class Sensitivity(Result):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many failures are ours, the paper's or of unknown origin."""
+        """The numbers of failures that are ours, the paper's and of unknown origin."""
         found = [each.whose for each in self.varied]
         return {whose: found.count(whose) for whose in WHOSE}
 

@@ -1,4 +1,4 @@
-"""Whose failure each sentence is that fails."""
+"""The origin of each failure of a sentence."""
 
 from collections.abc import Sequence
 

@@ -19,6 +19,7 @@ SAID = {
     "holds": "hold",
     "fails": "fail",
     "shown": "shown by a table or figure",
+    "background": "background",
     "untestable": "not testable",
     "missing": "not measured",
 }

@@ -16,6 +16,7 @@ VERDICTS = {
     "holds": Verdict("✓", "measured so"),
     "fails": Verdict("✗", "not measured so; the reason is given, or that it is not known"),
     "shown": Verdict("→", "a table or a figure holds it"),
+    "background": Verdict("○", "what others have found, a definition or a statement about proofs"),
     "untestable": Verdict("∅", "not testable; the reason is given"),
     "missing": Verdict("–", "not measured"),
 }
@@ -72,8 +73,8 @@ def tally(claims: Iterable[Checked]) -> dict[str, int]:
 
 def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] = ()) -> Checked:
     """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables hold."""
-    if claim.untestable:
-        return Checked(claim, "untestable", why=claim.untestable)
+    if claim.unmeasured:
+        return Checked(claim, "background" if claim.background else "untestable", why=claim.unmeasured)
     if claim.tables or claim.figures:
         return Checked(claim, "shown", _shown(claim, cells))
     others = [*claim.below, *claim.above]

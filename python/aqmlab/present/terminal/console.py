@@ -28,6 +28,7 @@ COLOURS = {
     "holds": "green",
     "fails": "bold red",
     "shown": "cyan",
+    "background": "bright_black",
     "untestable": "bright_black",
 }
 """The colour of each verdict."""

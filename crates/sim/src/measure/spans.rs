@@ -71,9 +71,62 @@ impl Spans {
     }
 }
 
+/// A sample of a few spans, whose sum is the same in any order.
+#[derive(Clone, Debug, Default)]
+pub struct FewSpans {
+    count: u64,
+    /// Of picoseconds.
+    sum: u128,
+    histogram: Histogram,
+}
+
+impl FewSpans {
+    /// Takes in a span.
+    pub fn add(&mut self, span: Span) {
+        self.count += 1;
+        self.sum += u128::from(span.0);
+        self.histogram.add(span);
+    }
+
+    /// Takes in another sample.
+    pub fn merge(&mut self, other: &FewSpans) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.histogram.merge(&other.histogram);
+    }
+}
+
+impl Spans {
+    /// Mean, in seconds, and distribution of the sample without the spans of `removed`, and with those of `added`; `None` if
+    /// nothing is left.
+    pub fn replaced(&self, removed: &FewSpans, added: &FewSpans) -> Option<(f64, Histogram)> {
+        let count = self.count - removed.count + added.count;
+        let sum = self.sum - removed.sum as f64 + added.sum as f64;
+        let mut histogram = self.histogram.clone();
+        histogram.remove(&removed.histogram);
+        histogram.merge(&added.histogram);
+        (count > 0).then(|| (sum / count as f64 * 1e-12, histogram))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_spans_take_the_place_of_others() {
+        let (mut spans, mut removed, mut added) = (Spans::default(), FewSpans::default(), FewSpans::default());
+        [1, 2, 3, 4].into_iter().for_each(|ms| spans.add(Span::from_millis(ms)));
+        assert_eq!(spans.replaced(&removed, &added).map(|(mean, _)| mean), spans.mean());
+        removed.add(Span::from_millis(4));
+        added.add(Span::from_millis(14));
+        let (mean, histogram) = spans.replaced(&removed, &added).unwrap();
+        assert!((mean - 0.005).abs() < 1e-12, "(1 + 2 + 3 + 14)/4 ms, not {mean} s");
+        let [median, most] = histogram.quantiles([0.5, 1.0]).map(|found| found.unwrap() * 1e3);
+        assert!((median - 2.0).abs() < 0.002 && (most - 14.0).abs() < 0.014, "{median}, {most}");
+        [1, 2, 3].into_iter().for_each(|ms| removed.add(Span::from_millis(ms)));
+        assert!(spans.replaced(&removed, &FewSpans::default()).is_none());
+    }
 
     #[test]
     fn spans_have_a_mean_a_deviation_and_a_percentile() {

@@ -123,6 +123,10 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for TracedQueue<Q, P> {
         self.queue.len()
     }
 
+    fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         notes.append(&mut self.notes);
     }

@@ -68,9 +68,11 @@ measures! {
         ///
         /// The packet delay, retransmissions included, of Li et al. (2014), section 3.1: of each segment received, once. It does
         /// not wait for the segments before it. Datagrams are sent once.
-        segment_delay_mean: Option<f64>, "Segment delay" in DELAY, less = group.segment_delay[0];
+        segment_delay_mean: Option<f64>, "Segment delay" in DELAY, less = group.segment_delay.mean();
+        /// Standard deviation of the time from the first transmission of a segment to its arrival.
+        segment_delay_std: Option<f64>, "Segment delay std" in DELAY, less = group.segment_delay.std();
         /// 99 % of the segments arrive at most this long after their first transmission.
-        segment_delay_p99: Option<f64>, "Segment delay p99" in DELAY, less = group.segment_delay[1];
+        segment_delay_p99: Option<f64>, "Segment delay p99" in DELAY, less = group.segment_delay.quantile(0.99);
         /// Goodput over mean packet delay.
         ///
         /// High where much arrives early.
@@ -127,8 +129,8 @@ pub struct GroupFacts<'a> {
     goodput: f64,
     jain: Option<f64>,
     dropped: u64,
-    /// Delay of segments, retransmissions included: mean, 99 %.
-    segment_delay: [Option<f64>; 2],
+    /// Retransmissions included.
+    segment_delay: Spans,
     /// Packet delay: least, median, 95 %, 99 %, 99.9 %.
     delays: [Option<f64>; 5],
     /// Completion time: median, 95 %, 99 %.
@@ -392,13 +394,9 @@ impl GroupMeter {
         self.completion.merge(&other.completion);
     }
 
-    /// Mean and 99th percentile of the time from the first transmission of a segment to its arrival, s.
-    fn segment_delay(&self) -> [Option<f64>; 2] {
-        let delay = self.packet_delay.replaced(&self.resent.packets, &self.resent.segments);
-        delay.map_or([None; 2], |(mean, distribution)| {
-            let [p99] = distribution.quantiles([0.99]);
-            [Some(mean), p99]
-        })
+    /// From the first transmission of a segment to its arrival.
+    fn segment_delay(&self) -> Spans {
+        self.packet_delay.replaced(&self.resent.packets, &self.resent.segments)
     }
 }
 
@@ -422,13 +420,14 @@ mod tests {
     fn a_segment_that_is_sent_again_counts_once_and_from_its_first_transmission() {
         let ms = Span::from_millis;
         let mut meter = GroupMeter::default();
-        assert_eq!(meter.segment_delay(), [None; 2]);
+        assert_eq!(meter.segment_delay().mean(), None);
         // Two segments of 40 ms, one of 50 ms that was sent 200 ms before, and a duplicate of 90 ms.
         for (delay, resent) in [(40, None), (40, None), (50, Some(Some(250))), (90, Some(None))] {
             meter.count(ms(delay), false);
             resent.into_iter().for_each(|segment| meter.count_resent(ms(delay), segment.map(ms)));
         }
-        let [mean, p99] = meter.segment_delay().map(|delay| delay.unwrap() * 1e3);
+        let delay = meter.segment_delay();
+        let [mean, p99] = [delay.mean(), delay.quantile(0.99)].map(|delay| delay.unwrap() * 1e3);
         assert!((mean - 110.0).abs() < 1e-6, "(40 + 40 + 250)/3 ms, not {mean}");
         assert!((p99 - 250.0).abs() < 0.25, "{p99}");
     }

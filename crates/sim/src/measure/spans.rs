@@ -71,12 +71,13 @@ impl Spans {
     }
 }
 
-/// A sample of a few spans, whose sum is the same in any order.
+/// A sample of a few spans, whose sums are the same in any order.
 #[derive(Clone, Debug, Default)]
 pub struct FewSpans {
     count: u64,
     /// Of picoseconds.
     sum: u128,
+    squares: u128,
     histogram: Histogram,
 }
 
@@ -85,6 +86,7 @@ impl FewSpans {
     pub fn add(&mut self, span: Span) {
         self.count += 1;
         self.sum += u128::from(span.0);
+        self.squares += u128::from(span.0).pow(2);
         self.histogram.add(span);
     }
 
@@ -92,20 +94,23 @@ impl FewSpans {
     pub fn merge(&mut self, other: &FewSpans) {
         self.count += other.count;
         self.sum += other.sum;
+        self.squares += other.squares;
         self.histogram.merge(&other.histogram);
     }
 }
 
 impl Spans {
-    /// Mean, in seconds, and distribution of the sample without the spans of `removed`, and with those of `added`; `None` if
-    /// nothing is left.
-    pub fn replaced(&self, removed: &FewSpans, added: &FewSpans) -> Option<(f64, Histogram)> {
-        let count = self.count - removed.count + added.count;
-        let sum = self.sum - removed.sum as f64 + added.sum as f64;
+    /// The sample without the spans of `removed`, all of which it has, and with those of `added`.
+    pub fn replaced(&self, removed: &FewSpans, added: &FewSpans) -> Spans {
         let mut histogram = self.histogram.clone();
         histogram.remove(&removed.histogram);
         histogram.merge(&added.histogram);
-        (count > 0).then(|| (sum / count as f64 * 1e-12, histogram))
+        Spans {
+            count: self.count - removed.count + added.count,
+            sum: self.sum - removed.sum as f64 + added.sum as f64,
+            squares: self.squares - removed.squares as f64 + added.squares as f64,
+            histogram,
+        }
     }
 }
 
@@ -117,15 +122,17 @@ mod tests {
     fn some_spans_take_the_place_of_others() {
         let (mut spans, mut removed, mut added) = (Spans::default(), FewSpans::default(), FewSpans::default());
         [1, 2, 3, 4].into_iter().for_each(|ms| spans.add(Span::from_millis(ms)));
-        assert_eq!(spans.replaced(&removed, &added).map(|(mean, _)| mean), spans.mean());
+        assert_eq!(spans.replaced(&removed, &added).mean(), spans.mean());
         removed.add(Span::from_millis(4));
         added.add(Span::from_millis(14));
-        let (mean, histogram) = spans.replaced(&removed, &added).unwrap();
-        assert!((mean - 0.005).abs() < 1e-12, "(1 + 2 + 3 + 14)/4 ms, not {mean} s");
-        let [median, most] = histogram.quantiles([0.5, 1.0]).map(|found| found.unwrap() * 1e3);
+        let replaced = spans.replaced(&removed, &added);
+        let (mean, std) = (replaced.mean().unwrap() * 1e3, replaced.std().unwrap() * 1e3);
+        assert!((mean - 5.0).abs() < 1e-9, "(1 + 2 + 3 + 14)/4, not {mean}");
+        assert!((std - 27.5f64.sqrt()).abs() < 1e-9, "(1 + 4 + 9 + 196)/4 - 25 is its square, not {std}");
+        let [median, most] = replaced.quantiles([0.5, 1.0]).map(|found| found.unwrap() * 1e3);
         assert!((median - 2.0).abs() < 0.002 && (most - 14.0).abs() < 0.014, "{median}, {most}");
         [1, 2, 3].into_iter().for_each(|ms| removed.add(Span::from_millis(ms)));
-        assert!(spans.replaced(&removed, &FewSpans::default()).is_none());
+        assert_eq!(spans.replaced(&removed, &FewSpans::default()).mean(), None);
     }
 
     #[test]

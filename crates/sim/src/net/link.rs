@@ -381,8 +381,7 @@ impl Link {
     /// The queue may have dropped packets that had joined.
     #[inline]
     pub fn book_removed(&mut self, now: Time) {
-        self.queue.fetch_notes(&mut self.notes);
-        if !self.notes.is_empty() {
+        if self.queue.has_notes() {
             self.book_notes(now);
         }
     }
@@ -390,6 +389,7 @@ impl Link {
     #[inline(never)]
     fn book_notes(&mut self, now: Time) {
         let mut notes = std::mem::take(&mut self.notes);
+        self.queue.fetch_notes(&mut notes);
         for note in notes.drain(..).filter(|note| matches!(note.fate, Fate::Dropped(_))) {
             self.book_drop(&note.packet, now);
         }

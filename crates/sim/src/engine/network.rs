@@ -87,22 +87,22 @@ pub trait QueueNetwork: EventSink {
         let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = self.link(hop.link);
         if packet.is_resent() {
-            link.recall(&mut packet);
+            packet = link.recall(packet);
         }
         match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped, _) => self.lose(hop.link, &packet),
+            (Admission::Dropped, _) => self.lose(hop.link, packet),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),
         }
     }
 
-    /// A link has dropped a packet, perhaps with others in its queue.
+    /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
     #[inline(never)]
-    fn lose(&mut self, index: usize, packet: &Packet) {
+    fn lose(&mut self, index: usize, packet: Packet) {
         let now = self.now();
         let link = self.link(index);
-        link.book_drop(packet, now);
+        link.book_drop(&packet, now);
         link.book_removed(now);
     }
 

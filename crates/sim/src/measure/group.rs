@@ -288,6 +288,7 @@ impl ReceiptMeter for GroupMeter {
         self.marked += u64::from(is_marked);
     }
 
+    #[inline]
     fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
         self.resent.add(delay, segment);
     }
@@ -335,6 +336,7 @@ pub struct ResentDelays {
 
 impl ResentDelays {
     /// A packet that took `delay`; `segment` is the time since the first transmission, unless it is a duplicate.
+    #[inline(never)]
     pub fn add(&mut self, delay: Span, segment: Option<Span>) {
         self.packets.add(delay);
         segment.into_iter().for_each(|since| self.segments.add(since));

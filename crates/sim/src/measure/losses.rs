@@ -80,7 +80,6 @@ impl LossMeter {
     }
 
     /// A segment is sent again: it takes along when it was sent first, if it has been lost here.
-    #[inline(never)]
     pub fn recall(&mut self, packet: &mut Packet) {
         let Some(flow) = self.flows.get_mut(packet.flow as usize) else { return };
         let (seq, epoch) = (packet.data().seq, packet.epoch());

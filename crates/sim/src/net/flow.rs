@@ -274,7 +274,7 @@ impl Flow {
         if counts {
             meter.count(received.since(sent_at), ecn == Ecn::Ce);
             if is_resent {
-                meter.count_resent(received.since(sent_at), self.segment_delay(packet, received));
+                meter.count_resent(received.since(sent_at), self.segment_delay(*packet, received));
             }
         }
         if !self.knows(packet) {
@@ -307,8 +307,8 @@ impl Flow {
 
     /// Time since the first transmission of a segment that has been sent again; `None` if it has arrived before.
     #[inline(never)]
-    fn segment_delay(&self, packet: &Packet, received: Time) -> Option<Span> {
-        let is_new = self.knows(packet) && !self.receiver.has(packet.data().seq);
+    fn segment_delay(&self, packet: Packet, received: Time) -> Option<Span> {
+        let is_new = self.knows(&packet) && !self.receiver.has(packet.data().seq);
         is_new.then(|| received.since(packet.first_sent().unwrap_or(packet.data().sent_at)))
     }
 

@@ -363,9 +363,12 @@ impl Link {
         self.queue.keep_notes();
     }
 
-    /// A segment that has been sent before arrives at the queue.
-    pub fn recall(&mut self, packet: &mut Packet) {
-        self.losses.iter_mut().for_each(|losses| losses.recall(packet));
+    /// A segment that has been sent before arrives at the queue; returns it with the time of its first transmission. By
+    /// value: others need not lie in memory.
+    #[inline(never)]
+    pub fn recall(&mut self, mut packet: Packet) -> Packet {
+        self.losses.iter_mut().for_each(|losses| losses.recall(&mut packet));
+        packet
     }
 
     /// The queue has dropped a packet as it arrived.

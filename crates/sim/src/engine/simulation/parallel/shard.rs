@@ -438,6 +438,7 @@ impl ReceiptMeter for ShardMeter<'_> {
         self.receipt = MeasuredReceipt { counts: true, is_marked, delay, ..self.receipt };
     }
 
+    #[inline]
     fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
         self.resent.add(delay, segment);
     }

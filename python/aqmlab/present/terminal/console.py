@@ -26,6 +26,8 @@ COLOURS = {
     "unreproducible": "magenta",
     "missing": "bright_black",
     "holds": "green",
+    "weak": "yellow",
+    "undecided": "magenta",
     "fails": "bold red",
     "shown": "cyan",
     "background": "bright_black",

@@ -79,6 +79,8 @@ class FlowResult(Measured):
     """Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481). Unit: s."""
     segment_delay_mean: float | None
     """Mean time from the first transmission of a segment to its arrival. Unit: s."""
+    segment_delay_std: float | None
+    """Standard deviation of the time from the first transmission of a segment to its arrival. Unit: s."""
     segment_delay_p99: float | None
     """99 % of the segments arrive at most this long after their first transmission. Unit: s."""
     power: float | None

@@ -3,7 +3,6 @@
 
 use crate::net::packet::Packet;
 use aqmlab_core::{Span, Time};
-use std::collections::VecDeque;
 
 /// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
 #[derive(Clone, Debug)]
@@ -30,8 +29,16 @@ struct FlowLosses {
     is_long: bool,
     /// The last loss event in which it lost a packet, from 1 on.
     event: u32,
-    /// Segments that have not been sent again since.
-    lost: VecDeque<LostSegment>,
+    lost: LostSegments,
+}
+
+/// Segments that have not been sent again since they were lost. They are in the order of their losses, which is mostly that
+/// in which they are sent again.
+#[derive(Clone, Debug, Default)]
+struct LostSegments {
+    /// Those from `head` on.
+    segments: Vec<LostSegment>,
+    head: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,23 +79,14 @@ impl LossMeter {
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
         let Some(first_sent) = packet.first_sent() else { return };
         let segment = LostSegment { seq: packet.data().seq, epoch: packet.epoch(), first_sent };
-        let lost = &mut self.of(packet.flow).lost;
-        match lost.back_mut() {
-            Some(last) if (last.seq, last.epoch) == (segment.seq, segment.epoch) => *last = segment, // a datagram
-            _ => lost.push_back(segment),
-        }
+        self.of(packet.flow).lost.push(segment);
     }
 
     /// A segment is sent again: it takes along when it was sent first, if it has been lost here.
     pub fn recall(&mut self, packet: &mut Packet) {
         let Some(flow) = self.flows.get_mut(packet.flow as usize) else { return };
-        let (seq, epoch) = (packet.data().seq, packet.epoch());
-        while flow.lost.front().is_some_and(|first| first.epoch != epoch) {
-            flow.lost.pop_front(); // of an earlier transfer
-        }
-        let place = flow.lost.iter().position(|segment| segment.seq == seq);
-        if let Some(segment) = place.and_then(|place| flow.lost.remove(place)) {
-            packet.set_first_sent(segment.first_sent);
+        if let Some(first_sent) = flow.lost.take(packet.data().seq, packet.epoch()) {
+            packet.set_first_sent(first_sent);
         }
     }
 
@@ -126,6 +124,30 @@ impl LossMeter {
         }
         let last = std::mem::replace(&mut self.flows[flow as usize].event, self.event);
         self.losing += u64::from(last != self.event);
+    }
+}
+
+impl LostSegments {
+    fn push(&mut self, segment: LostSegment) {
+        match self.segments.last_mut() {
+            Some(last) if last.epoch != segment.epoch => *self = Self { segments: vec![segment], head: 0 },
+            Some(last) if last.seq == segment.seq => *last = segment, // a datagram
+            _ => self.segments.push(segment),
+        }
+    }
+
+    /// Takes a segment out; returns when it was sent first.
+    fn take(&mut self, seq: u32, epoch: u8) -> Option<Time> {
+        let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch;
+        let place = self.head + self.segments[self.head..].iter().position(is_it)?;
+        let first_sent = self.segments[place].first_sent;
+        self.segments.copy_within(self.head..place, self.head + 1);
+        self.head += 1;
+        if 2 * self.head >= self.segments.len() {
+            self.segments.drain(..self.head);
+            self.head = 0;
+        }
+        Some(first_sent)
     }
 }
 
@@ -191,7 +213,7 @@ mod tests {
         meter.recall(&mut spurious);
         assert_eq!(spurious.first_sent(), None, "it has not been lost");
         meter.lose(&spurious);
-        assert_eq!(meter.flows[0].lost.len(), 1, "segment 8 is left");
+        assert_eq!(meter.flows[0].lost.segments.len(), 1, "segment 8 is left");
     }
 
     #[test]
@@ -200,6 +222,21 @@ mod tests {
         meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), ms(1), || Span::ZERO);
         assert_eq!((meter.dropped(0), meter.synchronisation()), (0, None));
         (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), ms(at), || Span::ZERO));
-        assert_eq!((meter.dropped(9), meter.flows[9].lost.len()), (9, 1));
+        assert_eq!((meter.dropped(9), meter.flows[9].lost.segments.len()), (9, 1));
+    }
+
+    #[test]
+    fn segments_are_found_in_any_order_and_those_of_an_earlier_transfer_forgotten() {
+        let mut lost = LostSegments::default();
+        let segment = |seq: u32, epoch| LostSegment { seq, epoch, first_sent: ms(seq.into()) };
+        (10..15).for_each(|seq| lost.push(segment(seq, 0)));
+        assert_eq!([12, 10, 12].map(|seq| lost.take(seq, 0)), [Some(ms(12)), Some(ms(10)), None]);
+        assert_eq!((lost.take(11, 1), lost.take(11, 0)), (None, Some(ms(11))));
+        (15..18).for_each(|seq| lost.push(segment(seq, 0)));
+        assert_eq!([13, 14, 17, 16, 15].map(|seq| lost.take(seq, 0)), [13, 14, 17, 16, 15].map(|at| Some(ms(at))));
+        assert_eq!((lost.segments.len(), lost.head), (0, 0));
+        lost.push(segment(1, 0));
+        lost.push(segment(1, 1));
+        assert_eq!((lost.segments.len(), lost.take(1, 0), lost.take(1, 1)), (1, None, Some(ms(1))));
     }
 }

@@ -231,7 +231,7 @@ impl Packet {
     /// A segment that has been sent before.
     #[inline]
     pub fn is_resent(&self) -> bool {
-        self.kind.is_data() && self.body[1] >> RESENT & 1 == 1
+        self.body[1] >> RESENT & 1 == 1 && self.kind.is_data()
     }
 
     /// Time at which the segment was sent first, to a microsecond; `None` of one that has been sent before, if it does not

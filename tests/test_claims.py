@@ -185,6 +185,16 @@ def test_a_share_of_another_measure() -> None:
     assert (found.verdict, found.measured) == ("holds", "AN-AQM 27.5 %"), "30 of 100 and 10 of 40"
 
 
+def test_a_share_of_0_is_undecided() -> None:
+    class Unmarked:
+        def values(self, scenarios: Sequence[str], spec: str, link: str, path: str) -> dict[int, list[float | None]]:
+            return {1: [0.0]}
+
+    share = claim(value="flows.rtt-40.marked", per="total.marked", within=(0, 1))
+    found = check(SUN, share, Unmarked())  # type: ignore[arg-type]
+    assert (found.verdict, found.measured) == ("undecided", "AN-AQM a share of none")
+
+
 def test_most_is_more_than_half() -> None:
     most = claim(SCENARIOS[:3], most=True, within=(0, 5))
     assert judged(most, an_aqm=(1, 9, 2, 9)) == "holds"

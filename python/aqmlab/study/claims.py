@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isnan
 from typing import Any
 
 from aqmlab.runs.metrics import OF_FLOWS, OF_LINK
@@ -180,6 +180,8 @@ def _list(claim: Claim, values: Values) -> str:
 def _text(claim: Claim, value: float) -> str:
     if value == inf:
         return "never"
+    if isnan(value):
+        return "a share of none"
     if claim.shown:
         return f"{value * claim.shown.scale:.{claim.shown.digits}f}{f' {claim.shown.unit}' if claim.shown.unit else ''}"
     if claim.per:

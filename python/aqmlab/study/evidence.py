@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
+from math import inf, isnan, nan
 from statistics import fmean, median
 from typing import Protocol
 
@@ -19,7 +19,7 @@ Found = Mapping[str, Values]
 """By place: a scenario, or a group of them, perhaps between two times."""
 
 BySeed = Mapping[str, Mapping[str, Mapping[int, float]]]
-"""By place, scheme and seed. A value that a run does not have, such as a settling time, is endless."""
+"""By place, scheme and seed. A value that a run has not, such as a settling time, is endless; a share of 0 is nan."""
 
 
 TIMES = ("settling_time", "transient", "stabilisation")
@@ -178,8 +178,11 @@ def _row(
 
 
 def _shares(values: Sequence[float | None], wholes: Sequence[float | None]) -> list[float | None]:
-    """Return each value over its whole, None where there is none."""
-    return [None if value is None or not whole else value / whole for value, whole in zip(values, wholes, strict=True)]
+    """Return each value over its whole, None where one of them is missing, nan where the whole is 0."""
+    return [
+        None if value is None or whole is None else value / whole if whole else nan
+        for value, whole in zip(values, wholes, strict=True)
+    ]
 
 
 def _distance(claim: Claim, value: float) -> float:
@@ -188,6 +191,8 @@ def _distance(claim: Claim, value: float) -> float:
 
 def _goes(claim: Claim, values: Sequence[float]) -> bool | None:
     """Say whether a scheme's values go from place to place as the claim says."""
+    if any(map(isnan, values)):
+        return None
     steady = claim.steady is None or _within_factor(claim.steady, values)
     if claim.trend is None:
         return steady
@@ -197,6 +202,8 @@ def _goes(claim: Claim, values: Sequence[float]) -> bool | None:
 
 def _holds(claim: Claim, values: Values) -> bool | None:
     """Say whether the claim holds in a place."""
+    if any(map(isnan, values.values())):
+        return None
     of = [values[name] for name in claim.schemes]
     below = [values[name] for name in claim.below if name in values]
     above = [values[name] for name in claim.above if name in values]

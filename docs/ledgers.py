@@ -25,6 +25,7 @@ SAID = {
     "fails": "fail",
     "undecided": "not decided",
     "shown": "shown by a table or figure",
+    "background": "background",
     "untestable": "not testable",
     "missing": "not measured",
 }

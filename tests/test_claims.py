@@ -251,11 +251,13 @@ def test_the_papers_own_numbers_are_judged_too() -> None:
     assert check(SUN, claim(value="drop_ratio", within=(0, 1)), Fake(an_aqm=0.2)).printed is None  # type: ignore[arg-type]
 
 
-def test_a_sentence_may_be_shown_or_untestable() -> None:
+def test_a_sentence_may_be_shown_background_or_untestable() -> None:
     shown = check(SUN, Claim("3.8", "a number", tables=("1",)), Fake())  # type: ignore[arg-type]
     assert (shown.verdict, shown.measured) == ("shown", "Table 1")
     open_ = check(SUN, Claim("4", "a hope", untestable="no run is shown"), Fake())  # type: ignore[arg-type]
     assert (open_.verdict, open_.why) == ("untestable", "no run is shown")
+    quoted = check(SUN, Claim("1", "what others say", background="quoted"), Fake())  # type: ignore[arg-type]
+    assert (quoted.verdict, quoted.why) == ("background", "quoted")
 
 
 class Link:
@@ -309,7 +311,7 @@ CLAIMS = {
         "ARED oscillates around 700 packets under 1500 flows": "holds",
         "With equal round trips the fairness indices are 0.86 to 0.92": "shown",
         "With UDP IAPI has the second lowest drop ratio": "fails",  # nor in the paper's own Table 14
-        "Stability of the neuron schemes cannot be proved": "untestable",
+        "Stability of the neuron schemes cannot be proved": "background",
         "PI has the lowest drop ratio": "holds",
         "PI has the longest transient, around 40 s": "fails",  # in 10 % of the target it never settles
         "The neuron schemes reach the target within the first 10 s": "holds",

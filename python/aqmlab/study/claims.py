@@ -20,6 +20,7 @@ VERDICTS = {
         "?", "the check asks for a ratio to 0 or for less than 0, or compares queues of which none settles"
     ),
     "shown": Verdict("→", "a table or a figure holds it"),
+    "background": Verdict("○", "what others have found, a definition or a statement about proofs"),
     "untestable": Verdict("∅", "not testable; the reason is given"),
     "missing": Verdict("–", "not measured"),
 }
@@ -78,8 +79,8 @@ def tally(claims: Iterable[Checked]) -> dict[str, int]:
 
 def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] = ()) -> Checked:
     """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables hold."""
-    if claim.untestable:
-        return Checked(claim, "untestable", why=claim.untestable)
+    if claim.unmeasured:
+        return Checked(claim, "background" if claim.background else "untestable", why=claim.unmeasured)
     if claim.tables or claim.figures:
         return Checked(claim, "shown", _shown(claim, cells))
     others = [*claim.below, *claim.above]

@@ -23,7 +23,7 @@ else:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper: shown by `tables` and `figures`, `untestable` for a reason, or checked.
+    """A sentence of the paper: shown by `tables` and `figures`, checked, or `background` or `untestable` for a reason.
 
     It is checked on the mean over the seeds (of settling times the median), in each scenario of its `groups` and each
     of the times `during`. With `per`, another measure, the value counts as its share of that. The value of each of
@@ -41,6 +41,7 @@ class Claim:
     text: str
     tables: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    background: str | None = None
     untestable: str | None = None
     groups: tuple[tuple[str, ...], ...] = ()
     link: str = "bottleneck"
@@ -67,6 +68,11 @@ class Claim:
     worded: tuple[str, ...] = ()
     why: str | None = None
     shown: Shown | None = None
+
+    @property
+    def unmeasured(self) -> str | None:
+        """Why nothing is measured for the sentence, where that is so."""
+        return self.background or self.untestable
 
     @property
     def scenarios(self) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ pub struct Delays {
     pub share: Vec<f64>,
 }
 
-/// Goodput of each flow, one row a flow: columns of equal length.
+/// Goodput and drops of each flow, one row a flow: columns of equal length.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     /// Index of the group.
@@ -67,6 +67,8 @@ pub struct FlowTable {
     pub rtt: Vec<f64>,
     /// Payload received, bit/s.
     pub goodput: Vec<f64>,
+    /// Packets dropped by the queues on its way; ACKs are not counted.
+    pub dropped: Vec<f64>,
 }
 
 /// The transfers that began after the warm-up and ended: columns of equal length.
@@ -91,7 +93,7 @@ pub struct Output {
     pub series: Vec<Series>,
     /// One for each link, if series are asked for.
     pub delays: Vec<Delays>,
-    /// Goodput of each flow, if series are asked for.
+    /// Goodput and drops of each flow, if series are asked for.
     pub flow_table: Option<FlowTable>,
     /// Each transfer, if series are asked for.
     pub transfer_table: Option<TransferTable>,

@@ -30,6 +30,7 @@ COLOURS = {
     "undecided": "magenta",
     "fails": "bold red",
     "shown": "cyan",
+    "background": "bright_black",
     "untestable": "bright_black",
 }
 """The colour of each verdict."""

@@ -3,14 +3,19 @@
 import json
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from aqmlab.problems import InputError
 
 EXECUTABLE, ABOUT, CONFIG = "linux", "about.json", "config"
 """The files of an image."""
+
+SAID = ("version", "digest", "built", "source")
+"""What about.json says, besides the files that were added."""
 
 SHOWN = 12
 """Digits of the digest in the name of an image's folder."""
@@ -38,10 +43,10 @@ class Image:
         """Bytes of the executable."""
         return self.path.stat().st_size
 
-    def has(self, option: str) -> bool:
-        """Say whether an option is built in, such as "NET_SCH_DUALPI2"."""
+    def lacks(self, *options: str) -> list[str]:
+        """Return those options that are not built in, such as "NET_SCH_DUALPI2"; by default of all that are wanted."""
         text = (self.path.parent / CONFIG).read_text(encoding="utf-8")
-        return re.search(rf"^CONFIG_{re.escape(option)}=y$", text, re.M) is not None
+        return lacking(text, options or built_in(wanted()))
 
 
 def folder() -> Path:
@@ -69,16 +74,36 @@ def newest() -> Image:
     return found[0]
 
 
+def read(place: Path) -> Image:
+    """Return the image in a folder; OSError, ValueError or KeyError if it is not a whole one."""
+    known = json.loads((place / ABOUT).read_text(encoding="utf-8"))
+    path = place / EXECUTABLE
+    path.stat()
+    return Image(path, **{name: known[name] for name in SAID}, added=tuple(known["added"]))
+
+
 def describe(image: Image) -> str:
     """Return what an image's about.json says; where it lies is not in it."""
-    known = asdict(image)
-    del known["path"]
-    return json.dumps(known, indent=1) + "\n"
+    return json.dumps({name: getattr(image, name) for name in (*SAID, "added")}, indent=1) + "\n"
+
+
+def wanted() -> str:
+    """Return the configuration that a build asks for."""
+    return files("aqmlab.kernel").joinpath("linux.config").read_text(encoding="utf-8")
+
+
+def built_in(config: str) -> list[str]:
+    """Return the options that a configuration of Linux builds in."""
+    return re.findall(r"^CONFIG_(\w+)=y$", config, re.M)
+
+
+def lacking(config: str, options: Iterable[str]) -> list[str]:
+    """Return those options that a configuration does not build in."""
+    there = {*built_in(config)}
+    return [option for option in options if option not in there]
 
 
 def _found() -> Iterator[Image]:
     for about in folder().glob(f"[!.]*/{ABOUT}"):
-        path = about.with_name(EXECUTABLE)
-        if os.access(path, os.X_OK):
-            known = json.loads(about.read_text(encoding="utf-8"))
-            yield Image(**known | {"path": path, "added": tuple(known["added"])})
+        with suppress(OSError, ValueError, KeyError):
+            yield read(about.parent)

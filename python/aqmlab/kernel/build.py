@@ -20,12 +20,12 @@ Progress = Callable[[float, int], None]
 LOG = "build.log"
 """The log of the last build, in the folder of all kernels."""
 
-FILES = 1200
+FILES = 1400
 """Files that are compiled, about."""
 
 WORK = ".build"
 
-PROCESSOR = 600
+PROCESSOR = 460
 """Seconds of processor time that this takes, about."""
 
 HZ = re.compile(r"(^config HZ\n\s+int\n\s+default )\d+$", re.M)

@@ -21,7 +21,7 @@ PROGRAMS = {
 
 HEADERS = "libc6-dev"
 
-ROOM = 3_000_000_000
+ROOM = 2_500_000_000
 """Bytes that source, objects and kernel take while it is built."""
 
 

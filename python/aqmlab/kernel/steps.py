@@ -60,7 +60,7 @@ class Steps:
                     on_line(line)
                 code = program.wait()
             except BaseException:
-                _end(program)
+                end(program)
                 raise
         if code:
             raise ChildProcessError(self._failure(command, code, start))
@@ -77,8 +77,8 @@ class Steps:
         )
 
 
-def _end(program: "subprocess.Popen[str]") -> None:
-    """End a program and all of its group."""
+def end(program: "subprocess.Popen[str]") -> None:
+    """End a program that leads a group, and all of its group."""
     with suppress(ProcessLookupError):
         os.killpg(program.pid, signal.SIGTERM)
     try:

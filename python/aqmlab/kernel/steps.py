@@ -42,7 +42,7 @@ class Steps:
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"$ {' '.join(map(str, command))}\n")
             start = log.tell()
-            program = subprocess.Popen(
+            with subprocess.Popen(
                 command,
                 cwd=cwd,
                 env=inherited | {"LC_ALL": "C"} | dict(settings or {}),
@@ -52,16 +52,14 @@ class Steps:
                 encoding="utf-8",
                 errors="replace",
                 start_new_session=True,  # a group of its own, which can be ended as a whole
-            )
-            assert program.stdout
-            try:
-                for line in program.stdout:
-                    log.write(line)
-                    on_line(line)
-                code = program.wait()
-            except BaseException:
-                end(program)
-                raise
+            ) as program:
+                try:
+                    for line in program.stdout or ():
+                        log.write(line)
+                        on_line(line)
+                    code = program.wait()
+                finally:
+                    end(program)
         if code:
             raise ChildProcessError(self._failure(command, code, start))
 

@@ -1,4 +1,4 @@
-"""What `aqmlab doctor` says of one thing."""
+"""A finding of `aqmlab doctor`."""
 
 from dataclasses import dataclass
 

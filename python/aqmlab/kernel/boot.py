@@ -27,7 +27,7 @@ LONGEST = 20
 
 @dataclass(frozen=True)
 class Boot:
-    """What a kernel did that was started."""
+    """The outcome of starting a kernel."""
 
     is_up: bool
     """It ran a program."""

@@ -1,4 +1,4 @@
-"""What a build needs of this machine: programs, headers, room on the disk."""
+"""The needs of a build: programs, headers, room on the disk."""
 
 import platform
 import shutil

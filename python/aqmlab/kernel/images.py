@@ -43,10 +43,18 @@ class Image:
         """Bytes of the executable."""
         return self.path.stat().st_size
 
-    def lacks(self, *options: str) -> list[str]:
-        """Return those options that are not built in, such as "NET_SCH_DUALPI2"; by default of all that are wanted."""
-        text = (self.path.parent / CONFIG).read_text(encoding="utf-8")
-        return lacking(text, options or built_in(wanted()))
+    @property
+    def config(self) -> str:
+        """Its configuration, as Linux has it."""
+        return (self.path.parent / CONFIG).read_text(encoding="utf-8")
+
+    def has(self, option: str) -> bool:
+        """Say whether an option is built in, such as "NET_SCH_DUALPI2"."""
+        return not lacking(self.config, [option])
+
+    def lacks(self) -> list[str]:
+        """Return the options that a build asks for and its source did not have."""
+        return lacking(self.config, built_in(wanted()))
 
 
 def folder() -> Path:

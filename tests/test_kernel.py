@@ -15,7 +15,7 @@ import pytest
 from aqmlab.doctor.kernels import kernels
 from aqmlab.kernel import additions, build, images, needs, source
 from aqmlab.problems import InputError
-from conftest import COMMAND, Aqmlab
+from conftest import COMMAND, Aqmlab, heed_interrupts
 
 MAKE = """#!/bin/sh
 case "$*" in
@@ -307,12 +307,17 @@ def test_files_compiled_are_counted(machine: Path, tree: Path) -> None:
 
 def test_an_interrupted_build_leaves_nothing(machine: Path, tree: Path, tmp_path: Path) -> None:
     make(machine, compiling=f"echo $$ > {tmp_path}/pid; sleep 600")
-    begun = subprocess.Popen([COMMAND, "kernel", "build", "--source", tree], stderr=subprocess.PIPE, text=True)
+    begun = subprocess.Popen(
+        [COMMAND, "kernel", "build", "--source", tree],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
+    )
     process = awaited(tmp_path / "pid", begun)
     with pytest.raises(InputError, match=rf"another build is at work in it \(process {begun.pid} on "):
         build.build(tree)
     begun.send_signal(signal.SIGINT)
-    said = begun.communicate()[1]
+    said = begun.communicate(timeout=60)[1]
     assert begun.returncode == 130
     assert "Traceback" not in said
     assert left() == []

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import aqmlab
+from aqmlab.catalogue import halves
 from aqmlab.studio.lessons import lesson
 
 STORED = Path(__file__).with_name("frozen.json")
@@ -57,22 +58,20 @@ def schemes_of(scenario: str) -> list[str]:
     return [*(scheme.name for scheme in aqmlab.schemes()), *EXTRA]
 
 
-def measure(task: tuple[str, str]) -> str:
-    """Return the JSON of one run, or the words in which it was refused."""
+def measure(task: tuple[str, str]) -> dict[str, Any]:
+    """Return one run, its scheme without parameters, as it was stored; or the words in which it was refused."""
     scenario, aqm = task
     try:
-        return aqmlab.run(scenario, aqm, seed=1).json()
+        return {**aqmlab.run(scenario, aqm, seed=1).measured, "aqm": halves(aqm)[0]}
     except aqmlab.InputError as error:
-        return json.dumps({"refused": str(error)})
+        return {"refused": str(error)}
 
 
 def measure_all() -> dict[str, Any]:
     """Return every result by its name."""
     tasks = [(scenario, aqm) for scenario in aqmlab.scenarios() for aqm in schemes_of(scenario)]
     with ThreadPoolExecutor() as pool:
-        documents = {
-            " ".join(task): json.loads(text) for task, text in zip(tasks, pool.map(measure, tasks), strict=True)
-        }
+        documents = {" ".join(task): found for task, found in zip(tasks, pool.map(measure, tasks), strict=True)}
     return documents | {paper: json.loads(aqmlab.reproduce(paper).json()) for paper in PAPERS}
 
 

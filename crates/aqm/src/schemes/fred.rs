@@ -1,5 +1,7 @@
 use crate::signal::BY_FLOW;
-use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Reason, Scheme, SchemeInfo, Signal, Verdict};
+use crate::{
+    Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Reason, Scheme, SchemeInfo, Signal, Standing, Verdict,
+};
 use aqmlab_core::{Auto, Bytes, Packets, Quantity, Ratio, Time, choice, params};
 use std::collections::BTreeMap;
 
@@ -194,6 +196,9 @@ impl Scheme for Fred {
         confidence: "the law of two public implementations, by hand-computed steps",
         papers: &[],
     };
+    const STANDING: Standing = Standing::Reconstructed(
+        "the paper was not at hand: the law is that of two public implementations, its constants are recalled",
+    );
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "avg", unit: "packets", doc: "average queue" },

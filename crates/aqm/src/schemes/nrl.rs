@@ -45,11 +45,18 @@ params! {
     /// output with the opposite sign, which only makes sense if V there is a cost. What theta1 and theta2 are is not stated:
     /// here theta1 scales the queue error and both weigh the reward, the reading that came closest in ns-2. With
     /// `learning = "none"` (constant weights 1/theta1 and theta2/theta1 s, rate mismatch in packets/s smoothed over 20 ms)
-    /// the mean queue of Table 2 is met but the drop ratios are far too low (14 % and 18 % for 19 % and 26 %).
+    /// the drop ratios are far too low (14 % and 17 % in Tables 1 and 2, for 19 % and 26 %).
+    ///
+    /// Eq. (13) has the rate mismatch in packets/s, not as a share. `inputs = "packets"` learns from it: n2 = theta2/theta1 * (r - C),
+    /// smoothed over 20 ms, both weights begin at 1, those of `learning = "none"`, and the reward is theta1 * (n1 + n2). Then the queue
+    /// rests below the target, at 273.6 ± 2.8 packets in Table 2 (274.7 is printed), and its deviation after the first 20 s is less
+    /// than without learning (Table 1: 4.9 packets, not 6.8; Table 13: 4.4, not 31; three seeds), but the drop ratios are low,
+    /// 14 % and 22 %. Not scaled by theta2/theta1, packets/s make TD learning diverge to weights of the wrong sign, which
+    /// drop everything.
     ///
     /// ## Not reproduced
-    /// Drop ratios of Tables 1 to 5 are met within about a point; the published means away from the target (274.7 in Table
-    /// 2, 57.5 in Table 3) and the failure in Table 12 are not met by any reading.
+    /// Drop ratios of Tables 1 to 5 are met within about a point; no reading meets them together with the published means away
+    /// from the target (274.7 in Table 2, 57.5 in Table 3), and none meets the failure in Table 12.
     pub struct NrlParams {
         /// Learning rate.
         alpha: f64 = "0.001" in "0" ..= "1", from "Li et al. 2014";

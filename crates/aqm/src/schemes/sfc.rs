@@ -38,7 +38,9 @@ params! {
     /// The defaults are those of w = 1/(6R) for the link of Hollot et al. 2001: N = 60 flows, C = 3750 packets/s, R = 246 ms.
     ///
     /// ## What to expect
-    /// A PI controller with feedback of the rate. It comes to rest at the target where its gains suit the load.
+    /// A PI controller with feedback of the rate, as slow as the model that its gains are for. With 500 flows on 45 Mbit/s
+    /// (Li et al. 2014, Table 1) a queue of 300 packets above the target raises s by 0.08 % a second, and the loss that the load
+    /// needs is not reached in 100 s: 788 ± 133 packets.
     pub struct SfcParams {
         /// Gain on the queue error.
         k_q: f64 = "1.175e-5" in "0" ..= "1000", unit "1/packet", from "this project: three equal poles";

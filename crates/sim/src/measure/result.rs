@@ -12,7 +12,7 @@ pub struct RunResult {
     pub schema: u32,
     /// Name of the scenario.
     pub scenario: String,
-    /// Scheme, as it was named.
+    /// Scheme, as it was named, with the parameters it was given.
     pub aqm: String,
     /// Seed of all random streams.
     pub seed: u64,

@@ -22,7 +22,7 @@ impl Simulation {
         self.calendar = Calendar::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
         let named =
-            options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), SchemeAssignment::name);
+            options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.to_string(), SchemeAssignment::to_string);
         let shares: Vec<Vec<FlowShare>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));

@@ -5,7 +5,6 @@
 mod change;
 mod events;
 mod goal;
-mod member;
 mod output;
 mod parallel;
 mod probe;
@@ -35,7 +34,7 @@ use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{AqmChoice, Change, Distribution, LinkSpec, Scenario, SchemeAssignment};
 use goal::Goal;
-use member::Member;
+use crate::traffic::member::Member;
 use parallel::{Plan, RoundsError};
 use probe::ProbeBaseline;
 use std::collections::{BTreeSet, VecDeque};

@@ -72,25 +72,31 @@ pub enum Admission {
 
 /// Changes of the rate yet to come.
 #[derive(Clone)]
-enum RateSchedule {
-    Steps(std::vec::IntoIter<(Span, Rate)>),
+pub struct RateSchedule(Steps);
+
+#[derive(Clone)]
+enum Steps {
+    Listed(std::vec::IntoIter<(Span, Rate)>),
     Wander { values: Vec<Rate>, hold: Distribution<Span>, holds: usize, rng: Stream },
 }
 
 impl RateSchedule {
-    fn new(changes: &RateChanges, rng: Stream) -> Self {
-        match changes.clone() {
-            RateChanges::None | RateChanges::Trace(_) => RateSchedule::Steps(Vec::new().into_iter()),
-            RateChanges::At(steps) => RateSchedule::Steps(steps.into_iter()),
-            RateChanges::Wander { values, hold } => RateSchedule::Wander { values, hold, holds: 0, rng },
-        }
+    /// Of a link.
+    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+        Self(match spec.changes.clone() {
+            RateChanges::None | RateChanges::Trace(_) => Steps::Listed(Vec::new().into_iter()),
+            RateChanges::At(steps) => Steps::Listed(steps.into_iter()),
+            RateChanges::Wander { values, hold } => {
+                Steps::Wander { values, hold, holds: 0, rng: stream_of(seed, spec, "rate") }
+            }
+        })
     }
 
     /// The next rate, and when it begins.
-    fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
-        match self {
-            RateSchedule::Steps(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
-            RateSchedule::Wander { values, hold, holds, rng } => {
+    pub fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
+        match &mut self.0 {
+            Steps::Listed(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
+            Steps::Wander { values, hold, holds, rng } => {
                 let begins = now + hold.draw(*holds, rng).max(SHORTEST_HOLD);
                 *holds += 1;
                 let others: Vec<Rate> = values.iter().copied().filter(|rate| *rate != present).collect();
@@ -101,6 +107,11 @@ impl RateSchedule {
     }
 }
 
+/// A link's random stream for a purpose.
+fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
+    Stream::new(seed, &format!("links.{}.{what}", spec.name), 0)
+}
+
 /// A rate holds at least this long, so that a run moves on.
 const SHORTEST_HOLD: Span = Span::from_micros(1);
 
@@ -108,7 +119,7 @@ impl<P: WirePacket> Link<P> {
     /// A link at rest. `marks`: its queue marks ECN-capable packets. `foresees`: departures may be
     /// foreseen.
     pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, foresees: bool, seed: u64) -> Self {
-        let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
+        let stream = |what: &str| stream_of(seed, spec, what);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures = match queue.departures_known() && spec.changes == RateChanges::None {
@@ -116,7 +127,7 @@ impl<P: WirePacket> Link<P> {
             true if foresees => DepartureMode::Foreseen,
             true => DepartureMode::AtService,
         };
-        let mut changes = RateSchedule::new(&spec.changes, stream("rate"));
+        let mut changes = RateSchedule::new(spec, seed);
         Self {
             departures,
             upcoming: changes.next(spec.rate, Time::ZERO),

@@ -1,7 +1,7 @@
 //! Changing a simulation from outside, and copying it.
 
 use super::goal::Goal;
-use super::member::{MemberKind, stream_of};
+use crate::traffic::member::{MemberKind, stream_of};
 use super::probe::observables;
 use super::{RunError, Simulation};
 use crate::calendar::Lane;

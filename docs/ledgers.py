@@ -1,6 +1,8 @@
 """Write the ledgers of the papers, docs/ledgers/NAME.md, and their summary in docs/studies.md (twenty minutes).
 
-`python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default.
+`python docs/ledgers.py [NAME...]` runs the studies with five seeds, all by default. `--sensitivity` first varies what
+the sentences that fail rest on, with three seeds, and stores whose failure each is, in
+python/aqmlab/study/ledgers/sensitivity.
 """
 
 import re
@@ -14,11 +16,16 @@ from aqmlab.study.paper import load_study
 from aqmlab.study.reproduction import Reproduction
 
 DOCS = Path(__file__).parent
+STORED = Path(aqmlab.__file__).parent / "study" / "ledgers" / "sensitivity"
 SEEDS = 5
+VARIED_SEEDS = 3
 SAID = {
     "holds": "hold",
+    "weak": "hold of a control too and so do not count",
     "fails": "fail",
+    "undecided": "not decided",
     "shown": "shown by a table or figure",
+    "background": "background",
     "untestable": "not testable",
     "missing": "not measured",
 }
@@ -38,7 +45,10 @@ def page(again: Reproduction) -> str:
             f"[the study](../{study.name}.md).",
             "What the paper's words are taken for:",
             "\n".join(f"- {word}: {meaning}." for word, meaning in study.words.items()),
-            table(("section", "sentence", "verdict", "seeds", "in print", "measured, and why"), map(row, again.claims)),
+            table(
+                ("section", "sentence", "verdict", "seeds", "in print", "whose", "measured, and why"),
+                map(row, again.claims),
+            ),
         ]
     )
 
@@ -48,7 +58,8 @@ def row(checked: Checked) -> Sequence[str]:
     verdict = f"{VERDICTS[checked.verdict].mark} {checked.verdict}"
     seeds = f"{sum(checked.alone.values())} of {len(checked.alone)}" if checked.alone else ""
     told = re.sub(r"; under \d of \d seeds alone", "", checked.told)
-    return checked.claim.section, checked.claim.text, verdict, seeds, IN_PRINT[checked.printed], told
+    printed = IN_PRINT[checked.printed]
+    return checked.claim.section, checked.claim.text, verdict, seeds, printed, checked.whose or "", told
 
 
 def title(name: str) -> str:
@@ -62,7 +73,7 @@ def summary() -> str:
     for name in aqmlab.studies():
         ledger = (DOCS / "ledgers" / f"{name}.md").read_text(encoding="utf-8")
         counts = [
-            len(re.findall(rf"^\|.*\| {verdict.mark} {kind} \|", ledger, re.MULTILINE))
+            len(re.findall(rf"^\|.*\| {re.escape(verdict.mark)} {kind} \|", ledger, re.MULTILINE))
             for kind, verdict in VERDICTS.items()
         ]
         rows.append([f"[{title(name)}](ledgers/{name}.md)", str(sum(counts)), *map(str, counts)])
@@ -78,8 +89,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Write the pages asked for, and the summary."""
-    for name in sys.argv[1:] or aqmlab.studies():
+    """Write the pages asked for, and the summary; with --sensitivity also what they show of failures."""
+    for name in [name for name in sys.argv[1:] if name != "--sensitivity"] or aqmlab.studies():
+        if "--sensitivity" in sys.argv:
+            found = aqmlab.sensitivity(load_study(name).name, seeds=VARIED_SEEDS)
+            (STORED / f"{name}.json").write_text(found.json() + "\n", encoding="utf-8")
         again = aqmlab.reproduce(load_study(name).name, seeds=SEEDS)
         (DOCS / "ledgers" / f"{name}.md").write_text(page(again) + "\n", encoding="utf-8")
     studies = DOCS / "studies.md"

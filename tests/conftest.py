@@ -1,6 +1,7 @@
 """What the tests share: the installed command, and a scenario that takes no time."""
 
 import shutil
+import signal
 import subprocess
 import sysconfig
 from collections.abc import Callable
@@ -41,6 +42,11 @@ def live_machine() -> None:
     """Skip where the machine has no user namespaces or no TUN devices."""
     if fault := live_fault():
         pytest.skip(fault)
+
+
+def heed_interrupts() -> None:
+    """What runs in the background of a shell, such as these tests, may ignore Ctrl-C and hand that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 Aqmlab = Callable[..., "subprocess.CompletedProcess[str]"]

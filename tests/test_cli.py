@@ -200,9 +200,9 @@ def test_compare_leaves_a_report(aqmlab: Aqmlab, small: str, tmp_path: Path) -> 
 
 
 def test_compare_json_is_one_document(aqmlab: Aqmlab, small: str) -> None:
-    document = json.loads(aqmlab("compare", small, "--aqms", "pi,rem", "--seeds", 3, "--json").stdout)
+    document = json.loads(aqmlab("compare", small, "--aqms", "pi,pi:w=85 Hz", "--seeds", 3, "--json").stdout)
     assert [(run["aqm"], run["seed"]) for run in document["runs"]] == [
-        (aqm, seed) for aqm in ("pi", "rem") for seed in (1, 2, 3)
+        (aqm, seed) for aqm in ("pi", "pi:w=85 Hz") for seed in (1, 2, 3)
     ]
     [mean] = [e for e in document["summary"] if (e["aqm"], e["metric"]) == ("pi", "queue_mean")]
     values = [run["links"]["bottleneck"]["queue_mean"] for run in document["runs"] if run["aqm"] == "pi"]

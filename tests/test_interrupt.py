@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import COMMAND, SMALL
+from conftest import COMMAND, SMALL, heed_interrupts
 
 
 def wait_until_simulating(process: "subprocess.Popen[str]") -> None:
@@ -20,11 +20,6 @@ def wait_until_simulating(process: "subprocess.Popen[str]") -> None:
             return
         time.sleep(0.1)
     pytest.fail("no simulation began within a minute")
-
-
-def heed_interrupts() -> None:
-    """What runs in the background of a shell, such as these tests, may ignore Ctrl-C and hand that on."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])

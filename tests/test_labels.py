@@ -38,7 +38,8 @@ def test_what_each_scheme_rests_on() -> None:
     reconstructed = {name for name, kind in kinds.items() if kind == "reconstructed"}
     assert fitted == {"iapi", "neuron-pid", "fapidnn", "nrl", "fuzzy-rtt"}
     assert reconstructed == {
-        "blue", "choker", "flc", "green", "lred", "npd-red", "pd", "pd-red", "pi2", "pid", "spi-red", "sred",
+        "blue", "choker", "dred", "flc", "fred", "green", "lred", "npd-red", "pd", "pd-red", "pi2", "pid", "sfc",
+        "spi-red", "sred",
     }  # fmt: skip
     assert set(kinds.values()) == {"published", "fitted", "reconstructed"}
 

@@ -14,7 +14,23 @@ from conftest import COMMAND
 PACKAGE = Path(aqmlab.__file__).parent
 
 ARROWS = {
-    "cli": {"studio", "bundle", "present", "study", "advise", "tune", "analysis", "doctor", "gym", "runs", "tc", "top"},
+    "cli": {
+        *(
+            "studio",
+            "bundle",
+            "present",
+            "study",
+            "advise",
+            "tune",
+            "analysis",
+            "doctor",
+            "gym",
+            "runs",
+            "tc",
+            "kernel",
+        ),
+        "top",
+    },
     "studio": {"present", "study", "runs", "top"},
     "bundle": {"present", "study", "runs", "top"},
     "present": {"study", "advise", "tune", "analysis", "runs", "top"},
@@ -22,8 +38,9 @@ ARROWS = {
     "advise": {"runs", "tc", "top"},
     "tune": {"analysis", "runs", "top"},
     "analysis": {"runs", "top"},
-    "doctor": {"runs", "top"},
+    "doctor": {"runs", "kernel", "top"},
     "gym": {"top"},
+    "kernel": {"top"},
     "runs": {"top"},
     "tc": {"top"},
     "top": set[str](),

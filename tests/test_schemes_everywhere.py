@@ -68,7 +68,7 @@ def test_run_and_its_traces(aqm: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
     traces = ("--trace", "packets.parquet", "--pcap", "packets.pcapng")
     done = aqmlab("run", "small.toml", "--aqm", aqm, *traces, "--out", "out", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["aqm"] == SCHEMES[aqm].partition(":")[0]
+    assert json.loads(done.stdout)["aqm"] == SCHEMES[aqm]
     assert (tmp_path / "out" / "result.json").exists()
     assert (tmp_path / "packets.parquet").stat().st_size > 1000 < (tmp_path / "packets.pcapng").stat().st_size
 
@@ -133,7 +133,7 @@ def test_advise_and_show(aqm: str, aqmlab: Aqmlab) -> None:
 def test_live_with_all_that_it_leaves(aqm: str, aqmlab: Aqmlab, tmp_path: Path) -> None:
     done = aqmlab(*LINE, "--aqm", aqm, "--out", "out", "--", "true")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["aqm"] == SCHEMES[aqm].partition(":")[0]
+    assert json.loads(done.stdout)["aqm"] == SCHEMES[aqm]
     assert {"result.json", "flows.csv", "up-queue.svg"} <= {path.name for path in (tmp_path / "out").iterdir()}
     assert aqmlab("live", "--replay", "out", *(("--aqm", aqm) if ".py" in aqm else ())).returncode == 0
     assert aqmlab(*LINE, "--aqm", f"{aqm}@up+pie@down", "--out", "two", "--", "true").returncode == 0

@@ -88,7 +88,7 @@ def test_a_study_names_scenarios_links_and_schemes_that_exist(name: str) -> None
 def test_a_claim_says_what_it_compares(name: str) -> None:
     for claim in load_study(name).claims:
         checked = claim.within or claim.below or claim.above or claim.alike or claim.trend or claim.steady
-        about = [bool(checked), bool(claim.tables or claim.figures), bool(claim.untestable)]
+        about = [bool(checked), bool(claim.tables or claim.figures), bool(claim.background), bool(claim.untestable)]
         assert about.count(True) == 1, claim.text
         assert bool(claim.groups) == bool(checked), claim.text
 
@@ -116,7 +116,11 @@ def test_the_page_of_a_ledger_has_every_sentence_in_order(name: str) -> None:
     rows = [line.removeprefix("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")][2:]
     claims = load_study(name).claims
     assert [row[:2] for row in rows] == [[claim.section, claim.text] for claim in claims]
-    fixed = {"shown": lambda claim: claim.tables or claim.figures, "untestable": lambda claim: claim.untestable}
+    fixed = {
+        "shown": lambda claim: claim.tables or claim.figures,
+        "background": lambda claim: claim.background,
+        "untestable": lambda claim: claim.untestable,
+    }
     for told, is_so in fixed.items():
         assert [row[1] for row in rows if row[2].endswith(told)] == [claim.text for claim in claims if is_so(claim)]
     failing = [row for row in rows if row[2].endswith("fails")]
@@ -135,7 +139,7 @@ def test_the_page_of_a_ledger_has_what_the_paper_s_file_says_now(name: str) -> N
     stale = []
     for claim in study.claims:
         row = rows[claim.section, claim.text]
-        reason = claim.untestable or (claim.why if row[2].endswith("fails") else None)
+        reason = claim.unmeasured or (claim.why if row[2].endswith("fails") else None)
         stale += [claim.text] if reason and reason.replace("|", "\\|") not in row[-1] else []
     assert stale == []
 

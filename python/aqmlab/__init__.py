@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aqmlab.scenario import load, scenarios
     from aqmlab.study.paper import studies
     from aqmlab.study.reproduction import reproduce
+    from aqmlab.study.sensitivity import sensitivity
     from aqmlab.study.suite_result import compare_suite
 
     __version__: str
@@ -62,6 +63,7 @@ __all__ = [
     "run",
     "scenarios",
     "schemes",
+    "sensitivity",
     "studies",
     "sweep",
 ]
@@ -95,6 +97,7 @@ _HOME = {
     "run": "runs.simulate",
     "scenarios": "scenario",
     "schemes": "catalogue",
+    "sensitivity": "study.sensitivity",
     "studies": "study.paper",
     "sweep": "runs.sweep",
 }

@@ -2,7 +2,7 @@
 
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
-use aqmlab_core::{ParamSet, Problem};
+use aqmlab_core::{ParamSet, Problem, Quantity};
 use aqmlab_scenario::{FlowSpec, LinkSpec, RateChanges, Scenario};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
@@ -72,7 +72,7 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
         return found;
     }
     if flows.profile != Profile::Linux || flows.variant != TcpVariant::Rack {
-        let variant = format!("profile \"{}\", variant \"{}\"", flows.profile.name(), flows.variant.name());
+        let variant = format!("profile \"{}\", variant \"{}\"", flows.profile.text(), flows.variant.text());
         found.push(refuse("tcp", format!("has {variant}, which is not the TCP of Linux; expected \"linux\"")));
         return found;
     }
@@ -80,7 +80,7 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
     if law_of_linux(law).is_none() {
         let known = LAWS.join(", ");
         found.push(refuse("tcp.congestion_control", format!("\"{law}\" is not in this Linux; it has {known}")));
-    } else if flows.control.values() != default_of(law).values() {
+    } else if flows.control.text() != default_of(law).text() {
         found.push(refuse("tcp.congestion_control", format!("\"{law}\" has no such parameters for one connection in Linux")));
     }
     if flows.ecn == Ecn::Ect1 {

@@ -74,7 +74,7 @@ impl Report {
         let mut lateness = up.forwarder.lateness.clone();
         lateness.merge(&down.forwarder.lateness);
         let first = &scenario.links[0];
-        let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.name.clone(), SchemeAssignment::name);
+        let aqm = options.aqm.as_ref().map_or_else(|| first.aqm.to_string(), SchemeAssignment::to_string);
         let json = json!({
             "schema": 1, "scenario": scenario.name, "aqm": aqm, "seed": options.seed,
             "links": links, "flows": flows, "total": group(all.into_iter(), &transit, span),

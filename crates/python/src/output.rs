@@ -52,8 +52,11 @@ impl Run {
 
     /// The table of flows: columns, one row a flow; empty unless series were asked for.
     fn flow_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns =
-            self.output.flow_table.as_ref().map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput)]);
+        let columns = self
+            .output
+            .flow_table
+            .as_ref()
+            .map(|t| [("group", &t.group), ("rtt", &t.rtt), ("goodput", &t.goodput), ("dropped", &t.dropped)]);
         arrays(py, columns.into_iter().flatten())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::{AqmChoice, LinkSpec};
 use aqmlab_core::problem::{clip, unknown};
+use std::fmt;
 
 /// The schemes that a run names.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,14 +53,17 @@ impl SchemeAssignment {
             false => Err(unknown("link", name, &known)),
         })
     }
+}
 
-    /// As results carry it: without parameters.
-    pub fn name(&self) -> String {
+/// As it is read, and as results carry it.
+impl fmt::Display for SchemeAssignment {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Everywhere(choice) => choice.name.clone(),
-            Self::At(at) => {
-                at.iter().map(|(link, choice)| format!("{}@{link}", choice.name)).collect::<Vec<_>>().join("+")
-            }
+            Self::Everywhere(choice) => choice.fmt(f),
+            Self::At(at) => at.iter().enumerate().try_for_each(|(i, (link, choice))| {
+                let between = if i == 0 { "" } else { "+" };
+                write!(f, "{between}{choice}@{link}")
+            }),
         }
     }
 }
@@ -80,7 +84,7 @@ mod tests {
         );
         let two = SchemeAssignment::parse("codel:target=8ms,interval=50ms@up+pie@down").unwrap();
         assert_eq!(two, SchemeAssignment::At(vec![at("up", "codel:target=8ms,interval=50ms"), at("down", "pie")]));
-        assert_eq!(two.name(), "codel@up+pie@down");
+        assert_eq!(two.to_string(), "codel:target=8ms,interval=50ms@up+pie@down");
         let exponent = SchemeAssignment::parse("pi:a=1e-5,b=9e-6@up").unwrap();
         assert_eq!(exponent, SchemeAssignment::At(vec![at("up", "pi:a=1e-5,b=9e-6")]));
     }

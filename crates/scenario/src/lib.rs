@@ -32,6 +32,7 @@ use aqmlab_aqm::{AnyScheme, Ecn, Limit, QueueView, SchemeEntry};
 use aqmlab_core::params::split_choice;
 use aqmlab_core::{Frequency, Packets, Problem, Problems, Quantity, Rate, Span};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
+use std::fmt;
 
 /// A simulation's description: links, flows and the times between which they are measured.
 #[derive(Clone, Debug)]
@@ -271,6 +272,17 @@ impl AqmChoice {
         aqmlab_aqm::entry(name)?;
         let params = params.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         Ok(Self { name: name.to_string(), params })
+    }
+}
+
+/// As it is read.
+impl fmt::Display for AqmChoice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.name)?;
+        self.params.iter().enumerate().try_for_each(|(i, (key, value))| {
+            let before = if i == 0 { ':' } else { ',' };
+            write!(f, "{before}{key}={value}")
+        })
     }
 }
 

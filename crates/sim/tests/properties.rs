@@ -213,6 +213,7 @@ fn check_link(spec: &LinkSpec, longest: f64, warmed_up: bool, link: &LinkResult)
         prop_assert!((0.0..=longest).contains(&delay.unwrap_or(0.0)), "{delay:?} is above {longest} s");
     }
     prop_assert!(link.settling_time.is_none_or(f64::is_finite));
+    prop_assert!(link.loss_synchronisation.is_none_or(|share| share > 0.0 && share <= 1.0));
     Ok(())
 }
 
@@ -252,6 +253,9 @@ fn check_flows(count: u32, least_delay: f64, flows: &FlowResult) -> Result<(), T
     prop_assert_eq!(flows.packet_delay_mean.is_some(), flows.packet_delay_std.is_some());
     prop_assert!(flows.packet_delay_mean.is_none_or(|delay| delay.is_finite() && delay >= least_delay));
     prop_assert!(flows.packet_delay_std.is_none_or(|delay| delay.is_finite() && delay >= 0.0));
+    prop_assert!((0.0..=1.0).contains(&flows.drop_ratio));
+    // Of what arrives twice only the first counts, so that a segment may take less than packets on average.
+    prop_assert!(flows.segment_delay_mean.is_none_or(|delay| delay.is_finite() && delay >= least_delay));
     Ok(())
 }
 
@@ -266,6 +270,12 @@ fn check_whole(scenario: &Scenario, result: &RunResult) -> Result<(), TestCaseEr
         let may_mark = groups().any(|(flows, _)| flows.ecn.is_capable() && flows.path.contains(&i));
         prop_assert!(may_mark || link.marked == 0, "nothing ECN-capable crosses {}", spec.name);
     }
+    // Every drop of data is one of a group's packets; ACKs are packets of no group.
+    let drops: u64 = result.links.iter().map(|(_, link)| link.dropped).sum();
+    let by_group: u64 = result.flows.iter().map(|(_, flows)| flows.dropped).sum();
+    let acks_queue = scenario.flows.iter().any(|flows| !flows.ack_path.is_empty());
+    prop_assert!(by_group == drops || acks_queue && by_group < drops, "{by_group} by group, {drops} by link");
+    prop_assert_eq!(result.total.dropped, by_group);
     let marks: u64 = result.links.iter().map(|(_, link)| link.marked).sum();
     let mangles = scenario.links.iter().any(|link| link.impairments.ecn_mangling == Some(Mangling::ContinuousCe));
     prop_assert!(mangles || result.total.marked <= marks, "more marks arrive than were made");

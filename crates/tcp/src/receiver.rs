@@ -137,6 +137,11 @@ impl Receiver {
         self.next
     }
 
+    /// A segment has arrived.
+    pub fn has(&self, seq: u32) -> bool {
+        seq < self.next || seq < self.end && self.received.contains(seq)
+    }
+
     /// Ready for a new transfer from segment 0 on; keeps its memory.
     pub fn restart(&mut self) {
         self.received.clear(self.next..self.end);
@@ -260,6 +265,15 @@ mod tests {
         let mut bench = bench(false, &[]);
         let acks = [1, 0, 1, 2, 4, 5, 4, 3, 6].map(|seq| bench.next(seq).expect("an ACK at once"));
         assert_eq!(acks, [0, 2, 2, 3, 3, 3, 3, 6, 7]);
+    }
+
+    #[test]
+    fn knows_what_has_arrived() {
+        let mut bench = bench(false, &[]);
+        for seq in [0, 1, 4] {
+            bench.next(seq);
+        }
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|seq| bench.receiver.has(seq)), [true, true, false, false, true, false]);
     }
 
     #[test]

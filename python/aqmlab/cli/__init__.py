@@ -21,6 +21,8 @@ from aqmlab.cli.compare import compare
 from aqmlab.cli.doctor import doctor
 from aqmlab.cli.export_policy import EPILOG as EXPORT_EPILOG
 from aqmlab.cli.export_policy import export_policy
+from aqmlab.cli.kernel import EPILOG as KERNEL_EPILOG
+from aqmlab.cli.kernel import kernel
 from aqmlab.cli.list_ import list_
 from aqmlab.cli.live import EPILOG as LIVE_EPILOG
 from aqmlab.cli.live import live
@@ -141,4 +143,5 @@ _add(studio, STUDIO_EPILOG)
 _add(bundle, "Example: aqmlab bundle li2014 --table 1 --out li2014.zip")
 _add(verify, "Example: aqmlab verify li2014.zip")
 _add(cite, "Example: aqmlab cite pie li2014")
+app.add_typer(kernel, name="kernel", epilog=KERNEL_EPILOG)
 _add(doctor, "Example: aqmlab doctor")

@@ -8,7 +8,7 @@ from aqmlab.cli.common import Json, print_json
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what is installed, how fast this machine is and what it allows of live runs, and what mends the rest.
+    """Say what is installed, how fast this machine is and what can run on it, and what mends the rest.
 
     Exit code 1 if something is missing that live runs need.
     """

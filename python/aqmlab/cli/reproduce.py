@@ -19,6 +19,9 @@ def reproduce(
     table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table; repeatable.")] = None,
     figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure; repeatable.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every study, and one report about all.")] = False,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Vary what the sentences that fail rest on: ours, or the paper's?")
+    ] = False,
     seeds: Seeds = 1,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -27,7 +30,8 @@ def reproduce(
     """Run a paper again and judge its numbers and claims.
 
     Our numbers stand beside the published ones, cell by cell, with a verdict. --out leaves report.html, results.json
-    and the figures.
+    and the figures. --sensitivity judges each sentence that fails again with other bands, readings, lengths of runs
+    and numbers of flows, and says whether the verdict moves.
     """
     from aqmlab.study import paper, reproduction
 
@@ -35,6 +39,10 @@ def reproduce(
         raise InputError("study", "give one study, or --all for every study; see: aqmlab list studies")
     if every and (table or figure):
         raise InputError("all", "every study has its own numbers; give --table and --figure with one study")
+    if sensitivity:
+        _check_sensitivity(table or figure, out)
+        _vary(name, seeds, jobs, as_json)
+        return
     if out:
         files.check_folder(out)
         check_report(out / "report.html", name or ", ".join(paper.studies()))
@@ -55,6 +63,27 @@ def reproduce(
         leave(out, left)
     _tell(several, every, as_json)
     exit_if_failed([failure for reproduced in several for failure in reproduced.failures])
+
+
+def _check_sensitivity(numbers: object, out: object) -> None:
+    if numbers:
+        raise InputError("sensitivity", "varies every sentence that fails; leave out --table and --figure")
+    if out:
+        raise InputError("sensitivity", "leaves no report; use --json instead of --out")
+
+
+def _vary(name: str | None, seeds: int, jobs: int | None, as_json: bool) -> None:
+    from aqmlab.present.terminal.sensitivity import sensitivities
+    from aqmlab.study import paper, sensitivity
+
+    found = []
+    for study in [name] if name else paper.studies():
+        with progress(f"Varying {study}") as told:
+            found.append(sensitivity.sensitivity(study, seeds, jobs=jobs, progress=told))
+    if as_json:
+        print(sensitivity.all_json(found) if name is None else found[0].json())
+    else:
+        sensitivities(found)
 
 
 def _tell(several: "list[Reproduction]", every: bool, as_json: bool) -> None:

@@ -1,5 +1,6 @@
-"""The findings of `aqmlab doctor`: installed packages, the speed of this machine, and what it allows of live runs."""
+"""The findings of `aqmlab doctor`: packages, the speed of this machine, the kernel that is built, and live runs."""
 
-from aqmlab.doctor.machine import Finding, findings
+from aqmlab.doctor.finding import Finding
+from aqmlab.doctor.machine import findings
 
 __all__ = ["Finding", "findings"]

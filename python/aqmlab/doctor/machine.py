@@ -1,13 +1,14 @@
-"""The state of this machine: packages, speed, what it allows of live runs, and the line that mends what is missing."""
+"""The state of this machine: packages, speed, kernel, live runs, and the line that mends what is missing."""
 
 import os
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab import extras
+from aqmlab.doctor.finding import Finding
+from aqmlab.doctor.kernels import kernels
 from aqmlab.runs import simulate
 from aqmlab.runs.live import EmulatedLine, live
 from aqmlab.runs.namespaces import refusal, setting
@@ -16,21 +17,9 @@ REFERENCE = 6.7e6
 """Packets a second of PI in li2014/table-1 on the machine of docs/benchmarks.md, one core of an AMD EPYC."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: whether it is as it should be, what was found, and what mends it."""
-
-    name: str
-    is_good: bool
-    found: str
-    mend: str = ""
-    is_needed: bool = True
-    """Without it nothing runs live; what is not needed makes results better."""
-
-
 def findings() -> list[Finding]:
-    """Return what was found: installed packages, speed, and what live runs need, in the order in which they need it."""
-    return [*_extras(), _speed(), *_live()]
+    """Return what was found: packages, speed, kernel, and what live runs need, in the order in which they need it."""
+    return [*_extras(), _speed(), *kernels(), *_live()]
 
 
 def _extras() -> Iterator[Finding]:

@@ -59,6 +59,10 @@ class FlowResult(Measured):
     """Packets received, retransmissions included. Unit: packets."""
     marked: int
     """Packets received with a congestion mark. Unit: packets."""
+    dropped: int
+    """Packets dropped by the queues on their way. Unit: packets."""
+    drop_ratio: float
+    """Packets dropped over packets dropped or received."""
     packet_delay_mean: float | None
     """Mean time from source to destination. Unit: s."""
     packet_delay_std: float | None
@@ -73,6 +77,12 @@ class FlowResult(Measured):
     """99.9 % of the packets take at most this long. Unit: s."""
     packet_delay_variation_p99: float | None
     """Packet delay that 99 % of the packets do not exceed, less the least (RFC 5481). Unit: s."""
+    segment_delay_mean: float | None
+    """Mean time from the first transmission of a segment to its arrival. Unit: s."""
+    segment_delay_std: float | None
+    """Standard deviation of the time from the first transmission of a segment to its arrival. Unit: s."""
+    segment_delay_p99: float | None
+    """99 % of the segments arrive at most this long after their first transmission. Unit: s."""
     power: float | None
     """Goodput over mean packet delay. Unit: bit/s^2."""
     retransmits: int
@@ -141,5 +151,9 @@ class LinkResult(Measured):
     """Packets marked. Unit: packets."""
     lost: int
     """Packets sent and lost on the wire. Unit: packets."""
+    loss_synchronisation: float | None
+    """Share of the long flows that lose a packet in the same loss event, on average."""
+    update_rate: float | None
+    """Periodic updates of the scheme a second. Unit: 1/s."""
     drops: Mapping[str, int]
     """Dropped packets by reason."""

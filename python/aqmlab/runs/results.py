@@ -78,8 +78,9 @@ class RunResult(Result):
 
     `text` is its JSON, which is read when a measure is asked for. `series`, `delays` (the distribution of the sojourn
     time by link: "queue_delay" in s, ascending, and "share"), `flow_table` (a row for each flow: "group", an index,
-    "rtt" in s, "goodput" in bit/s) and `transfer_table` ("group", "start" and "completion_time" in s, "size" in
-    packets) are empty unless series were asked for. `trace` is there if a link was to be traced (see `aqmlab.traces`).
+    "rtt" in s, "goodput" in bit/s, "dropped" in packets) and `transfer_table` ("group", "start" and "completion_time"
+    in s, "size" in packets) are empty unless series were asked for. `trace` is there if a link was to be traced (see
+    `aqmlab.traces`).
     """
 
     text: str

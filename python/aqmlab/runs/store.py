@@ -22,11 +22,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab import _core, files
+from aqmlab import _core, files, lock
 from aqmlab.extras import required
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.runs import lock
 from aqmlab.runs.columns import StoreError, by_link, decode, encode, joined, measured, measures, table, typed
 from aqmlab.runs.results import RunResult
 from aqmlab.runs.table import PLACES
@@ -121,7 +120,7 @@ class Store:
         with ExitStack() as stack:
             with self._writing(self.folder / lock.LOCK):
                 self.folder.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(lock.held(self.folder))
+                stack.enter_context(lock.held(self.folder, "out", "another sweep or tune"))
             self._check_schema()
             for name, what in ((PLAN, "a sweep"), (TUNE, "a tune")):
                 if (self.folder / name).exists() and not (resume and name == self._plan):

@@ -1,21 +1,26 @@
 """The sentences of a paper, held against what was measured."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import dataclass, field, replace
+from math import inf, isnan
 from typing import Any
 
 from aqmlab.runs.metrics import OF_FLOWS, OF_LINK
 from aqmlab.study.cells import Cell, Verdict
-from aqmlab.study.evidence import Found, Judged, Source, Values, failing, gather, holds_in_print, means, of_each_seed
+from aqmlab.study.evidence import Found, Judged, Source, Values, centres, decide, gather, holds_in_print, of_each_seed
 from aqmlab.study.ledger import Claim
 from aqmlab.study.paper import built
 from aqmlab.study.readings import READ
 
 VERDICTS = {
     "holds": Verdict("✓", "measured so"),
+    "weak": Verdict("~", "measured so, but a scheme of which the sentence does not speak passes the same check"),
     "fails": Verdict("✗", "not measured so; the reason is given, or that it is not known"),
+    "undecided": Verdict(
+        "?", "the check asks for a ratio to 0 or for less than 0, or compares queues of which none settles"
+    ),
     "shown": Verdict("→", "a table or a figure holds it"),
+    "background": Verdict("○", "what others have found, a definition or a statement about proofs"),
     "untestable": Verdict("∅", "not testable; the reason is given"),
     "missing": Verdict("–", "not measured"),
 }
@@ -35,7 +40,7 @@ class Checked:
     """A claim with its verdict, what was measured in words, and the reason if it does not hold.
 
     `alone` says of each seed whether the claim holds under it alone; `printed` whether it holds of the numbers that the
-    paper prints, None where it does not print them all.
+    paper prints, None where it does not print them all; `whose` whose failure it is, if it fails, and what was varied.
     """
 
     claim: Claim
@@ -44,6 +49,7 @@ class Checked:
     why: str | None = None
     alone: Mapping[int, bool] = field(default_factory=dict)
     printed: bool | None = None
+    whose: str | None = None
 
     @property
     def told(self) -> str:
@@ -61,6 +67,7 @@ class Checked:
             "why": self.why,
             "seeds": [seed for seed, holds in self.alone.items() if holds],
             "printed": self.printed,
+            "whose": self.whose,
         }
 
 
@@ -72,8 +79,8 @@ def tally(claims: Iterable[Checked]) -> dict[str, int]:
 
 def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] = ()) -> Checked:
     """Judge a claim on the mean over the seeds; `cells` are the study's, for the sentences that tables hold."""
-    if claim.untestable:
-        return Checked(claim, "untestable", why=claim.untestable)
+    if claim.unmeasured:
+        return Checked(claim, "background" if claim.background else "untestable", why=claim.unmeasured)
     if claim.tables or claim.figures:
         return Checked(claim, "shown", _shown(claim, cells))
     others = [*claim.below, *claim.above]
@@ -82,23 +89,37 @@ def check(paper: Judged, claim: Claim, measured: Source, cells: Sequence[Cell] =
     if absent or (others and not present):
         return Checked(claim, "missing", why=f"{', '.join(absent or others)}: not built yet")
     by_seed = gather(paper, claim, measured, [*claim.schemes, *present])
-    found = means(claim, by_seed)
-    fails = failing(claim, found)
-    alone = {seed: not failing(claim, values) for seed, values in of_each_seed(claim, by_seed).items()}
+    found = centres(claim, by_seed)
+    holds, against = decide(claim, found)
+    alone = {seed: bool(decide(claim, values)[0]) for seed, values in of_each_seed(claim, by_seed).items()}
     printed = holds_in_print(paper, claim)
+    idle = _passing(paper, claim, measured) if holds else []
     left_out = [name for name in others if name not in present]
     remarks = [
         f" ({', '.join(left_out)} not built yet)" if left_out else "",
         f"; under {sum(alone.values())} of {len(alone)} seeds alone" if len(set(alone.values())) > 1 else "",
+        f". The check passes as well under {'; '.join(idle)}" if idle else "",
     ]
     return Checked(
         claim,
-        "fails" if fails else "holds",
-        _told(claim, found, fails) + "".join(remarks),
-        claim.why or (CONTRADICTED if printed is False else None) if fails else None,
+        ("weak" if idle else "holds") if holds else "undecided" if holds is None else "fails",
+        _told(claim, found, against) + "".join(remarks),
+        None if holds else claim.why or (CONTRADICTED if printed is False else None),
         alone,
         printed,
     )
+
+
+def _passing(paper: Judged, claim: Claim, measured: Source) -> list[str]:
+    """Return what was measured of each control that passes the check in the place of the claim's schemes."""
+    passing = []
+    for name in claim.control:
+        below, above = ([other for other in side if other != name] for side in (claim.below, claim.above))
+        same = replace(claim, schemes=(name,), below=tuple(below), above=tuple(above))
+        found = centres(same, gather(paper, same, measured, [name, *below, *above]))
+        if decide(same, found)[0]:
+            passing.append(_told(same, found, {}))
+    return passing
 
 
 def _shown(claim: Claim, cells: Iterable[Cell]) -> str:
@@ -118,19 +139,19 @@ def _built(paper: Judged, name: str) -> bool:
     return all(built(paper.spec(part)) for part in paper.differences.get(name, [name]))
 
 
-def _told(claim: Claim, found: Found, fails: Found) -> str:
-    """Say what was measured; of many places, where the claim fails, or else how far the values range."""
+def _told(claim: Claim, found: Found, against: Found) -> str:
+    """Say what was measured; of many places, where the claim does not hold, or else how far the values range."""
     distance = f"distance from {claim.target:g}: " if claim.target is not None else ""
     if len(found) == 1:
         return distance + _words(claim, next(iter(found.values())))
     if claim.trend or claim.steady:
         return "; ".join(f"{name}: {_along(claim, [at[name] for at in found.values()])}" for name in claim.schemes)
     places = "scenarios" if list(found) == list(claim.scenarios) else "places"
-    if fails:
-        told = list(fails)[:MOST_TOLD]
-        more = f"; and in {len(fails) - len(told)} more" if len(fails) > len(told) else ""
+    if against:
+        told = list(against)[:MOST_TOLD]
+        more = f"; and in {len(against) - len(told)} more" if len(against) > len(told) else ""
         where = "; ".join(f"{place}: {distance}{_words(claim, found[place])}" for place in told)
-        return f"not in {len(fails)} of {len(found)} {places}: {where}{more}"
+        return f"not in {len(against)} of {len(found)} {places}: {where}{more}"
     values = [values[name] for values in found.values() for name in claim.schemes]
     schemes = ", ".join(claim.schemes)
     return f"in {len(found)} {places}: {distance}{schemes} {_text(claim, min(values))} to {_text(claim, max(values))}"
@@ -159,6 +180,8 @@ def _list(claim: Claim, values: Values) -> str:
 def _text(claim: Claim, value: float) -> str:
     if value == inf:
         return "never"
+    if isnan(value):
+        return "a share of none"
     if claim.shown:
         return f"{value * claim.shown.scale:.{claim.shown.digits}f}{f' {claim.shown.unit}' if claim.shown.unit else ''}"
     if claim.per:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
-from statistics import fmean
+from math import inf, isnan, nan
+from statistics import fmean, median
 from typing import Protocol
 
 from aqmlab.runs.metrics import at
@@ -19,7 +19,11 @@ Found = Mapping[str, Values]
 """By place: a scenario, or a group of them, perhaps between two times."""
 
 BySeed = Mapping[str, Mapping[str, Mapping[int, float]]]
-"""By place, scheme and seed. A value that a run does not have, such as a settling time, is endless."""
+"""By place, scheme and seed. A value that a run has not, such as a settling time, is endless; a share of 0 is nan."""
+
+
+TIMES = ("settling_time", "transient", "stabilisation")
+"""Values that are endless where a queue does not settle: over the seeds their median counts, not their mean."""
 
 
 class Judged(Protocol):
@@ -89,10 +93,11 @@ def gather(paper: Judged, claim: Claim, source: Source, names: Iterable[str]) ->
     }
 
 
-def means(claim: Claim, by_seed: BySeed) -> Found:
-    """Return the means over the seeds, or their distance from the claim's target."""
+def centres(claim: Claim, by_seed: BySeed) -> Found:
+    """Return the means over the seeds, of TIMES the medians, or their distance from the claim's target."""
+    centre = median if claim.value in TIMES else fmean
     return {
-        place: {name: _distance(claim, fmean(values.values()) if values else inf) for name, values in schemes.items()}
+        place: {name: _distance(claim, centre(values.values()) if values else inf) for name, values in schemes.items()}
         for place, schemes in by_seed.items()
     }
 
@@ -109,13 +114,24 @@ def of_each_seed(claim: Claim, by_seed: BySeed) -> dict[int, Found]:
     }
 
 
-def failing(claim: Claim, found: Found) -> Found:
-    """Return the places where the claim fails, all of them if it fails from one to the other; none if it holds."""
-    if not all(_goes(claim, [values[name] for values in found.values()]) for name in claim.schemes):
-        return found
-    places = {place: values for place, values in found.items() if not _holds(claim, values)}
+def decide(claim: Claim, found: Found) -> tuple[bool | None, Found]:
+    """Say whether the claim holds, and where it does not: in all places if it fails from one to the other.
+
+    None where no place decides against it, but it asks for a ratio to 0, for less than 0, or for less than never
+    of what never comes about.
+    """
+    goes = _every(_goes(claim, [values[name] for values in found.values()]) for name in claim.schemes)
+    if goes is False:
+        return False, found
+    holds = {place: _holds(claim, values) for place, values in found.items()}
     allowed = (len(found) - 1) // 2 if claim.most else 0
-    return places if len(places) > allowed else {}
+    against = {place: found[place] for place, held in holds.items() if held is False}
+    if len(against) > allowed:
+        return False, against
+    if goes is None:
+        return None, found
+    open_ = {place: found[place] for place, held in holds.items() if held is not True}
+    return (None, open_) if len(open_) > allowed else (True, {})
 
 
 def holds_in_print(paper: Judged, claim: Claim) -> bool | None:
@@ -123,7 +139,7 @@ def holds_in_print(paper: Judged, claim: Claim) -> bool | None:
     by_seed = gather(paper, claim, Printed.of(paper), [*claim.schemes, *claim.below, *claim.above])
     if not all(values for schemes in by_seed.values() for values in schemes.values()):
         return None
-    return not failing(claim, means(claim, by_seed))
+    return decide(claim, centres(claim, by_seed))[0]
 
 
 def _place(group: Sequence[str], reading: SeriesReading | None) -> str:
@@ -162,35 +178,66 @@ def _row(
 
 
 def _shares(values: Sequence[float | None], wholes: Sequence[float | None]) -> list[float | None]:
-    """Return each value over its whole, None where there is none."""
-    return [None if value is None or not whole else value / whole for value, whole in zip(values, wholes, strict=True)]
+    """Return each value over its whole, None where one of them is missing, nan where the whole is 0."""
+    return [
+        None if value is None or whole is None else value / whole if whole else nan
+        for value, whole in zip(values, wholes, strict=True)
+    ]
 
 
 def _distance(claim: Claim, value: float) -> float:
     return value if claim.target is None else abs(value - claim.target)
 
 
-def _goes(claim: Claim, values: Sequence[float]) -> bool:
+def _goes(claim: Claim, values: Sequence[float]) -> bool | None:
     """Say whether a scheme's values go from place to place as the claim says."""
-    if claim.steady is not None and max(values) > claim.steady * min(values):
-        return False
+    if any(map(isnan, values)):
+        return None
+    steady = claim.steady is None or _within_factor(claim.steady, values)
     if claim.trend is None:
-        return True
+        return steady
     steps = pairwise(values if claim.trend == "rises" else values[::-1])
-    return all(before * claim.factor + claim.margin < after for before, after in steps)
+    return _every([steady, *(_less(claim, before, after) for before, after in steps)])
 
 
-def _holds(claim: Claim, values: Values) -> bool:
+def _holds(claim: Claim, values: Values) -> bool | None:
     """Say whether the claim holds in a place."""
+    if any(map(isnan, values.values())):
+        return None
     of = [values[name] for name in claim.schemes]
-    if claim.within and not all(claim.within[0] <= value <= claim.within[1] for value in of):
-        return False
-    if claim.alike is not None and max(of) > claim.alike * min(of):
-        return False
     below = [values[name] for name in claim.below if name in values]
     above = [values[name] for name in claim.above if name in values]
-    return all(
-        sum(not value * claim.factor + claim.margin < other for other in below) < claim.rank
-        and sum(not value > other * claim.factor + claim.margin for other in above) < claim.rank
-        for value in of
+    return _every(
+        [
+            not claim.within or all(claim.within[0] <= value <= claim.within[1] for value in of),
+            claim.alike is None or _within_factor(claim.alike, of),
+            *(_all_but(claim.rank - 1, [_less(claim, value, other) for other in below]) for value in of),
+            *(_all_but(claim.rank - 1, [_less(claim, other, value) for other in above]) for value in of),
+            *(_within_factor(claim.up_to, (value, other)) for value in of for other in (*below, *above) if claim.up_to),
+        ]
     )
+
+
+def _less(claim: Claim, less: float, more: float) -> bool | None:
+    """Say whether one value is below another by the claim's factor and margin.
+
+    Undecided are less than 0, a multiple of 0, and which of two queues that never settle does so first.
+    """
+    if more == 0 or (less == 0 and claim.factor != 1) or less == more == inf:
+        return None
+    return less * claim.factor + claim.margin < more
+
+
+def _within_factor(factor: float, values: Sequence[float]) -> bool | None:
+    return None if min(values) in (0, inf) else max(values) <= factor * min(values)
+
+
+def _every(parts: Iterable[bool | None]) -> bool | None:
+    return _all_but(0, list(parts))
+
+
+def _all_but(allowed: int, parts: Sequence[bool | None]) -> bool | None:
+    """Say whether all but some hold; None if it depends on those that are undecided."""
+    if parts.count(False) > allowed:
+        return False
+    return True if len(parts) - parts.count(True) <= allowed else None

@@ -3,6 +3,7 @@
 `ledgers/<name>.toml` holds it. docs/studies.md describes the format; `aqmlab.study.claims` judges the sentences.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,22 +23,25 @@ else:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper: shown by `tables` and `figures`, `untestable` for a reason, or checked.
+    """A sentence of the paper: shown by `tables` and `figures`, checked, or `background` or `untestable` for a reason.
 
-    It is checked on the mean over the seeds, in each scenario of its `groups` and in each of the times `during`. With
-    `per`, another measure, the value counts as its share of that. The value of each of `schemes` (with a `target` its
-    distance from it) lies `within` two ends; or is `below` or `above` that of other schemes, by `margin` and `factor`
-    at least, of all but one with a `rank` of 2; or the greatest is at most `alike` times the least. `most` allows that
-    to fail in less than half of the places, `average` takes the mean over each group. From group to group the mean goes
-    where `trend` says ("rises", "falls"), or changes by a factor of `steady` at most. `band` and `between` (packets)
-    belong to values read off the series (`aqmlab.study.readings`). `shown` is how people read a value that only a suite
-    knows.
+    It is checked on the mean over the seeds (of settling times the median), in each scenario of its `groups` and each
+    of the times `during`. With `per`, another measure, the value counts as its share of that. The value of each of
+    `schemes` (with a `target` its distance from it) lies `within` two ends; or is `below` or `above` that of other
+    schemes, by `margin` and `factor` at least and by the factor `up_to` at most, of all but one with a `rank` of 2; or
+    the greatest is at most `alike` times the least. None of `control`, schemes that the sentence does not speak of, may
+    pass in the place of `schemes`, or the check is weak. `most` allows that to fail in less than half of the places,
+    `average` takes the mean over each group. From group to group the mean goes where `trend` says ("rises", "falls"),
+    or changes by a factor of `steady` at most. `band` and `between` (packets) belong to values read off the series
+    (`aqmlab.study.readings`). `worded` are the keys whose number stands for a vague word. `shown` is how people read a
+    value that only a suite knows.
     """
 
     section: str
     text: str
     tables: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    background: str | None = None
     untestable: str | None = None
     groups: tuple[tuple[str, ...], ...] = ()
     link: str = "bottleneck"
@@ -52,6 +56,7 @@ class Claim:
     above: tuple[str, ...] = ()
     margin: float = 0.0
     factor: float = 1.0
+    up_to: float | None = None
     rank: int = 1
     target: float | None = None
     alike: float | None = None
@@ -59,8 +64,15 @@ class Claim:
     average: bool = False
     trend: str | None = None
     steady: float | None = None
+    control: tuple[str, ...] = ()
+    worded: tuple[str, ...] = ()
     why: str | None = None
     shown: Shown | None = None
+
+    @property
+    def unmeasured(self) -> str | None:
+        """Why nothing is measured for the sentence, where that is so."""
+        return self.background or self.untestable
 
     @property
     def scenarios(self) -> tuple[str, ...]:
@@ -75,13 +87,62 @@ class Claim:
         return tuple(SeriesReading(self.value, *time, self.band, self.between) for time in self.during or ((0.0, inf),))
 
 
-def load_ledger(name: str, schemes: Iterable[str]) -> tuple[Mapping[str, str], list[Claim]]:
-    """Return what the vague words of a paper or suite are taken for, and the sentences; "all" means these `schemes`."""
+IDLE = "droptail"
+"""The scheme that does nothing: the control of a check that compares with no other scheme."""
+
+NUMBERS = ("within", "factor", "up_to", "margin", "alike", "steady")
+"""Keys of a check that may name a vague word instead of a number."""
+
+
+def load_ledger(name: str, schemes: Iterable[str], *, idle: bool) -> tuple[Mapping[str, str], list[Claim]]:
+    """Return what the vague words of a paper or suite are taken for, and the sentences; "all" means these `schemes`.
+
+    `idle` says whether `IDLE` is the control of checks that name none.
+    """
     data = tomllib.loads((files("aqmlab.study") / "ledgers" / f"{name}.toml").read_text(encoding="utf-8"))
-    return data["words"], [_claim(entry, list(schemes)) for entry in data["claims"]]
+    numbers, known = _numbers(data["words"]), list(schemes)
+    return _meanings(data["words"]), [_claim(_counted(entry, numbers), known, idle) for entry in data["claims"]]
 
 
-def _claim(entry: Mapping[str, Any], schemes: Iterable[str]) -> Claim:
+def _meanings(words: Mapping[str, Any]) -> dict[str, str]:
+    """Return what each word is taken for, with its number."""
+    return {
+        word: entry
+        if isinstance(entry, str)
+        else re.sub(r"(?<=\d)%", " %", entry["means"].format(number=entry["number"]))
+        for word, entry in words.items()
+    }
+
+
+def _numbers(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the number of each vague word that has one; an entry may be for several words."""
+    return {
+        word.strip(): entry["number"]
+        for several, entry in words.items()
+        if not isinstance(entry, str)
+        for word in several.split(",")
+    }
+
+
+def _counted(entry: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a claim's entry with numbers in the place of words; ValueError for a word without a number."""
+
+    def number(word: str) -> Any:
+        if word not in numbers:
+            raise ValueError(f"{entry['text']}: {word!r} has no number; those of [words]: {', '.join(numbers)}")
+        return numbers[word]
+
+    counted = {}
+    for key in NUMBERS:
+        match entry.get(key):
+            case str(word):
+                counted[key] = number(word)
+            case {"around": middle, "word": word}:
+                counted[key] = [middle * (1 - number(word)), middle * (1 + number(word))]
+    return {**entry, **counted, "worded": list(counted)}
+
+
+def _claim(entry: Mapping[str, Any], schemes: Iterable[str], idle: bool) -> Claim:
     known: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     about = known.get("schemes", ())
     others = tuple(name for name in schemes if name not in about)
@@ -89,5 +150,12 @@ def _claim(entry: Mapping[str, Any], schemes: Iterable[str]) -> Claim:
     if "during" in known:
         times = known["during"] if isinstance(known["during"][0], list) else [known["during"]]
         known["during"] = tuple(tuple(time) for time in times)
+    if (
+        idle
+        and IDLE not in about
+        and known.keys() & {"within", "trend", "steady"}
+        and not known.keys() & {"below", "above"}
+    ):
+        known.setdefault("control", (IDLE,))
     patterns, xs = known.pop("scenarios", ()), known.pop("x", ("",))
     return Claim(groups=tuple(tuple(dict.fromkeys(name.format(x=x) for x in xs)) for name in patterns), **known)

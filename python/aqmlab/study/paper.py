@@ -175,11 +175,15 @@ class Note:
         return all(not allowed or value in allowed for allowed, value in pairs)
 
 
+UNSTATED = ("length", "flows")
+"""What a paper may leave open of its runs."""
+
+
 @dataclass(frozen=True)
 class Study:
     """A paper as data. `differences` are rows of the paper that are one scheme minus the mean of others.
 
-    `words` says which number its claims take for a vague word of the paper.
+    `words` says which number its claims take for a vague word of the paper, `unstated` what of UNSTATED it leaves open.
     """
 
     name: str
@@ -191,6 +195,7 @@ class Study:
     tables: Sequence[PaperTable]
     figures: Sequence[Figure]
     words: Mapping[str, str]
+    unstated: Sequence[str]
     claims: Sequence[Claim]
     notes: Sequence[Note]
     published: Sequence[Published]
@@ -220,20 +225,20 @@ class Study:
         return [table for table in self.tables if table in chosen], [item for item in self.figures if item in chosen]
 
     def compared(self, claim: Claim) -> list[str]:
-        """Return the schemes that a claim compares and that exist."""
-        rows = [*claim.schemes, *claim.below, *claim.above]
+        """Return the schemes that a claim compares, with its control, and that exist."""
+        rows = [*claim.schemes, *claim.below, *claim.above, *claim.control]
         names = [part for row in rows for part in self.differences.get(row, [row])]
         return [spec for spec in dict.fromkeys(self.spec(name) for name in names) if built(spec)]
 
     def asked(self, tables: Iterable[str] | None, figures: Iterable[str] | None) -> "Asked":
         """Return what these tables and figures ask for, and the claims about their scenarios; by default, all."""
         chosen, drawn = self.select(tables, figures)
-        scenarios = self._needed(chosen, drawn, ()).keys()
+        scenarios = self.needed(chosen, drawn, ()).keys()
         every = tables is None and figures is None
         claims = [claim for claim in self.claims if every or (claim.groups and scenarios >= set(claim.scenarios))]
-        return Asked(chosen, drawn, claims, self._needed(chosen, drawn, claims))
+        return Asked(chosen, drawn, claims, self.needed(chosen, drawn, claims))
 
-    def _needed(
+    def needed(
         self, tables: Iterable[PaperTable], figures: Iterable[Figure], claims: Iterable[Claim]
     ) -> dict[str, list[str]]:
         """Return which schemes must be run, in order, by scenario."""
@@ -330,7 +335,7 @@ def load_study(name: str) -> Study:
     if name not in studies():
         raise unknown("study", "unknown study", name, studies())
     data = tomllib.loads((files("aqmlab.study") / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
-    words, claims = load_ledger(name, data["schemes"])
+    words, claims = load_ledger(name, data["schemes"], idle=True)
     rows = (files("aqmlab.study") / "papers" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
     notes = [_note(entry) for entry in data.get("notes", ())]
     published = [_published(row, notes) for row in csv.DictReader(rows)]
@@ -344,6 +349,7 @@ def load_study(name: str) -> Study:
         tables=[_table(entry, data, published) for entry in data["tables"]],
         figures=[_figure(entry) for entry in data.get("figures", ())],
         words=words,
+        unstated=data.get("unstated", ()),
         claims=claims,
         notes=notes,
         published=published,

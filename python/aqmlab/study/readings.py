@@ -33,24 +33,28 @@ class SeriesReading:
         return TAKE[self.value](self, {name: columns[name][part] for name in columns}, scenario.link(link))
 
 
+BANDS = {"transient": 0.1, "stabilisation": 0.5}
+"""How far from its level a queue that has settled may be, as a share of the target, where a claim gives no band."""
+
+
 def _transient(reading: SeriesReading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
     """Return the end of the transient, counted from `start`; None if the queue has left the band in the end.
 
     `settling_time` averages over 1 s and so counts every later excursion.
     """
-    return _settled(reading, columns, place.target, place.buffer / 10 if reading.band is None else reading.band)
+    return _settled(reading, columns, place.target, place.target)
 
 
 def _stabilisation(reading: SeriesReading, columns: Mapping[str, "Curve"], place: Link) -> float | None:
     late = columns["time"] > columns["time"][-1] - 15
-    band = place.target / 2 if reading.band is None else reading.band
-    return _settled(reading, columns, float(columns["queue"][late].mean()), band)
+    return _settled(reading, columns, float(columns["queue"][late].mean()), place.target)
 
 
-def _settled(reading: SeriesReading, columns: Mapping[str, "Curve"], level: float, band: float) -> float | None:
+def _settled(reading: SeriesReading, columns: Mapping[str, "Curve"], level: float, target: float) -> float | None:
     """Return from when on, counted from `start`, the queue over 5 s stays in a band; None if it ends outside."""
     import numpy as np
 
+    band = BANDS[reading.value] * target if reading.band is None else reading.band
     time = columns["time"]
     means = _means(columns["queue"], time, 5)
     outside = np.flatnonzero(np.abs(means - level) > band)
@@ -88,8 +92,8 @@ READ = (
         "transient",
         "Transient",
         "s",
-        "from then on the queue, averaged over 5 s, stays within 10 % of the buffer, or the band that the claim "
-        "gives, around the target",
+        "from then on the queue, averaged over 5 s, stays within 10 % of the target, or within the band that the "
+        "claim gives around it",
         SHOWN["s"],
     ),
     Metric(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from aqmlab.study.charts import Chart, chart
 from aqmlab.study.claims import Checked, check, tally
 from aqmlab.study.measured import StudyRuns, measure
 from aqmlab.study.paper import CALCULATED, CHARTS, Asked, Figure, PaperTable, Study, built, load_study, studies
+from aqmlab.study.sensitivity import stored, whose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +58,10 @@ class Reproduction(Result):
 
     @cached_property
     def claims(self) -> list[Checked]:
-        """The sentences of the paper, checked."""
-        return [check(self.study, claim, self.measured, self.cells) for claim in self.asked.claims]
+        """The sentences of the paper, checked; of those that fail, whose failure it was found to be."""
+        known = stored(self.study.name)
+        checked = [check(self.study, claim, self.measured, self.cells) for claim in self.asked.claims]
+        return [replace(each, whose=whose(each, known)) if each.verdict == "fails" else each for each in checked]
 
     @property
     def coverage(self) -> dict[str, int]:

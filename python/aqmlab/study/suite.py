@@ -353,7 +353,7 @@ def load_suite(name: str) -> Suite:
     data = tomllib.loads((files("aqmlab.study") / "suites" / f"{name}.toml").read_text(encoding="utf-8"))
     schemes, across = data.get("schemes", {}), data.get("across", "")
     drawn = data.get("picture", {"x": "", "columns": 1, "panels": []})
-    words, claims = load_ledger(name, schemes) if schemes else ({}, [])
+    words, claims = load_ledger(name, schemes, idle=False) if schemes else ({}, [])
     return Suite(
         name,
         data["title"],

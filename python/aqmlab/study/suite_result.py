@@ -167,7 +167,7 @@ class Places:
         places = {place for group in groups for place in group}
         specs = {suite.spec(name) for name in (*claim.schemes, *claim.below, *claim.above)}
         are_run = all(specs <= set(self.trials[place].comparison.schemes) for place in places)
-        if not claim.untestable and not (all(groups) and are_run):
+        if not claim.unmeasured and not (all(groups) and are_run):
             return Checked(claim, "missing", why="not among the links and schemes of this comparison")
         return check(suite, replace(claim, groups=groups, shown=self._shown(claim, places)), self)
 

@@ -111,5 +111,12 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             others => others.len_of_others(),
         }
     }
+    #[inline]
+    fn has_notes(&self) -> bool {
+        any!(self, queue => queue.has_notes())
+    }
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        any!(self, queue => queue.fetch_notes(notes))
+    }
     delegate!(any);
 }

@@ -60,9 +60,6 @@ macro_rules! delegate {
         fn keep_notes(&mut self) {
             $dispatch!(self, queue => queue.keep_notes())
         }
-        fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
-            $dispatch!(self, queue => queue.fetch_notes(notes))
-        }
     };
 }
 pub(super) use delegate;

@@ -296,6 +296,11 @@ pub trait Discipline<P: Carried> {
     fn keep_notes(&mut self) {
         self.shelf_mut().keep_notes();
     }
+    /// There are notes to be fetched.
+    #[inline]
+    fn has_notes(&self) -> bool {
+        self.shelf().has_notes()
+    }
     /// Moves the notes since the last call to the end of `notes`.
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         self.shelf_mut().fetch_notes(notes);

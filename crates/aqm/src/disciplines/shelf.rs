@@ -93,6 +93,12 @@ impl<P: Carried> Shelf<P> {
         self.notes.get_or_insert_default();
     }
 
+    /// See [`Discipline::has_notes`](super::Discipline::has_notes).
+    #[inline]
+    pub fn has_notes(&self) -> bool {
+        self.notes.as_ref().is_some_and(|notes| !notes.is_empty())
+    }
+
     /// See [`Discipline::fetch_notes`](super::Discipline::fetch_notes).
     pub fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         self.notes.iter_mut().for_each(|kept| notes.append(kept));

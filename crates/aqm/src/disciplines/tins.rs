@@ -291,6 +291,10 @@ impl<S: TinPolicy, P: Carried> Discipline<P> for Tins<S, P> {
         self.tins.iter_mut().for_each(|tin| tin.queues.keep_notes());
     }
 
+    fn has_notes(&self) -> bool {
+        self.tins.iter().any(|tin| tin.queues.has_notes())
+    }
+
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         self.tins.iter_mut().for_each(|tin| tin.queues.fetch_notes(notes));
     }

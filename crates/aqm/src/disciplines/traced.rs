@@ -39,6 +39,7 @@ pub struct TraceEvent<P> {
 #[derive(Clone)]
 pub struct TracedQueue<Q, P> {
     queue: Q,
+    /// Written as events, and kept until the host fetches them.
     notes: Vec<Note<P>>,
     events: Vec<TraceEvent<P>>,
 }
@@ -66,14 +67,15 @@ impl<Q: Discipline<P>, P: Carried> TracedQueue<Q, P> {
 
     /// Of those that had joined before.
     fn write_notes(&mut self, time: Time) {
+        let written = self.notes.len();
         self.queue.fetch_notes(&mut self.notes);
-        for Note { fate, packet, since } in self.notes.drain(..) {
-            let event = match fate {
+        for Note { fate, packet, since } in &self.notes[written..] {
+            let event = match *fate {
                 Fate::Dropped(why) => QueueEvent::Dropped(why),
                 Fate::Marked(why) => QueueEvent::Marked(why),
                 Fate::Kept => continue,
             };
-            self.events.push(TraceEvent { event, packet, since, time });
+            self.events.push(TraceEvent { event, packet: packet.clone(), since: *since, time });
         }
     }
 }
@@ -119,6 +121,14 @@ impl<Q: Discipline<P>, P: Carried> Discipline<P> for TracedQueue<Q, P> {
 
     fn len(&self) -> u32 {
         self.queue.len()
+    }
+
+    fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
+    fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
+        notes.append(&mut self.notes);
     }
 
     delegate!(within);

@@ -50,6 +50,9 @@ schemes! {
     lred::Lred
     green::Green
     sred::Sred
+    fred::Fred
+    dred::Dred
+    sfc::Sfc
     cobalt::Cobalt
 }
 

@@ -86,19 +86,35 @@ pub trait QueueNetwork: EventSink {
         let (now, group) = (self.now(), self.group(packet.flow));
         let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = self.link(hop.link);
+        if packet.is_resent() {
+            packet = link.recall(packet);
+        }
         match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped, _) => {}
+            (Admission::Dropped, _) => self.lose(hop.link, packet),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),
         }
     }
 
-    /// A packet waits whose departure was not foreseen.
+    /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
+    #[inline(never)]
+    fn lose(&mut self, index: usize, packet: Packet) {
+        let now = self.now();
+        let link = self.link(index);
+        link.book_drop(&packet, now);
+        link.book_removed(now);
+    }
+
+    /// A packet waits whose departure was not foreseen; others may have made room for it.
     #[inline]
     fn join(&mut self, index: usize) {
+        let now = self.now();
         let link = self.link(index);
         let (departures, is_free) = (link.departures, link.is_free());
+        if departures == DepartureMode::Events {
+            link.book_removed(now);
+        }
         if departures == DepartureMode::AtService {
             let order = self.reserve();
             self.events_of(index).orders.push_back(order);
@@ -113,7 +129,11 @@ pub trait QueueNetwork: EventSink {
     fn start_service(&mut self, index: u32) {
         let now = self.now();
         let link = self.link(index as usize);
-        let Some(end) = link.start_service(now) else { return };
+        let end = link.start_service(now);
+        if link.departures == DepartureMode::Events {
+            link.book_removed(now);
+        }
+        let Some(end) = end else { return };
         if link.departures == DepartureMode::AtService {
             return self.send_at_service(index, end);
         }
@@ -177,7 +197,7 @@ pub trait QueueNetwork: EventSink {
             None => (Some(sent), false),
             Some(wire) => (wire.cross(&mut packet, sent, measured), wire.reorders()),
         };
-        let Some(left) = left else { return };
+        let Some(left) = left else { return self.lose_on_wire(link, &packet) };
         packet.hop = match next {
             NextHop::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
             NextHop::Receiver => AT_RECEIVER,
@@ -185,6 +205,13 @@ pub trait QueueNetwork: EventSink {
             NextHop::Link => packet.hop + 1,
         };
         self.push(onward.lane, left + onward.delay, Event::Arrive(packet));
+    }
+
+    /// A link has lost a packet on its wire.
+    fn lose_on_wire(&mut self, index: usize, packet: &Packet) {
+        if let Some(losses) = &mut self.link(index).losses {
+            losses.lose(packet);
+        }
     }
 
     /// [`QueueNetwork::receive`], out of line.

@@ -57,6 +57,8 @@ pub const DELAY: Unit = Unit { name: "s", scale: 1e3, shown: "ms", digits: 1 };
 pub const TIME: Unit = Unit { name: "s", scale: 1.0, shown: "s", digits: 1 };
 /// A rate, read in megabits a second.
 pub const RATE: Unit = Unit { name: "bit/s", scale: 1e-6, shown: "Mbit/s", digits: 2 };
+/// Something that happens so often a second.
+pub const FREQUENCY: Unit = Unit { name: "1/s", scale: 1.0, shown: "1/s", digits: 1 };
 /// A rate over a delay.
 pub const POWER: Unit = Unit { name: "bit/s^2", scale: 1e-9, shown: "Mbit/s per ms", digits: 3 };
 

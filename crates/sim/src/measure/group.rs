@@ -2,7 +2,7 @@
 
 use super::call::CallResult;
 use super::declared::measures;
-use super::spans::Spans;
+use super::spans::{FewSpans, Spans};
 use crate::traffic::video::VideoResult;
 use aqmlab_core::{Span, Time};
 use aqmlab_tcp::Sender;
@@ -34,6 +34,15 @@ measures! {
         received: u64, "ReceiptStats" in PACKETS = group.meter.packet_delay.count();
         /// Packets received with a congestion mark.
         marked: u64, "Marked" in PACKETS = group.meter.marked;
+        /// Packets dropped by the queues on their way.
+        ///
+        /// For whatever reason; ACKs are not counted.
+        dropped: u64, "Dropped" in PACKETS, less = group.dropped;
+        /// Packets dropped over packets dropped or received.
+        ///
+        /// Those on their way when the warm-up ends make up for those on their way at the end, and what the wire loses is left
+        /// out.
+        drop_ratio: f64, "Drop ratio" in SHARE, less = group.drop_ratio();
         /// Mean time from source to destination.
         ///
         /// Of one transmission, waiting at the sender's access link included.
@@ -55,6 +64,15 @@ measures! {
         /// The packet delay variation of section 4.2.
         packet_delay_variation_p99: Option<f64>, "Delay variation p99" in DELAY, less =
             group.delays[3].zip(group.delays[0]).map(|(p99, least)| p99 - least);
+        /// Mean time from the first transmission of a segment to its arrival.
+        ///
+        /// The packet delay, retransmissions included, of Li et al. (2014), section 3.1: of each segment received, once. It does
+        /// not wait for the segments before it. Datagrams are sent once.
+        segment_delay_mean: Option<f64>, "Segment delay" in DELAY, less = group.segment_delay.mean();
+        /// Standard deviation of the time from the first transmission of a segment to its arrival.
+        segment_delay_std: Option<f64>, "Segment delay std" in DELAY, less = group.segment_delay.std();
+        /// 99 % of the segments arrive at most this long after their first transmission.
+        segment_delay_p99: Option<f64>, "Segment delay p99" in DELAY, less = group.segment_delay.quantile(0.99);
         /// Goodput over mean packet delay.
         ///
         /// High where much arrives early.
@@ -94,6 +112,8 @@ measures! {
 pub struct FlowShare {
     pub goodput: f64,
     pub always_active: bool,
+    /// Data packets that queues have dropped.
+    pub dropped: u64,
     /// Round-trip propagation.
     pub rtt: Span,
 }
@@ -108,6 +128,9 @@ pub struct GroupFacts<'a> {
     /// Their sum, in the order of the flows.
     goodput: f64,
     jain: Option<f64>,
+    dropped: u64,
+    /// Retransmissions included.
+    segment_delay: Spans,
     /// Packet delay: least, median, 95 %, 99 %, 99.9 %.
     delays: [Option<f64>; 5],
     /// Completion time: median, 95 %, 99 %.
@@ -129,11 +152,18 @@ impl<'a> GroupFacts<'a> {
             goodput,
             goodputs,
             jain: jain(always_active.map(|share| share.goodput)),
+            dropped: shares.iter().map(|share| share.dropped).sum(),
+            segment_delay: meter.segment_delay(),
             delays: meter.packet_delay.quantiles([0.0, 0.5, 0.95, 0.99, 0.999]),
             completions: meter.completion.quantiles([0.5, 0.95, 0.99]),
             call: None,
             video: None,
         }
+    }
+
+    fn drop_ratio(&self) -> f64 {
+        let sent = self.dropped + self.meter.packet_delay.count();
+        if sent > 0 { self.dropped as f64 / sent as f64 } else { 0.0 }
     }
 
     /// With what only groups of some kinds have.
@@ -244,6 +274,9 @@ pub trait ReceiptMeter {
     /// A packet that counts, source to destination.
     fn count(&mut self, delay: Span, is_marked: bool);
 
+    /// It had been sent before. `segment`: how long ago it was sent first, unless it is a duplicate.
+    fn count_resent(&mut self, delay: Span, segment: Option<Span>);
+
     /// A packet reaches its receiver, perhaps ahead of the present.
     fn note_receipt(&mut self, at: Time, delay: Span, delivered: u32, is_marked: bool);
 }
@@ -253,6 +286,11 @@ impl ReceiptMeter for GroupMeter {
     fn count(&mut self, delay: Span, is_marked: bool) {
         self.packet_delay.add(delay);
         self.marked += u64::from(is_marked);
+    }
+
+    #[inline]
+    fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
+        self.resent.add(delay, segment);
     }
 
     #[inline(always)]
@@ -270,6 +308,8 @@ pub struct GroupMeter {
     pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
     pub packet_delay: Spans,
+    /// Of what was sent again.
+    pub resent: ResentDelays,
     /// Datagrams sent.
     pub sent: u64,
     /// Packets received with a congestion mark.
@@ -282,6 +322,31 @@ pub struct GroupMeter {
     pub ended: SenderCounters,
     /// Of all senders when measuring began.
     pub before: SenderCounters,
+}
+
+/// Delays of packets received that had been sent before. A segment that is sent once has the delay of its packet, which
+/// [`GroupMeter::packet_delay`] has, so that only these cost anything.
+#[derive(Clone, Debug, Default)]
+pub struct ResentDelays {
+    /// Source to destination of the last transmission, duplicates included.
+    packets: FewSpans,
+    /// The same from the first transmission on, without duplicates.
+    segments: FewSpans,
+}
+
+impl ResentDelays {
+    /// A packet that took `delay`; `segment` is the time since the first transmission, unless it is a duplicate.
+    #[inline(never)]
+    pub fn add(&mut self, delay: Span, segment: Option<Span>) {
+        self.packets.add(delay);
+        segment.into_iter().for_each(|since| self.segments.add(since));
+    }
+
+    /// Takes in others.
+    pub fn merge(&mut self, other: &ResentDelays) {
+        self.packets.merge(&other.packets);
+        self.segments.merge(&other.segments);
+    }
 }
 
 /// Counters of senders.
@@ -326,8 +391,14 @@ impl GroupMeter {
     /// Takes in what was measured at another group.
     pub fn merge(&mut self, other: &GroupMeter) {
         self.packet_delay.merge(&other.packet_delay);
+        self.resent.merge(&other.resent);
         self.marked += other.marked;
         self.completion.merge(&other.completion);
+    }
+
+    /// From the first transmission of a segment to its arrival.
+    fn segment_delay(&self) -> Spans {
+        self.packet_delay.replaced(&self.resent.packets, &self.resent.segments)
     }
 }
 
@@ -345,6 +416,34 @@ mod tests {
         assert_eq!(jain([1.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
         assert_eq!(jain([3.0, 1.0].into_iter()), Some(0.8));
         assert_eq!(jain([0.0].into_iter()), None);
+    }
+
+    #[test]
+    fn a_segment_that_is_sent_again_counts_once_and_from_its_first_transmission() {
+        let ms = Span::from_millis;
+        let mut meter = GroupMeter::default();
+        assert_eq!(meter.segment_delay().mean(), None);
+        // Two segments of 40 ms, one of 50 ms that was sent 200 ms before, and a duplicate of 90 ms.
+        for (delay, resent) in [(40, None), (40, None), (50, Some(Some(250))), (90, Some(None))] {
+            meter.count(ms(delay), false);
+            resent.into_iter().for_each(|segment| meter.count_resent(ms(delay), segment.map(ms)));
+        }
+        let delay = meter.segment_delay();
+        let [mean, p99] = [delay.mean(), delay.quantile(0.99)].map(|delay| delay.unwrap() * 1e3);
+        assert!((mean - 110.0).abs() < 1e-6, "(40 + 40 + 250)/3 ms, not {mean}");
+        assert!((p99 - 250.0).abs() < 0.25, "{p99}");
+    }
+
+    #[test]
+    fn drops_are_a_share_of_what_was_sent() {
+        let mut meter = GroupMeter::default();
+        (0..6).for_each(|_| meter.count(Span::from_millis(40), false));
+        let share = |dropped| FlowShare { goodput: 0.0, always_active: true, dropped, rtt: Span::ZERO };
+        let (first, second) = (share(1), share(2));
+        let facts = GroupFacts::new(&[&first, &second], &meter, SenderCounters::default());
+        assert_eq!((facts.dropped, facts.drop_ratio()), (3, 3.0 / 9.0));
+        let nothing = GroupMeter::default();
+        assert_eq!(GroupFacts::new(&[], &nothing, SenderCounters::default()).drop_ratio(), 0.0);
     }
 
     #[test]

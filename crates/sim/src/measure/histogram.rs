@@ -37,6 +37,11 @@ impl Histogram {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count = count.saturating_add(*more));
     }
 
+    /// Takes out another's counts, all of which it has.
+    pub fn remove(&mut self, other: &Histogram) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, less)| *count = count.saturating_sub(*less));
+    }
+
     pub fn clear(&mut self) {
         self.counts.fill(0);
     }

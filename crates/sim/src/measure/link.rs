@@ -76,6 +76,17 @@ measures! {
         ///
         /// By [impairments](impairments.md): they are in `departed` and in no drop.
         lost: u64, "Lost" in PACKETS = link.lost;
+        /// Share of the long flows that lose a packet in the same loss event, on average.
+        ///
+        /// A loss event begins with the drop of a packet of a long flow and lasts a round trip: the mean propagation of the
+        /// long flows and the time that the packets then waiting take to be sent. Long flows are TCP flows with unlimited
+        /// data that are active all the time. 1 is what Floyd and Jacobson (1993) call global synchronisation; with n
+        /// flows the least is 1/n. As RFC 7928, section 2.4, asks for; null without such a drop, or with a single flow.
+        loss_synchronisation: Option<f64>, "Loss synchronisation" in SHARE, less = link.synchronisation;
+        /// Periodic updates of the scheme a second.
+        ///
+        /// Null where it has none, and acts on packets only.
+        update_rate: Option<f64>, "Updates" in FREQUENCY = link.meter.update_rate();
         /// Dropped packets by reason.
         ///
         /// A scheme may have reasons of its own; a reason that never came up is not listed.
@@ -100,6 +111,8 @@ pub struct LinkFacts<'a> {
     accounts: &'a Accounts,
     utilisation: f64,
     lost: u64,
+    /// Share of the long flows that lose together.
+    synchronisation: Option<f64>,
     /// Mean and standard deviation of the packets waiting.
     queue: (f64, f64),
     stages: &'a [Stage],
@@ -119,8 +132,14 @@ impl<'a> LinkFacts<'a> {
             accounts,
             utilisation,
             lost,
+            synchronisation: None,
             stages,
         }
+    }
+
+    /// With the share of the long flows that lose together.
+    pub fn with(self, synchronisation: Option<f64>) -> Self {
+        Self { synchronisation, ..self }
     }
 
     fn per_arrival(&self, count: u64) -> f64 {
@@ -191,6 +210,10 @@ pub struct LinkMeter {
     pub service: Option<ServiceStats>,
     /// Time from arrival to start of service.
     pub sojourn: Spans,
+    /// Periodic updates of the scheme.
+    pub updates: u64,
+    /// Time from which metrics count.
+    counts_from: Time,
     bin_end: Time,
     /// Packets times ps in the present bin.
     bin: u64,
@@ -212,6 +235,8 @@ impl LinkMeter {
             busy_until: Time::ZERO,
             service: Some(ServiceStats::default()),
             sojourn: Spans::default(),
+            updates: 0,
+            counts_from: Time::ZERO,
             bin_end: Time::ZERO + BIN,
             bin: 0,
             bin_means: Vec::new(),
@@ -248,6 +273,7 @@ impl LinkMeter {
         self.pass_time(now);
         self.time_at.fill(0);
         self.sojourn.reset();
+        (self.updates, self.counts_from) = (0, now);
     }
 
     /// Accounts for the time up to now.
@@ -281,6 +307,11 @@ impl LinkMeter {
     pub fn usage(&self, now: Time) -> LinkUsage {
         let busy = self.busy.0 - self.busy_until.since(now).0;
         LinkUsage { sent: busy, capacity: now.0 }
+    }
+
+    /// Updates of the scheme a second, up to the time accounted for; `None` if there are none.
+    fn update_rate(&self) -> Option<f64> {
+        (self.updates > 0).then(|| self.updates as f64 / self.changed_at.since(self.counts_from).seconds())
     }
 
     /// Transmissions since the last call.

@@ -5,6 +5,7 @@ pub mod declared;
 pub mod group;
 pub mod histogram;
 pub mod link;
+pub mod losses;
 mod pcap;
 pub mod result;
 pub mod settling;

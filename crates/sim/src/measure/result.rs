@@ -12,7 +12,7 @@ pub struct RunResult {
     pub schema: u32,
     /// Name of the scenario.
     pub scenario: String,
-    /// Scheme, as it was named.
+    /// Scheme, as it was named, with the parameters it was given.
     pub aqm: String,
     /// Seed of all random streams.
     pub seed: u64,
@@ -58,7 +58,7 @@ pub struct Delays {
     pub share: Vec<f64>,
 }
 
-/// Goodput of each flow, one row a flow: columns of equal length.
+/// Goodput and drops of each flow, one row a flow: columns of equal length.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     /// Index of the group.
@@ -67,6 +67,8 @@ pub struct FlowTable {
     pub rtt: Vec<f64>,
     /// Payload received, bit/s.
     pub goodput: Vec<f64>,
+    /// Packets dropped by the queues on its way; ACKs are not counted.
+    pub dropped: Vec<f64>,
 }
 
 /// The transfers that began after the warm-up and ended: columns of equal length.
@@ -91,7 +93,7 @@ pub struct Output {
     pub series: Vec<Series>,
     /// One for each link, if series are asked for.
     pub delays: Vec<Delays>,
-    /// Goodput of each flow, if series are asked for.
+    /// Goodput and drops of each flow, if series are asked for.
     pub flow_table: Option<FlowTable>,
     /// Each transfer, if series are asked for.
     pub transfer_table: Option<TransferTable>,
@@ -108,6 +110,7 @@ impl FlowTable {
             table.group.push(group as f64);
             table.rtt.push(share.rtt.seconds());
             table.goodput.push(share.goodput);
+            table.dropped.push(share.dropped as f64);
         }
         table
     }

@@ -71,9 +71,69 @@ impl Spans {
     }
 }
 
+/// A sample of a few spans, whose sums are the same in any order.
+#[derive(Clone, Debug, Default)]
+pub struct FewSpans {
+    count: u64,
+    /// Of picoseconds.
+    sum: u128,
+    squares: u128,
+    histogram: Histogram,
+}
+
+impl FewSpans {
+    /// Takes in a span.
+    pub fn add(&mut self, span: Span) {
+        self.count += 1;
+        self.sum += u128::from(span.0);
+        self.squares += u128::from(span.0).pow(2);
+        self.histogram.add(span);
+    }
+
+    /// Takes in another sample.
+    pub fn merge(&mut self, other: &FewSpans) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.histogram.merge(&other.histogram);
+    }
+}
+
+impl Spans {
+    /// The sample without the spans of `removed`, all of which it has, and with those of `added`.
+    pub fn replaced(&self, removed: &FewSpans, added: &FewSpans) -> Spans {
+        let mut histogram = self.histogram.clone();
+        histogram.remove(&removed.histogram);
+        histogram.merge(&added.histogram);
+        Spans {
+            count: self.count - removed.count + added.count,
+            sum: self.sum - removed.sum as f64 + added.sum as f64,
+            squares: self.squares - removed.squares as f64 + added.squares as f64,
+            histogram,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_spans_take_the_place_of_others() {
+        let (mut spans, mut removed, mut added) = (Spans::default(), FewSpans::default(), FewSpans::default());
+        [1, 2, 3, 4].into_iter().for_each(|ms| spans.add(Span::from_millis(ms)));
+        assert_eq!(spans.replaced(&removed, &added).mean(), spans.mean());
+        removed.add(Span::from_millis(4));
+        added.add(Span::from_millis(14));
+        let replaced = spans.replaced(&removed, &added);
+        let (mean, std) = (replaced.mean().unwrap() * 1e3, replaced.std().unwrap() * 1e3);
+        assert!((mean - 5.0).abs() < 1e-9, "(1 + 2 + 3 + 14)/4, not {mean}");
+        assert!((std - 27.5f64.sqrt()).abs() < 1e-9, "(1 + 4 + 9 + 196)/4 - 25 is its square, not {std}");
+        let [median, most] = replaced.quantiles([0.5, 1.0]).map(|found| found.unwrap() * 1e3);
+        assert!((median - 2.0).abs() < 0.002 && (most - 14.0).abs() < 0.014, "{median}, {most}");
+        [1, 2, 3].into_iter().for_each(|ms| removed.add(Span::from_millis(ms)));
+        assert_eq!(spans.replaced(&removed, &FewSpans::default()).mean(), None);
+    }
 
     #[test]
     fn spans_have_a_mean_a_deviation_and_a_percentile() {

@@ -273,6 +273,9 @@ impl Flow {
         let counts = received > measured.start && received <= measured.end;
         if counts {
             meter.count(received.since(sent_at), ecn == Ecn::Ce);
+            if is_resent {
+                meter.count_resent(received.since(sent_at), self.segment_delay(*packet, received));
+            }
         }
         if !self.knows(packet) {
             return; // of a transfer that has ended
@@ -300,6 +303,13 @@ impl Flow {
             Some(ack) => self.send_ack(packet.flow, &ack, received.since(sent_at), received, &mut path),
             None => path.schedule.delayed_ack(self.receiver.ack_due(), packet.flow),
         }
+    }
+
+    /// Time since the first transmission of a segment that has been sent again; `None` if it has arrived before.
+    #[inline(never)]
+    fn segment_delay(&self, packet: Packet, received: Time) -> Option<Span> {
+        let is_new = self.knows(&packet) && !self.receiver.has(packet.data().seq);
+        is_new.then(|| received.since(packet.first_sent().unwrap_or(packet.data().sent_at)))
     }
 
     /// Sends a delayed ACK, if there is one, at its time.

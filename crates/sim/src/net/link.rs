@@ -1,11 +1,13 @@
 //! A queueing link: queues under a scheme, and the transmitter behind them.
 
 use crate::measure::link::{LinkFacts, LinkMeter, LinkResult, LinkUsage};
+use crate::measure::losses::LossMeter;
 use crate::measure::settling::Stage;
 use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
+use aqmlab_aqm::disciplines::Note;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
@@ -32,6 +34,10 @@ pub struct Link<P = Packet> {
     pub queue: AnyQueue<P>,
     /// The meter of its queue and transmitter.
     pub meter: LinkMeter,
+    /// The meter of losses by flow, if they are to be counted.
+    pub losses: Option<Box<LossMeter>>,
+    /// Packets that the queue has dropped after they had joined.
+    notes: Vec<Note<P>>,
     /// Impairments of the wire behind the transmitter, if there are any.
     pub impairment: Option<Box<Impairment>>,
     /// The way in which departures are computed.
@@ -133,6 +139,8 @@ impl<P: WirePacket> Link<P> {
             upcoming: changes.next(spec.rate, Time::ZERO),
             queue,
             meter: LinkMeter::new(spec.buffer),
+            losses: None,
+            notes: Vec::new(),
             impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
             in_service: None,
             ready_at: None,
@@ -282,7 +290,11 @@ impl<P: WirePacket> Link<P> {
     /// Another scheme, with queues of its own, takes over the packets that wait.
     pub fn replace_queue(&mut self, spec: &LinkSpec, scheme: AnyScheme, marks: bool, now: Time) {
         self.catch_up(now);
-        self.queue.replace(scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt), now);
+        let mut next: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, self.salt);
+        if self.losses.is_some() {
+            next.keep_notes();
+        }
+        self.queue.replace(next, now);
         if !self.queue.departures_known() {
             self.departures = DepartureMode::Events;
         }
@@ -291,6 +303,7 @@ impl<P: WirePacket> Link<P> {
     /// Runs the scheme's periodic update.
     pub fn tick(&mut self, now: Time) {
         self.catch_up(now);
+        self.meter.updates += 1;
         self.queue.tick(&mut Ctx { now, rng: &mut self.rng });
     }
 
@@ -299,6 +312,7 @@ impl<P: WirePacket> Link<P> {
         self.catch_up(now);
         self.queue.restart_accounts();
         self.meter.restart(self.queue.len(), now);
+        self.losses.iter_mut().for_each(|losses| losses.restart());
         self.usage_before = self.usage(now);
     }
 
@@ -326,7 +340,10 @@ impl<P: WirePacket> Link<P> {
     pub fn result(&self, stages: &[Stage], now: Time) -> LinkResult {
         let lost = self.impairment.as_ref().map_or(0, |wire| wire.lost);
         let utilisation = self.usage(now).share_since(self.usage_before);
-        LinkResult::of(&LinkFacts::new(&self.meter, &self.queue.accounts(), utilisation, lost, stages))
+        let synchronisation = self.losses.as_ref().and_then(|losses| losses.synchronisation());
+        let accounts = self.queue.accounts();
+        let facts = LinkFacts::new(&self.meter, &accounts, utilisation, lost, stages);
+        LinkResult::of(&facts.with(synchronisation))
     }
 
     /// Transmission time of a packet of `size` bytes that begins now.
@@ -346,5 +363,50 @@ impl<P: WirePacket> Link<P> {
             None => (size, self.queue.shelf().view.rate.transmission(bytes)),
             Some(trace) => (0, trace.deliver(bytes, now).since(now)),
         };
+    }
+}
+
+/// Losses by flow, of simulated packets.
+impl Link {
+    /// From now on losses are counted by flow.
+    pub fn count_losses(&mut self, losses: LossMeter) {
+        self.losses = Some(Box::new(losses));
+        self.queue.keep_notes();
+    }
+
+    /// A segment that has been sent before arrives at the queue; returns it with the time of its first transmission. By
+    /// value: others need not lie in memory.
+    #[inline(never)]
+    pub fn recall(&mut self, mut packet: Packet) -> Packet {
+        self.losses.iter_mut().for_each(|losses| losses.recall(&mut packet));
+        packet
+    }
+
+    /// The queue has dropped a packet as it arrived.
+    #[inline(never)]
+    pub fn book_drop(&mut self, packet: &Packet, now: Time) {
+        let view = &self.queue.shelf().view;
+        let (rate, bytes) = (view.rate, u32::try_from(view.bytes).unwrap_or(u32::MAX));
+        if let Some(losses) = &mut self.losses {
+            losses.drop_packet(packet, now, || rate.transmission(bytes));
+        }
+    }
+
+    /// The queue may have dropped packets that had joined.
+    #[inline]
+    pub fn book_removed(&mut self, now: Time) {
+        if self.queue.has_notes() {
+            self.book_notes(now);
+        }
+    }
+
+    #[inline(never)]
+    fn book_notes(&mut self, now: Time) {
+        let mut notes = std::mem::take(&mut self.notes);
+        self.queue.fetch_notes(&mut notes);
+        for note in notes.drain(..).filter(|note| matches!(note.fate, Fate::Dropped(_))) {
+            self.book_drop(&note.packet, now);
+        }
+        self.notes = notes;
     }
 }

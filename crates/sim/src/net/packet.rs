@@ -22,6 +22,7 @@ pub const AT_RECEIVER: u8 = u8::MAX - 1;
 /// | 35-69    | 64-79: announced RTT         | second SACK block, likewise                 |
 /// | 70-112   | 80-81: ECN field; 82: CWR    | third SACK block, or the one-way delay, ps  |
 /// | 113      | 83: it has been sent before  | it echoes a segment that had been           |
+/// |          | 84-116: since when, us       |                                             |
 /// | 114      |                              | ECE                                         |
 /// | 115      |                              | a count of marks is in place of a block     |
 /// | 116      |                              | there is anything in the bits before        |
@@ -119,6 +120,8 @@ const PORT_BITS: u32 = u32::BITS - HOST_BITS;
 const ECN: u32 = 16;
 const CWR: u32 = 18;
 const RESENT: u32 = 19;
+const AGE: u32 = 20;
+const AGE_BITS: u32 = 33;
 const ECHOES_RESENT: u32 = 49;
 const ECE: u32 = 50;
 const COUNTS: u32 = 51;
@@ -224,6 +227,30 @@ impl Packet {
             is_resent: self.body[1] >> RESENT & 1 == 1,
         }
     }
+
+    /// A segment that has been sent before.
+    #[inline]
+    pub fn is_resent(&self) -> bool {
+        self.body[1] >> RESENT & 1 == 1 && self.kind.is_data()
+    }
+
+    /// Time at which the segment was sent first, to a microsecond; `None` of one that has been sent before, if it does not
+    /// say.
+    pub fn first_sent(&self) -> Option<Time> {
+        let sent_at = self.body[0];
+        let age = self.body[1] >> AGE & ((1 << AGE_BITS) - 1);
+        (age > 0 || !self.is_resent()).then(|| Time(sent_at - age * Self::AGE_UNIT.0))
+    }
+
+    /// A segment that has been sent before takes along when it was sent first; of two times, the earlier one.
+    pub fn set_first_sent(&mut self, time: Time) {
+        const MOST: u64 = (1 << AGE_BITS) - 1;
+        let age = (Time(self.body[0]).since(time).0 / Self::AGE_UNIT.0).clamp(1, MOST);
+        let known = self.body[1] >> AGE & MOST;
+        self.body[1] = self.body[1] & !(MOST << AGE) | age.max(known) << AGE;
+    }
+
+    const AGE_UNIT: Span = Span::from_micros(1);
 
     /// Contents of an ACK.
     #[inline]

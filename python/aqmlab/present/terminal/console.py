@@ -26,8 +26,11 @@ COLOURS = {
     "unreproducible": "magenta",
     "missing": "bright_black",
     "holds": "green",
+    "weak": "yellow",
+    "undecided": "magenta",
     "fails": "bold red",
     "shown": "cyan",
+    "background": "bright_black",
     "untestable": "bright_black",
 }
 """The colour of each verdict."""

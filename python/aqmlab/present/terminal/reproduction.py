@@ -80,10 +80,10 @@ def claims_table(out: Console, heading: str, judged: Sequence[claims.Checked]) -
         out.print(Text(f"{verdict.mark} {count} {name}: {verdict.meaning}", style=COLOURS[name]))
     told = [checked for checked in judged if checked.verdict not in ("holds", "shown")]
     if told:
-        shown = table("", "Section", "Sentence", "Verdict", "Measured, and why")
+        shown = table("", "Section", "Sentence", "Verdict", "Whose", "Measured, and why")
         for checked in sorted(told, key=lambda checked: checked.verdict):
             mark = Text(f"{claims.VERDICTS[checked.verdict].mark} {checked.verdict}", style=COLOURS[checked.verdict])
-            shown.add_row(checked.claim.section, checked.claim.text, mark, checked.told)
+            shown.add_row(checked.claim.section, checked.claim.text, mark, checked.whose or "", checked.told)
         out.print(shown)
     out.print(aside("All sentences: --json, or --out DIR for a page."))
 

@@ -22,7 +22,7 @@ impl Simulation {
         self.calendar = Calendar::default(); // what is still pending needs no memory any longer
         let options = self.options.clone();
         let named =
-            options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.name.clone(), SchemeAssignment::name);
+            options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.to_string(), SchemeAssignment::to_string);
         let shares: Vec<Vec<FlowShare>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
         let mut all = GroupMeter::default();
         self.group_meters.iter().for_each(|meter| all.merge(meter));
@@ -91,27 +91,35 @@ impl Simulation {
     fn shares(&self, group: usize) -> Vec<FlowShare> {
         let spec = &self.scenario.flows[group];
         let bits = 8.0 * f64::from(spec.payload) / self.now.since(self.warmup).seconds();
-        let mut of_client = vec![0.0; if spec.traffic.has_clients() { self.clients.len() } else { 0 }];
+        let mut of_client = vec![(0.0, 0); if spec.traffic.has_clients() { self.clients.len() } else { 0 }];
         if spec.traffic.has_clients() {
-            for flow in self.flows.iter().filter(|flow| flow.group as usize == group) {
-                let client = self.connections[flow.connection as usize].client as usize;
-                of_client[client] += bits * f64::from(flow.receiver.delivered);
+            for (index, flow) in (0u32..).zip(&self.flows).filter(|(_, flow)| flow.group as usize == group) {
+                let (goodput, dropped) = &mut of_client[self.connections[flow.connection as usize].client as usize];
+                *goodput += bits * f64::from(flow.receiver.delivered);
+                *dropped += self.dropped(index);
             }
         }
         let share = |member: &Member| {
-            let flow = match member.kind {
+            let index = match member.kind {
                 MemberKind::Flow(flow) => flow,
                 MemberKind::Source(source) => self.sources[source as usize].flow,
                 MemberKind::Client(client) => {
                     let rtt = self.clients[client as usize].peer.rtt;
-                    return FlowShare { goodput: of_client[client as usize], always_active: false, rtt };
+                    let (goodput, dropped) = of_client[client as usize];
+                    return FlowShare { goodput, always_active: false, dropped, rtt };
                 }
             };
-            let flow = &self.flows[flow as usize];
+            let flow = &self.flows[index as usize];
             let always_active = member.start <= self.warmup && member.stop >= self.end;
-            FlowShare { goodput: bits * f64::from(flow.receiver.delivered), always_active, rtt: flow.rtt }
+            let (goodput, dropped) = (bits * f64::from(flow.receiver.delivered), self.dropped(index));
+            FlowShare { goodput, always_active, dropped, rtt: flow.rtt }
         };
         self.members[group].iter().map(share).collect()
+    }
+
+    /// Data packets of a flow that the queues have dropped.
+    fn dropped(&self, flow: u32) -> u64 {
+        self.links.iter().filter_map(|link| link.losses.as_ref()).map(|losses| losses.dropped(flow)).sum()
     }
 
     /// Sum of a group's sender counters so far.

@@ -148,6 +148,7 @@ pub fn run(simulation: &mut Simulation, plan: Plan) -> Result<(), RoundsError> {
         for (meter, count) in simulation.group_meters.iter_mut().zip(&shard.counts) {
             meter.sent += count.sent;
             meter.before = meter.before.plus(count.before);
+            meter.resent.merge(&count.resent);
         }
     }
     (simulation.flows, simulation.sources) = (flows, sources);

@@ -9,6 +9,7 @@ use crate::engine::event::Event;
 use crate::engine::network::LinkEvents;
 use crate::measure::group::{GroupMeter, Receipts};
 use crate::measure::link::LinkUsage;
+use crate::measure::losses::LossMeter;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
 use crate::net::flow::{Flow, Group};
@@ -84,6 +85,7 @@ impl Simulation {
             simulation.add_group(group);
         }
         simulation.assign_lanes();
+        simulation.count_losses();
         if simulation.options.series {
             simulation.start_series();
         }
@@ -192,6 +194,20 @@ impl Simulation {
         self.routes.assign_lanes(flows.chain(clients).collect(), || self.calendar.lane());
         for flow in &mut self.flows {
             flow.set_route(self.routes.of(flow.group as usize, flow.rtt));
+        }
+    }
+
+    /// Losses count by flow; flows with unlimited data that are active all the time may lose together.
+    fn count_losses(&mut self) {
+        let is_long = |member: &&Member| member.start <= self.warmup && member.stop >= self.end;
+        let flow = |member: &Member| match member.kind {
+            MemberKind::Flow(flow) => Some((flow, self.flows[flow as usize].rtt)),
+            MemberKind::Source(_) | MemberKind::Client(_) => None,
+        };
+        for (i, link) in self.links.iter_mut().enumerate() {
+            let crossing = self.scenario.flows.iter().zip(&self.members).filter(|(spec, _)| spec.path.contains(&i));
+            let long: Vec<_> = crossing.flat_map(|(_, of)| of.iter().filter(is_long).filter_map(flow)).collect();
+            link.count_losses(LossMeter::new(&long));
         }
     }
 

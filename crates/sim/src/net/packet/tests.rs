@@ -15,6 +15,28 @@ fn data_carries_what_is_put_into_it() {
     assert_eq!((packet.epoch(), packet.flow, packet.size, packet.hop), (255, 7, 1500, 0));
 }
 
+#[test]
+fn a_segment_sent_again_may_carry_when_it_was_sent_first() {
+    let s = |seconds| Time::ZERO + Span::from_seconds(seconds);
+    let (label, rtt) = (Label { stamp: Stamp::new(7, 255), ..label() }, AnnouncedRtt::new(Span::from_seconds(6.0)));
+    let data = Data { sent_at: s(3000.0), seq: 5, rtt, ecn: Ecn::Ce, is_cwr: true, is_resent: false };
+    let first = Packet::of_data(label, 1500, data);
+    assert_eq!((first.is_resent(), first.first_sent()), (false, Some(s(3000.0))));
+    let mut again = Packet::of_data(label, 1500, Data { is_resent: true, ..data });
+    assert_eq!((again.is_resent(), again.first_sent()), (true, None), "it does not say");
+    for (told, kept) in [(2999.5, 2999.5), (2999.9, 2999.5), (1.000_001, 1.000_001)] {
+        again.set_first_sent(s(told));
+        assert_eq!(again.first_sent(), Some(s(kept)), "the earlier one");
+        let out = again.data();
+        assert_eq!(
+            (out.sent_at, out.seq, out.rtt, out.ecn, out.is_cwr, out.is_resent),
+            (s(3000.0), 5, rtt, Ecn::Ce, true, true)
+        );
+        assert_eq!((again.class(), again.epoch(), again.flow), (7, 255, 9));
+    }
+    assert!(!Packet::of_ack(label, 40, 0, &Ack { is_resent: true, ..Ack::default() }).is_resent(), "no segment");
+}
+
 fn label() -> Label {
     Label { flow: 9, tuple: 0x1abc, stamp: Stamp::new(6, 3) }
 }

@@ -5,7 +5,7 @@ use super::rounds::{Arrival, Rounds, before};
 use crate::calendar::{Calendar, Lane, Timer};
 use crate::engine::event::{Event, EventSink};
 use crate::engine::simulation::events::path;
-use crate::measure::group::{ReceiptMeter, SenderCounters};
+use crate::measure::group::{ReceiptMeter, ResentDelays, SenderCounters};
 use crate::memory;
 use crate::net::flow::{Flow, Group};
 use crate::net::packet::{AT_SENDER, Packet};
@@ -48,12 +48,20 @@ pub struct Horizons {
 }
 
 /// Counts of a group's flows in one shard.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct GroupCount {
     /// Datagrams sent since the warm-up.
     pub sent: u64,
     /// Of the senders when the warm-up ended.
     pub before: SenderCounters,
+    /// Delays of what was sent again.
+    pub resent: ResentDelays,
+}
+
+/// Meter of one packet at its receiver.
+struct ShardMeter<'a> {
+    receipt: MeasuredReceipt,
+    resent: &'a mut ResentDelays,
 }
 
 /// A share of the flows.
@@ -242,9 +250,10 @@ impl<'a> Shard<'a> {
             return self.acknowledge(*time + home.delay, packet);
         }
         let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
-        let mut receipt = MeasuredReceipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
-        flow.receive(packet, *time, path, &mut receipt, self.measured.clone());
-        self.receipts.push(receipt);
+        let receipt = MeasuredReceipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
+        let mut meter = ShardMeter { receipt, resent: &mut self.counts[flow.group as usize].resent };
+        flow.receive(packet, *time, path, &mut meter, self.measured.clone());
+        self.receipts.push(meter.receipt);
         self.acknowledge_all();
     }
 
@@ -423,10 +432,15 @@ impl<'a> Shard<'a> {
     }
 }
 
-impl ReceiptMeter for MeasuredReceipt {
+impl ReceiptMeter for ShardMeter<'_> {
     #[inline(always)]
     fn count(&mut self, delay: Span, is_marked: bool) {
-        *self = MeasuredReceipt { group: self.group, counts: true, is_marked, delay };
+        self.receipt = MeasuredReceipt { counts: true, is_marked, delay, ..self.receipt };
+    }
+
+    #[inline]
+    fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
+        self.resent.add(delay, segment);
     }
 
     #[inline(always)]

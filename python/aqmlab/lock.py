@@ -18,8 +18,10 @@ LOCK = ".lock"
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold the lock of an existing folder; InputError, which says who holds it, if another process does.
+def held(folder: Path, field: str, others: str) -> Iterator[None]:
+    """Hold the lock of an existing folder; InputError about `field`, which says who holds it, if another process does.
+
+    `others` are those who may hold it, such as "another sweep or tune".
 
     The lock is the kernel's (flock) on the file .lock, so it ends with its process, however the process ends; what the
     file says is only for people. OSError where the file cannot be made, or the file system knows no locks.
@@ -29,9 +31,8 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                "out",
-                f"{folder}: another sweep or tune is at work in it ({_holder(folder)}); wait for its end, or "
-                "choose another folder",
+                field,
+                f"{folder}: {others} is at work in it ({_holder(folder)}); wait for its end, or choose another folder",
             ) from None
         _write(file.fileno(), {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()})
         try:

@@ -1,0 +1,242 @@
+//! Losses by flow at a link: the packets that its queue drops, the flows that lose together, and when a segment that is
+//! sent again was sent first.
+
+use crate::net::packet::Packet;
+use aqmlab_core::{Span, Time};
+
+/// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
+#[derive(Clone, Debug)]
+pub struct LossMeter {
+    /// Of all flows that have lost a packet, by index.
+    flows: Vec<FlowLosses>,
+    /// Number of flows that are active all the time.
+    long: u32,
+    /// Their mean round-trip propagation.
+    round_trip: Span,
+    /// Number of the present loss event, and its end.
+    event: u32,
+    ends: Time,
+    /// Loss events since metrics began to count, and the long flows that lost a packet in each, added up.
+    events: u64,
+    losing: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FlowLosses {
+    /// Data packets dropped since metrics began to count.
+    dropped: u32,
+    /// It is active all the time.
+    is_long: bool,
+    /// The last loss event in which it lost a packet, from 1 on.
+    event: u32,
+    lost: LostSegments,
+}
+
+/// Segments that have not been sent again since they were lost. They are in the order of their losses, which is mostly that
+/// in which they are sent again.
+#[derive(Clone, Debug, Default)]
+struct LostSegments {
+    /// Those from `head` on.
+    segments: Vec<LostSegment>,
+    head: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LostSegment {
+    seq: u32,
+    epoch: u8,
+    first_sent: Time,
+}
+
+impl LossMeter {
+    /// Of a link that these flows cross all the time, each with its round-trip propagation.
+    pub fn new(long: &[(u32, Span)]) -> Self {
+        let sum: u64 = long.iter().map(|(_, rtt)| rtt.0 / long.len() as u64).sum();
+        let mut flows = vec![FlowLosses::default(); long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
+        long.iter().for_each(|(flow, _)| flows[*flow as usize].is_long = true);
+        let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
+        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing }
+    }
+
+    /// The queue drops a packet, behind which others would wait for `wait`. ACKs do not count.
+    pub fn drop_packet(&mut self, packet: &Packet, now: Time, wait: impl FnOnce() -> Span) {
+        if !packet.kind.is_data() {
+            return;
+        }
+        let flow = self.of(packet.flow);
+        flow.dropped += 1;
+        if flow.is_long {
+            self.lose_together(packet.flow, now, wait);
+        }
+        self.lose(packet);
+    }
+
+    /// A packet is lost, at the queue or on the wire.
+    pub fn lose(&mut self, packet: &Packet) {
+        if !packet.kind.is_data() {
+            return;
+        }
+        // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
+        let Some(first_sent) = packet.first_sent() else { return };
+        let segment = LostSegment { seq: packet.data().seq, epoch: packet.epoch(), first_sent };
+        self.of(packet.flow).lost.push(segment);
+    }
+
+    /// A segment is sent again: it takes along when it was sent first, if it has been lost here.
+    pub fn recall(&mut self, packet: &mut Packet) {
+        let Some(flow) = self.flows.get_mut(packet.flow as usize) else { return };
+        if let Some(first_sent) = flow.lost.take(packet.data().seq, packet.epoch()) {
+            packet.set_first_sent(first_sent);
+        }
+    }
+
+    /// Metrics count from now on.
+    pub fn restart(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.dropped = 0);
+        (self.ends, self.events, self.losing) = (Time::ZERO, 0, 0);
+    }
+
+    /// Data packets of a flow that the queue has dropped.
+    pub fn dropped(&self, flow: u32) -> u64 {
+        self.flows.get(flow as usize).map_or(0, |flow| u64::from(flow.dropped))
+    }
+
+    /// Mean share of the long flows that lose a packet in a loss event; `None` without one, or with a single flow.
+    pub fn synchronisation(&self) -> Option<f64> {
+        let most = self.events * u64::from(self.long);
+        (self.events > 0 && self.long > 1).then(|| self.losing as f64 / most as f64)
+    }
+
+    fn of(&mut self, flow: u32) -> &mut FlowLosses {
+        let flow = flow as usize;
+        if flow >= self.flows.len() {
+            self.flows.resize_with(flow + 1, FlowLosses::default);
+        }
+        &mut self.flows[flow]
+    }
+
+    /// A long flow loses a packet: in the present loss event, or as the first of another.
+    fn lose_together(&mut self, flow: u32, now: Time, wait: impl FnOnce() -> Span) {
+        if now >= self.ends {
+            self.ends = now + self.round_trip + wait();
+            self.event += 1;
+            self.events += 1;
+        }
+        let last = std::mem::replace(&mut self.flows[flow as usize].event, self.event);
+        self.losing += u64::from(last != self.event);
+    }
+}
+
+impl LostSegments {
+    fn push(&mut self, segment: LostSegment) {
+        match self.segments.last_mut() {
+            Some(last) if last.epoch != segment.epoch => *self = Self { segments: vec![segment], head: 0 },
+            Some(last) if last.seq == segment.seq => *last = segment, // a datagram
+            _ => self.segments.push(segment),
+        }
+    }
+
+    /// Takes a segment out; returns when it was sent first.
+    fn take(&mut self, seq: u32, epoch: u8) -> Option<Time> {
+        let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch;
+        let place = self.head + self.segments[self.head..].iter().position(is_it)?;
+        let first_sent = self.segments[place].first_sent;
+        self.segments.copy_within(self.head..place, self.head + 1);
+        self.head += 1;
+        if 2 * self.head >= self.segments.len() {
+            self.segments.drain(..self.head);
+            self.head = 0;
+        }
+        Some(first_sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::{AnnouncedRtt, Data, Label};
+    use aqmlab_aqm::Ecn;
+    use aqmlab_tcp::Ack;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn segment(flow: u32, seq: u32, sent_at: Time, is_resent: bool) -> Packet {
+        let data = Data { sent_at, seq, rtt: AnnouncedRtt::default(), ecn: Ecn::NotEct, is_cwr: false, is_resent };
+        Packet::of_data(Label { flow, ..Label::default() }, 1000, data)
+    }
+
+    /// Four long flows with round trips of 60, 60, 100 and 100 ms; flow 4 is none.
+    fn meter() -> LossMeter {
+        LossMeter::new(
+            &[60, 60, 100, 100]
+                .map(Span::from_millis)
+                .into_iter()
+                .enumerate()
+                .map(|(i, rtt)| (i as u32, rtt))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn flows_that_lose_within_a_round_trip_lose_together() {
+        let mut meter = meter();
+        assert_eq!(meter.synchronisation(), None);
+        // The mean round trip of 80 ms and a wait of 20 ms make an event of 100 ms: flows 0, 1 and 2 lose in the first, flow 3
+        // in the second, which begins at 100 ms; flow 4 begins none.
+        for (flow, at) in [(0, 0), (0, 10), (1, 50), (4, 60), (2, 99), (3, 100), (3, 199), (4, 500)] {
+            meter.drop_packet(&segment(flow, 0, ms(at), false), ms(at), || Span::from_millis(20));
+        }
+        assert_eq!(meter.synchronisation(), Some((3.0 + 1.0) / (2.0 * 4.0)));
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|flow| meter.dropped(flow)), [2, 1, 1, 2, 2, 0]);
+        meter.restart();
+        assert_eq!((meter.synchronisation(), meter.dropped(0)), (None, 0));
+        meter.drop_packet(&segment(1, 9, ms(510), false), ms(510), || Span::ZERO);
+        assert_eq!(meter.synchronisation(), Some(0.25), "an event before the warm-up's end is over with it");
+    }
+
+    #[test]
+    fn a_segment_keeps_the_time_of_its_first_transmission() {
+        let (mut meter, wait) = (meter(), || Span::ZERO);
+        meter.drop_packet(&segment(0, 7, ms(10), false), ms(15), wait);
+        meter.drop_packet(&segment(0, 8, ms(11), false), ms(16), wait);
+        let mut again = segment(0, 7, ms(110), true);
+        assert_eq!(again.first_sent(), None);
+        meter.recall(&mut again);
+        assert_eq!(again.first_sent(), Some(ms(10)));
+        meter.drop_packet(&again, ms(115), wait);
+        let mut third = segment(0, 7, ms(310), true);
+        meter.recall(&mut third);
+        assert_eq!(third.first_sent(), Some(ms(10)), "lost twice");
+        let mut spurious = segment(0, 9, ms(320), true);
+        meter.recall(&mut spurious);
+        assert_eq!(spurious.first_sent(), None, "it has not been lost");
+        meter.lose(&spurious);
+        assert_eq!(meter.flows[0].lost.segments.len(), 1, "segment 8 is left");
+    }
+
+    #[test]
+    fn acks_and_datagrams_leave_nothing_to_recall() {
+        let mut meter = meter();
+        meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), ms(1), || Span::ZERO);
+        assert_eq!((meter.dropped(0), meter.synchronisation()), (0, None));
+        (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), ms(at), || Span::ZERO));
+        assert_eq!((meter.dropped(9), meter.flows[9].lost.segments.len()), (9, 1));
+    }
+
+    #[test]
+    fn segments_are_found_in_any_order_and_those_of_an_earlier_transfer_forgotten() {
+        let mut lost = LostSegments::default();
+        let segment = |seq: u32, epoch| LostSegment { seq, epoch, first_sent: ms(seq.into()) };
+        (10..15).for_each(|seq| lost.push(segment(seq, 0)));
+        assert_eq!([12, 10, 12].map(|seq| lost.take(seq, 0)), [Some(ms(12)), Some(ms(10)), None]);
+        assert_eq!((lost.take(11, 1), lost.take(11, 0)), (None, Some(ms(11))));
+        (15..18).for_each(|seq| lost.push(segment(seq, 0)));
+        assert_eq!([13, 14, 17, 16, 15].map(|seq| lost.take(seq, 0)), [13, 14, 17, 16, 15].map(|at| Some(ms(at))));
+        assert_eq!((lost.segments.len(), lost.head), (0, 0));
+        lost.push(segment(1, 0));
+        lost.push(segment(1, 1));
+        assert_eq!((lost.segments.len(), lost.take(1, 0), lost.take(1, 1)), (1, None, Some(ms(1))));
+    }
+}

@@ -1,0 +1,89 @@
+"""The command `kernel`, with those below it: build, list and path."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aqmlab.cli.common import Json, print_json, progress
+from aqmlab.names import plain
+
+if TYPE_CHECKING:
+    from aqmlab.kernel.images import Image
+
+EPILOG = "Example: aqmlab kernel build"
+
+kernel = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Build Linux as a program, and say what is built."
+)
+
+
+@kernel.command(epilog="Example: aqmlab kernel build --source ../linux --add sch_mine.c")
+def build(
+    source: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR|FILE", help="A tree of Linux, or an archive; default: Debian's package."),
+    ] = None,
+    sha256: Annotated[
+        str | None, typer.Option(metavar="DIGEST", help="What the archive's publisher says its SHA-256 is.")
+    ] = None,
+    add: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.c", help="A queueing discipline or congestion-control law to build in; repeatable."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep source and objects beside the kernel.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Compilers at the same time; default: one a core.")
+    ] = None,
+) -> None:
+    """Build Linux as a user-mode kernel whose clock jumps from timer to timer, and keep it in the cache.
+
+    No root is needed. A tree that is given is copied, not changed. Exit code 2 if something is missing, with the line
+    that installs it; 1 if the source cannot be fetched or compiled.
+    """
+    from aqmlab.kernel import build as builder
+
+    with progress("Building Linux") as told:
+        made = builder.build(source, sha256=sha256, add=add or (), keep=keep, jobs=jobs, progress=told, tell=_tell)
+    if lacks := made.lacks():
+        print(plain(f"Note: this source does not have {', '.join(lacks)}"), file=sys.stderr)
+    print(plain(f"Linux {made.version} is at {made.path}"))
+
+
+@kernel.command("list", epilog="Example: aqmlab kernel list")
+def list_(as_json: Json = False) -> None:
+    """List the kernels that are built, the newest first."""
+    from aqmlab.kernel import images
+
+    found = images.images()
+    if as_json:
+        print_json([_document(image) for image in found])
+        return
+    if not found:
+        print("None is built; run: aqmlab kernel build", file=sys.stderr)
+        return
+    from aqmlab.present.terminal.console import console, table
+
+    listed = table("Kernels", "Version", "Digest", "Built", "Source", "Added", numbers=["Size (MB)"])
+    for each in found:
+        cells = [each.version, each.digest[: images.SHOWN], each.built, each.source, ", ".join(each.added)]
+        listed.add_row(*cells, f"{each.size / 1e6:.1f}")
+    console().print(listed)
+
+
+@kernel.command(epilog="Example: aqmlab kernel path")
+def path() -> None:
+    """Print the path of the newest kernel; exit code 2 if none is built."""
+    from aqmlab.kernel import images
+
+    print(images.newest().path)
+
+
+def _tell(line: str) -> None:
+    print(plain(line), file=sys.stderr)
+
+
+def _document(image: "Image") -> dict[str, object]:
+    return asdict(image) | {"path": str(image.path), "size": image.size, "lacks": image.lacks()}

@@ -1,0 +1,15 @@
+"""A finding of `aqmlab doctor`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is as it should be, what was found, and what mends it."""
+
+    name: str
+    is_good: bool
+    found: str
+    mend: str = ""
+    is_needed: bool = True
+    """Without it nothing runs live; what is not needed makes results better."""

@@ -1,0 +1,149 @@
+"""A kernel built from source: checked before work starts, and in the cache whole or not at all."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+from aqmlab import lock
+from aqmlab.kernel import additions, images, needs, source
+from aqmlab.kernel.images import Image
+from aqmlab.kernel.steps import Steps
+from aqmlab.problems import InputError
+
+Progress = Callable[[float, int], None]
+"""What is called with the number of files compiled, and of all."""
+
+LOG = "build.log"
+"""The log of the last build, in the folder of all kernels."""
+
+FILES = 1400
+"""Files that are compiled, about."""
+
+WORK = ".build"
+
+PROCESSOR = 460
+"""Seconds of processor time that this takes, about."""
+
+HZ = re.compile(r"(^config HZ\n\s+int\n\s+default )\d+$", re.M)
+"""The rate of the kernel's clock, which no configuration can set: user-mode Linux has 100 Hz, distributions 1000 Hz."""
+
+NEEDED = ("UML_TIME_TRAVEL_SUPPORT", "HIGH_RES_TIMERS", "HOSTFS", "NET_NS", "VETH", "NET_SCHED")
+"""Options without which no scenario runs; what else a source does not have is said (`Image.lacks`)."""
+
+SAME = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_VERSION": "1",
+    "KBUILD_BUILD_USER": "aqmlab",
+    "KBUILD_BUILD_HOST": "aqmlab",
+}
+"""What would tell two builds of the same source apart."""
+
+
+def build(
+    given: Path | None = None,
+    *,
+    sha256: str | None = None,
+    add: Sequence[Path] = (),
+    keep: bool = False,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Image:
+    """Build a kernel and keep it in the cache; without a source Debian's package is fetched.
+
+    What happens next is told in a line, and files that are compiled are counted.
+
+    InputError for a source or an added file that cannot be used, and for what this machine lacks, before any work.
+    ChildProcessError if the source cannot be fetched or compiled.
+    """
+    added = additions.read(add)
+    source.check(given, sha256)
+    folder = images.folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    needs.check(folder)
+    with lock.held(folder, "kernel", "another build"), _work(folder / WORK) as work:
+        steps, tree = Steps(folder / LOG), work / "source"
+        tell(f"This takes {needs.ROOM / 1e9:.1f} GB in {folder} until it is done; the log is {steps.log}")
+        tell(source.preparing(given))
+        origin = source.prepare(given, tree, steps)
+        _set_rate(tree)
+        for each in added:
+            each.put(tree)
+        _configure(tree, steps)
+        jobs = jobs or os.cpu_count() or 1
+        tell(f"Compiling about {FILES:,} files: {max(1, round(PROCESSOR / jobs / 60))} min if nothing else is running")
+        _compile(tree, steps, jobs, progress)
+        return _store(tree, _version(tree, steps), origin, tuple(each.name for each in added), keep)
+
+
+@contextmanager
+def _work(folder: Path) -> Iterator[Path]:
+    """Give an empty folder that is removed at the end; one that a build left, which was killed, is removed first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set_rate(tree: Path) -> None:
+    path = tree / "arch/um/Kconfig"
+    text, n = HZ.subn(r"\g<1>1000", path.read_text(encoding="utf-8"))
+    if n != 1:
+        raise InputError("source", "arch/um/Kconfig does not set HZ in the way of Linux 7.3; take a source near to it")
+    path.write_text(text, encoding="utf-8")
+
+
+def _configure(tree: Path, steps: Steps) -> None:
+    (tree / ".config").write_text(images.wanted(), encoding="utf-8")
+    steps.run(["make", "ARCH=um", "olddefconfig"], tree, SAME)
+    lacks = images.lacking((tree / ".config").read_text(encoding="utf-8"), NEEDED)
+    if lacks:
+        raise InputError("source", f"it does not have {', '.join(lacks)}; take Linux 7.3 or later")
+
+
+def _compile(tree: Path, steps: Steps, jobs: int, progress: Progress | None) -> None:
+    done = 0
+
+    def count(line: str) -> None:
+        nonlocal done
+        done += line.startswith("  ")  # such as "  CC      net/sched/sch_pie.o"
+        if progress:
+            progress(done, max(FILES, done))
+
+    steps.run(["make", "ARCH=um", f"--jobs={jobs}", "linux"], tree, SAME, count)
+
+
+def _version(tree: Path, steps: Steps) -> str:
+    """Return the version of the source, such as 7.3.4."""
+    lines: list[str] = []
+    steps.run(["make", "--silent", "ARCH=um", "kernelversion"], tree, on_line=lines.append)
+    return lines[-1].strip()
+
+
+def _store(tree: Path, version: str, origin: str, added: tuple[str, ...], keep: bool) -> Image:
+    """Move what was built to its place in the cache, all of it at once; an equal kernel that is there makes way."""
+    made = tree.with_name("image")
+    made.mkdir()
+    executable = made / images.EXECUTABLE
+    shutil.copy(tree / "linux", executable)
+    shutil.copyfile(tree / ".config", made / images.CONFIG)
+    digest = source.digest(executable)
+    image = Image(executable, version, digest, _now(), origin, added)
+    (made / images.ABOUT).write_text(images.describe(image), encoding="utf-8")
+    if keep:
+        tree.rename(made / "source")
+    place = images.place(image.version, digest)
+    if place.exists():
+        place.rename(made.with_name("old"))
+    made.rename(place)
+    return images.read(place)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,117 @@
+"""The kernels that were built: where they are, and what is known of each."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from aqmlab.problems import InputError
+
+EXECUTABLE, ABOUT, CONFIG = "linux", "about.json", "config"
+"""The files of an image."""
+
+SAID = ("version", "digest", "built", "source")
+"""What about.json says, besides the files that were added."""
+
+SHOWN = 12
+"""Digits of the digest in the name of an image's folder."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """One kernel that was built."""
+
+    path: Path
+    """The executable."""
+    version: str
+    """That of the source, such as 7.3.4."""
+    digest: str
+    """SHA-256 of the executable."""
+    built: str
+    """When, in UTC (ISO 8601)."""
+    source: str
+    """Where the source came from: a folder, a file, or Debian's package with its version."""
+    added: tuple[str, ...]
+    """Files that were added to the source, each in the folder it went to, such as net/sched/sch_mine.c."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the executable."""
+        return self.path.stat().st_size
+
+    @property
+    def config(self) -> str:
+        """Its configuration, as Linux has it."""
+        return (self.path.parent / CONFIG).read_text(encoding="utf-8")
+
+    def has(self, option: str) -> bool:
+        """Say whether an option is built in, such as "NET_SCH_DUALPI2"."""
+        return not lacking(self.config, [option])
+
+    def lacks(self) -> list[str]:
+        """Return the options that a build asks for and its source did not have."""
+        return lacking(self.config, built_in(wanted()))
+
+
+def folder() -> Path:
+    """Return the folder of all kernels in the user's cache; it need not exist."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    cache = Path(given) if given.startswith("/") else Path.home() / ".cache"  # a relative one is to be ignored
+    return cache / "aqmlab" / "kernel"
+
+
+def place(version: str, digest: str) -> Path:
+    """Return the folder of one kernel."""
+    return folder() / f"{version}-{digest[:SHOWN]}"
+
+
+def images() -> list[Image]:
+    """Return all kernels that were built, the newest first."""
+    return sorted(_found(), key=lambda image: image.built, reverse=True)
+
+
+def newest() -> Image:
+    """Return the kernel that was built last; InputError if there is none."""
+    found = images()
+    if not found:
+        raise InputError("kernel", "none is built; run: aqmlab kernel build")
+    return found[0]
+
+
+def read(place: Path) -> Image:
+    """Return the image in a folder; OSError, ValueError or KeyError if it is not a whole one."""
+    known = json.loads((place / ABOUT).read_text(encoding="utf-8"))
+    path = place / EXECUTABLE
+    path.stat()
+    return Image(path, **{name: known[name] for name in SAID}, added=tuple(known["added"]))
+
+
+def describe(image: Image) -> str:
+    """Return what an image's about.json says; where it lies is not in it."""
+    return json.dumps({name: getattr(image, name) for name in (*SAID, "added")}, indent=1) + "\n"
+
+
+def wanted() -> str:
+    """Return the configuration that a build asks for."""
+    return files("aqmlab.kernel").joinpath("linux.config").read_text(encoding="utf-8")
+
+
+def built_in(config: str) -> list[str]:
+    """Return the options that a configuration of Linux builds in."""
+    return re.findall(r"^CONFIG_(\w+)=y$", config, re.M)
+
+
+def lacking(config: str, options: Iterable[str]) -> list[str]:
+    """Return those options that a configuration does not build in."""
+    there = {*built_in(config)}
+    return [option for option in options if option not in there]
+
+
+def _found() -> Iterator[Image]:
+    for about in folder().glob(f"[!.]*/{ABOUT}"):
+        with suppress(OSError, ValueError, KeyError):
+            yield read(about.parent)

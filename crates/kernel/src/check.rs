@@ -10,9 +10,7 @@ use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 const LAWS: [&str; 6] = ["bbr", "cubic", "dctcp", "reno", "vegas", "westwood"];
 /// Constants that a scenario may choose; the others are the kernel's own.
 const FREE: [&str; 2] = ["window", "initial_window"];
-/// Ethernet, IP and TCP with time stamps, bytes; of a datagram, Ethernet, IP and UDP.
-pub const TCP_HEADER: u32 = 66;
-/// Headers of a datagram, bytes.
+/// Headers of a datagram: Ethernet, IP and UDP, bytes.
 pub const UDP_HEADER: u32 = 42;
 /// Flows, or hosts, that a guest has room for.
 const MOST: u32 = 2000;
@@ -28,7 +26,10 @@ pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     let flows = scenario.flows.iter().flat_map(of_flows);
     let mut found: Vec<Problem> = links.chain(flows).collect();
     if !scenario.changes.is_empty() {
-        found.push(Problem::new("changes", "are not made on Linux; a rate may follow a schedule, and flows start and stop"));
+        found.push(Problem::new(
+            "changes",
+            "are not made on Linux; a rate may follow a schedule, and flows start and stop",
+        ));
     }
     let count: u32 = scenario.flows.iter().map(FlowSpec::count).fold(0, u32::saturating_add);
     if count > MOST {
@@ -58,7 +59,9 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
         ("reorder", wire.reorder.is_some()),
         ("ecn_mangling", wire.ecn_mangling.is_some()),
     ];
-    found.extend(others.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| refuse(key, "is not set up on Linux yet")));
+    found.extend(
+        others.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| refuse(key, "is not set up on Linux yet")),
+    );
     found
 }
 
@@ -81,7 +84,10 @@ fn of_flows(flows: &FlowSpec) -> Vec<Problem> {
         let known = LAWS.join(", ");
         found.push(refuse("tcp.congestion_control", format!("\"{law}\" is not in this Linux; it has {known}")));
     } else if flows.control.text() != default_of(law).text() {
-        found.push(refuse("tcp.congestion_control", format!("\"{law}\" has no such parameters for one connection in Linux")));
+        found.push(refuse(
+            "tcp.congestion_control",
+            format!("\"{law}\" has no such parameters for one connection in Linux"),
+        ));
     }
     if flows.ecn == Ecn::Ect1 {
         found.push(refuse("ecn", "ECT(1) is sent by no law of this Linux".into()));
@@ -116,11 +122,13 @@ mod tests {
         problems(&scenario).into_iter().map(|problem| problem.path).collect()
     }
 
-    const LINK: &str = "schema = 1\nduration = \"10 s\"\n[[links]]\nname = \"a\"\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\n";
+    const LINK: &str =
+        "schema = 1\nduration = \"10 s\"\n[[links]]\nname = \"a\"\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\n";
 
     #[test]
     fn a_plain_scenario_of_linux_runs() {
-        let flows = "[[flows]]\nrtt = \"20 ms\"\ncount = 2\n[[flows]]\nname = \"d\"\nrtt = \"20 ms\"\ntcp = \"dctcp\"\n";
+        let flows =
+            "[[flows]]\nrtt = \"20 ms\"\ncount = 2\n[[flows]]\nname = \"d\"\nrtt = \"20 ms\"\ntcp = \"dctcp\"\n";
         assert_eq!(paths(&format!("{LINK}{flows}")), [""; 0]);
     }
 

@@ -1,6 +1,6 @@
 //! Queueing disciplines: set, changed, and asked for their counts.
 
-use crate::message::{answer, attribute};
+use crate::message::{answer, attribute, next_attribute};
 use crate::{Message, Netlink, message};
 use nix::libc;
 use nix::sys::socket::{MsgFlags, recv};
@@ -34,6 +34,20 @@ pub struct QdiscStats {
     pub dropped: u32,
     /// What the discipline says of itself, in a layout of its own.
     pub own: Vec<u8>,
+}
+
+impl QdiscStats {
+    /// Packets marked in all tins of a CAKE.
+    pub fn marked_in_tins(&self) -> u64 {
+        let mut left = attribute(&self.own, TCA_CAKE_STATS_TIN_STATS).unwrap_or(&[]);
+        let mut sum = 0;
+        while let Some((_, tin, rest)) = next_attribute(left) {
+            let marked = attribute(tin, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS).and_then(|count| word(count, 0));
+            sum += u64::from(marked.unwrap_or(0));
+            left = rest;
+        }
+        sum
+    }
 }
 
 /// A class of HTB that sends at a rate, with the least bucket: a packet leaves when the one before has been sent.
@@ -73,6 +87,8 @@ const TCA_NETEM_RATE: u16 = 6;
 const TCA_NETEM_RATE64: u16 = 8;
 const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_PRNG_SEED: u16 = 14;
+const TCA_CAKE_STATS_TIN_STATS: u16 = 10;
+const TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS: u16 = 8;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
@@ -81,14 +97,15 @@ const LINK_LAYER_ETHERNET: u8 = 1;
 const LINK_LAYER_ATM: u8 = 2;
 
 impl Netlink {
-    /// Puts a queueing discipline in a place; `options` are the attributes in its `TCA_OPTIONS`, or the bytes of its structure.
+    /// Puts a queueing discipline in a place; `options` are the attributes in its `TCA_OPTIONS`,
+    /// or the bytes of its structure, which disciplines of old have instead.
     ///
     /// # Errors
     /// Of the kernel.
     pub fn set_qdisc(&self, device: u32, place: Handle, handle: Handle, kind: &str, options: &[u8]) -> io::Result<()> {
         let flags = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16;
         let body = header(device, place, handle).with_text(TCA_KIND, kind);
-        let body = if options.is_empty() { body } else { body.with(TCA_OPTIONS, options) };
+        let body = if options.is_empty() { body } else { body.nested(TCA_OPTIONS, &Message::of(options)) };
         self.ask(libc::RTM_NEWQDISC, flags, &body)
     }
 
@@ -122,7 +139,7 @@ impl Netlink {
     /// # Errors
     /// Of the kernel.
     pub fn qdisc_stats(&self, device: u32, place: Handle, handle: Handle) -> io::Result<QdiscStats> {
-        self.send(libc::RTM_GETQDISC, 0, &header(device, place, handle))?;
+        self.send(libc::RTM_GETQDISC, libc::NLM_F_ECHO as u16, &header(device, place, handle))?; // the answer goes to nobody else
         let mut bytes = [0; 16384];
         let length = recv(self.socket.as_raw_fd(), &mut bytes, MsgFlags::empty())?;
         let cut = || io::Error::other("the kernel's answer is cut");
@@ -145,7 +162,8 @@ impl Netem {
         let Some(rate) = self.rate else { return message.into() };
         let of_32_bits = u32::try_from(rate).unwrap_or(u32::MAX);
         let (overhead, cell, cell_overhead) = (0, 0, 0);
-        let message = message.with(TCA_NETEM_RATE, &[of_32_bits, overhead, cell, cell_overhead].map(u32::to_ne_bytes).concat());
+        let message =
+            message.with(TCA_NETEM_RATE, &[of_32_bits, overhead, cell, cell_overhead].map(u32::to_ne_bytes).concat());
         message.with(TCA_NETEM_RATE64, &rate.to_ne_bytes()).into()
     }
 }
@@ -159,7 +177,7 @@ impl Shaper {
         rate.extend([0; 2]); // cell alignment
         rate.extend(self.mpu.to_ne_bytes());
         rate.extend(of_32_bits.to_ne_bytes());
-        let (bucket, quantum, level, priority) = (1, 1514, 0, 0);
+        let (bucket, quantum, level, priority) = (2000 / 64, 1514, 0, 0); // 2 us: timers may be a little late
         let rest = [bucket, bucket, quantum, level, priority].map(u32::to_ne_bytes).concat();
         let options = Message::default().with(TCA_HTB_PARMS, &[rate.clone(), rate, rest].concat());
         let whole = self.rate.to_ne_bytes();

@@ -3,6 +3,7 @@
 use crate::network::{Gate, Network};
 use crate::sockets::Counters;
 use crate::tap::Passing;
+use aqmlab_aqm::Accounts;
 use aqmlab_core::{Span, Time};
 use aqmlab_kernel::{Job, Queue};
 use aqmlab_netlink::QdiscStats;
@@ -12,7 +13,6 @@ use aqmlab_sim::kernel::{
     LinkResult, MemberDraft, PlaybackStats, ReceiptMeter, RunResult, SenderCounters, Series, Stage, TransferTable,
     VideoResult,
 };
-use aqmlab_aqm::Accounts;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,9 +38,15 @@ pub struct Counts<'a> {
 pub type Columns = BTreeMap<String, Vec<f64>>;
 
 /// The output of a run, as it is written down; columns are empty unless series were asked for.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 pub struct Document {
     result: RunResult,
+    #[serde(flatten)]
+    tables: Tables,
+}
+
+#[derive(Default, Serialize)]
+struct Tables {
     series: Vec<(String, Columns)>,
     delays: Vec<(String, Columns)>,
     flow_table: Columns,
@@ -222,7 +228,7 @@ impl<'a> Counts<'a> {
     ) -> Document {
         let result = self.result(members, delivered, senders, clients, now);
         if !self.job.series {
-            return Document { result, ..Document::default() };
+            return Document { result, tables: Tables::default() };
         }
         let delays = |(spec, link): (&LinkSpec, &LinkCount)| {
             let (queue_delay, share) = link.meter.sojourn.distribution();
@@ -230,10 +236,9 @@ impl<'a> Counts<'a> {
         };
         let shares: Vec<Vec<FlowShare>> =
             members.iter().zip(delivered).map(|(members, delivered)| self.shares(members, delivered)).collect();
-        let FlowTable { group, rtt, goodput } = FlowTable::of(&shares);
+        let FlowTable { group, rtt, goodput, .. } = FlowTable::of(&shares);
         let t = self.transfers;
-        Document {
-            result,
+        let tables = Tables {
             delays: self.scenario.links.iter().zip(&self.links).map(delays).collect(),
             series: self.series.into_iter().map(|series| (series.link, series.columns.into_iter().collect())).collect(),
             flow_table: columns([("group", group), ("rtt", rtt), ("goodput", goodput)]),
@@ -243,7 +248,8 @@ impl<'a> Counts<'a> {
                 ("size", t.size),
                 ("completion_time", t.completion_time),
             ]),
-        }
+        };
+        Document { result, tables }
     }
 
     fn result(
@@ -302,7 +308,10 @@ impl<'a> Counts<'a> {
         let end = Time::ZERO + self.scenario.duration;
         let share = |(member, bytes): (&MemberDraft, &u64)| FlowShare {
             goodput: 8.0 * *bytes as f64 / seconds,
-            always_active: !member.spec.traffic.has_clients() && member.start <= self.warmup && member.stops_at() >= end,
+            dropped: 0,
+            always_active: !member.spec.traffic.has_clients()
+                && member.start <= self.warmup
+                && member.stops_at() >= end,
             rtt: member.rtt,
         };
         members.iter().zip(delivered).map(share).collect()
@@ -325,9 +334,15 @@ impl LinkCount {
         let mut accounts = Accounts::open(then.waiting.into());
         accounts.departed = departed;
         accounts.arrived = (departed + dropped + u64::from(now.waiting)).saturating_sub(then.waiting.into());
-        accounts.marked = queue.sum_since(&queue.marks, now, then);
+        accounts.marked = match queue.tins {
+            true => now.marked_in_tins() - then.marked_in_tins(),
+            false => queue.sum_since(&queue.marks, now, then),
+        };
         let overflow = queue.sum_since(&queue.overflows, now, then).min(dropped);
-        [("overflow", overflow), ("early", dropped - overflow)].into_iter().filter(|(_, n)| *n > 0).for_each(|(why, n)| accounts.drop(why, n));
+        [("overflow", overflow), ("early", dropped - overflow)]
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .for_each(|(why, n)| accounts.drop(why, n));
         let stage = |from: &Span| Stage { from: *from, target: spec.target, tolerance: 0.1 * spec.buffer_packets };
         let stages: Vec<Stage> = changes.iter().map(stage).collect();
         let utilisation = (since(|stats| stats.bytes) as f64 / self.capacity.max(1.0)).min(1.0);
@@ -357,7 +372,9 @@ impl Packet {
         let own = if protocol == TCP { usize::from(bytes.get(header + 12)? >> 4) * 4 } else { 8 };
         // The identification counts up in each connection, so that a segment that is sent again is another packet.
         let named = [&bytes[4..6], &bytes[12..20], &transport[..8]].concat();
-        let key = named.iter().fold(0xcbf2_9ce4_8422_2325, |key: u64, byte| (key ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        let key = named
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |key: u64, byte| (key ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
         Some(Self { key, has_data: length > header + own, is_marked: bytes[1] & 3 == 3 })
     }
 }

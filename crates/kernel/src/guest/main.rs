@@ -28,7 +28,6 @@ fn main() {
 fn run(result: &mut File) -> io::Result<()> {
     let job: Job = serde_json::from_str(&fs::read_to_string("/job.json")?)?;
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
-    writeln!(result, "{}", json!({ "ready": true }))?; // nothing of the folder is needed any longer
     let document = play::play(&job, |now| writeln!(result, "{}", json!({ "now": now })))?;
     writeln!(result, "{}", serde_json::to_string(&document)?)
 }

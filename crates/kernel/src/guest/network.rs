@@ -151,16 +151,13 @@ impl Network {
 
     /// What a kernel does unless it is told otherwise, where a simulation has no such thing.
     fn set_up_kernel(&self, scenario: &Scenario) -> io::Result<()> {
-        let tcp = scenario.flows.iter().filter(|flows| !flows.traffic.is_udp());
-        let window = tcp.map(|flows| flows.tcp.window.0 * f64::from(flows.payload)).fold(1e6, f64::max);
-        let room = (2.0 * window).min(f64::from(1 << 30)) as u64; // half of it is window (tcp_adv_win_scale)
+        let room = room(scenario);
         set("net/ipv4/ip_forward", "1")?;
         for place in [Place::Senders, Place::Receivers] {
             self.within(place, || {
                 set("net/ipv4/tcp_no_metrics_save", "1")?;
-                set("net/ipv4/tcp_rmem", &format!("4096 131072 {room}"))?;
                 set("net/ipv4/tcp_wmem", &format!("4096 65536 {room}"))?;
-                set("net/ipv4/ip_local_port_range", "10000 60000")
+                set("net/ipv4/ip_local_port_range", "10000 59999")
             })?;
         }
         Ok(())
@@ -216,7 +213,13 @@ impl Network {
                 segment_singly(name)?;
                 link.add_address(name, own.into(), 32)?;
                 let metrics = Metrics { ecn: flows.ecn != Ecn::NotEct, initial_window: initial_window(flows) };
-                link.add_route(&Route { to: Some(peer.into()), device: name, from: Some(own.into()), table: None, metrics })
+                link.add_route(&Route {
+                    to: Some(peer.into()),
+                    device: name,
+                    from: Some(own.into()),
+                    table: None,
+                    metrics,
+                })
             })?;
             self.delay(place, link, name, netem(quarter))?;
         }
@@ -256,6 +259,13 @@ impl Network {
         }
         self.within(place, || link.set_qdisc(if_nametoindex(device)?, ROOT, LEAF, "netem", &netem.options()))
     }
+}
+
+/// Room of a receiver, bytes: half of it is window (`tcp_adv_win_scale`), the largest that a group has.
+pub fn room(scenario: &Scenario) -> u64 {
+    let tcp = scenario.flows.iter().filter(|flows| !flows.traffic.is_udp());
+    let window = tcp.map(|flows| flows.tcp.window.0 * f64::from(flows.payload)).fold(1e6, f64::max);
+    (2.0 * window).min(f64::from(1 << 30)) as u64
 }
 
 /// Flows of one group share a host unless something asks for the host of a packet.

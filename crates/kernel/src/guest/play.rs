@@ -1,8 +1,8 @@
 //! The traffic of a scenario, played by real sockets: one loop that waits for the next time or the next socket.
 
 use crate::counts::{self, Counts, Document};
-use crate::network::{Gate, Network, Place};
-use crate::sockets::{self, Counters, Name};
+use crate::network::{self, Gate, Network, Place};
+use crate::sockets::{self, Name};
 use crate::tap::Tap;
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_kernel::{Job, UDP_HEADER};
@@ -43,7 +43,6 @@ enum Work {
 enum Role {
     Timer,
     Listener,
-    Sink,
     Sender,
     Receiver,
 }
@@ -120,10 +119,11 @@ struct Player<'a> {
 /// Plays a run; `tell` hears how far it has come.
 pub fn play(job: &Job, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
     let scenario = job.scenario().map_err(|why| io::Error::other(why.to_string()))?;
-    let members: Vec<Vec<MemberDraft>> = (0..scenario.flows.len()).map(|group| drafts(&scenario, group, job.seed)).collect();
+    let members: Vec<Vec<MemberDraft>> =
+        (0..scenario.flows.len()).map(|group| drafts(&scenario, group, job.seed)).collect();
     let network = Network::new(job, &scenario, &members)?;
     let mut player = Player::new(job, &scenario, &members, network)?;
-    player.schedule(job.seed)?;
+    player.schedule()?;
     while !player.is_over {
         player.step(&mut tell)?;
     }
@@ -143,14 +143,20 @@ fn read_clock(clock: ClockId) -> io::Result<u64> {
 }
 
 impl<'a> Player<'a> {
-    fn new(job: &'a Job, scenario: &'a Scenario, members: &'a [Vec<MemberDraft<'a>>], network: Network) -> io::Result<Self> {
-        let listener = network.within(Place::Receivers, sockets::listener)?;
+    fn new(
+        job: &'a Job,
+        scenario: &'a Scenario,
+        members: &'a [Vec<MemberDraft<'a>>],
+        network: Network,
+    ) -> io::Result<Self> {
+        let listener = network.within(Place::Receivers, || sockets::listener(network::room(scenario)))?;
         let sink = network.within(Place::Receivers, sockets::sink)?;
         let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let watch = |file: &dyn std::os::fd::AsFd, role| epoll.add(file.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, token(role, 0)));
+        let watch = |file: &dyn std::os::fd::AsFd, role| {
+            epoll.add(file.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, token(role, 0)))
+        };
         watch(&listener, Role::Listener)?;
-        watch(&sink, Role::Sink)?;
         watch(&timer, Role::Timer)?;
         let monotonic = read_clock(ClockId::CLOCK_MONOTONIC)?;
         Ok(Self {
@@ -185,10 +191,14 @@ impl<'a> Player<'a> {
     }
 
     /// Plans what begins by itself.
-    fn schedule(&mut self, _seed: u64) -> io::Result<()> {
+    fn schedule(&mut self) -> io::Result<()> {
         let warmup = Time::ZERO + self.scenario.warmup;
         let members = self.members;
-        for (group, i, member) in members.iter().enumerate().flat_map(|(group, members)| members.iter().enumerate().map(move |(i, member)| (group, i, member))) {
+        for (group, i, member) in members
+            .iter()
+            .enumerate()
+            .flat_map(|(group, members)| members.iter().enumerate().map(move |(i, member)| (group, i, member)))
+        {
             self.add_member(group, i, member, warmup)?;
         }
         for link in 0..self.schedules.len() {
@@ -218,7 +228,9 @@ impl<'a> Player<'a> {
         self.flows.push(Flow { group, i });
         self.of_flow.push(None);
         if let Some(mut source) = member.source(number as u32) {
-            return self.add_source(member, &mut source, is_active).map(|()| self.sources.last_mut().expect("just added").source = source);
+            return self
+                .add_source(member, &mut source, is_active)
+                .map(|()| self.sources.last_mut().expect("just added").source = source);
         }
         if is_active {
             self.plan(member.start, Work::Open(number));
@@ -276,13 +288,14 @@ impl<'a> Player<'a> {
             match role {
                 Role::Timer => self.timer.wait().or_else(again)?,
                 Role::Listener => self.accept()?,
-                Role::Sink => self.take_datagrams()?,
                 Role::Receiver => self.receive(index)?,
                 Role::Sender => self.send(index, event.events())?,
             }
         }
         let now = self.now()?;
-        while let Some(Reverse((time, _, work))) = self.work.peek().copied().filter(|Reverse((time, _, _))| *time <= now) {
+        while let Some(Reverse((time, _, work))) =
+            self.work.peek().copied().filter(|Reverse((time, _, _))| *time <= now)
+        {
             self.work.pop();
             self.act(work, time, tell)?;
         }
@@ -341,7 +354,8 @@ impl<'a> Player<'a> {
             missed => return Err(io::Error::other(format!("{missed} packets were not seen"))),
         }
         counts.tidy(now);
-        counts.look(network, now)
+        counts.look(network, now)?;
+        self.take_datagrams()
     }
 
     fn warm_up(&mut self, now: Time) -> io::Result<()> {
@@ -349,6 +363,11 @@ impl<'a> Player<'a> {
         let senders = self.sender_counters();
         self.counts.start(now, &senders);
         self.delivered.iter_mut().for_each(|group| group.fill(0));
+        // What has arrived and waits to be read belongs to the warm-up.
+        for receiver in self.receivers.iter().flatten() {
+            let (group, i) = receiver.member;
+            self.delivered[group][i] = self.delivered[group][i].wrapping_sub(sockets::unread(&receiver.socket));
+        }
         Ok(())
     }
 
@@ -509,7 +528,10 @@ impl<'a> Player<'a> {
     fn receive(&mut self, index: usize) -> io::Result<()> {
         let Some(receiver) = &self.receivers[index] else { return Ok(()) };
         match sockets::read(&receiver.socket)? {
-            Some(bytes) => self.delivered[receiver.member.0][receiver.member.1] += bytes,
+            Some(bytes) => {
+                let delivered = &mut self.delivered[receiver.member.0][receiver.member.1];
+                *delivered = delivered.wrapping_add(bytes);
+            }
             None => self.receivers[index] = None,
         }
         Ok(())
@@ -524,7 +546,11 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn document(self) -> io::Result<Document> {
+    fn document(mut self) -> io::Result<Document> {
+        for receiver in self.receivers.iter().flatten() {
+            let (group, i) = receiver.member;
+            self.delivered[group][i] = self.delivered[group][i].wrapping_add(sockets::unread(&receiver.socket));
+        }
         let (senders, now) = (self.sender_counters(), Time::ZERO + self.scenario.duration);
         Ok(self.counts.document(self.members, &self.delivered, &senders, &self.clients, now))
     }
@@ -547,6 +573,6 @@ fn token(role: Role, index: usize) -> u64 {
 }
 
 fn of_token(token: u64) -> (Role, usize) {
-    let roles = [Role::Timer, Role::Listener, Role::Sink, Role::Sender, Role::Receiver];
+    let roles = [Role::Timer, Role::Listener, Role::Sender, Role::Receiver];
     (roles[(token >> 32) as usize], (token & 0xffff_ffff) as usize)
 }

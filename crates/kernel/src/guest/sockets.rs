@@ -6,8 +6,8 @@ use aqmlab_scenario::FlowSpec;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, accept4, bind, connect, getpeername, getsockname, listen, recv,
-    send, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, accept4, bind, connect, getpeername, getsockname,
+    listen, recv, send, setsockopt, socket, sockopt,
 };
 use std::ffi::OsString;
 use std::io;
@@ -34,9 +34,17 @@ pub struct Counters {
     pub timeouts: u64,
 }
 
+/// A receiver is woken when so much waits: each time that it is costs more than all that TCP does with a segment. Its ACKs do not
+/// wait for it (`__tcp_ack_snd_check`).
+const WAKE: i32 = 1 << 17;
+
 /// A socket that waits for connections, in the present namespace.
-pub fn listener() -> io::Result<OwnedFd> {
+///
+/// `room` is what their receivers hold, bytes, and twice the window that they offer: a constant one, as ours.
+pub fn listener(room: u64) -> io::Result<OwnedFd> {
     let socket = stream()?;
+    setsockopt(&socket, sockopt::RcvBufForce, &(room as usize / 2))?; // the kernel doubles it
+    set(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &WAKE)?; // connections inherit it
     bind(socket.as_raw_fd(), &SockaddrIn::new(0, 0, 0, 0, PORT))?;
     listen(&socket, Backlog::MAXCONN)?;
     Ok(socket)
@@ -173,6 +181,16 @@ pub fn unacknowledged(socket: &OwnedFd) -> u64 {
     done.map_or(0, |_| bytes as u64)
 }
 
+/// Bytes that have arrived in order and were not read.
+pub fn unread(socket: &OwnedFd) -> u64 {
+    nix::ioctl_read_bad!(bytes_that_wait, libc::FIONREAD, libc::c_int);
+    let mut bytes = 0;
+    // SAFETY: the kernel writes one number.
+    #[allow(unsafe_code)]
+    let done = unsafe { bytes_that_wait(socket.as_raw_fd(), &raw mut bytes) };
+    done.map_or(0, |_| bytes as u64)
+}
+
 /// Closes a connection at once: what is not sent yet is not sent.
 pub fn abort(socket: OwnedFd) {
     setsockopt(&socket, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 }).ok();
@@ -196,6 +214,16 @@ pub fn counters(socket: &OwnedFd) -> Counters {
     let long = u32::from_ne_bytes(info[TOTAL_RETRANS..TOTAL_RETRANS + 4].try_into().unwrap_or_default());
     let short = u16::from_ne_bytes(info[TOTAL_RTO..TOTAL_RTO + 2].try_into().unwrap_or_default());
     Counters { retransmits: long.into(), timeouts: short.into() }
+}
+
+/// Sets an option of a socket that `nix` does not have.
+#[allow(unsafe_code)]
+pub fn set<T>(socket: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads the bytes of `value` only.
+    let done = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size_of::<T>() as u32)
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn stream() -> io::Result<OwnedFd> {

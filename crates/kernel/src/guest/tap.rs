@@ -1,5 +1,6 @@
 //! What passes the devices of a namespace, packet by packet: a packet socket whose ring the kernel fills (packet(7)).
 
+use crate::sockets::set;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 use std::ffi::c_void;
@@ -68,7 +69,9 @@ impl Tap {
         set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let length = NonZeroUsize::new(FRAMES * FRAME).expect("not empty");
         // SAFETY: a fresh mapping of the socket's ring, which nothing else refers to and which lives as long as the process.
-        let ring = unsafe { mmap(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &socket, 0) }?;
+        let ring = unsafe {
+            mmap(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &socket, 0)
+        }?;
         // SAFETY: of all zeros this structure says "any device"; its length is given.
         let bound = unsafe {
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
@@ -116,16 +119,6 @@ impl Tap {
         };
         if done == 0 { counts[1] } else { 0 }
     }
-}
-
-/// Sets an option of a socket.
-#[allow(unsafe_code)]
-fn set<T>(socket: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads the bytes of `value` only.
-    let done = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size_of::<T>() as u32)
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// A frame: `struct tpacket2_hdr`, `struct sockaddr_ll`, and the packet at the place that the header says.

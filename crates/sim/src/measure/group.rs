@@ -110,7 +110,9 @@ measures! {
 
 /// Goodput of one flow, bit/s, and its activity.
 pub struct FlowShare {
+    /// Payload received, bit/s.
     pub goodput: f64,
+    /// It sends from the end of the warm-up to the end of the run.
     pub always_active: bool,
     /// Data packets that queues have dropped.
     pub dropped: u64,
@@ -352,13 +354,18 @@ impl ResentDelays {
 /// Counters of senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderCounters {
+    /// Segments sent again.
     pub retransmits: u64,
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Windows reduced for a congestion mark.
     pub ecn_reductions: u64,
+    /// Connections given up because no SYN was answered.
     pub failed: u64,
 }
 
 impl SenderCounters {
+    /// Adds those of a sender.
     pub fn add(&mut self, sender: &Sender) {
         self.retransmits += u64::from(sender.retransmits());
         self.timeouts += u64::from(sender.timeouts());

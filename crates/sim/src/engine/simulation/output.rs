@@ -1,7 +1,6 @@
 //! Results of a simulation that is over.
 
 use super::Simulation;
-use crate::traffic::member::{Member, MemberKind};
 use crate::calendar::Calendar;
 use crate::measure::call::CallResult;
 use crate::measure::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
@@ -12,6 +11,7 @@ use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
 use crate::traffic::client::Client;
+use crate::traffic::member::{Member, MemberKind};
 use crate::traffic::video::{PlaybackStats, VideoResult};
 use aqmlab_core::Span;
 use aqmlab_scenario::{LinkSpec, SchemeAssignment};

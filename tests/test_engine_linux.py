@@ -84,7 +84,7 @@ def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:
     ]:
         scenario = aqmlab.load(str(line), settings)
         with pytest.raises(InputError) as refused:
-            linux.job(scenario, aqm, 1, series=False)
+            linux.order_of(scenario, aqm, 1, series=False)
         assert refused.value.problems[0].path == path
 
 

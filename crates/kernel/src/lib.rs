@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   check       what of a scenario a Linux can do; the rest is refused by name
-//!   job         what the program inside is told
+//!   order       what the program inside is told
 //!   guest/      that program: the first and only process of the kernel
 //!     network     namespaces, devices, delays, shapers and queueing disciplines
 //!     endpoints   sockets that send and receive as the scenario's traffic does
@@ -11,7 +11,7 @@
 //! ```
 
 mod check;
-mod job;
+mod order;
 
 pub use check::{UDP_HEADER, law_of_linux, problems};
-pub use job::{Job, Queue};
+pub use order::{Order, Queue};

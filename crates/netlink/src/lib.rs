@@ -6,7 +6,7 @@ mod route;
 
 pub use message::Message;
 pub use qdisc::{Handle, Netem, QdiscStats, ROOT, Shaper};
-pub use route::{Metrics, Route};
+pub use route::{KernelRoute, Metrics};
 
 use nix::libc;
 use nix::net::if_::if_nametoindex;

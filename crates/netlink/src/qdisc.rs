@@ -70,6 +70,10 @@ pub struct Netem {
     pub delay: u64,
     /// Bytes a second, if it takes time to send; the delay comes on top.
     pub rate: Option<u64>,
+    /// Bytes that each packet takes then beyond its own.
+    pub overhead: u16,
+    /// Packets are sent in cells of 48 bytes in 53.
+    pub atm: bool,
     /// Probability that a packet is lost.
     pub loss: f64,
     /// Seed of its random numbers.
@@ -161,9 +165,11 @@ impl Netem {
         let message = message.with(TCA_NETEM_PRNG_SEED, &self.seed.to_ne_bytes());
         let Some(rate) = self.rate else { return message.into() };
         let of_32_bits = u32::try_from(rate).unwrap_or(u32::MAX);
-        let (overhead, cell, cell_overhead) = (0, 0, 0);
-        let message =
-            message.with(TCA_NETEM_RATE, &[of_32_bits, overhead, cell, cell_overhead].map(u32::to_ne_bytes).concat());
+        let (cell, cell_overhead) = if self.atm { (48, 5) } else { (0, 0) };
+        let message = message.with(
+            TCA_NETEM_RATE,
+            &[of_32_bits, self.overhead.into(), cell, cell_overhead].map(u32::to_ne_bytes).concat(),
+        );
         message.with(TCA_NETEM_RATE64, &rate.to_ne_bytes()).into()
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A route to one address, or to all.
-pub struct Route<'a> {
+pub struct KernelRoute<'a> {
     /// The address; all IPv4 addresses if `None`.
     pub to: Option<IpAddr>,
     /// The device that leads there.
@@ -52,7 +52,7 @@ impl Netlink {
     ///
     /// # Errors
     /// Of the kernel.
-    pub fn add_route(&self, route: &Route) -> io::Result<()> {
+    pub fn add_route(&self, route: &KernelRoute) -> io::Result<()> {
         let address = route.to.map_or_else(Vec::new, bytes);
         let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let bits = 8 * address.len() as u8;

@@ -53,7 +53,7 @@ def run(
 
     InputError where Linux cannot do it, or no kernel is built; StuckError if the guest fails.
     """
-    image, order = newest(), job(scenario, aqm, seed, series=series)
+    image, order = newest(), order_of(scenario, aqm, seed, series=series)
     started = time.perf_counter()
     with TemporaryDirectory(prefix="aqmlab-kernel-", ignore_cleanup_errors=True) as folder:
         document = _play(image, Path(folder), order, watch)
@@ -64,10 +64,10 @@ def run(
 def check(scenario: Scenario, aqm: str | None) -> None:
     """Refuse what Linux cannot do of a scenario and a scheme. InputError with all of it, or if no kernel is built."""
     newest()
-    job(scenario, aqm, 1, series=False)
+    order_of(scenario, aqm, 1, series=False)
 
 
-def job(scenario: Scenario, aqm: str | None, seed: int, *, series: bool) -> dict[str, Any]:
+def order_of(scenario: Scenario, aqm: str | None, seed: int, *, series: bool) -> dict[str, Any]:
     """Return the order of a run, as the guest reads it. InputError where Linux cannot do it."""
     name, links = _core.on_linux(scenario, aqm)
     queues = [netlink.queue(*link) for link in links]
@@ -79,7 +79,7 @@ def job(scenario: Scenario, aqm: str | None, seed: int, *, series: bool) -> dict
         "seed": seed,
         "series": series,
         "hosts": any(queue.hosts for queue in queues),
-        "queues": [queue.job() for queue in queues],
+        "queues": [queue.order() for queue in queues],
     }
 
 
@@ -88,7 +88,7 @@ def _play(image: Image, folder: Path, order: dict[str, Any], watch: Watch | None
     for name in ("proc", "dev"):
         (folder / name).mkdir()
     shutil.copy(guest.path(), folder / "guest")
-    (folder / "job.json").write_text(json.dumps(order), encoding="utf-8")
+    (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
     result = folder / "result.jsonl"
     result.touch()
     options = ("time-travel=inf-cpu", "seccomp=auto", f"mem={MEMORY}", "quiet", f"uml_dir={folder}/")

@@ -66,7 +66,7 @@ def _group(values: Mapping[str, Any]) -> FlowResult:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """Name of what did a run, and its cost: events handled and seconds of wall time (which alone differs between repeats)."""
+    """Name of what did a run, events handled, and seconds of wall time, which alone differ between repeats."""
 
     events: int | None
     """None on Linux, which does not count them."""

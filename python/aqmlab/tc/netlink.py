@@ -36,7 +36,7 @@ class Queue:
     hosts: bool = False
     """It tells hosts apart."""
 
-    def job(self) -> dict[str, object]:
+    def order(self) -> dict[str, object]:
         """Return it as the guest reads it."""
         return {
             "kind": self.kind,

@@ -1,11 +1,11 @@
 //! The measures of a run, from what is counted inside: those of a simulation, computed by the same code.
 
-use crate::network::{Gate, Network};
+use crate::network::{Gate, GuestNetwork};
 use crate::sockets::Counters;
 use crate::tap::Passing;
 use aqmlab_aqm::Accounts;
 use aqmlab_core::{Span, Time};
-use aqmlab_kernel::{Job, Queue};
+use aqmlab_kernel::{Order, Queue};
 use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Counts of all links and groups.
 pub struct Counts<'a> {
-    job: &'a Job,
+    order: &'a Order,
     scenario: &'a Scenario,
     links: Vec<LinkCount>,
     groups: Vec<GroupMeter>,
@@ -79,7 +79,7 @@ const OLDEST: Span = Span::from_secs(60);
 
 impl<'a> Counts<'a> {
     /// Before anything has happened.
-    pub fn new(job: &'a Job, scenario: &'a Scenario) -> Self {
+    pub fn new(order: &'a Order, scenario: &'a Scenario) -> Self {
         let link = |spec: &LinkSpec| LinkCount {
             meter: LinkMeter::new(spec.buffer),
             last: QdiscStats::default(),
@@ -94,7 +94,7 @@ impl<'a> Counts<'a> {
         let series = |spec: &LinkSpec| Series { link: spec.name.clone(), columns: columns() };
         let groups = scenario.flows.len();
         Self {
-            job,
+            order,
             scenario,
             links: scenario.links.iter().map(link).collect(),
             groups: vec![GroupMeter::default(); groups],
@@ -150,7 +150,7 @@ impl<'a> Counts<'a> {
     }
 
     /// Looks at the queues.
-    pub fn look(&mut self, network: &Network, now: Time) -> std::io::Result<()> {
+    pub fn look(&mut self, network: &GuestNetwork, now: Time) -> std::io::Result<()> {
         for (i, link) in self.links.iter_mut().enumerate() {
             link.last = network.stats(i)?;
             link.meter.on_queue(link.last.waiting, now);
@@ -227,7 +227,7 @@ impl<'a> Counts<'a> {
         now: Time,
     ) -> Document {
         let result = self.result(members, delivered, senders, clients, now);
-        if !self.job.series {
+        if !self.order.series {
             return Document { result, tables: Tables::default() };
         }
         let delays = |(spec, link): (&LinkSpec, &LinkCount)| {
@@ -277,8 +277,8 @@ impl<'a> Counts<'a> {
         RunResult {
             schema: 1,
             scenario: self.scenario.name.clone(),
-            aqm: self.job.aqm.clone(),
-            seed: self.job.seed,
+            aqm: self.order.aqm.clone(),
+            seed: self.order.seed,
             flows: flows.collect(),
             total,
             links: self.link_results(now),
@@ -288,7 +288,7 @@ impl<'a> Counts<'a> {
 
     fn link_results(&mut self, now: Time) -> Vec<(String, LinkResult)> {
         let stages = self.scenario.scripted_changes();
-        let links = self.scenario.links.iter().zip(&mut self.links).zip(&self.job.queues);
+        let links = self.scenario.links.iter().zip(&mut self.links).zip(&self.order.queues);
         links
             .map(|((spec, link), queue)| {
                 link.pass_time(now);

@@ -1,6 +1,6 @@
 //! The first and only process of the kernel: sets the network up, plays the traffic, writes down what it counted, and halts.
 //!
-//! It lives in a folder of the host that has it, `job.json` and `result.jsonl`. Lines of the result: the time that the run has
+//! It lives in a folder of the host that has it, `order.json` and `result.jsonl`. Lines of the result: the time that the run has
 //! reached, then what went wrong, or the document.
 
 mod counts;
@@ -10,7 +10,7 @@ mod play;
 mod sockets;
 mod tap;
 
-use aqmlab_kernel::Job;
+use aqmlab_kernel::Order;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use serde_json::json;
@@ -26,8 +26,8 @@ fn main() {
 }
 
 fn run(result: &mut File) -> io::Result<()> {
-    let job: Job = serde_json::from_str(&fs::read_to_string("/job.json")?)?;
+    let order: Order = serde_json::from_str(&fs::read_to_string("/order.json")?)?;
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
-    let document = play::play(&job, |now| writeln!(result, "{}", json!({ "now": now })))?;
+    let document = play::play(&order, |now| writeln!(result, "{}", json!({ "now": now })))?;
     writeln!(result, "{}", serde_json::to_string(&document)?)
 }

@@ -6,15 +6,15 @@
 //! ```
 //!
 //! A pair of devices is a wire without a delay. A flow's packets reach the hub by `hs`, leave it by `q`, the device of a link with its
-//! shaper and queueing discipline, come back by `r`, go over the link's own delay (`p` to `w`, if it has one), and so from link to link
-//! until they leave by `hd`. Which link follows is a routing table of its own for each link. The access links are delays at
+//! shaper and queueing discipline, come back by `r` when their transmission begins, go over the link's wire (`p` to `w`: the time to send
+//! them, and the propagation), and so from link to link until they leave by `hd`. Which link follows is a routing table of its own for each link. The access links are delays at
 //! `s`, `hd`, `d` and `hs`: a quarter of what is left of the round trip.
 
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{Rate, Span};
-use aqmlab_kernel::{Job, Queue};
-use aqmlab_netlink::{Handle, Metrics, Netem, Netlink, QdiscStats, ROOT, Route, Shaper, VethEnd};
+use aqmlab_kernel::{Order, Queue};
+use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
 use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_sim::kernel::MemberDraft;
 use nix::net::if_::if_nametoindex;
@@ -36,7 +36,7 @@ const CLASS: Handle = Handle(1 << 16 | 1);
 const LEAF: Handle = Handle(10 << 16);
 
 /// A sending host and the receiving one.
-pub struct Host {
+pub struct HostPair {
     /// Group of the flows on it.
     pub group: usize,
     /// Round-trip propagation of their path.
@@ -61,9 +61,9 @@ pub enum Gate {
 }
 
 /// The network.
-pub struct Network {
+pub struct GuestNetwork {
     /// The hosts, with the host of each flow of each group.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostPair>,
     host_of: Vec<Vec<usize>>,
     /// The part of each device of the hub, by its index.
     pub gates: BTreeMap<u32, Gate>,
@@ -78,6 +78,9 @@ struct Device {
     place: Handle,
     handle: Handle,
     shaper: Option<Shaper>,
+    /// The device of its wire, and what happens on it.
+    behind: u32,
+    delay: Netem,
 }
 
 /// A network namespace.
@@ -91,10 +94,10 @@ pub enum Place {
     Receivers = 2,
 }
 
-impl Network {
+impl GuestNetwork {
     /// Makes it; the process is in the hub then.
-    pub fn new(job: &Job, scenario: &Scenario, members: &[Vec<MemberDraft>]) -> io::Result<Self> {
-        let (hosts, host_of) = place_hosts(job, members);
+    pub fn new(order: &Order, scenario: &Scenario, members: &[Vec<MemberDraft>]) -> io::Result<Self> {
+        let (hosts, host_of) = place_hosts(order, members);
         let hub = Netlink::open()?;
         let place = || File::open("/proc/self/ns/net");
         let first = place()?;
@@ -108,7 +111,7 @@ impl Network {
         network.set_up_kernel(scenario)?;
         let mtu = scenario.flows.iter().map(|flows| flows.wire_size() - 14).fold(MTU, u32::max);
         for (i, link) in scenario.links.iter().enumerate() {
-            network.add_link(i, link, &job.queues[i], mtu, job.seed)?;
+            network.add_link(i, link, &order.queues[i], mtu, order.seed)?;
         }
         for k in 0..network.hosts.len() {
             network.add_host(k, scenario, mtu, [&at_senders, &at_receivers])?;
@@ -137,13 +140,15 @@ impl Network {
 
     /// Time from a host to the hub, which nobody sees there.
     pub fn access_delay(&self, host: usize, scenario: &Scenario) -> Span {
-        let Host { group, rtt, .. } = self.hosts[host];
+        let HostPair { group, rtt, .. } = self.hosts[host];
         quarter(rtt, &scenario.flows[group], scenario)
     }
 
     /// Changes the rate of a link.
     pub fn set_rate(&mut self, link: usize, rate: Rate) -> io::Result<()> {
         let device = &mut self.queues[link];
+        device.delay.rate = Some(bytes_a_second(rate));
+        self.hub.set_qdisc(device.behind, ROOT, LEAF, "netem", &device.delay.options())?;
         let Some(shaper) = &mut device.shaper else { return Ok(()) };
         shaper.rate = bytes_a_second(rate);
         self.hub.change_shaper(device.index, SHAPER, *shaper)
@@ -165,7 +170,7 @@ impl Network {
 
     /// The wire of a link, with its shaper and queueing discipline, and that of its own delay.
     fn add_link(&mut self, i: usize, link: &LinkSpec, queue: &Queue, mtu: u32, seed: u64) -> io::Result<()> {
-        let (near, far) = (format!("q{i}"), format!("r{i}"));
+        let [near, far, wire, end] = ["q", "r", "p", "w"].map(|name| format!("{name}{i}"));
         self.add_wire([&near, &far], None, mtu, [Gate::Queue(i), Gate::Behind])?;
         let index = if_nametoindex(near.as_str())?;
         let options = queue.option_bytes().ok_or_else(|| io::Error::other("options of a queue are no bytes"))?;
@@ -175,26 +180,28 @@ impl Network {
             self.hub.set_shaper(index, SHAPER, shaper)?;
         }
         self.hub.set_qdisc(index, place, handle, &queue.kind, &options)?;
-        self.queues.push(Device { index, place, handle, shaper });
-        let loss = link.impairments.loss.map_or(0.0, |loss| loss.good);
-        let mut behind = far;
-        if link.delay > Span::ZERO || loss > 0.0 {
-            let (near, far) = (format!("p{i}"), format!("w{i}"));
-            self.add_wire([&near, &far], None, mtu, [Gate::Behind; 2])?;
-            let netem = Netem { delay: nanoseconds(link.delay), loss, seed: seed.wrapping_add(i as u64), rate: None };
-            self.hub.set_qdisc(if_nametoindex(near.as_str())?, ROOT, LEAF, "netem", &netem.options())?;
-            let table = TABLE + 2 * i as u32 + 1;
-            self.hub.add_rule(&behind, table)?;
-            let route = Route { to: None, device: &near, from: None, table: Some(table), metrics: Metrics::default() };
-            self.hub.add_route(&route)?;
-            behind = far;
-        }
-        self.hub.add_rule(&behind, table_of(i))
+        self.add_wire([&wire, &end], None, mtu, [Gate::Behind; 2])?;
+        let delay = Netem {
+            delay: nanoseconds(link.delay),
+            rate: Some(bytes_a_second(link.rate)),
+            overhead: link.layer.added as u16,
+            atm: link.layer.framing == Framing::Atm,
+            loss: link.impairments.loss.map_or(0.0, |loss| loss.good),
+            seed: seed.wrapping_add(i as u64),
+        };
+        let behind = if_nametoindex(wire.as_str())?;
+        self.hub.set_qdisc(behind, ROOT, LEAF, "netem", &delay.options())?;
+        self.queues.push(Device { index, place, handle, shaper, behind, delay });
+        let table = TABLE + 2 * i as u32 + 1;
+        self.hub.add_rule(&far, table)?;
+        let (metrics, from) = (Metrics::default(), None);
+        self.hub.add_route(&KernelRoute { to: None, device: &wire, from, table: Some(table), metrics })?;
+        self.hub.add_rule(&end, table_of(i))
     }
 
     /// The access links of a host, and its routes.
     fn add_host(&mut self, k: usize, scenario: &Scenario, mtu: u32, far: [&Netlink; 2]) -> io::Result<()> {
-        let Host { group, rtt, sender, receiver } = self.hosts[k];
+        let HostPair { group, rtt, sender, receiver } = self.hosts[k];
         let flows = &scenario.flows[group];
         let [s, hs, d, hd] = ["s", "hs", "d", "hd"].map(|name| format!("{name}{k}"));
         self.add_wire([&hs, &s], Some(Place::Senders), mtu, [Gate::Sender(k); 2])?;
@@ -213,7 +220,7 @@ impl Network {
                 segment_singly(name)?;
                 link.add_address(name, own.into(), 32)?;
                 let metrics = Metrics { ecn: flows.ecn != Ecn::NotEct, initial_window: initial_window(flows) };
-                link.add_route(&Route {
+                link.add_route(&KernelRoute {
                     to: Some(peer.into()),
                     device: name,
                     from: Some(own.into()),
@@ -233,7 +240,7 @@ impl Network {
         let tables = std::iter::once(None).chain(path.iter().map(|link| Some(table_of(*link))));
         for (device, table) in devices.zip(tables) {
             let metrics = Metrics::default();
-            self.hub.add_route(&Route { to: Some(to), device: &device, from: None, table, metrics })?;
+            self.hub.add_route(&KernelRoute { to: Some(to), device: &device, from: None, table, metrics })?;
         }
         Ok(())
     }
@@ -269,16 +276,16 @@ pub fn room(scenario: &Scenario) -> u64 {
 }
 
 /// Flows of one group share a host unless something asks for the host of a packet.
-fn place_hosts(job: &Job, members: &[Vec<MemberDraft>]) -> (Vec<Host>, Vec<Vec<usize>>) {
-    let mut hosts: Vec<Host> = Vec::new();
+fn place_hosts(order: &Order, members: &[Vec<MemberDraft>]) -> (Vec<HostPair>, Vec<Vec<usize>>) {
+    let mut hosts: Vec<HostPair> = Vec::new();
     let mut known = BTreeMap::new();
     let mut place = |member: &MemberDraft| {
-        let apart = job.hosts || member.spec.access_rate.is_some() || member.spec.hosts.is_some();
+        let apart = order.hosts || member.spec.access_rate.is_some() || member.spec.hosts.is_some();
         let key = (member.group, member.rtt, if apart { member.host() } else { 0 });
         *known.entry(key).or_insert_with(|| {
             let k = hosts.len() as u32;
             let at = |first: Ipv4Addr| Ipv4Addr::from(u32::from(first) + k);
-            hosts.push(Host { group: member.group, rtt: member.rtt, sender: at(SENDERS), receiver: at(RECEIVERS) });
+            hosts.push(HostPair { group: member.group, rtt: member.rtt, sender: at(SENDERS), receiver: at(RECEIVERS) });
             hosts.len() - 1
         })
     };

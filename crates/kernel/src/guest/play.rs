@@ -1,11 +1,11 @@
 //! The traffic of a scenario, played by real sockets: one loop that waits for the next time or the next socket.
 
 use crate::counts::{self, Counts, Document};
-use crate::network::{self, Gate, Network, Place};
+use crate::network::{self, Gate, GuestNetwork, Place};
 use crate::sockets::{self, Name};
 use crate::tap::Tap;
 use aqmlab_core::{Rate, Span, Time};
-use aqmlab_kernel::{Job, UDP_HEADER};
+use aqmlab_kernel::{Order, UDP_HEADER};
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::kernel::{Client, MemberDraft, RateSchedule, SenderCounters, UdpSource, times};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -87,7 +87,7 @@ struct Source {
 struct Player<'a> {
     scenario: &'a Scenario,
     members: &'a [Vec<MemberDraft<'a>>],
-    network: Network,
+    network: GuestNetwork,
     counts: Counts<'a>,
     tap: Tap,
     epoll: Epoll,
@@ -117,12 +117,12 @@ struct Player<'a> {
 }
 
 /// Plays a run; `tell` hears how far it has come.
-pub fn play(job: &Job, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
-    let scenario = job.scenario().map_err(|why| io::Error::other(why.to_string()))?;
+pub fn play(order: &Order, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
+    let scenario = order.scenario().map_err(|why| io::Error::other(why.to_string()))?;
     let members: Vec<Vec<MemberDraft>> =
-        (0..scenario.flows.len()).map(|group| drafts(&scenario, group, job.seed)).collect();
-    let network = Network::new(job, &scenario, &members)?;
-    let mut player = Player::new(job, &scenario, &members, network)?;
+        (0..scenario.flows.len()).map(|group| drafts(&scenario, group, order.seed)).collect();
+    let network = GuestNetwork::new(order, &scenario, &members)?;
+    let mut player = Player::new(order, &scenario, &members, network)?;
     player.schedule()?;
     while !player.is_over {
         player.step(&mut tell)?;
@@ -144,10 +144,10 @@ fn read_clock(clock: ClockId) -> io::Result<u64> {
 
 impl<'a> Player<'a> {
     fn new(
-        job: &'a Job,
+        order: &'a Order,
         scenario: &'a Scenario,
         members: &'a [Vec<MemberDraft<'a>>],
-        network: Network,
+        network: GuestNetwork,
     ) -> io::Result<Self> {
         let listener = network.within(Place::Receivers, || sockets::listener(network::room(scenario)))?;
         let sink = network.within(Place::Receivers, sockets::sink)?;
@@ -161,10 +161,10 @@ impl<'a> Player<'a> {
         let monotonic = read_clock(ClockId::CLOCK_MONOTONIC)?;
         Ok(Self {
             tap: Tap::open()?,
-            counts: Counts::new(job, scenario),
+            counts: Counts::new(order, scenario),
             wall: read_clock(ClockId::CLOCK_REALTIME)? - monotonic,
             origin: monotonic + REST,
-            schedules: scenario.links.iter().map(|link| (RateSchedule::new(link, job.seed), link.rate)).collect(),
+            schedules: scenario.links.iter().map(|link| (RateSchedule::new(link, order.seed), link.rate)).collect(),
             upcoming: vec![None; scenario.links.len()],
             delivered: members.iter().map(|members| vec![0; members.len()]).collect(),
             scenario,

@@ -14,4 +14,4 @@ mod check;
 mod order;
 
 pub use check::{UDP_HEADER, law_of_linux, problems};
-pub use order::{Order, Queue};
+pub use order::{GuestOrder, Queue};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// What the program inside is told.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Order {
+pub struct GuestOrder {
     /// Text of the scenario.
     pub scenario: String,
     /// Its name.
@@ -42,7 +42,7 @@ pub struct Queue {
     pub tins: bool,
 }
 
-impl Order {
+impl GuestOrder {
     /// The scenario.
     ///
     /// # Errors

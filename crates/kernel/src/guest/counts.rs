@@ -5,7 +5,7 @@ use crate::sockets::Counters;
 use crate::tap::Passing;
 use aqmlab_aqm::Accounts;
 use aqmlab_core::{Span, Time};
-use aqmlab_kernel::{Order, Queue};
+use aqmlab_kernel::{GuestOrder, Queue};
 use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Counts of all links and groups.
 pub struct Counts<'a> {
-    order: &'a Order,
+    order: &'a GuestOrder,
     scenario: &'a Scenario,
     links: Vec<LinkCount>,
     groups: Vec<GroupMeter>,
@@ -79,7 +79,7 @@ const OLDEST: Span = Span::from_secs(60);
 
 impl<'a> Counts<'a> {
     /// Before anything has happened.
-    pub fn new(order: &'a Order, scenario: &'a Scenario) -> Self {
+    pub fn new(order: &'a GuestOrder, scenario: &'a Scenario) -> Self {
         let link = |spec: &LinkSpec| LinkCount {
             meter: LinkMeter::new(spec.buffer),
             last: QdiscStats::default(),

@@ -10,7 +10,7 @@ mod play;
 mod sockets;
 mod tap;
 
-use aqmlab_kernel::Order;
+use aqmlab_kernel::GuestOrder;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use serde_json::json;
@@ -26,7 +26,7 @@ fn main() {
 }
 
 fn run(result: &mut File) -> io::Result<()> {
-    let order: Order = serde_json::from_str(&fs::read_to_string("/order.json")?)?;
+    let order: GuestOrder = serde_json::from_str(&fs::read_to_string("/order.json")?)?;
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
     let document = play::play(&order, |now| writeln!(result, "{}", json!({ "now": now })))?;
     writeln!(result, "{}", serde_json::to_string(&document)?)

@@ -13,7 +13,7 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{Rate, Span};
-use aqmlab_kernel::{Order, Queue};
+use aqmlab_kernel::{GuestOrder, Queue};
 use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
 use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
 use aqmlab_sim::kernel::MemberDraft;
@@ -96,7 +96,7 @@ pub enum Place {
 
 impl GuestNetwork {
     /// Makes it; the process is in the hub then.
-    pub fn new(order: &Order, scenario: &Scenario, members: &[Vec<MemberDraft>]) -> io::Result<Self> {
+    pub fn new(order: &GuestOrder, scenario: &Scenario, members: &[Vec<MemberDraft>]) -> io::Result<Self> {
         let (hosts, host_of) = place_hosts(order, members);
         let hub = Netlink::open()?;
         let place = || File::open("/proc/self/ns/net");
@@ -276,7 +276,7 @@ pub fn room(scenario: &Scenario) -> u64 {
 }
 
 /// Flows of one group share a host unless something asks for the host of a packet.
-fn place_hosts(order: &Order, members: &[Vec<MemberDraft>]) -> (Vec<HostPair>, Vec<Vec<usize>>) {
+fn place_hosts(order: &GuestOrder, members: &[Vec<MemberDraft>]) -> (Vec<HostPair>, Vec<Vec<usize>>) {
     let mut hosts: Vec<HostPair> = Vec::new();
     let mut known = BTreeMap::new();
     let mut place = |member: &MemberDraft| {

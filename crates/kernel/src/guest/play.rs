@@ -5,7 +5,7 @@ use crate::network::{self, Gate, GuestNetwork, Place};
 use crate::sockets::{self, Name};
 use crate::tap::Tap;
 use aqmlab_core::{Rate, Span, Time};
-use aqmlab_kernel::{Order, UDP_HEADER};
+use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::Scenario;
 use aqmlab_sim::kernel::{Client, MemberDraft, RateSchedule, SenderCounters, UdpSource, times};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -117,7 +117,7 @@ struct Player<'a> {
 }
 
 /// Plays a run; `tell` hears how far it has come.
-pub fn play(order: &Order, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
+pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
     let scenario = order.scenario().map_err(|why| io::Error::other(why.to_string()))?;
     let members: Vec<Vec<MemberDraft>> =
         (0..scenario.flows.len()).map(|group| drafts(&scenario, group, order.seed)).collect();
@@ -144,7 +144,7 @@ fn read_clock(clock: ClockId) -> io::Result<u64> {
 
 impl<'a> Player<'a> {
     fn new(
-        order: &'a Order,
+        order: &'a GuestOrder,
         scenario: &'a Scenario,
         members: &'a [Vec<MemberDraft<'a>>],
         network: GuestNetwork,

@@ -310,8 +310,6 @@ pub struct GroupMeter {
     pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
     pub packet_delay: Spans,
-    /// Of what was sent again.
-    pub resent: ResentDelays,
     /// Datagrams sent.
     pub sent: u64,
     /// Packets received with a congestion mark.
@@ -324,6 +322,8 @@ pub struct GroupMeter {
     pub ended: SenderCounters,
     /// Of all senders when measuring began.
     pub before: SenderCounters,
+    /// Of what was sent again; few, so that they lie elsewhere.
+    pub resent: Box<ResentDelays>,
 }
 
 /// Delays of packets received that had been sent before. A segment that is sent once has the delay of its packet, which
@@ -338,6 +338,7 @@ pub struct ResentDelays {
 
 impl ResentDelays {
     /// A packet that took `delay`; `segment` is the time since the first transmission, unless it is a duplicate.
+    #[cold]
     #[inline(never)]
     pub fn add(&mut self, delay: Span, segment: Option<Span>) {
         self.packets.add(delay);

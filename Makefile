@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+GUEST := $(if $(filter Linux,$(shell uname -s)),python/aqmlab/kernel/guest)
 TEMPLATE := examples/own-scheme/Cargo.toml
 TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
@@ -19,13 +20,17 @@ setup: .venv/.installed  ## Create the virtual environment and install the pinne
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	touch $@
 
-build: .venv/.built  ## Build the Rust half in release mode; leaves the command at .venv/bin/aqmlab
+build: .venv/.built $(GUEST)  ## Build the Rust half in release mode; leaves the command at .venv/bin/aqmlab
 
 .venv/.built: .venv/.installed $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked
 	touch $@
 
-wheel: .venv/.installed  ## Build the wheel and the source archive that others can install; leaves them in dist/
+python/aqmlab/kernel/guest: $(RUST)  # the program inside a kernel, which has no libraries there
+	cargo rustc --locked --quiet --release -p aqmlab-kernel --bin aqmlab-guest -- -C target-feature=+crt-static
+	install -s target/release/aqmlab-guest $@
+
+wheel: .venv/.installed $(GUEST)  ## Build the wheel and the source archive that others can install; leaves them in dist/
 	$(PYTHON) packaging/third_party.py --check
 	rm -rf dist
 	$(BIN)/maturin build --release --locked --strip --out dist  # not from the archive, which has no commit

@@ -46,7 +46,7 @@ flows.ftp.start_spread = "1"
 
 @pytest.fixture(scope="module")
 def study() -> dict[str, bytes]:
-    """The files of a bundle of a table with eight runs."""
+    """The files of a bundle of a table: eight schemes, and the control of its claims, DropTail."""
     return files(build.bundle("li2014", tables=["1"]).data)
 
 
@@ -83,11 +83,11 @@ def with_runs(contents: dict[str, bytes], changed: list[artefact.BundledRun]) ->
 
 def test_a_study_verifies_to_the_bit(study: dict[str, bytes]) -> None:
     found = again(study)
-    assert (found.runs, found.within, found.neither) == (8, [], [])
-    assert found.same > 8 * len({"queue_mean", "drop_ratio"})
+    assert (found.runs, found.within, found.neither) == (9, [], [])
+    assert found.same > 9 * len({"queue_mean", "drop_ratio"})
     cells = json.loads(study[RESULTS])["cells"]
     values = len(runs(study)[0].values)
-    assert found.same >= len(cells) + 8 * (values - 1)
+    assert found.same >= len(cells) + 9 * (values - 1)
 
 
 def test_the_same_results_give_the_same_bytes(study: dict[str, bytes]) -> None:
@@ -200,9 +200,9 @@ def test_a_summary_that_is_not_of_the_runs_is_refused(study: dict[str, bytes], t
 
 def test_a_run_that_is_left_out_or_added_is_found(study: dict[str, bytes]) -> None:
     first, *others = runs(study)
-    more = artefact.BundledRun(first.scenario, (), "droptail", 1, first.result)
+    more = artefact.BundledRun(first.scenario, (), "codel", 1, first.result)
     found = again(with_runs(study, [first, *others, more]))
-    assert {number.name.partition(":")[0] for number in found.neither} == {"li2014/table-1, droptail"}
+    assert {number.name.partition(":")[0] for number in found.neither} == {"li2014/table-1, codel"}
 
 
 @pytest.mark.parametrize(

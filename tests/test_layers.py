@@ -41,7 +41,7 @@ ARROWS = {
     "doctor": {"runs", "kernel", "top"},
     "gym": {"top"},
     "kernel": {"top"},
-    "runs": {"top"},
+    "runs": {"kernel", "tc", "top"},
     "tc": {"top"},
     "top": set[str](),
 }

@@ -39,7 +39,7 @@ def test_a_file_stands_for_its_scheme(file: str, small: str, aqmlab: Aqmlab, tmp
     done = aqmlab("run", small, "--aqm", f"{file}:Short:most=10 packets", "--json", "--out", "left")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["aqm"] == "short"
+    assert result["aqm"] == "short:most=10 packets"
     assert result["links"]["bottleneck"]["queue_p95"] <= 10
     assert (tmp_path / "left" / "queue.svg").exists()
     done = aqmlab("compare", small, "--aqms", f"pi,{file}:Short:most=10 packets,{file}:Short,red", "--json")

@@ -82,7 +82,7 @@ def test_two_states_are_named_by_their_seeds() -> None:
 
 def test_every_value_of_a_run_is_declared(run: RunResult) -> None:
     for name in run.values:
-        assert metrics.find(name).unit in {"ratio", "packets", "s", "bit/s", "bit/s^2", "1"}
+        assert metrics.find(name).unit in {"ratio", "packets", "s", "bit/s", "bit/s^2", "1", "1/s"}
         place, metric = metrics.split(name)
         assert f"{place}.{metric}" == name
 

@@ -1,10 +1,10 @@
 //! The processes within the namespaces: the keeper, and init, which makes devices and starts programs.
 
 use crate::message::{Channel, DeviceCounts, InitMessage, InitRequest};
-use crate::netlink::Netlink;
 use crate::outside::{PastaHelper, RESOLVER};
 use crate::setup::{CAPABILITIES_V3, CLIENT, SERVER, Setup};
 use crate::tun;
+use aqmlab_netlink::Netlink;
 use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

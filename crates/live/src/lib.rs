@@ -7,7 +7,6 @@
 //!   inside      the processes within them
 //!   outside     a way out of them
 //!   message     messages between the two
-//!   netlink     addresses and routes
 //!   tun         the devices
 //!   packet      a packet's flow, and its ECN field
 //!   store       the packets that wait; large segments in parts
@@ -36,7 +35,6 @@ mod inside;
 mod lines;
 mod log;
 mod message;
-mod netlink;
 mod outside;
 mod packet;
 mod replay;

@@ -7,6 +7,8 @@ mod columns;
 mod environment;
 mod fluid;
 mod group;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod linear_law;
 mod link;
 #[cfg(target_os = "linux")]
@@ -103,6 +105,11 @@ impl Watch {
     /// The run stops within milliseconds.
     fn cancel(&self) {
         self.0.cancel();
+    }
+
+    /// A run elsewhere has reached this time, s.
+    fn reach(&self, seconds: f64) {
+        self.0.note(aqmlab_core::Time::ZERO + aqmlab_core::Span::from_seconds(seconds));
     }
 
     /// True if `cancel` has been called.
@@ -555,6 +562,8 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("CommandError", m.py().get_type::<CommandError>())?;
     #[cfg(target_os = "linux")]
     live::fill(m)?;
+    #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(kernel::on_linux, m)?)?;
     m.add_class::<fluid::Fluid>()?;
     m.add_class::<fluid::WindowModel>()?;
     m.add_function(wrap_pyfunction!(fluid::fluid, m)?)?;

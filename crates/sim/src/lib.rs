@@ -42,6 +42,21 @@ pub mod event_queue {
     pub use crate::calendar::{Calendar, FromTimer, Lane, Timer};
 }
 
+/// The parts that a run on another engine shares with a simulation: who takes part, and what is measured of it.
+#[doc(hidden)]
+pub mod kernel {
+    pub use crate::measure::call::CallResult;
+    pub use crate::measure::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, ReceiptMeter, SenderCounters};
+    pub use crate::measure::link::{LinkFacts, LinkMeter, LinkResult};
+    pub use crate::measure::result::{EngineStats, FlowTable, RunResult, Series, TransferTable};
+    pub use crate::measure::settling::Stage;
+    pub use crate::net::link::RateSchedule;
+    pub use crate::traffic::client::Client;
+    pub use crate::traffic::member::{MemberDraft, times};
+    pub use crate::traffic::udp::UdpSource;
+    pub use crate::traffic::video::{PlaybackStats, VideoResult};
+}
+
 pub use engine::simulation::{
     ColumnSource, FlowState, GroupProbe, Interrupted, LinkProbe, Options, Probe, RunError, SampleColumn, Simulation,
     run, run_divided,

@@ -26,6 +26,9 @@ Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Run the
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", min=1, help="Runs at the same time; default: one a core.")
 ]
+Engine = Annotated[
+    str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, a kernel that aqmlab kernel build has built.")
+]
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
 ]

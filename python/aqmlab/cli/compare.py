@@ -10,6 +10,7 @@ import typer
 from aqmlab import files
 from aqmlab.cli.common import (
     SPREAD,
+    Engine,
     Jitter,
     Jobs,
     Json,
@@ -70,6 +71,7 @@ def compare(
         str | None,
         typer.Option(metavar="LIST", help="These sections or scenarios of a suite, with *: 8.2.*,9.1-mix."),
     ] = None,
+    engine: Engine = "sim",
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
@@ -86,7 +88,7 @@ def compare(
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
-    wanted = CompareRequest(aqms, seeds, jobs, as_json, out)
+    wanted = CompareRequest(aqms, seeds, engine, jobs, as_json, out)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -97,6 +99,7 @@ def compare(
         failures = _in_scenarios(scenarios, line, [*spread, *(settings or [])], measures or [], wanted)
     else:
         of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
+        of_scenarios["engine"] = engine if engine != "sim" else None
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
             check_report(out / "report.html", name or "")
@@ -120,6 +123,7 @@ class CompareRequest:
 
     aqms: str | None
     seeds: int
+    engine: str
     jobs: int | None
     as_json: bool
     out: Path | None
@@ -127,7 +131,8 @@ class CompareRequest:
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
         aqms = ["--aqms", self.aqms] if self.aqms is not None else []
-        return command("compare", *where, *aqms, "--seeds", str(self.seeds))
+        engine = ["--engine", self.engine] if self.engine != "sim" else []
+        return command("compare", *where, *aqms, *engine, "--seeds", str(self.seeds))
 
 
 def _in_scenarios(
@@ -151,6 +156,7 @@ def _in_scenarios(
             set=assignments(changes),
             measures=measures,
             jobs=wanted.jobs,
+            engine=wanted.engine,
             progress=told,
         )
     if wanted.out:

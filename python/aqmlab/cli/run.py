@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.cli.common import Json, Out, ScenarioName, Settings, leave, progress
+from aqmlab.cli.common import Engine, Json, Out, ScenarioName, Settings, leave, progress
 from aqmlab.scenario import assignments, load
 
 
@@ -31,10 +31,11 @@ def run(
         int | None,
         typer.Option(metavar="N", min=1, help="Threads of the run; default: one per core. The result is the same."),
     ] = None,
+    engine: Engine = "sim",
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Simulate one scenario once.
+    """Simulate one scenario once, or run it on Linux.
 
     --out leaves result.json, series.csv and the figures.
     """
@@ -52,7 +53,7 @@ def run(
     traced = wanted.link(loaded, link)
     with progress(f"Running {scenario}") as told:
         result = simulate.run(
-            loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, progress=told
+            loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, engine=engine, progress=told
         )
     for path in wanted.write(result.trace):
         print(f"Left: {path}", file=sys.stderr)

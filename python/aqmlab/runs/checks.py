@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from aqmlab import catalogue
 from aqmlab._core import Scenario
+from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem
+from aqmlab.runs.task import ENGINES, LINUX
 
 
 def check_set(scenario: Scenario, specs: Sequence[str]) -> None:
@@ -43,3 +45,14 @@ def _problems(scenario: Scenario, spec: str) -> Sequence[Problem]:
     except InputError as error:
         return error.problems
     return ()
+
+
+def check_engine(engine: str, scenario: Scenario, specs: Sequence[str | None]) -> None:
+    """Raise InputError for an engine that there is not, and for what it cannot do of a scenario under schemes."""
+    if engine not in ENGINES:
+        raise unknown("engine", "no engine is called", engine, ENGINES)
+    if engine == LINUX:
+        from aqmlab.runs import linux
+
+        for spec in specs:
+            linux.check(scenario, spec)

@@ -66,10 +66,15 @@ def _group(values: Mapping[str, Any]) -> FlowResult:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """The cost of a run: events handled and seconds of wall time (which alone differs between repeats)."""
+    """Name of what did a run, events handled, and seconds of wall time, which alone differ between repeats."""
 
-    events: int
+    events: int | None
+    """None on Linux, which does not count them."""
     wall: float
+    name: str = "sim"
+    """"sim", the simulator, or "linux"."""
+    version: str = ""
+    """That of a Linux."""
 
 
 @dataclass(frozen=True, repr=False)

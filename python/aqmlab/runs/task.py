@@ -8,6 +8,10 @@ from aqmlab._core import Interrupted, Scenario, SchemeError, Watch
 from aqmlab.problems import InputError
 from aqmlab.runs.results import RunResult
 
+SIM, LINUX = "sim", "linux"
+ENGINES = (SIM, LINUX)
+"""The simulator, and a real Linux in virtual time (`aqmlab kernel build`)."""
+
 
 class RunError(RuntimeError):
     """A run that started and failed; the input was good."""
@@ -25,6 +29,8 @@ class Task:
     """Name of the link whose packets are traced."""
     threads: int = 1
     """How many may simulate it at once; the result does not depend on them."""
+    engine: str = SIM
+    """Name of what does it, one of `ENGINES`."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,10 @@ def do(tasks: Sequence[Task], watch: Watch | None = None) -> list[RunResult | Fa
 def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
     try:
         scheme = None if task.aqm is None else own.spec(task.aqm)
+        if task.engine == LINUX:
+            from aqmlab.runs import linux
+
+            return linux.run(task.scenario, scheme, task.seed, series=task.series, watch=watch)
         return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads))
     except (Interrupted, KeyboardInterrupt, SystemExit):
         raise

@@ -71,7 +71,7 @@ class Claim:
 
     @property
     def unmeasured(self) -> str | None:
-        """Why nothing is measured for the sentence, where that is so."""
+        """The reason why nothing is measured for the sentence, where that is so."""
         return self.background or self.untestable
 
     @property

@@ -79,6 +79,11 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Any<A, C, T, P
     fn len_of_others(&self) -> u32 {
         any!(self, queue => queue.len())
     }
+
+    #[inline(never)]
+    fn others_have_notes(&self) -> bool {
+        any!(self, queue => queue.has_notes())
+    }
 }
 
 impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> for Any<A, C, T, P> {
@@ -111,9 +116,13 @@ impl<A: Aqm + Tune + Clone, C: Coupled, T: TinPolicy, P: Carried> Discipline<P> 
             others => others.len_of_others(),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn has_notes(&self) -> bool {
-        any!(self, queue => queue.has_notes())
+        match self {
+            Any::Fifo(queue) => queue.has_notes(),
+            Any::Fair(queue) => queue.has_notes(),
+            others => others.others_have_notes(),
+        }
     }
     fn fetch_notes(&mut self, notes: &mut Vec<Note<P>>) {
         any!(self, queue => queue.fetch_notes(notes))

@@ -1,8 +1,5 @@
-use super::average::{self, AverageQueue};
-use crate::linear::{LinearResponse, OperatingPoint, lag, needs};
-use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
-};
+use super::average::AverageQueue;
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Packets, Rate, Ratio, Span, params};
 
 params! {
@@ -96,10 +93,6 @@ impl Scheme for Dred {
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
 }
 
 impl Aqm for Dred {
@@ -125,20 +118,6 @@ impl Aqm for Dred {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.average.avg][i]
-    }
-}
-
-/// The filtered error summed up; the queue rests above the one that is spared.
-impl LinearLaw for DredParams {
-    fn rests(&self) -> Result<(), String> {
-        needs(self.alpha * self.beta > 0.0, "alpha or beta = 0")
-    }
-
-    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
-        let (rate, period, buffer) = (Rate(point.network.rate), self.interval.seconds(), point.network.buffer);
-        let weight = average::weight(self.beta, self.interval, self.sample_bytes(), rate);
-        let step = self.alpha * self.samples(rate);
-        Ok(LinearResponse::new(1, move |s| lag(s, weight, period) * step / (buffer * s * period)))
     }
 }
 

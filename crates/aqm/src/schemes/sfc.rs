@@ -1,7 +1,4 @@
-use crate::linear::{Complex64, LinearResponse, OperatingPoint, needs};
-use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict,
-};
+use crate::{Aqm, Ctx, EARLY, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Standing, Verdict};
 use aqmlab_core::{Bytes, Span, Time, params};
 
 params! {
@@ -99,10 +96,6 @@ impl Scheme for Sfc {
 
     const TARGET: Option<&'static [&'static str]> = Some(&[]);
     const SIGNAL: Result<Signal, &'static str> = Ok(Signal::AtTail);
-
-    fn law(params: Self::Params) -> Option<Box<dyn LinearLaw>> {
-        Some(Box::new(params))
-    }
 }
 
 impl Aqm for Sfc {
@@ -119,22 +112,6 @@ impl Aqm for Sfc {
 
     fn observe(&self, i: usize) -> f64 {
         [self.p, self.rate, self.sum][i]
-    }
-}
-
-/// k_i/s + k_q of the queue and k_r of the filtered input rate, which is s q/kept and C p/kept^2 (see [`crate::linear`]).
-impl LinearLaw for SfcParams {
-    fn rests(&self) -> Result<(), String> {
-        needs(self.k_i > 0.0, "k_i = 0")
-    }
-
-    fn at(&self, point: &OperatingPoint) -> Result<LinearResponse, String> {
-        let SfcParams { k_q, k_r, k_i, rate_time, .. } = *self;
-        let (kept, time) = (point.kept(), rate_time.seconds());
-        let filtered = move |s: Complex64| k_r / (1.0 + s * time);
-        let own = if point.network.ecn { 0.0 } else { point.network.capacity() / (kept * kept) };
-        Ok(LinearResponse::new(1, move |s| k_i / s + k_q + filtered(s) * s / kept)
-            .with_inner(move |s| filtered(s) * own))
     }
 }
 

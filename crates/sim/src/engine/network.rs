@@ -82,13 +82,25 @@ pub trait QueueNetwork: EventSink {
 
     /// A packet reaches a queue of its way, or its receiver.
     #[inline(always)]
-    fn arrive(&mut self, mut packet: Packet) {
+    fn arrive(&mut self, packet: Packet) {
+        if packet.is_resent() { self.arrive_again(packet) } else { self.offer(packet) }
+    }
+
+    /// The same of a segment that has been sent before, out of line: others stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn arrive_again(&mut self, packet: Packet) {
+        let hop = self.way(self.group(packet.flow)).hops.get(packet.hop as usize).copied();
+        let packet = hop.map_or(packet, |hop| self.link(hop.link).recall(packet));
+        self.offer(packet);
+    }
+
+    /// A packet is offered to a queue of its way, or has reached its receiver.
+    #[inline(always)]
+    fn offer(&mut self, mut packet: Packet) {
         let (now, group) = (self.now(), self.group(packet.flow));
         let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = self.link(hop.link);
-        if packet.is_resent() {
-            packet = link.recall(packet);
-        }
         match (link.offer(&mut packet, now), link.is_impaired()) {
             (Admission::Dropped, _) => self.lose(hop.link, packet),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
@@ -98,6 +110,7 @@ pub trait QueueNetwork: EventSink {
     }
 
     /// A link has dropped a packet, perhaps with others in its queue. By value: others need not lie in memory.
+    #[cold]
     #[inline(never)]
     fn lose(&mut self, index: usize, packet: Packet) {
         let now = self.now();

@@ -26,7 +26,8 @@ impl Watch {
         Time(self.now.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn note(&self, now: Time) {
+    /// The run has reached this time.
+    pub fn note(&self, now: Time) {
         self.now.store(now.0, Ordering::Relaxed);
     }
 }

@@ -36,7 +36,7 @@ pub struct CallFacts {
 
 impl CallResult {
     /// Of so many datagrams sent, and the delays of those received.
-    pub(crate) fn new(sent: u64, delays: &Spans) -> Self {
+    pub fn new(sent: u64, delays: &Spans) -> Self {
         let received = delays.count();
         let loss_ratio = if sent > 0 { (1.0 - received as f64 / sent as f64).max(0.0) } else { 0.0 };
         let r_factor = delays.quantile(0.99).map(|delay| r_factor(delay, loss_ratio));

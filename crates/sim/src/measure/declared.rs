@@ -99,7 +99,7 @@ macro_rules! measures {
             }),*];
 
             /// Computes all of them.
-            pub(crate) fn of($facts: &$of) -> Self {
+            pub fn of($facts: &$of) -> Self {
                 Self { $($name: $value),* }
             }
         }

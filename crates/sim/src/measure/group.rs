@@ -110,7 +110,9 @@ measures! {
 
 /// Goodput of one flow, bit/s, and its activity.
 pub struct FlowShare {
+    /// Payload received, bit/s.
     pub goodput: f64,
+    /// It sends from the end of the warm-up to the end of the run.
     pub always_active: bool,
     /// Data packets that queues have dropped.
     pub dropped: u64,
@@ -308,8 +310,6 @@ pub struct GroupMeter {
     pub receipts: Option<Receipts>,
     /// Source to destination of one transmission.
     pub packet_delay: Spans,
-    /// Of what was sent again.
-    pub resent: ResentDelays,
     /// Datagrams sent.
     pub sent: u64,
     /// Packets received with a congestion mark.
@@ -322,6 +322,8 @@ pub struct GroupMeter {
     pub ended: SenderCounters,
     /// Of all senders when measuring began.
     pub before: SenderCounters,
+    /// Of what was sent again; few, so that they lie elsewhere.
+    pub resent: Box<ResentDelays>,
 }
 
 /// Delays of packets received that had been sent before. A segment that is sent once has the delay of its packet, which
@@ -336,6 +338,7 @@ pub struct ResentDelays {
 
 impl ResentDelays {
     /// A packet that took `delay`; `segment` is the time since the first transmission, unless it is a duplicate.
+    #[cold]
     #[inline(never)]
     pub fn add(&mut self, delay: Span, segment: Option<Span>) {
         self.packets.add(delay);
@@ -352,13 +355,18 @@ impl ResentDelays {
 /// Counters of senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderCounters {
+    /// Segments sent again.
     pub retransmits: u64,
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Windows reduced for a congestion mark.
     pub ecn_reductions: u64,
+    /// Connections given up because no SYN was answered.
     pub failed: u64,
 }
 
 impl SenderCounters {
+    /// Adds those of a sender.
     pub fn add(&mut self, sender: &Sender) {
         self.retransmits += u64::from(sender.retransmits());
         self.timeouts += u64::from(sender.timeouts());

@@ -210,14 +210,14 @@ pub struct LinkMeter {
     pub service: Option<ServiceStats>,
     /// Time from arrival to start of service.
     pub sojourn: Spans,
-    /// Periodic updates of the scheme.
-    pub updates: u64,
-    /// Time from which metrics count.
-    counts_from: Time,
     bin_end: Time,
     /// Packets times ps in the present bin.
     bin: u64,
     bin_means: Vec<f64>,
+    /// Periodic updates of the scheme.
+    pub updates: u64,
+    /// Time from which metrics count.
+    counts_from: Time,
 }
 
 impl LinkMeter {
@@ -235,11 +235,11 @@ impl LinkMeter {
             busy_until: Time::ZERO,
             service: Some(ServiceStats::default()),
             sojourn: Spans::default(),
-            updates: 0,
-            counts_from: Time::ZERO,
             bin_end: Time::ZERO + BIN,
             bin: 0,
             bin_means: Vec::new(),
+            updates: 0,
+            counts_from: Time::ZERO,
         }
     }
 

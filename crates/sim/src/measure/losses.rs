@@ -2,6 +2,7 @@
 //! sent again was sent first.
 
 use crate::net::packet::Packet;
+use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};
 
 /// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
@@ -19,6 +20,8 @@ pub struct LossMeter {
     /// Loss events since metrics began to count, and the long flows that lost a packet in each, added up.
     events: u64,
     losing: u64,
+    /// For packets that the queue has dropped after they had joined; empty between two calls, and kept for its memory.
+    pub notes: Vec<Note<Packet>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -55,7 +58,8 @@ impl LossMeter {
         let mut flows = vec![FlowLosses::default(); long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
         long.iter().for_each(|(flow, _)| flows[*flow as usize].is_long = true);
         let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
-        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing }
+        let notes = Vec::new();
+        Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes }
     }
 
     /// The queue drops a packet, behind which others would wait for `wait`. ACKs do not count.
@@ -141,9 +145,14 @@ impl LostSegments {
         let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch;
         let place = self.head + self.segments[self.head..].iter().position(is_it)?;
         let first_sent = self.segments[place].first_sent;
-        self.segments.copy_within(self.head..place, self.head + 1);
+        if place > self.head {
+            self.segments.copy_within(self.head..place, self.head + 1);
+        }
         self.head += 1;
-        if 2 * self.head >= self.segments.len() {
+        if self.head == self.segments.len() {
+            self.segments.clear();
+            self.head = 0;
+        } else if 2 * self.head >= self.segments.len() {
             self.segments.drain(..self.head);
             self.head = 0;
         }

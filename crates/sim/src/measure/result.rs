@@ -1,6 +1,6 @@
 //! Output of a run: metrics as JSON, time series as columns.
 
-use super::group::FlowResult;
+use super::group::{FlowResult, FlowShare};
 use super::link::LinkResult;
 use super::trace::PacketTrace;
 use serde::Serialize;
@@ -99,6 +99,21 @@ pub struct Output {
     pub transfer_table: Option<TransferTable>,
     /// Trace of the packets at the link that was to be traced.
     pub trace: Option<PacketTrace>,
+}
+
+impl FlowTable {
+    /// Of the shares of each group.
+    pub fn of(shares: &[Vec<FlowShare>]) -> Self {
+        let mut table = Self::default();
+        for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
+        {
+            table.group.push(group as f64);
+            table.rtt.push(share.rtt.seconds());
+            table.goodput.push(share.goodput);
+            table.dropped.push(share.dropped as f64);
+        }
+        table
+    }
 }
 
 impl RunResult {

@@ -306,6 +306,7 @@ impl Flow {
     }
 
     /// Time since the first transmission of a segment that has been sent again; `None` if it has arrived before.
+    #[cold]
     #[inline(never)]
     fn segment_delay(&self, packet: Packet, received: Time) -> Option<Span> {
         let is_new = self.knows(&packet) && !self.receiver.has(packet.data().seq);

@@ -7,7 +7,6 @@ use crate::net::WirePacket;
 use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
-use aqmlab_aqm::disciplines::Note;
 use aqmlab_aqm::link_layer::LinkLayer;
 use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
 use aqmlab_core::{Rate, Span, Stream, Time};
@@ -34,10 +33,6 @@ pub struct Link<P = Packet> {
     pub queue: AnyQueue<P>,
     /// The meter of its queue and transmitter.
     pub meter: LinkMeter,
-    /// The meter of losses by flow, if they are to be counted.
-    pub losses: Option<Box<LossMeter>>,
-    /// Packets that the queue has dropped after they had joined.
-    notes: Vec<Note<P>>,
     /// Impairments of the wire behind the transmitter, if there are any.
     pub impairment: Option<Box<Impairment>>,
     /// The way in which departures are computed.
@@ -64,6 +59,8 @@ pub struct Link<P = Packet> {
     /// Size of the last packet timed and what its transmission takes; size 0 where it takes another time for each packet.
     transmission: (u16, Span),
     rng: Stream,
+    /// The meter of losses by flow, if they are to be counted.
+    pub losses: Option<Box<LossMeter>>,
 }
 
 /// Admission of an offered packet to a link.
@@ -78,25 +75,31 @@ pub enum Admission {
 
 /// Changes of the rate yet to come.
 #[derive(Clone)]
-enum RateSchedule {
-    Steps(std::vec::IntoIter<(Span, Rate)>),
+pub struct RateSchedule(Steps);
+
+#[derive(Clone)]
+enum Steps {
+    Listed(std::vec::IntoIter<(Span, Rate)>),
     Wander { values: Vec<Rate>, hold: Distribution<Span>, holds: usize, rng: Stream },
 }
 
 impl RateSchedule {
-    fn new(changes: &RateChanges, rng: Stream) -> Self {
-        match changes.clone() {
-            RateChanges::None | RateChanges::Trace(_) => RateSchedule::Steps(Vec::new().into_iter()),
-            RateChanges::At(steps) => RateSchedule::Steps(steps.into_iter()),
-            RateChanges::Wander { values, hold } => RateSchedule::Wander { values, hold, holds: 0, rng },
-        }
+    /// Of a link.
+    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+        Self(match spec.changes.clone() {
+            RateChanges::None | RateChanges::Trace(_) => Steps::Listed(Vec::new().into_iter()),
+            RateChanges::At(steps) => Steps::Listed(steps.into_iter()),
+            RateChanges::Wander { values, hold } => {
+                Steps::Wander { values, hold, holds: 0, rng: stream_of(seed, spec, "rate") }
+            }
+        })
     }
 
     /// The next rate, and when it begins.
-    fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
-        match self {
-            RateSchedule::Steps(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
-            RateSchedule::Wander { values, hold, holds, rng } => {
+    pub fn next(&mut self, present: Rate, now: Time) -> Option<(Time, Rate)> {
+        match &mut self.0 {
+            Steps::Listed(steps) => steps.next().map(|(time, rate)| (Time::ZERO + time, rate)),
+            Steps::Wander { values, hold, holds, rng } => {
                 let begins = now + hold.draw(*holds, rng).max(SHORTEST_HOLD);
                 *holds += 1;
                 let others: Vec<Rate> = values.iter().copied().filter(|rate| *rate != present).collect();
@@ -107,6 +110,11 @@ impl RateSchedule {
     }
 }
 
+/// A link's random stream for a purpose.
+fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
+    Stream::new(seed, &format!("links.{}.{what}", spec.name), 0)
+}
+
 /// A rate holds at least this long, so that a run moves on.
 const SHORTEST_HOLD: Span = Span::from_micros(1);
 
@@ -114,7 +122,7 @@ impl<P: WirePacket> Link<P> {
     /// A link at rest. `marks`: its queue marks ECN-capable packets. `foresees`: departures may be
     /// foreseen.
     pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, foresees: bool, seed: u64) -> Self {
-        let stream = |what: &str| Stream::new(seed, &format!("links.{}.{what}", spec.name), 0);
+        let stream = |what: &str| stream_of(seed, spec, what);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
         let departures = match queue.departures_known() && spec.changes == RateChanges::None {
@@ -122,14 +130,12 @@ impl<P: WirePacket> Link<P> {
             true if foresees => DepartureMode::Foreseen,
             true => DepartureMode::AtService,
         };
-        let mut changes = RateSchedule::new(&spec.changes, stream("rate"));
+        let mut changes = RateSchedule::new(spec, seed);
         Self {
             departures,
             upcoming: changes.next(spec.rate, Time::ZERO),
             queue,
             meter: LinkMeter::new(spec.buffer),
-            losses: None,
-            notes: Vec::new(),
             impairment: (spec.impairments != Impairments::default()).then(|| Box::new(Impairment::new(spec, seed))),
             in_service: None,
             ready_at: None,
@@ -145,6 +151,7 @@ impl<P: WirePacket> Link<P> {
             layer: spec.layer,
             transmission: (0, Span::ZERO),
             rng: stream("aqm"),
+            losses: None,
         }
     }
 
@@ -363,22 +370,16 @@ impl Link {
         self.queue.keep_notes();
     }
 
-    /// A segment that has been sent before arrives at the queue; returns it with the time of its first transmission. By
-    /// value: others need not lie in memory.
-    #[inline(never)]
+    /// A segment that has been sent before arrives at the queue; returns it with the time of its first transmission.
     pub fn recall(&mut self, mut packet: Packet) -> Packet {
         self.losses.iter_mut().for_each(|losses| losses.recall(&mut packet));
         packet
     }
 
     /// The queue has dropped a packet as it arrived.
-    #[inline(never)]
     pub fn book_drop(&mut self, packet: &Packet, now: Time) {
-        let view = &self.queue.shelf().view;
-        let (rate, bytes) = (view.rate, u32::try_from(view.bytes).unwrap_or(u32::MAX));
-        if let Some(losses) = &mut self.losses {
-            losses.drop_packet(packet, now, || rate.transmission(bytes));
-        }
+        let Self { queue, losses, .. } = self;
+        losses.iter_mut().for_each(|losses| losses.drop_packet(packet, now, || backlog_time(queue)));
     }
 
     /// The queue may have dropped packets that had joined.
@@ -389,13 +390,21 @@ impl Link {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn book_notes(&mut self, now: Time) {
-        let mut notes = std::mem::take(&mut self.notes);
-        self.queue.fetch_notes(&mut notes);
+        let Self { queue, losses: Some(losses), .. } = self else { return };
+        let mut notes = std::mem::take(&mut losses.notes);
+        queue.fetch_notes(&mut notes);
         for note in notes.drain(..).filter(|note| matches!(note.fate, Fate::Dropped(_))) {
-            self.book_drop(&note.packet, now);
+            losses.drop_packet(&note.packet, now, || backlog_time(queue));
         }
-        self.notes = notes;
+        losses.notes = notes;
     }
+}
+
+/// Time that the packets waiting take to be sent.
+fn backlog_time(queue: &AnyQueue<Packet>) -> Span {
+    let view = &queue.shelf().view;
+    view.rate.transmission(u32::try_from(view.bytes).unwrap_or(u32::MAX))
 }

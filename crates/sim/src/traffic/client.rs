@@ -19,6 +19,7 @@ pub struct Peer {
 /// One session, player, or host with transfers of its own.
 #[derive(Clone)]
 pub struct Client {
+    /// The end that sends what it asks for.
     pub peer: Peer,
     /// Connections that carry no transfer at present.
     pub idle: Vec<u32>,

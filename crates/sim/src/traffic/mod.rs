@@ -1,5 +1,6 @@
 //! Traffic beside unlimited data: datagrams, transfers, video.
 
 pub mod client;
+pub mod member;
 pub mod udp;
 pub mod video;

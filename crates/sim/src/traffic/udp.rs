@@ -6,6 +6,7 @@ use aqmlab_scenario::{Distribution, Traffic};
 /// One source.
 #[derive(Clone)]
 pub struct UdpSource {
+    /// Its flow.
     pub flow: u32,
     /// Between two packets while on.
     interval: Span,

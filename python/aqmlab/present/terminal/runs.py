@@ -11,7 +11,7 @@ from aqmlab.present.terminal.console import aside, console, marks, note, table, 
 from aqmlab.present.text import titled
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.metrics import FlowResult, definitions, find
-from aqmlab.runs.results import RunResult, columns
+from aqmlab.runs.results import EngineResult, RunResult, columns
 
 BITRATE = find("total.video.bitrate_mean")
 
@@ -27,7 +27,14 @@ def run(result: RunResult, scenario: Scenario) -> None:
         links.add_row(name, *(metric.show(getattr(link, metric.name)) for metric in metrics))
     out.print(links)
     out.print(_flows(result))
-    out.print(aside(f"{result.engine.events:,} events in {result.engine.wall:.3f} s"))
+    out.print(aside(_engine(result.engine)))
+
+
+def _engine(engine: EngineResult) -> str:
+    """Name and time of what did the run."""
+    if engine.events is None:
+        return f"Linux {engine.version}, in {engine.wall:.1f} s"
+    return f"{engine.events:,} events in {engine.wall:.3f} s"
 
 
 def comparisons(found: Sequence[Comparison]) -> None:

@@ -1,13 +1,13 @@
 //! Changing a simulation from outside, and copying it.
 
 use super::goal::Goal;
-use super::member::{MemberKind, stream_of};
 use super::probe::observables;
 use super::{RunError, Simulation};
 use crate::calendar::Lane;
 use crate::engine::event::Event;
 use crate::net::link::DepartureMode;
 use crate::net::packet::Packet;
+use crate::traffic::member::{MemberKind, stream_of};
 use aqmlab_aqm::{AnyQueue, Discipline};
 use aqmlab_core::params::ParamInput;
 use aqmlab_core::{Problem, Problems, Span, Time};

@@ -1,7 +1,6 @@
 //! Results of a simulation that is over.
 
 use super::Simulation;
-use super::member::{Member, MemberKind};
 use crate::calendar::Calendar;
 use crate::measure::call::CallResult;
 use crate::measure::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
@@ -12,6 +11,7 @@ use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
 use crate::traffic::client::Client;
+use crate::traffic::member::{Member, MemberKind};
 use crate::traffic::video::{PlaybackStats, VideoResult};
 use aqmlab_core::Span;
 use aqmlab_scenario::{LinkSpec, SchemeAssignment};
@@ -48,7 +48,7 @@ impl Simulation {
             engine: EngineStats { events: self.events - looks, wall: 0.0 },
         };
         let delays = if options.series { self.delays() } else { Vec::new() };
-        let flow_table = options.series.then(|| self.flow_table(&shares));
+        let flow_table = options.series.then(|| FlowTable::of(&shares));
         let trace = options.trace.map(|link| self.trace(link));
         Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
     }
@@ -145,17 +145,5 @@ impl Simulation {
         let mut stats = clients.filter_map(Client::player).map(|player| player.stats_at(self.now)).peekable();
         stats.peek()?;
         Some(VideoResult::of(&stats.fold(PlaybackStats::default(), PlaybackStats::plus)))
-    }
-
-    fn flow_table(&self, shares: &[Vec<FlowShare>]) -> FlowTable {
-        let mut table = FlowTable::default();
-        for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
-        {
-            table.group.push(group as f64);
-            table.rtt.push(share.rtt.seconds());
-            table.goodput.push(share.goodput);
-            table.dropped.push(share.dropped as f64);
-        }
-        table
     }
 }

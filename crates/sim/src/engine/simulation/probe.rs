@@ -1,8 +1,8 @@
 //! The state of a simulation as seen from outside, up to the present and no further.
 
 use super::Simulation;
-use super::member::MemberKind;
 use crate::measure::link::LinkUsage;
+use crate::traffic::member::MemberKind;
 use aqmlab_aqm::{Accounts, Discipline, Observable};
 use aqmlab_core::{Rate, Time};
 use aqmlab_scenario::{AqmChoice, LinkSpec, Scenario};

@@ -2,7 +2,6 @@
 
 use super::change::changing_links;
 use super::goal::Goal;
-use super::member::{Member, MemberKind, stream_of};
 use super::probe::{ProbeBaseline, observables};
 use super::{Options, Simulation};
 use crate::calendar::{Calendar, Lane, Timer};
@@ -16,41 +15,14 @@ use crate::memory;
 use crate::net::flow::{Flow, Group};
 use crate::net::link::Link;
 use crate::net::route::Routes;
-use crate::traffic::client::{Client, Peer};
+use crate::traffic::client::Peer;
+use crate::traffic::member::{self, Member, MemberDraft, MemberKind};
 use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::Discipline;
-use aqmlab_core::{Problems, Span, Stream, Time};
-use aqmlab_scenario::{FlowSpec, Scenario};
+use aqmlab_core::{Problems, Span, Time};
+use aqmlab_scenario::Scenario;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// A member as it is set up.
-struct Draft<'a> {
-    spec: &'a FlowSpec,
-    group: usize,
-    /// Its place in the group.
-    i: usize,
-    /// Stands for its addresses and ports.
-    tuple: u32,
-    rtt: Span,
-    /// Boot time of its sender within a clock tick.
-    phase: Span,
-    start: Time,
-    stop: Option<Time>,
-    seed: u64,
-}
-
-impl Draft<'_> {
-    /// Its random stream for a purpose.
-    fn stream(&self, what: &str) -> Stream {
-        stream_of(self.seed, self.spec, what, self.i)
-    }
-
-    /// The end that sends.
-    fn peer(&self) -> Peer {
-        Peer { group: self.group as u32, rtt: self.rtt, tuple: self.tuple, phase: self.phase }
-    }
-}
 
 impl Simulation {
     /// A scenario before anything has happened. Nothing is computed ahead that a later change could move.
@@ -159,54 +131,33 @@ impl Simulation {
         let scenario = self.scenario.clone();
         let (spec, seed) = (&scenario.flows[group], self.options.seed);
         self.members[group].reserve_exact(spec.count() as usize);
-        let batches = spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
-        for (i, batch) in batches.enumerate() {
-            let start =
-                Time::ZERO + batch.start.draw(i, &mut stream_of(seed, spec, "start", i)) + self.spread(group, i);
-            let stop = batch.stop.as_ref();
-            let stop = stop.map(|law| Time::ZERO + law.draw(i, &mut stream_of(seed, spec, "stop", i)));
+        let rtts = self.rtts[group].clone();
+        for (start, stop) in member::times(spec, &rtts, seed) {
             self.add_member(group, start, stop);
         }
-    }
-
-    /// Delay of a member's start after its group's.
-    fn spread(&self, group: usize, i: usize) -> Span {
-        let (spec, seed) = (&self.scenario.flows[group], self.options.seed);
-        if spec.start_spread == 0.0 {
-            return Span::ZERO;
-        }
-        let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
-        Span::from_seconds(spec.start_spread * rtt.seconds() * stream_of(seed, spec, "spread", i).uniform())
     }
 
     /// One more member of a group.
     pub(super) fn add_member(&mut self, group: usize, start: Time, stop: Option<Time>) {
         let scenario = self.scenario.clone();
-        let (spec, seed, i) = (&scenario.flows[group], self.options.seed, self.members[group].len());
-        let rtt = self.rtts[group].draw(i, &mut stream_of(seed, spec, "rtt", i));
-        let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
-        // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
-        let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
-        let host = i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize);
-        let tuple = tuple(host) & !Peer::PORTS | tuple(i) & Peer::PORTS;
-        let kind = self.add_sender(&Draft { spec, group, i, tuple, rtt, phase, start, stop, seed });
-        self.members[group].push(Member { kind, start, stop: stop.unwrap_or(Time::NEVER) });
+        let (spec, i) = (&scenario.flows[group], self.members[group].len());
+        let draft = MemberDraft::new(spec, group, i, &self.rtts[group], (start, stop), self.options.seed);
+        let kind = self.add_sender(&draft);
+        self.members[group].push(Member { kind, start, stop: draft.stops_at() });
     }
 
-    fn add_sender(&mut self, draft: &Draft) -> MemberKind {
-        let Draft { spec, i, start, stop, .. } = *draft;
-        let (peer, stops_at) = (draft.peer(), stop.unwrap_or(Time::NEVER));
-        let active = start < stops_at;
-        if let Some(mut client) = Client::new(spec, i, peer, stops_at, self.warmup, draft.stream("client")) {
+    fn add_sender(&mut self, draft: &MemberDraft) -> MemberKind {
+        let (start, stop) = (draft.start, draft.stop);
+        let active = start < draft.stops_at();
+        if let Some(mut client) = draft.client(self.warmup) {
             let first = client.first(start).filter(|_| active);
             self.clients.push(client);
             let client = self.clients.len() as u32 - 1;
             self.schedule_request(client, first);
             return MemberKind::Client(client);
         }
-        let flow = self.add_flow(peer, Flow::NO_CONNECTION);
-        let stream = draft.stream("source");
-        if let Some(source) = UdpSource::new(&spec.traffic, flow, spec.wire_size(), stops_at, stream) {
+        let flow = self.add_flow(draft.peer(), Flow::NO_CONNECTION);
+        if let Some(source) = draft.source(flow) {
             return MemberKind::Source(self.add_source(source, start, active));
         }
         if active {

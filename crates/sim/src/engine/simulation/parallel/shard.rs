@@ -61,7 +61,7 @@ pub struct GroupCount {
 /// Meter of one packet at its receiver.
 struct ShardMeter<'a> {
     receipt: MeasuredReceipt,
-    resent: &'a mut ResentDelays,
+    counts: &'a mut [GroupCount],
 }
 
 /// A share of the flows.
@@ -251,7 +251,7 @@ impl<'a> Shard<'a> {
         }
         let path = path(self.groups, self.ways, flow.group, &mut self.agenda);
         let receipt = MeasuredReceipt { group: flow.group, counts: false, is_marked: false, delay: Span::ZERO };
-        let mut meter = ShardMeter { receipt, resent: &mut self.counts[flow.group as usize].resent };
+        let mut meter = ShardMeter { receipt, counts: &mut self.counts };
         flow.receive(packet, *time, path, &mut meter, self.measured.clone());
         self.receipts.push(meter.receipt);
         self.acknowledge_all();
@@ -440,7 +440,7 @@ impl ReceiptMeter for ShardMeter<'_> {
 
     #[inline]
     fn count_resent(&mut self, delay: Span, segment: Option<Span>) {
-        self.resent.add(delay, segment);
+        self.counts[self.receipt.group as usize].resent.add(delay, segment);
     }
 
     #[inline(always)]

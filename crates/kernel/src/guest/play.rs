@@ -1,0 +1,578 @@
+//! The traffic of a scenario, played by real sockets: one loop that waits for the next time or the next socket.
+
+use crate::counts::{self, Counts, Document};
+use crate::network::{self, Gate, GuestNetwork, Place};
+use crate::sockets::{self, Name};
+use crate::tap::Tap;
+use aqmlab_core::{Rate, Span, Time};
+use aqmlab_kernel::{GuestOrder, UDP_HEADER};
+use aqmlab_scenario::Scenario;
+use aqmlab_sim::kernel::{Client, MemberDraft, RateSchedule, SenderCounters, UdpSource, times};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId, clock_gettime};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Longest time between two looks at the queues.
+const LOOK: Span = Span::from_micros(10_000);
+/// The network rests so long before the run begins.
+const REST: u64 = 10_000_000;
+
+/// What is to be done at a time, in this order where several are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    WarmUp,
+    Rate(usize),
+    Open(usize),
+    Close(usize),
+    Emit(usize),
+    Request(usize),
+    Transfer(usize),
+    Look,
+    Sample,
+    Tell,
+    End,
+}
+
+/// What a socket is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Timer,
+    Listener,
+    Sender,
+    Receiver,
+}
+
+/// A member that is not a client.
+struct Flow {
+    group: usize,
+    i: usize,
+}
+
+/// A sending connection.
+struct Sender {
+    socket: OwnedFd,
+    group: usize,
+    /// The transfer on it.
+    transfer: Option<Transfer>,
+    /// Bytes still to be written.
+    left: u64,
+}
+
+/// A transfer of a client.
+#[derive(Clone, Copy)]
+struct Transfer {
+    client: usize,
+    asked_at: Time,
+    /// Packets.
+    size: u32,
+}
+
+struct Receiver {
+    socket: OwnedFd,
+    member: (usize, usize),
+}
+
+struct Source {
+    socket: OwnedFd,
+    source: UdpSource,
+    group: usize,
+    size: usize,
+}
+
+struct Player<'a> {
+    scenario: &'a Scenario,
+    members: &'a [Vec<MemberDraft<'a>>],
+    network: GuestNetwork,
+    counts: Counts<'a>,
+    tap: Tap,
+    epoll: Epoll,
+    timer: TimerFd,
+    work: BinaryHeap<Reverse<(Time, u64, Work)>>,
+    pushed: u64,
+    origin: u64,
+    /// Wall clock less the monotonic one, ns.
+    wall: u64,
+    listener: OwnedFd,
+    sink: OwnedFd,
+    flows: Vec<Flow>,
+    senders: Vec<Option<Sender>>,
+    of_flow: Vec<Option<usize>>,
+    receivers: Vec<Option<Receiver>>,
+    sources: Vec<Source>,
+    clients: Vec<Client>,
+    client_member: Vec<(usize, usize)>,
+    /// Connections that a client keeps and that carry nothing.
+    idle: Vec<Vec<usize>>,
+    asked: Vec<Transfer>,
+    names: HashMap<Name, (usize, usize)>,
+    delivered: Vec<Vec<u64>>,
+    schedules: Vec<(RateSchedule, Rate)>,
+    upcoming: Vec<Option<Rate>>,
+    is_over: bool,
+}
+
+/// Plays a run; `tell` hears how far it has come.
+pub fn play(order: &GuestOrder, mut tell: impl FnMut(f64) -> io::Result<()>) -> io::Result<Document> {
+    let scenario = order.scenario().map_err(|why| io::Error::other(why.to_string()))?;
+    let members: Vec<Vec<MemberDraft>> =
+        (0..scenario.flows.len()).map(|group| drafts(&scenario, group, order.seed)).collect();
+    let network = GuestNetwork::new(order, &scenario, &members)?;
+    let mut player = Player::new(order, &scenario, &members, network)?;
+    player.schedule()?;
+    while !player.is_over {
+        player.step(&mut tell)?;
+    }
+    player.document()
+}
+
+fn drafts(scenario: &Scenario, group: usize, seed: u64) -> Vec<MemberDraft<'_>> {
+    let spec = &scenario.flows[group];
+    let drawn = times(spec, &spec.rtt, seed).enumerate();
+    drawn.map(|(i, times)| MemberDraft::new(spec, group, i, &spec.rtt, times, seed)).collect()
+}
+
+/// Nanoseconds of a clock.
+fn read_clock(clock: ClockId) -> io::Result<u64> {
+    let time = clock_gettime(clock)?;
+    Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+impl<'a> Player<'a> {
+    fn new(
+        order: &'a GuestOrder,
+        scenario: &'a Scenario,
+        members: &'a [Vec<MemberDraft<'a>>],
+        network: GuestNetwork,
+    ) -> io::Result<Self> {
+        let listener = network.within(Place::Receivers, || sockets::listener(network::room(scenario)))?;
+        let sink = network.within(Place::Receivers, sockets::sink)?;
+        let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let watch = |file: &dyn std::os::fd::AsFd, role| {
+            epoll.add(file.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, token(role, 0)))
+        };
+        watch(&listener, Role::Listener)?;
+        watch(&timer, Role::Timer)?;
+        let monotonic = read_clock(ClockId::CLOCK_MONOTONIC)?;
+        Ok(Self {
+            tap: Tap::open()?,
+            counts: Counts::new(order, scenario),
+            wall: read_clock(ClockId::CLOCK_REALTIME)? - monotonic,
+            origin: monotonic + REST,
+            schedules: scenario.links.iter().map(|link| (RateSchedule::new(link, order.seed), link.rate)).collect(),
+            upcoming: vec![None; scenario.links.len()],
+            delivered: members.iter().map(|members| vec![0; members.len()]).collect(),
+            scenario,
+            members,
+            network,
+            epoll,
+            timer,
+            listener,
+            sink,
+            work: BinaryHeap::new(),
+            pushed: 0,
+            flows: Vec::new(),
+            senders: Vec::new(),
+            of_flow: Vec::new(),
+            receivers: Vec::new(),
+            sources: Vec::new(),
+            clients: Vec::new(),
+            client_member: Vec::new(),
+            idle: Vec::new(),
+            asked: Vec::new(),
+            names: HashMap::new(),
+            is_over: false,
+        })
+    }
+
+    /// Plans what begins by itself.
+    fn schedule(&mut self) -> io::Result<()> {
+        let warmup = Time::ZERO + self.scenario.warmup;
+        let members = self.members;
+        for (group, i, member) in members
+            .iter()
+            .enumerate()
+            .flat_map(|(group, members)| members.iter().enumerate().map(move |(i, member)| (group, i, member)))
+        {
+            self.add_member(group, i, member, warmup)?;
+        }
+        for link in 0..self.schedules.len() {
+            self.plan_rate(link, Time::ZERO);
+        }
+        if self.scenario.warmup > Span::ZERO {
+            self.plan(warmup, Work::WarmUp);
+        }
+        self.plan(Time::ZERO, Work::Look);
+        self.plan(Time::ZERO + self.scenario.sample, Work::Sample);
+        self.plan(Time::ZERO + Span::from_secs(1), Work::Tell);
+        self.plan(Time::ZERO + self.scenario.duration, Work::End);
+        Ok(())
+    }
+
+    fn add_member(&mut self, group: usize, i: usize, member: &MemberDraft, warmup: Time) -> io::Result<()> {
+        let is_active = member.start < member.stops_at();
+        if let Some(mut client) = member.client(warmup) {
+            let first = client.first(member.start).filter(|_| is_active);
+            self.clients.push(client);
+            self.client_member.push((group, i));
+            self.idle.push(Vec::new());
+            first.into_iter().for_each(|first| self.plan(first, Work::Request(self.clients.len() - 1)));
+            return Ok(());
+        }
+        let number = self.flows.len();
+        self.flows.push(Flow { group, i });
+        self.of_flow.push(None);
+        if let Some(mut source) = member.source(number as u32) {
+            return self
+                .add_source(member, &mut source, is_active)
+                .map(|()| self.sources.last_mut().expect("just added").source = source);
+        }
+        if is_active {
+            self.plan(member.start, Work::Open(number));
+        }
+        if let Some(stop) = member.stop {
+            self.plan(stop, Work::Close(number));
+        }
+        Ok(())
+    }
+
+    fn add_source(&mut self, member: &MemberDraft, source: &mut UdpSource, is_active: bool) -> io::Result<()> {
+        let host = &self.network.hosts[self.network.host(member.group, member.i)];
+        let to = host.receiver;
+        let socket = self.network.within(Place::Senders, || sockets::source(member.spec, to))?;
+        self.names.insert(sockets::name(&socket)?, (member.group, member.i));
+        if let Some(first) = source.first(member.start).filter(|_| is_active) {
+            self.plan(first, Work::Emit(self.sources.len()));
+        }
+        let size = member.spec.wire_size().saturating_sub(UDP_HEADER) as usize;
+        self.sources.push(Source { socket, source: source.clone(), group: member.group, size });
+        Ok(())
+    }
+
+    fn plan(&mut self, time: Time, work: Work) {
+        self.pushed += 1;
+        self.work.push(Reverse((time, self.pushed, work)));
+    }
+
+    fn plan_rate(&mut self, link: usize, now: Time) {
+        let (schedule, present) = &mut self.schedules[link];
+        let next = schedule.next(*present, now);
+        self.upcoming[link] = next.map(|(_, rate)| rate);
+        if let Some((time, _)) = next {
+            self.plan(time, Work::Rate(link));
+        }
+    }
+
+    /// Time since the run began.
+    fn now(&self) -> io::Result<Time> {
+        let now = read_clock(ClockId::CLOCK_MONOTONIC)?;
+        Ok(Time::ZERO + Span(now.saturating_sub(self.origin) * 1000))
+    }
+
+    /// Waits for what comes next, and does it.
+    fn step(&mut self, tell: &mut impl FnMut(f64) -> io::Result<()>) -> io::Result<()> {
+        if let Some(Reverse((time, _, _))) = self.work.peek() {
+            let at = self.origin + time.0.div_ceil(1000);
+            let at = TimeSpec::new((at / 1_000_000_000) as i64, (at % 1_000_000_000) as i64);
+            self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+        }
+        let mut ready = [EpollEvent::empty(); 64];
+        let count = self.epoll.wait(&mut ready, EpollTimeout::NONE)?;
+        for event in &ready[..count] {
+            let (role, index) = of_token(event.data());
+            match role {
+                Role::Timer => self.timer.wait().or_else(again)?,
+                Role::Listener => self.accept()?,
+                Role::Receiver => self.receive(index)?,
+                Role::Sender => self.send(index, event.events())?,
+            }
+        }
+        let now = self.now()?;
+        while let Some(Reverse((time, _, work))) =
+            self.work.peek().copied().filter(|Reverse((time, _, _))| *time <= now)
+        {
+            self.work.pop();
+            self.act(work, time, tell)?;
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, work: Work, now: Time, tell: &mut impl FnMut(f64) -> io::Result<()>) -> io::Result<()> {
+        match work {
+            Work::WarmUp => self.warm_up(now)?,
+            Work::Rate(link) => self.change_rate(link, now)?,
+            Work::Open(flow) => self.open(flow)?,
+            Work::Close(flow) => self.close(flow),
+            Work::Emit(source) => self.emit(source, now)?,
+            Work::Request(client) => self.request(client, now),
+            Work::Transfer(transfer) => self.start_transfer(transfer)?,
+            Work::Look => {
+                self.look(now)?;
+                self.plan(now + LOOK.min(self.scenario.sample), Work::Look);
+            }
+            Work::Sample => {
+                self.look(now)?;
+                self.counts.sample(now);
+                self.plan(now + self.scenario.sample, Work::Sample);
+            }
+            Work::Tell => {
+                tell(now.seconds())?;
+                self.plan(now + Span::from_secs(1), Work::Tell);
+            }
+            Work::End => {
+                self.look(now)?;
+                self.is_over = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of what passed the hub's devices, and of the queues.
+    fn look(&mut self, now: Time) -> io::Result<()> {
+        let (network, counts, scenario) = (&self.network, &mut self.counts, self.scenario);
+        let begin = self.origin + self.wall;
+        self.tap.drain(|passing| {
+            let Some(gate) = network.gates.get(&passing.device) else { return };
+            let at = Time::ZERO + Span(passing.at.saturating_sub(begin) * 1000);
+            let access = match gate {
+                Gate::Receiver(host) => network.access_delay(*host, scenario),
+                _ => Span::ZERO,
+            };
+            let gate = match gate {
+                Gate::Receiver(host) => Gate::Receiver(network.hosts[*host].group),
+                gate => *gate,
+            };
+            counts.on_passing(gate, &passing, at, access);
+        });
+        match self.tap.missed() {
+            0 => {}
+            missed => return Err(io::Error::other(format!("{missed} packets were not seen"))),
+        }
+        counts.tidy(now);
+        counts.look(network, now)?;
+        self.take_datagrams()
+    }
+
+    fn warm_up(&mut self, now: Time) -> io::Result<()> {
+        self.look(now)?;
+        let senders = self.sender_counters();
+        self.counts.start(now, &senders);
+        self.delivered.iter_mut().for_each(|group| group.fill(0));
+        // What has arrived and waits to be read belongs to the warm-up.
+        for receiver in self.receivers.iter().flatten() {
+            let (group, i) = receiver.member;
+            self.delivered[group][i] = self.delivered[group][i].wrapping_sub(sockets::unread(&receiver.socket));
+        }
+        Ok(())
+    }
+
+    fn sender_counters(&self) -> Vec<SenderCounters> {
+        let of_group = |group| {
+            let senders = self.senders.iter().flatten().filter(|sender| sender.group == group);
+            counts::sum_of(senders.map(|sender| sockets::counters(&sender.socket)))
+        };
+        (0..self.scenario.flows.len()).map(of_group).collect()
+    }
+
+    fn change_rate(&mut self, link: usize, now: Time) -> io::Result<()> {
+        if let Some(rate) = self.upcoming[link] {
+            self.look(now)?;
+            self.network.set_rate(link, rate)?;
+            self.counts.on_rate(link, rate.0, now);
+            self.schedules[link].1 = rate;
+        }
+        self.plan_rate(link, now);
+        Ok(())
+    }
+
+    /// A connection of a member, under way.
+    fn connect(&mut self, member: (usize, usize), transfer: Option<Transfer>, left: u64) -> io::Result<usize> {
+        let (group, i) = member;
+        let flows = &self.scenario.flows[group];
+        let to = self.network.hosts[self.network.host(group, i)].receiver;
+        let socket = self.network.within(Place::Senders, || sockets::connection(flows, to))?;
+        if transfer.is_some() {
+            sockets::tell_of_acks(&socket)?;
+        }
+        self.names.insert(sockets::name(&socket)?, member);
+        let index = room(&mut self.senders);
+        self.epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLOUT, token(Role::Sender, index)))?;
+        self.senders[index] = Some(Sender { socket, group, transfer, left });
+        Ok(index)
+    }
+
+    fn open(&mut self, flow: usize) -> io::Result<()> {
+        let Flow { group, i } = self.flows[flow];
+        self.of_flow[flow] = Some(self.connect((group, i), None, u64::MAX)?);
+        Ok(())
+    }
+
+    fn close(&mut self, flow: usize) {
+        if let Some(index) = self.of_flow[flow].take() {
+            self.drop_sender(index, true);
+        }
+    }
+
+    /// Ends a connection.
+    fn drop_sender(&mut self, index: usize, is_aborted: bool) {
+        let Some(sender) = self.senders[index].take() else { return };
+        self.counts.on_end(sender.group, sockets::counters(&sender.socket));
+        if let Ok(name) = sockets::name(&sender.socket) {
+            self.names.remove(&name);
+        }
+        if is_aborted {
+            sockets::abort(sender.socket);
+        }
+    }
+
+    /// Writes what there is room for; a transfer is complete when all is acknowledged.
+    fn send(&mut self, index: usize, events: EpollFlags) -> io::Result<()> {
+        let Some(sender) = &mut self.senders[index] else { return Ok(()) };
+        if events.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
+            if sockets::failure(&sender.socket).is_some() || events.contains(EpollFlags::EPOLLHUP) {
+                return self.fail(index);
+            }
+            sockets::hear_of_acks(&sender.socket);
+        }
+        if sender.left > 0 {
+            sender.left -= sockets::write(&sender.socket, sender.left)?;
+        }
+        if sender.transfer.is_some() && sender.left == 0 {
+            // Room to write means nothing any longer: only the error queue does.
+            self.epoll.modify(&sender.socket, &mut EpollEvent::new(EpollFlags::empty(), token(Role::Sender, index)))?;
+            if sockets::unacknowledged(&sender.socket) == 0 {
+                self.complete(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, index: usize) -> io::Result<()> {
+        let Some(Sender { group, transfer, .. }) = self.senders[index] else { return Ok(()) };
+        self.counts.on_failure(group);
+        self.drop_sender(index, false);
+        if let Some(transfer) = transfer {
+            let now = self.now()?;
+            let next = self.clients[transfer.client].transfer_failed(now);
+            next.into_iter().for_each(|next| self.plan(next, Work::Request(transfer.client)));
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, index: usize) -> io::Result<()> {
+        let Some(sender) = &mut self.senders[index] else { return Ok(()) };
+        let (group, Some(transfer)) = (sender.group, sender.transfer.take()) else { return Ok(()) };
+        let now = self.now()?;
+        self.counts.on_transfer(group, transfer.asked_at, transfer.size, now);
+        if self.clients[transfer.client].player().is_some() {
+            self.idle[transfer.client].push(index);
+        } else {
+            self.drop_sender(index, false);
+        }
+        let next = self.clients[transfer.client].transfer_ended(now);
+        next.into_iter().for_each(|next| self.plan(next, Work::Request(transfer.client)));
+        Ok(())
+    }
+
+    fn request(&mut self, client: usize, now: Time) {
+        let asking = &mut self.clients[client];
+        if asking.is_stopped(now) {
+            return;
+        }
+        let (size, next) = asking.request(now);
+        let takes = asking.request_takes(asking.peer.rtt);
+        next.into_iter().for_each(|next| self.plan(next, Work::Request(client)));
+        self.asked.push(Transfer { client, asked_at: now, size });
+        self.plan(now + takes, Work::Transfer(self.asked.len() - 1));
+    }
+
+    fn start_transfer(&mut self, transfer: usize) -> io::Result<()> {
+        let transfer = self.asked[transfer];
+        let member = self.client_member[transfer.client];
+        let bytes = u64::from(transfer.size) * u64::from(self.scenario.flows[member.0].payload);
+        match self.idle[transfer.client].pop() {
+            None => self.connect(member, Some(transfer), bytes).map(drop),
+            Some(index) => {
+                let Some(sender) = &mut self.senders[index] else { return Ok(()) };
+                (sender.transfer, sender.left) = (Some(transfer), bytes);
+                let mut writable = EpollEvent::new(EpollFlags::EPOLLOUT, token(Role::Sender, index));
+                Ok(self.epoll.modify(&sender.socket, &mut writable)?)
+            }
+        }
+    }
+
+    fn emit(&mut self, index: usize, now: Time) -> io::Result<()> {
+        let source = &mut self.sources[index];
+        sockets::emit(&source.socket, source.size)?;
+        self.counts.on_emit(source.group);
+        let next = source.source.after(now);
+        next.into_iter().for_each(|next| self.plan(next, Work::Emit(index)));
+        Ok(())
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        while let Some((socket, name)) = sockets::accept(&self.listener)? {
+            let Some(member) = self.names.get(&name).copied() else { continue };
+            let index = room(&mut self.receivers);
+            self.epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, token(Role::Receiver, index)))?;
+            self.receivers[index] = Some(Receiver { socket, member });
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, index: usize) -> io::Result<()> {
+        let Some(receiver) = &self.receivers[index] else { return Ok(()) };
+        match sockets::read(&receiver.socket)? {
+            Some(bytes) => {
+                let delivered = &mut self.delivered[receiver.member.0][receiver.member.1];
+                *delivered = delivered.wrapping_add(bytes);
+            }
+            None => self.receivers[index] = None,
+        }
+        Ok(())
+    }
+
+    fn take_datagrams(&mut self) -> io::Result<()> {
+        for name in sockets::received(&self.sink)? {
+            if let Some((group, i)) = self.names.get(&name).copied() {
+                self.delivered[group][i] += u64::from(self.scenario.flows[group].payload);
+            }
+        }
+        Ok(())
+    }
+
+    fn document(mut self) -> io::Result<Document> {
+        for receiver in self.receivers.iter().flatten() {
+            let (group, i) = receiver.member;
+            self.delivered[group][i] = self.delivered[group][i].wrapping_add(sockets::unread(&receiver.socket));
+        }
+        let (senders, now) = (self.sender_counters(), Time::ZERO + self.scenario.duration);
+        Ok(self.counts.document(self.members, &self.delivered, &senders, &self.clients, now))
+    }
+}
+
+/// A free place.
+fn room<T>(places: &mut Vec<Option<T>>) -> usize {
+    places.iter().position(Option::is_none).unwrap_or_else(|| {
+        places.push(None);
+        places.len() - 1
+    })
+}
+
+fn again(why: nix::errno::Errno) -> nix::Result<()> {
+    if why == nix::errno::Errno::EAGAIN { Ok(()) } else { Err(why) }
+}
+
+fn token(role: Role, index: usize) -> u64 {
+    (role as u64) << 32 | index as u64
+}
+
+fn of_token(token: u64) -> (Role, usize) {
+    let roles = [Role::Timer, Role::Listener, Role::Sender, Role::Receiver];
+    (roles[(token >> 32) as usize], (token & 0xffff_ffff) as usize)
+}

@@ -1,0 +1,17 @@
+//! A scenario on a real Linux in virtual time.
+//!
+//! ```text
+//!   check       what of a scenario a Linux can do; the rest is refused by name
+//!   order       what the program inside is told
+//!   guest/      that program: the first and only process of the kernel
+//!     network     namespaces, devices, delays, shapers and queueing disciplines
+//!     endpoints   sockets that send and receive as the scenario's traffic does
+//!     tap         what passes the devices, packet by packet
+//!     counts      the measures of a run, from what is counted inside
+//! ```
+
+mod check;
+mod order;
+
+pub use check::{UDP_HEADER, law_of_linux, problems};
+pub use order::{GuestOrder, Queue};

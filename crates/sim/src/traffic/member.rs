@@ -1,0 +1,129 @@
+//! The members of a group: flows, sources, clients, as they are drawn from the group's distributions.
+
+use crate::traffic::client::{Client, Peer};
+use crate::traffic::udp::UdpSource;
+use aqmlab_core::{Span, Stream, Time};
+use aqmlab_scenario::{Distribution, FlowSpec};
+
+/// One flow, source or client of a group.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub kind: MemberKind,
+    pub start: Time,
+    /// [`Time::NEVER`] if it does not stop.
+    pub stop: Time,
+}
+
+/// Kind of a member, and its index there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberKind {
+    /// A flow with unlimited data.
+    Flow(u32),
+    /// A source of datagrams.
+    Source(u32),
+    Client(u32),
+}
+
+/// A member as it is drawn.
+pub struct MemberDraft<'a> {
+    /// Its group.
+    pub spec: &'a FlowSpec,
+    /// Index of the group.
+    pub group: usize,
+    /// Its place in the group.
+    pub i: usize,
+    /// Stands for its addresses and ports.
+    pub tuple: u32,
+    /// Round-trip propagation of its path.
+    pub rtt: Span,
+    /// Boot time of its sender within a clock tick.
+    pub phase: Span,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops, if it does.
+    pub stop: Option<Time>,
+    seed: u64,
+}
+
+/// Start and end of each member of a group whose round trips are drawn from `rtts`.
+pub fn times<'a>(
+    spec: &'a FlowSpec,
+    rtts: &'a Distribution<Span>,
+    seed: u64,
+) -> impl Iterator<Item = (Time, Option<Time>)> + 'a {
+    let batches = spec.batches.iter().flat_map(|batch| std::iter::repeat_n(batch, batch.count as usize));
+    batches.enumerate().map(move |(i, batch)| {
+        let start = batch.start.draw(i, &mut stream_of(seed, spec, "start", i)) + spread(spec, rtts, seed, i);
+        let stop = batch.stop.as_ref().map(|law| Time::ZERO + law.draw(i, &mut stream_of(seed, spec, "stop", i)));
+        (Time::ZERO + start, stop)
+    })
+}
+
+/// Delay of a member's start after its group's.
+fn spread(spec: &FlowSpec, rtts: &Distribution<Span>, seed: u64, i: usize) -> Span {
+    if spec.start_spread == 0.0 {
+        return Span::ZERO;
+    }
+    let rtt = rtts.draw(i, &mut stream_of(seed, spec, "rtt", i));
+    Span::from_seconds(spec.start_spread * rtt.seconds() * stream_of(seed, spec, "spread", i).uniform())
+}
+
+impl<'a> MemberDraft<'a> {
+    /// The `i`-th member of a group whose round trips are drawn from `rtts`.
+    pub fn new(
+        spec: &'a FlowSpec,
+        group: usize,
+        i: usize,
+        rtts: &Distribution<Span>,
+        (start, stop): (Time, Option<Time>),
+        seed: u64,
+    ) -> Self {
+        let rtt = rtts.draw(i, &mut stream_of(seed, spec, "rtt", i));
+        let phase = Span((stream_of(seed, spec, "clock", i).uniform() * spec.tcp.clock.0 as f64) as u64);
+        // Drawn, so that it depends on no other group; the flows of a group take its hosts in turn.
+        let tuple = |i: usize| (stream_of(seed, spec, "tuple", i).uniform() * f64::from(u32::MAX)) as u32;
+        let tuple = tuple(host(spec, i)) & !Peer::PORTS | tuple(i) & Peer::PORTS;
+        Self { spec, group, i, tuple, rtt, phase, start, stop, seed }
+    }
+
+    /// The host that it is on.
+    pub fn host(&self) -> usize {
+        host(self.spec, self.i)
+    }
+
+    /// The end that sends.
+    pub fn peer(&self) -> Peer {
+        Peer { group: self.group as u32, rtt: self.rtt, tuple: self.tuple, phase: self.phase }
+    }
+
+    /// The time from which it sends nothing.
+    pub fn stops_at(&self) -> Time {
+        self.stop.unwrap_or(Time::NEVER)
+    }
+
+    /// It, if it asks for transfers; players count from `warmup` on.
+    pub fn client(&self, warmup: Time) -> Option<Client> {
+        Client::new(self.spec, self.i, self.peer(), self.stops_at(), warmup, self.stream("client"))
+    }
+
+    /// It, as a source of datagrams of `flow`, if it is one.
+    pub fn source(&self, flow: u32) -> Option<UdpSource> {
+        UdpSource::new(&self.spec.traffic, flow, self.spec.wire_size(), self.stops_at(), self.stream("source"))
+    }
+
+    /// Its random stream for a purpose.
+    fn stream(&self, what: &str) -> Stream {
+        stream_of(self.seed, self.spec, what, self.i)
+    }
+}
+
+/// The host of the `i`-th member of a group.
+fn host(spec: &FlowSpec, i: usize) -> usize {
+    i % spec.hosts.map_or(usize::MAX, |hosts| hosts as usize)
+}
+
+/// The random stream of the `i`-th member of a group for a purpose.
+pub fn stream_of(seed: u64, spec: &FlowSpec, what: &str, i: usize) -> Stream {
+    // `format!` would be half of a short run's set-up.
+    Stream::new(seed, &["flows.", &spec.name, ".", what].concat(), i as u64)
+}

@@ -1,0 +1,161 @@
+"""A run on a real Linux in virtual time: the kernel is started with our guest, and its result is that of a simulation.
+
+The guest (crates/kernel) finds its order in a folder, and writes its result there.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
+
+from aqmlab import _core
+from aqmlab._core import Interrupted, Scenario, Watch
+from aqmlab.kernel import guest
+from aqmlab.kernel.images import Image, newest
+from aqmlab.names import Named
+from aqmlab.runs.results import RunResult
+from aqmlab.tc import netlink
+
+if TYPE_CHECKING:
+    from aqmlab.runs.results import Columns, Series
+
+MEMORY = "1500M"
+"""Of the guest, of which it takes what it uses."""
+WATCHED = """
+ulimit -c 0
+exec 3<&0
+(read _ <&3; rm -rf "$FOLDER"; kill -KILL 0) &
+exec "$0" "$@" 3<&- < /dev/null
+"""
+"""Starts the kernel beside a watcher, which ends both and removes their folder when this process has ended."""
+LOOK = 0.02
+"""Seconds between two looks at what the guest has written."""
+LONGEST = 300
+"""Seconds of silence after which a guest is taken for stuck: it tells of each second of its own time."""
+UNKNOWN = ("ecn_reductions", "dropped", "drop_ratio", "segment_delay_mean", "segment_delay_std", "segment_delay_p99")
+"""Measures of flows that Linux does not count."""
+UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate", "lost")
+
+
+class StuckError(RuntimeError):
+    """A guest that says nothing any longer, or has ended without a result."""
+
+
+def run(
+    scenario: Scenario, aqm: str | None, seed: int, *, series: bool = False, watch: Watch | None = None
+) -> RunResult:
+    """Run a scenario on the kernel that was built last.
+
+    InputError where Linux cannot do it, or no kernel is built; StuckError if the guest fails.
+    """
+    image, order = newest(), order_of(scenario, aqm, seed, series=series)
+    started = time.perf_counter()
+    with TemporaryDirectory(prefix="aqmlab-kernel-", ignore_cleanup_errors=True) as folder:
+        document = _play(image, Path(folder), order, watch)
+    wall = time.perf_counter() - started
+    return _result(document, image, wall)
+
+
+def check(scenario: Scenario, aqm: str | None) -> None:
+    """Refuse what Linux cannot do of a scenario and a scheme. InputError with all of it, or if no kernel is built."""
+    newest()
+    order_of(scenario, aqm, 1, series=False)
+
+
+def order_of(scenario: Scenario, aqm: str | None, seed: int, *, series: bool) -> dict[str, Any]:
+    """Return the order of a run, as the guest reads it. InputError where Linux cannot do it."""
+    name, links = _core.on_linux(scenario, aqm)
+    queues = [netlink.queue(*link) for link in links]
+    return {
+        "scenario": scenario.text,
+        "name": scenario.name,
+        "overrides": scenario.overrides,
+        "aqm": name,
+        "seed": seed,
+        "series": series,
+        "hosts": any(queue.hosts for queue in queues),
+        "queues": [queue.order() for queue in queues],
+    }
+
+
+def _play(image: Image, folder: Path, order: dict[str, Any], watch: Watch | None) -> dict[str, Any]:
+    """Start the kernel in a folder, and return what the guest has written at its end."""
+    for name in ("proc", "dev"):
+        (folder / name).mkdir()
+    shutil.copy(guest.path(), folder / "guest")
+    (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
+    result = folder / "result.jsonl"
+    result.touch()
+    options = ("time-travel=inf-cpu", "seccomp=auto", f"mem={MEMORY}", "quiet", f"uml_dir={folder}/")
+    root = ("rootfstype=hostfs", f"rootflags={folder}", "rw", "init=/guest", "con=null", "con0=null,fd:1")
+    with (
+        result.open(encoding="utf-8") as told,
+        subprocess.Popen(
+            ["sh", "-c", WATCHED, image.path, *options, *root],
+            env={"FOLDER": str(folder), "PATH": os.environ.get("PATH", os.defpath)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a group of its own, which can be ended as a whole
+        ) as kernel,
+    ):
+        for line in _lines(told, kernel, watch):
+            if "result" in line:
+                return line
+            if "error" in line:
+                raise StuckError(f"Linux {image.version}: {line['error']}")
+            if watch:
+                watch.reach(line["now"])
+    raise StuckError(f"Linux {image.version} has ended without a result")
+
+
+def _lines(told: IO[str], kernel: "subprocess.Popen[bytes]", watch: Watch | None) -> Iterator[dict[str, Any]]:
+    """Yield what the guest writes, line by line, until the kernel has ended."""
+    text, heard = "", time.monotonic()
+    while True:
+        has_ended = kernel.poll() is not None
+        text += told.read()
+        *whole, text = text.split("\n")
+        for line in whole:
+            heard = time.monotonic()
+            yield json.loads(line)
+        if has_ended:
+            return
+        if watch and watch.is_cancelled():
+            raise Interrupted("the run was cancelled")
+        if time.monotonic() - heard > LONGEST:
+            raise StuckError(f"the guest has said nothing for {LONGEST} s: it is stuck, or this machine far too slow")
+        time.sleep(LOOK)
+
+
+def _result(document: dict[str, Any], image: Image, wall: float) -> RunResult:
+    result = document["result"]
+    for flows in (*result["flows"].values(), result["total"]):
+        flows.update(dict.fromkeys(UNKNOWN))
+    for link in result["links"].values():
+        link.update(dict.fromkeys(UNKNOWN_OF_LINKS))
+    result["engine"] = {"name": "linux", "version": image.version, "events": None, "wall": wall}
+    return RunResult(
+        text=json.dumps(result),
+        series=_by_link("series", document["series"]),
+        delays=_by_link("delays", document["delays"]),
+        flow_table=Named("flow_table", _arrays(document["flow_table"])),
+        transfer_table=Named("transfer_table", _arrays(document["transfer_table"])),
+        trace=None,
+    )
+
+
+def _by_link(name: str, found: list[tuple[str, dict[str, list[float]]]]) -> "Series":
+    told = name if found else f"{name} (recorded with series=True only)"
+    return Named(told, {link: Named(f"{name} of {link}", _arrays(columns)) for link, columns in found})
+
+
+def _arrays(columns: dict[str, list[float]]) -> "Columns":
+    import numpy as np
+
+    return {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}

@@ -1,0 +1,183 @@
+"""Runs on a Linux in virtual time: refusals without a kernel, and runs where the cache has one."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+import aqmlab
+from aqmlab import _core
+from aqmlab.kernel.images import images
+from aqmlab.problems import InputError
+from aqmlab.runs import linux
+from aqmlab.runs.results import RunResult
+from aqmlab.tc import netlink
+
+Command = Callable[..., CompletedProcess[str]]
+
+kernel = pytest.mark.skipif(not images(), reason="no kernel is built: aqmlab kernel build")
+
+LINE = """
+schema = 1
+duration = "20 s"
+warmup = "5 s"
+[[links]]
+name = "line"
+rate = "10 Mbit/s"
+buffer = "60 packets"
+[[flows]]
+name = "bulk"
+count = 2
+rtt = "40 ms"
+tcp = "linux"
+"""
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("line") / "line.toml"
+    path.write_text(LINE, encoding="utf-8")
+    return path
+
+
+def attributes(options: bytes) -> dict[int, bytes]:
+    """The attributes of some options by number, as struct nlattr says."""
+    found = {}
+    while options:
+        length, number = struct.unpack_from("=HH", options)
+        found[number] = options[4:length]
+        options = options[(length + 3) & ~3 :]
+    return found
+
+
+def test_a_fifo_is_told_its_limit() -> None:
+    queue = netlink.queue("droptail", 1e7, "60 packets", True, 1514)
+    assert (queue.kind, queue.options) == ("pfifo", struct.pack("=I", 60))
+    assert netlink.queue("droptail", 1e7, "90000 B", True, 1514).kind == "bfifo"
+
+
+def test_times_are_microseconds_and_flags_are_numbers() -> None:
+    queue = netlink.queue("codel:target=7ms", 1e7, "60 packets", False, 1514)
+    numbers = {number: struct.unpack("=I", content)[0] for number, content in attributes(queue.options).items()}
+    assert numbers == {1: 7000, 2: 60, 3: 100_000, 4: 0}  # target, limit, interval, ECN
+
+
+def test_red_is_told_what_tc_computes() -> None:
+    # The weight nearest to 0.002 is 2^-9, and max_p / 20000 B = 5e-6 passes 1 at 2^18 times.
+    queue = netlink.queue("red:min_th=10packets,max_th=30packets,max_p=0.1", 1e7, "60 packets", True, 1000)
+    found = attributes(queue.options)
+    limit, least, most, weight, depth, _, flags = struct.unpack("=IIIBBBB", found[1])
+    assert (limit, least, most, weight, depth, flags) == (60_000, 10_000, 30_000, 9, 18, 1)
+    assert len(found[2]) == 256
+    assert struct.unpack("=I", found[3]) == (round(0.1 * 2**32),)
+
+
+def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:
+    for settings, aqm, path in [
+        ({"links.line.jitter": "2 ms"}, "codel", "links.line.jitter"),
+        ({"flows.bulk.tcp": "prague"}, "codel", "flows.bulk.tcp.congestion_control"),
+        ({"flows.bulk.tcp": "rfc"}, "codel", "flows.bulk.tcp"),
+        ({}, "pi", "aqm"),
+    ]:
+        scenario = aqmlab.load(str(line), settings)
+        with pytest.raises(InputError) as refused:
+            linux.order_of(scenario, aqm, 1, series=False)
+        assert refused.value.problems[0].path == path
+
+
+def test_an_engine_that_there_is_not(aqmlab: Command, line: Path) -> None:
+    done = aqmlab("run", str(line), "--engine", "linus")
+    assert done.returncode == 2
+    assert 'engine: no engine is called "linus"; did you mean "linux"?' in done.stderr
+
+
+def test_without_a_kernel_it_is_said_how_to_get_one(
+    line: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="aqmlab kernel build"):
+        aqmlab.run(str(line), "codel", engine="linux")
+
+
+@kernel
+def test_one_queue_agrees_with_the_simulator(line: Path) -> None:
+    # TCP and DropTail draw nothing; what remains are the kernel's ports, keys and sequence numbers.
+    ours, theirs = (aqmlab.run(str(line), "droptail", engine=engine) for engine in ("sim", "linux"))
+    mine, found = ours.links["line"], theirs.links["line"]
+    assert found.utilisation == pytest.approx(mine.utilisation, abs=0.01)
+    assert found.queue_mean == pytest.approx(mine.queue_mean, abs=3)
+    assert found.queue_delay_mean == pytest.approx(mine.queue_delay_mean, abs=0.004)
+    assert theirs.total.goodput == pytest.approx(ours.total.goodput, rel=0.01)
+    assert theirs.total.packet_delay_mean == pytest.approx(ours.total.packet_delay_mean, abs=0.004)
+    assert theirs.engine.name == "linux"
+
+
+@kernel
+def test_the_document_is_that_of_a_simulation(aqmlab: Command) -> None:
+    def shape(value: object) -> object:
+        return {key: shape(inner) for key, inner in value.items()} if isinstance(value, dict) else None
+
+    arguments = ("run", "home/call", "--aqm", "cake", "--set", "duration=12 s", "--json")
+    ours, theirs = (json.loads(aqmlab(*arguments, *more).stdout) for more in ((), ("--engine", "linux")))
+    assert theirs.pop("engine")["name"] == "linux"
+    ours.pop("engine")
+    for result in (ours, theirs):
+        for link in result["links"].values():
+            link.pop("drops")
+    assert shape(ours) == shape(theirs)
+
+
+@kernel
+def test_every_scheme_that_linux_has_runs(line: Path) -> None:
+    schemes = [each.scheme for each in netlink_schemes()]
+    compared = aqmlab.compare(str(line), schemes, engine="linux", set={"duration": "6 s"})
+    assert not compared.failures
+    for run in compared.runs.values():
+        busy(run)
+
+
+def netlink_schemes() -> list[netlink.Qdisc]:
+    from aqmlab.tc.qdiscs import TABLE
+
+    return [each for each in {each.scheme: each for each in TABLE}.values() if each.kind != "gred"]
+
+
+def busy(run: RunResult) -> None:
+    """Packets add up, and the link is in use."""
+    link = run.links["line"]
+    assert link.utilisation > 0.8
+    assert abs(link.arrived - link.departed - link.dropped) <= 60
+
+
+@kernel
+def test_transfers_and_datagrams_are_played(tmp_path: Path) -> None:
+    scenario = _core.Scenario.parse(
+        LINE
+        + """
+[[flows]]
+name = "web"
+kind = "short"
+arrivals = "5 Hz"
+size = "10 packets"
+rtt = "40 ms"
+tcp = "linux"
+[[flows]]
+name = "voice"
+kind = "udp-cbr"
+rate = "80 kbit/s"
+packet = "160 B"
+rtt = "40 ms"
+""",
+        "mixed",
+    )
+    ours, theirs = (aqmlab.run(scenario, "fq-codel", engine=engine) for engine in ("sim", "linux"))
+    assert theirs.flows["web"].transfers == pytest.approx(ours.flows["web"].transfers, abs=3)
+    assert theirs.flows["web"].fct_p50 == pytest.approx(ours.flows["web"].fct_p50, abs=0.015)
+    call, mine = theirs.flows["voice"].call, ours.flows["voice"].call
+    assert call is not None
+    assert mine is not None
+    assert call.sent == mine.sent
+    assert call.mos == pytest.approx(mine.mos, abs=0.05)

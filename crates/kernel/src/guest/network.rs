@@ -161,6 +161,7 @@ impl GuestNetwork {
         for place in [Place::Senders, Place::Receivers] {
             self.within(place, || {
                 set("net/ipv4/tcp_no_metrics_save", "1")?;
+                set("net/ipv4/tcp_rmem", &format!("4096 131072 {room}"))?;
                 set("net/ipv4/tcp_wmem", &format!("4096 65536 {room}"))?;
                 set("net/ipv4/ip_local_port_range", "10000 59999")
             })?;
@@ -268,8 +269,9 @@ impl GuestNetwork {
     }
 }
 
-/// Room of a receiver, bytes: half of it is window (`tcp_adv_win_scale`), the largest that a group has.
-pub fn room(scenario: &Scenario) -> u64 {
+/// Most room of a receiver, bytes: half of it is window (`tcp_adv_win_scale`), the largest that a group has. Linux moves up to it; a
+/// room of a constant size would cost a tenth more drops where windows are small.
+fn room(scenario: &Scenario) -> u64 {
     let tcp = scenario.flows.iter().filter(|flows| !flows.traffic.is_udp());
     let window = tcp.map(|flows| flows.tcp.window.0 * f64::from(flows.payload)).fold(1e6, f64::max);
     (2.0 * window).min(f64::from(1 << 30)) as u64

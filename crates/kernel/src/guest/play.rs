@@ -1,7 +1,7 @@
 //! The traffic of a scenario, played by real sockets: one loop that waits for the next time or the next socket.
 
 use crate::counts::{self, Counts, Document};
-use crate::network::{self, Gate, GuestNetwork, Place};
+use crate::network::{Gate, GuestNetwork, Place};
 use crate::sockets::{self, Name};
 use crate::tap::Tap;
 use aqmlab_core::{Rate, Span, Time};
@@ -149,7 +149,7 @@ impl<'a> Player<'a> {
         members: &'a [Vec<MemberDraft<'a>>],
         network: GuestNetwork,
     ) -> io::Result<Self> {
-        let listener = network.within(Place::Receivers, || sockets::listener(network::room(scenario)))?;
+        let listener = network.within(Place::Receivers, sockets::listener)?;
         let sink = network.within(Place::Receivers, sockets::sink)?;
         let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;

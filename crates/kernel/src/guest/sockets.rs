@@ -36,14 +36,11 @@ pub struct Counters {
 
 /// A receiver is woken when so much waits: each time that it is costs more than all that TCP does with a segment. Its ACKs do not
 /// wait for it (`__tcp_ack_snd_check`).
-const WAKE: i32 = 1 << 17;
+const WAKE: i32 = 1 << 14;
 
 /// A socket that waits for connections, in the present namespace.
-///
-/// `room` is what their receivers hold, bytes, and twice the window that they offer: a constant one, as ours.
-pub fn listener(room: u64) -> io::Result<OwnedFd> {
+pub fn listener() -> io::Result<OwnedFd> {
     let socket = stream()?;
-    setsockopt(&socket, sockopt::RcvBufForce, &(room as usize / 2))?; // the kernel doubles it
     set(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &WAKE)?; // connections inherit it
     bind(socket.as_raw_fd(), &SockaddrIn::new(0, 0, 0, 0, PORT))?;
     listen(&socket, Backlog::MAXCONN)?;

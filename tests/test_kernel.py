@@ -253,10 +253,21 @@ def test_a_package_that_is_not_signed_is_not_built(
     monkeypatch.setattr(source, "KEYRING", machine / "gcc")
     program(machine / "dpkg-deb", "#!/bin/sh\n")
     unsigned = "E: The repository is not signed."
-    program(machine / "apt-get", f"#!/bin/sh\ncase $1 in indextargets) ;; *) echo '{unsigned}'; exit 100 ;; esac\n")
+    listed = "indextargets) echo http://mirror.example/debian/ ;;"
+    program(machine / "apt-get", f"#!/bin/sh\ncase $1 in {listed} *) echo '{unsigned}'; exit 100 ;; esac\n")
     with pytest.raises(ChildProcessError, match=f"apt-get ended with 100; .*\n  {unsigned}"):
         build.build()
     assert left() == []
+
+
+def test_a_machine_whose_apt_has_no_debian_is_told_to_give_a_source(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "KEYRING", machine / "gcc")
+    program(machine / "dpkg-deb", "#!/bin/sh\n")
+    program(machine / "apt-get", "#!/bin/sh\necho http://mirror.example/ubuntu/\n")
+    with pytest.raises(InputError, match=r"apt has no mirror of Debian .* add --source"):
+        build.build()
 
 
 def test_a_machine_without_apt_is_told_to_give_a_source(machine: Path) -> None:

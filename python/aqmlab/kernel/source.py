@@ -10,9 +10,6 @@ from aqmlab.problems import InputError
 
 PACKAGE, SUITE = "linux-source-7.3", "trixie-backports"
 
-MIRROR = "http://deb.debian.org/debian"
-"""The one that is used where this machine's apt has none of Debian."""
-
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 DIGESTS = {
@@ -102,6 +99,7 @@ def _check_apt() -> None:
         raise InputError("source", f"{missing[0]} is not there to get Debian's {PACKAGE}; add --source DIR or FILE")
     if not KEYRING.is_file():
         raise InputError("source", f"{KEYRING} is not there to check what is signed: sudo apt install {KEYRING.stem}")
+    mirror()
 
 
 def _is_built(folder: str, names: list[str]) -> set[str]:
@@ -140,7 +138,10 @@ def _download(folder: Path, steps: Steps) -> Path:
 
 
 def mirror() -> str:
-    """Return the mirror of Debian that this machine's apt uses."""
+    """Return the mirror of Debian that this machine's apt uses. InputError if it uses none."""
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    return next((uri.rstrip("/") for uri in found if uri.rstrip("/").endswith("/debian")), MIRROR)
+    mirrors = [uri.rstrip("/") for uri in found if uri.rstrip("/").endswith("/debian")]
+    if not mirrors:
+        raise InputError("source", f"apt has no mirror of Debian here for {PACKAGE}; add --source DIR or FILE")
+    return mirrors[0]

@@ -227,10 +227,8 @@ impl<'a> Player<'a> {
         let number = self.flows.len();
         self.flows.push(Flow { group, i });
         self.of_flow.push(None);
-        if let Some(mut source) = member.source(number as u32) {
-            return self
-                .add_source(member, &mut source, is_active)
-                .map(|()| self.sources.last_mut().expect("just added").source = source);
+        if let Some(source) = member.source(number as u32) {
+            return self.add_source(member, source, is_active);
         }
         if is_active {
             self.plan(member.start, Work::Open(number));
@@ -241,7 +239,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn add_source(&mut self, member: &MemberDraft, source: &mut UdpSource, is_active: bool) -> io::Result<()> {
+    fn add_source(&mut self, member: &MemberDraft, mut source: UdpSource, is_active: bool) -> io::Result<()> {
         let host = &self.network.hosts[self.network.host(member.group, member.i)];
         let to = host.receiver;
         let socket = self.network.within(Place::Senders, || sockets::source(member.spec, to))?;
@@ -250,7 +248,7 @@ impl<'a> Player<'a> {
             self.plan(first, Work::Emit(self.sources.len()));
         }
         let size = member.spec.wire_size().saturating_sub(UDP_HEADER) as usize;
-        self.sources.push(Source { socket, source: source.clone(), group: member.group, size });
+        self.sources.push(Source { socket, source, group: member.group, size });
         Ok(())
     }
 

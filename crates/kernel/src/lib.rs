@@ -5,7 +5,8 @@
 //!   order       what the program inside is told
 //!   guest/      that program: the first and only process of the kernel
 //!     network     namespaces, devices, delays, shapers and queueing disciplines
-//!     endpoints   sockets that send and receive as the scenario's traffic does
+//!     play        the traffic: one loop over times and sockets
+//!     sockets     sockets as the scenario's flows need them
 //!     tap         what passes the devices, packet by packet
 //!     counts      the measures of a run, from what is counted inside
 //! ```

@@ -50,6 +50,11 @@ class Comparison(Result):
         return Named("runs", {key: outcome for key, outcome in found if isinstance(outcome, RunResult)})
 
     @property
+    def linux(self) -> tuple[str, ...]:
+        """The versions of Linux that did the runs; none if the simulator did them."""
+        return tuple(dict.fromkeys(run.engine.version for run in self.runs.values() if run.engine.is_real))
+
+    @property
     def failures(self) -> list[Failure]:
         """The runs that failed."""
         return [outcome for outcome in self.outcomes if isinstance(outcome, Failure)]

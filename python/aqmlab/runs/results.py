@@ -66,7 +66,7 @@ def _group(values: Mapping[str, Any]) -> FlowResult:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """Name of what did a run, events handled, and seconds of wall time, which alone differ between repeats."""
+    """Name of what did a run, events handled, and seconds of wall time; only these differ between repeats."""
 
     events: int | None
     """None on Linux, which does not count them."""
@@ -75,6 +75,11 @@ class EngineResult:
     """"sim", the simulator, or "linux"."""
     version: str = ""
     """That of a Linux."""
+
+    @property
+    def is_real(self) -> bool:
+        """It is a Linux, not the simulator."""
+        return self.events is None
 
 
 @dataclass(frozen=True, repr=False)

@@ -146,6 +146,8 @@ def provenance(comparisons: Iterable[Comparison], seeds: int, command: str, *, t
     runs = [run for comparison in batches for run in comparison.runs.values()]
     failures = [failure for comparison in batches for failure in comparison.failures]
     facts = {"Command": command, "Version": version(), "Seeds": text.seeds(seeds)}
+    if kernels := list(dict.fromkeys(kernel for comparison in batches for kernel in comparison.linux)):
+        facts["Engine"] = f"Linux {', '.join(kernels)}, in virtual time, instead of the simulator"
     if runs and timed:
         busy = sum(run.engine.wall for run in runs)
         departed = sum(link.departed for run in runs for link in run.links.values())

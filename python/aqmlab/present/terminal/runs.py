@@ -32,7 +32,7 @@ def run(result: RunResult, scenario: Scenario) -> None:
 
 def _engine(engine: EngineResult) -> str:
     """Name and time of what did the run."""
-    if engine.events is None:
+    if engine.is_real:
         return f"Linux {engine.version}, in {engine.wall:.1f} s"
     return f"{engine.events:,} events in {engine.wall:.3f} s"
 
@@ -43,6 +43,8 @@ def comparisons(found: Sequence[Comparison]) -> None:
     names = [label(spec) for spec in found[0].schemes]
     for compared in found:
         out.print(title(titled(compared.scenario)))
+        for version in compared.linux:
+            out.print(aside(f"on Linux {version}"))
         for view in compared.views:
             shown = table(view.title, "Scheme", numbers=view.columns)
             for name, spec in zip(names, compared.schemes, strict=True):

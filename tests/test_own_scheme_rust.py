@@ -54,7 +54,7 @@ def test_the_page_s_commands_run(project: Path, environment: dict[str, str]) -> 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "keeps_the_contract_alone_and_in_flow_queueing ... ok" in done.stdout
     assert "Square-RED: RED without the straight line" in done.stdout
-    assert '"aqm":"square-red","seed":2' in done.stdout
+    assert '"aqm":"square-red:high=3","seed":2' in done.stdout
     assert "own-lab compare" in (project / "report" / "report.html").read_text(encoding="utf-8")
     # Half the target to twice the target is where its probability rises: 150 to 600 packets.
     assert 150 < float(done.stdout.split()[-1]) < 600

@@ -114,6 +114,7 @@ def test_wheel_and_source_archive_have_every_file_of_the_package() -> None:
     assert [name for name in licences if not any(each.endswith(f"/{name}") for each in wheel)] == []
     with tarfile.open(SOURCES[-1]) as archive:
         source = {name.partition("/")[2] for name in archive.getnames()}
+    files.discard("aqmlab/kernel/guest")  # built, as an extension is: whoever builds from source builds it
     assert {f"python/{name}" for name in files} | {*licences} <= source
 
 

@@ -91,7 +91,8 @@ pub trait QueueNetwork: EventSink {
     #[inline(never)]
     fn arrive_again(&mut self, packet: Packet) {
         let hop = self.way(self.group(packet.flow)).hops.get(packet.hop as usize).copied();
-        let packet = hop.map_or(packet, |hop| self.link(hop.link).recall(packet));
+        let now = self.now();
+        let packet = hop.map_or(packet, |hop| self.link(hop.link).recall(packet, now));
         self.offer(packet);
     }
 
@@ -210,7 +211,7 @@ pub trait QueueNetwork: EventSink {
             None => (Some(sent), false),
             Some(wire) => (wire.cross(&mut packet, sent, measured), wire.reorders()),
         };
-        let Some(left) = left else { return self.lose_on_wire(link, &packet) };
+        let Some(left) = left else { return self.lose_on_wire(link, &packet, sent) };
         packet.hop = match next {
             NextHop::Receiver if !reorders => return self.receive_late(&packet, left + onward.delay),
             NextHop::Receiver => AT_RECEIVER,
@@ -220,10 +221,10 @@ pub trait QueueNetwork: EventSink {
         self.push(onward.lane, left + onward.delay, Event::Arrive(packet));
     }
 
-    /// A link has lost a packet on its wire.
-    fn lose_on_wire(&mut self, index: usize, packet: &Packet) {
+    /// A link loses a packet on its wire, which has been sent onto it at `sent`.
+    fn lose_on_wire(&mut self, index: usize, packet: &Packet, sent: Time) {
         if let Some(losses) = &mut self.link(index).losses {
-            losses.lose(packet);
+            losses.lose(packet, sent);
         }
     }
 

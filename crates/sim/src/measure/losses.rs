@@ -49,6 +49,8 @@ struct LostSegment {
     seq: u32,
     epoch: u8,
     first_sent: Time,
+    /// When it was dropped, or had been sent onto the wire that lost it. That may lie ahead, where a departure is foreseen.
+    lost_at: Time,
 }
 
 impl LossMeter {
@@ -72,24 +74,24 @@ impl LossMeter {
         if flow.is_long {
             self.lose_together(packet.flow, now, wait);
         }
-        self.lose(packet);
+        self.lose(packet, now);
     }
 
-    /// A packet is lost, at the queue or on the wire.
-    pub fn lose(&mut self, packet: &Packet) {
+    /// A packet is lost, at the queue or on the wire; its loss may lie ahead.
+    pub fn lose(&mut self, packet: &Packet, lost_at: Time) {
         if !packet.kind.is_data() {
             return;
         }
         // Of a segment that was sent again though it had not been lost here nobody waits for another copy.
         let Some(first_sent) = packet.first_sent() else { return };
-        let segment = LostSegment { seq: packet.data().seq, epoch: packet.epoch(), first_sent };
+        let segment = LostSegment { seq: packet.data().seq, epoch: packet.epoch(), first_sent, lost_at };
         self.of(packet.flow).lost.push(segment);
     }
 
-    /// A segment is sent again: it takes along when it was sent first, if it has been lost here.
-    pub fn recall(&mut self, packet: &mut Packet) {
+    /// A segment is sent again: it takes along when it was sent first, if it has been lost here before now.
+    pub fn recall(&mut self, packet: &mut Packet, now: Time) {
         let Some(flow) = self.flows.get_mut(packet.flow as usize) else { return };
-        if let Some(first_sent) = flow.lost.take(packet.data().seq, packet.epoch()) {
+        if let Some(first_sent) = flow.lost.take(packet.data().seq, packet.epoch(), now) {
             packet.set_first_sent(first_sent);
         }
     }
@@ -140,9 +142,9 @@ impl LostSegments {
         }
     }
 
-    /// Takes a segment out; returns when it was sent first.
-    fn take(&mut self, seq: u32, epoch: u8) -> Option<Time> {
-        let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch;
+    /// Takes out a segment that was lost before now; returns when it was sent first.
+    fn take(&mut self, seq: u32, epoch: u8, now: Time) -> Option<Time> {
+        let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch && segment.lost_at < now;
         let place = self.head + self.segments[self.head..].iter().position(is_it)?;
         let first_sent = self.segments[place].first_sent;
         if place > self.head {
@@ -212,17 +214,29 @@ mod tests {
         meter.drop_packet(&segment(0, 8, ms(11), false), ms(16), wait);
         let mut again = segment(0, 7, ms(110), true);
         assert_eq!(again.first_sent(), None);
-        meter.recall(&mut again);
+        meter.recall(&mut again, ms(110));
         assert_eq!(again.first_sent(), Some(ms(10)));
         meter.drop_packet(&again, ms(115), wait);
         let mut third = segment(0, 7, ms(310), true);
-        meter.recall(&mut third);
+        meter.recall(&mut third, ms(310));
         assert_eq!(third.first_sent(), Some(ms(10)), "lost twice");
         let mut spurious = segment(0, 9, ms(320), true);
-        meter.recall(&mut spurious);
+        meter.recall(&mut spurious, ms(320));
         assert_eq!(spurious.first_sent(), None, "it has not been lost");
-        meter.lose(&spurious);
+        meter.lose(&spurious, ms(325));
         assert_eq!(meter.flows[0].lost.segments.len(), 1, "segment 8 is left");
+    }
+
+    #[test]
+    fn a_loss_that_lies_ahead_is_not_known_yet() {
+        let mut meter = meter();
+        meter.lose(&segment(0, 7, ms(10), false), ms(50));
+        let told = |meter: &mut LossMeter, at| {
+            let mut again = segment(0, 7, ms(at), true);
+            meter.recall(&mut again, ms(at));
+            again.first_sent()
+        };
+        assert_eq!([40, 50, 51].map(|at| told(&mut meter, at)), [None, None, Some(ms(10))]);
     }
 
     #[test]
@@ -237,15 +251,18 @@ mod tests {
     #[test]
     fn segments_are_found_in_any_order_and_those_of_an_earlier_transfer_forgotten() {
         let mut lost = LostSegments::default();
-        let segment = |seq: u32, epoch| LostSegment { seq, epoch, first_sent: ms(seq.into()) };
+        let segment = |seq: u32, epoch| LostSegment { seq, epoch, first_sent: ms(seq.into()), lost_at: ms(20) };
         (10..15).for_each(|seq| lost.push(segment(seq, 0)));
-        assert_eq!([12, 10, 12].map(|seq| lost.take(seq, 0)), [Some(ms(12)), Some(ms(10)), None]);
-        assert_eq!((lost.take(11, 1), lost.take(11, 0)), (None, Some(ms(11))));
+        assert_eq!([12, 10, 12].map(|seq| lost.take(seq, 0, ms(30))), [Some(ms(12)), Some(ms(10)), None]);
+        assert_eq!((lost.take(11, 1, ms(30)), lost.take(11, 0, ms(30))), (None, Some(ms(11))));
         (15..18).for_each(|seq| lost.push(segment(seq, 0)));
-        assert_eq!([13, 14, 17, 16, 15].map(|seq| lost.take(seq, 0)), [13, 14, 17, 16, 15].map(|at| Some(ms(at))));
+        assert_eq!(
+            [13, 14, 17, 16, 15].map(|seq| lost.take(seq, 0, ms(30))),
+            [13, 14, 17, 16, 15].map(|at| Some(ms(at)))
+        );
         assert_eq!((lost.segments.len(), lost.head), (0, 0));
         lost.push(segment(1, 0));
         lost.push(segment(1, 1));
-        assert_eq!((lost.segments.len(), lost.take(1, 0), lost.take(1, 1)), (1, None, Some(ms(1))));
+        assert_eq!((lost.segments.len(), lost.take(1, 0, ms(30)), lost.take(1, 1, ms(30))), (1, None, Some(ms(1))));
     }
 }

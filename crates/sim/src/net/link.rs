@@ -371,8 +371,8 @@ impl Link {
     }
 
     /// A segment that has been sent before arrives at the queue; returns it with the time of its first transmission.
-    pub fn recall(&mut self, mut packet: Packet) -> Packet {
-        self.losses.iter_mut().for_each(|losses| losses.recall(&mut packet));
+    pub fn recall(&mut self, mut packet: Packet, now: Time) -> Packet {
+        self.losses.iter_mut().for_each(|losses| losses.recall(&mut packet, now));
         packet
     }
 

@@ -290,7 +290,9 @@ def test_robust_to_web_and_udp_traffic_can_fail() -> None:
     assert check(SUN, replace(robust, schemes=("ARED",)), StudyRuns(comparisons)).verdict == "fails"
 
 
-@pytest.fixture(scope="module", params=["jafar", "li2014", "sun2007", "xiong2010"])
+@pytest.fixture(
+    scope="module", params=["jafar", "li2014", pytest.param("sun2007", marks=pytest.mark.nightly), "xiong2010"]
+)
 def again(request: pytest.FixtureRequest) -> Reproduction:
     return aqmlab.reproduce(request.param)
 

@@ -38,10 +38,13 @@ def commands() -> list[tuple[Path, str]]:
 LONG = {"advise.md", "boudi.md", "jafar.md", "lessons", "li2014.md", "sun2007.md", "tuned.md", "xiong2010.md"}
 """Pages and folders whose commands take long, and do what other tests do in little."""
 
+LENGTHY = re.compile(r"--map|tune pi --parameters|sensitivity|compare boudi/high-10")
+"""What in an example takes long on pages whose other examples do not."""
+
 
 def marked(page: Path, command: str) -> Any:
     """An example; those that take long run at night."""
-    takes_long = {page.name, page.parent.name} & LONG or "--map" in command or "tune pi --parameters" in command
+    takes_long = {page.name, page.parent.name} & LONG or LENGTHY.search(command)
     return pytest.param(page, command, marks=pytest.mark.nightly if takes_long else ())
 
 
@@ -104,7 +107,17 @@ def test_commands_do_what_the_page_says(page: Path, command: str, folder: Path) 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def with_programs() -> list[Any]:
+    """Every page that has Python; those whose programs take long run at night."""
+    found = [(page, "".join(blocks(page, "python"))) for page in PAGES]
+    return [
+        pytest.param(page, marks=pytest.mark.nightly if LENGTHY.search(programs) else ())
+        for page, programs in found
+        if programs
+    ]
+
+
+@pytest.mark.parametrize("page", with_programs(), ids=lambda page: page.name)
 def test_python_examples_run(page: Path, folder: Path) -> None:
     for block in blocks(page, "python"):
         done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)

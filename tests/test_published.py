@@ -6,6 +6,8 @@ import pytest
 
 import aqmlab as lab
 
+pytestmark = pytest.mark.nightly  # 320 runs; test_claims.py holds one seed of all tables
+
 SEEDS = 5
 ROWS = {
     "neuron-pid": "12345678",

@@ -32,6 +32,7 @@ PUBLIC = {
     "aqmlab.gym.policy": ["export"],
     "aqmlab.gym.vector": ["AqmVectorEnv"],
     "aqmlab.runs.comparison": ["Comparison"],
+    "aqmlab.runs.engines": ["Difference", "EngineComparison"],
     "aqmlab.runs.live": ["EmulatedLine", "LiveRun", "beside", "live", "replay"],
     "aqmlab.runs.metrics": ["CallResult", "FlowResult", "LinkResult", "VideoResult"],
     "aqmlab.runs.results": ["EngineResult", "RunResult"],

@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 
 import aqmlab
+import aqmlab as lab
 from aqmlab import _core
 from aqmlab.kernel.images import images
 from aqmlab.problems import InputError
@@ -191,3 +192,49 @@ rtt = "40 ms"
     assert mine is not None
     assert call.sent == mine.sent
     assert call.mos == pytest.approx(mine.mos, abs=0.05)
+
+
+EXPERIMENT = """
+schema = 1
+scenarios = ["line.toml"]
+aqms = ["codel", "fq-codel"]
+[set]
+duration = "8 s"
+"""
+
+
+def test_a_sweep_by_an_engine_that_there_is_not(aqmlab: Command, line: Path) -> None:
+    experiment = line.with_name("wrong.toml")
+    for text, options, words in [
+        (EXPERIMENT, ("--engine", "linus"), 'engine: no engine is called "linus"; did you mean "linux"?'),
+        ("engine = 3\n" + EXPERIMENT, (), "experiment.engine: 3: expected one of sim, linux"),
+    ]:
+        experiment.write_text(text, encoding="utf-8")
+        done = aqmlab("sweep", experiment, "--dry-run", *options)
+        assert done.returncode == 2
+        assert words in done.stderr
+
+
+@kernel
+def test_a_sweep_keeps_its_engines_apart(aqmlab: Command, line: Path, tmp_path: Path) -> None:
+    experiment, out = line.with_name("e.toml"), tmp_path / "out"
+    experiment.write_text(EXPERIMENT, encoding="utf-8")
+
+    def sweep(*options: str) -> dict[str, object]:
+        return json.loads(aqmlab("sweep", experiment, "--out", out, "--json", *options).stdout)  # type: ignore[no-any-return]
+
+    def engines() -> set[str]:
+        return {*lab.load_experiment(out)["engine"]}
+
+    first = sweep("--engine", "linux")
+    assert (first["engine"], first["runs"], first["done_now"], first["failures"]) == ("linux", 2, 2, [])
+    assert engines() == {"linux"}
+    assert json.loads((out / "environment.json").read_text())[0]["kernel"] == images()[0].name
+    other = sweep("--resume")
+    assert (other["engine"], other["done_now"]) == ("sim", 2)  # no run of the other engine stands for one of this
+    assert engines() == {"sim"}
+    assert sweep("--resume", "--engine", "linux")["done_now"] == 0
+    assert 'engine = "linux"' in (out / "experiment.toml").read_text()
+    refused = aqmlab("bundle", out, "--out", tmp_path / "b.zip")
+    assert refused.returncode == 2
+    assert "does not repeat a run to the bit" in refused.stderr

@@ -1,6 +1,7 @@
 """Parts that commands share: common options, the bar, files that are left, exit codes."""
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -17,6 +18,7 @@ from aqmlab.names import plain
 from aqmlab.problems import InputError
 
 if TYPE_CHECKING:
+    from aqmlab._core import Scenario
     from aqmlab.runs.executor import Progress
     from aqmlab.runs.task import Failure
 
@@ -28,6 +30,10 @@ Jobs = Annotated[
 ]
 Engine = Annotated[
     str, typer.Option(metavar="NAME", help="sim, the simulator, or linux, a kernel that aqmlab kernel build has built.")
+]
+Engines = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="sim,linux: each run by both, side by side with the differences."),
 ]
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A built-in name (li2014/table-1) or a TOML file.")
@@ -66,6 +72,19 @@ def progress(title: str) -> Iterator["Progress | None"]:
 
         with progress.progress(title) as told:
             yield told
+
+
+def tell_time(runs: "Sequence[tuple[Scenario, int]]", jobs: int | None) -> None:
+    """Say on stderr about how long runs on Linux take: so many of each scenario."""
+    from aqmlab.present.terminal.progress import clock
+    from aqmlab.runs import linux
+
+    count = sum(n for _, n in runs)
+    if not count:
+        return
+    workers = jobs or os.cpu_count() or 1
+    seconds = sum(n * linux.estimate(scenario) for scenario, n in runs) / min(workers, count)
+    print(f"{count:,} runs on Linux, about {clock(seconds)} (an estimate from rates and durations)", file=sys.stderr)
 
 
 def command(*arguments: str) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import files
+from aqmlab import files, own
 from aqmlab.cli.common import (
     SPREAD,
     Engine,
+    Engines,
     Jitter,
     Jobs,
     Json,
@@ -24,11 +25,15 @@ from aqmlab.cli.common import (
     leave,
     print_json,
     progress,
+    tell_time,
 )
 from aqmlab.problems import InputError
-from aqmlab.scenario import assignments, chosen, read
+from aqmlab.scenario import assignments, chosen, load, read
 
 if TYPE_CHECKING:
+    from aqmlab._core import Scenario
+    from aqmlab.runs.comparison import Comparison
+    from aqmlab.runs.engines import EngineComparison
     from aqmlab.runs.task import Failure
 
 LINE = {"down": "links.down.rate", "up": "links.up.rate", "rtt": "flows.*.rtt", "buffer": "links.*.buffer"}
@@ -72,6 +77,7 @@ def compare(
         typer.Option(metavar="LIST", help="These sections or scenarios of a suite, with *: 8.2.*,9.1-mix."),
     ] = None,
     engine: Engine = "sim",
+    engines: Engines = None,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
@@ -81,14 +87,14 @@ def compare(
     --down, --up, --rtt and --buffer describe your line, for scenarios such as those of home. With --study rfc7928 the
     experiments are those of RFC 7928, scaled to your link: --rate, --up, --rtt, --buffer, --flows; --only takes some of
     them. The studies l4s and bbr hold what is written of L4S and of BBR against the simulator, on links of their own or
-    on yours.
+    on yours. --engines sim,linux runs each on a real Linux, too, and shows by how much the two differ.
     --out leaves report.html, results.json and the figures.
     """
     if (scenarios is None) == (name is None):
         raise InputError("scenario", "give one or more scenarios, or --study rfc7928 for every experiment of a suite")
     if out:
         files.check_folder(out)
-    wanted = CompareRequest(aqms, seeds, engine, jobs, as_json, out)
+    wanted = CompareRequest(aqms, seeds, _engines(engine, engines), jobs, as_json, out)
     line = _given({"down": down, "up": up, "rtt": rtt, "buffer": buffer})
     link = _given({"rate": rate, "flows": flows, "only": only})
     if scenarios is not None:
@@ -96,15 +102,30 @@ def compare(
         spread = ["=".join(SPREAD)] if jitter else []
         if out:
             check_report(out / "report.html", ", ".join(read(each)[0] for name in scenarios for each in chosen(name)))
-        failures = _in_scenarios(scenarios, line, [*spread, *(settings or [])], measures or [], wanted)
+        failures: Sequence[Failure | str] = _in_scenarios(
+            scenarios, line, [*spread, *(settings or [])], measures or [], wanted
+        )
     else:
         of_scenarios = {"down": down, "set": settings, "measure": measures, "jitter": jitter or None}
-        of_scenarios["engine"] = engine if engine != "sim" else None
+        of_scenarios |= {"engine": engine if engine != "sim" else None, "engines": engines}
         _refuse(_given(of_scenarios), "is for scenarios; leave out --study")
         if out:
             check_report(out / "report.html", name or "")
         failures = _in_suite(name or "", {**link, **line}, wanted)
     exit_if_failed(failures)
+
+
+def _engines(engine: str, engines: str | None) -> tuple[str, ...]:
+    """Return the engines that are asked for, one of them or several."""
+    from aqmlab.runs.engines import check_engines
+
+    if engines is None:
+        return (engine,)
+    if engine != "sim":
+        raise InputError("engine", f"{engine}: --engines names those that are wanted; leave out one of the two")
+    names = tuple(name.strip() for name in engines.split(","))
+    check_engines(names)
+    return names
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +144,7 @@ class CompareRequest:
 
     aqms: str | None
     seeds: int
-    engine: str
+    engines: tuple[str, ...]
     jobs: int | None
     as_json: bool
     out: Path | None
@@ -131,8 +152,9 @@ class CompareRequest:
     def command(self, *where: str) -> str:
         """Return the command line that repeats the comparison."""
         aqms = ["--aqms", self.aqms] if self.aqms is not None else []
-        engine = ["--engine", self.engine] if self.engine != "sim" else []
-        return command("compare", *where, *aqms, *engine, "--seeds", str(self.seeds))
+        several = ["--engines", ",".join(self.engines)] if len(self.engines) > 1 else []
+        engines = several or (["--engine", *self.engines] if self.engines != ("sim",) else [])
+        return command("compare", *where, *aqms, *engines, "--seeds", str(self.seeds))
 
 
 def _in_scenarios(
@@ -141,39 +163,64 @@ def _in_scenarios(
     settings: Sequence[str],
     measures: Sequence[str],
     wanted: CompareRequest,
-) -> "list[Failure]":
+) -> "Sequence[Failure | str]":
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document
 
-    scenarios = [each for scenario in given for each in chosen(scenario)]
     changes = [*(f"{LINE[key]}={value}" for key, value in line.items()), *settings]
-    with progress(f"Comparing in {scenarios[0] if len(scenarios) == 1 else f'{len(scenarios)} scenarios'}") as told:
-        compared = simulate.compare_all(
+    aqms = wanted.aqms or "seed-papers"
+    specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
+    scenarios = [load(each, assignments(changes)) for scenario in given for each in chosen(scenario)]
+    _tell_time(scenarios, specs, wanted)
+    told = scenarios[0].name if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
+    with progress(f"Comparing in {told}") as heard:
+        found = simulate.compare_engines(
             scenarios,
-            wanted.aqms or "seed-papers",
+            aqms,
             wanted.seeds,
-            set=assignments(changes),
+            engines=wanted.engines,
             measures=measures,
             jobs=wanted.jobs,
-            engine=wanted.engine,
-            progress=told,
+            progress=heard,
         )
+    alone = [each.first for each in found] if len(wanted.engines) == 1 else []
     if wanted.out:
-        from aqmlab.present.html import comparison as page
-
-        leave(wanted.out, page.records(compared))
         options = [part for option, value in line.items() for part in (f"--{option}", value)]
         options += [part for setting in settings for part in ("--set", setting)]
         options += [part for measure in measures for part in ("--measure", measure)]
-        with progress("Writing the report") as told:
-            left = page.files(compared, wanted.command(*given, *options), told)
-        leave(wanted.out, left)
+        _leave_report(wanted.out, found, alone, wanted.command(*given, *options))
     if wanted.as_json:
-        print(document(compared))
+        print(document(alone or found))
+    elif alone:
+        tables.comparisons(alone)
     else:
-        tables.comparisons(compared)
-    return [failure for each in compared for failure in each.failures]
+        tables.engines(found)
+    return [failure for each in alone or found for failure in each.failures]
+
+
+def _tell_time(scenarios: "Sequence[Scenario]", specs: Sequence[str], wanted: CompareRequest) -> None:
+    """Say how long Linux takes, once it is known that it can do what is asked for."""
+    from aqmlab.runs.checks import check_engine, check_schemes
+
+    if "linux" not in wanted.engines:
+        return
+    for scenario in scenarios:
+        check_schemes(scenario, specs)
+        check_engine("linux", scenario, specs)
+    tell_time([(scenario, len(specs) * wanted.seeds) for scenario in scenarios], wanted.jobs)
+
+
+def _leave_report(
+    folder: Path, found: "Sequence[EngineComparison]", alone: "Sequence[Comparison]", command: str
+) -> None:
+    """Leave the report on the comparisons by one engine if there are any `alone`, or by several."""
+    from aqmlab.present.html import comparison, engines
+
+    leave(folder, comparison.records(alone or found))
+    with progress("Writing the report") as told:
+        left = comparison.files(alone, command, told) if alone else engines.files(found, command, told)
+    leave(folder, left)
 
 
 def _in_suite(name: str, link: dict[str, Any], wanted: CompareRequest) -> "list[Failure]":

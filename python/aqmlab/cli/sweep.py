@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.common import SPREAD, Jitter, Jobs, Json, Measures, Out, exit_if_failed, print_json
+from aqmlab.cli.common import SPREAD, Jitter, Jobs, Json, Measures, Out, exit_if_failed, print_json, tell_time
 from aqmlab.problems import InputError
 from aqmlab.runs import MOST_SEEDS
 
@@ -29,6 +29,9 @@ def sweep(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in DIR: do what is missing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    engine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="sim or linux; default: what the experiment says, or sim.")
+    ] = None,
     measures: Measures = None,
     jitter: Jitter = False,
     precise: Annotated[
@@ -54,10 +57,10 @@ def sweep(
     from aqmlab.runs import plan
     from aqmlab.runs import sweep as sweeps
 
-    asked = plan.read(experiment, (SPREAD,) if jitter else ())
+    asked = plan.read(experiment, (SPREAD,) if jitter else (), engine)
     wanted = sweeps.precision(precise, most_seeds) if precise else None
     if dry_run:
-        done = sweeps.done_before(asked, out)
+        done = len(asked.runs()) - len(sweeps.not_done(asked, out))
         if as_json:
             print_json({"schema": 1, "title": asked.title, "runs": len(asked.runs()), "done": done})
         else:
@@ -66,6 +69,8 @@ def sweep(
     if out is None:
         raise InputError("out", "missing; --out DIR says where the results go, --dry-run runs nothing")
     print(f"{len(asked.runs()):,} runs of {asked.title}", file=sys.stderr)
+    if asked.engine == "linux":
+        tell_time([(run.condition.scenario, 1) for run in sweeps.not_done(asked, out)], jobs)
     with redirect_stdout(sys.stderr), pace("Sweeping") as progress:  # what schemes print is no answer
         swept = sweeps.sweep(
             asked,

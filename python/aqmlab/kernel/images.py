@@ -39,6 +39,11 @@ class Image:
     """Files that were added to the source, each in the folder it went to, such as net/sched/sch_mine.c."""
 
     @property
+    def name(self) -> str:
+        """Version and the first digits of the digest."""
+        return f"{self.version}-{self.digest[:SHOWN]}"
+
+    @property
     def size(self) -> int:
         """Bytes of the executable."""
         return self.path.stat().st_size

@@ -20,6 +20,8 @@ from aqmlab.runs.task import Failure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from aqmlab.runs.engines import EngineComparison
+
 
 class View(NamedTuple):
     """A table of a comparison: measures by their heads, in order, and the link whose seeds may fall into two states."""
@@ -231,7 +233,7 @@ class Comparison(Result):
         }
 
 
-def document(comparisons: Sequence[Comparison]) -> str:
+def document(comparisons: "Sequence[Comparison] | Sequence[EngineComparison]") -> str:
     """Return one comparison, or several as a list `comparisons`, as one JSON document."""
     if len(comparisons) == 1:
         return comparisons[0].json()

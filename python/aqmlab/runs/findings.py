@@ -17,6 +17,7 @@ from aqmlab.runs.metrics import find
 from aqmlab.runs.statistics import Paired, Ranking
 from aqmlab.runs.store import ENVIRONMENT, PLAN, Store, held
 from aqmlab.runs.table import PLACES, Case, Table
+from aqmlab.runs.task import SIM
 
 USUAL = (
     "link.utilisation",
@@ -72,6 +73,13 @@ class Findings:
         with suppress(OSError, ValueError):
             return list(json.loads((self.folder / ENVIRONMENT).read_text(encoding="utf-8")))
         return []
+
+    @cached_property
+    def kernels(self) -> list[str]:
+        """The Linuxes that did the runs, by version and digest; none if the simulator did them."""
+        if all(row.get("engine", SIM) == SIM for row in self.rows):
+            return []
+        return list(dict.fromkeys(str(each["kernel"]) for each in self.sessions if "kernel" in each))
 
     @cached_property
     def varied(self) -> dict[str, list[str]]:

@@ -37,6 +37,8 @@ LOOK = 0.02
 """Seconds between two looks at what the guest has written."""
 LONGEST = 300
 """Seconds of silence after which a guest is taken for stuck: it tells of each second of its own time."""
+START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.5e-9
+"""Seconds of processor time: to start a kernel, of each second without traffic, and of each bit that a link sends."""
 UNKNOWN = ("ecn_reductions", "dropped", "drop_ratio", "segment_delay_mean", "segment_delay_std", "segment_delay_p99")
 """Measures of flows that Linux does not count."""
 UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate", "lost")
@@ -65,6 +67,15 @@ def check(scenario: Scenario, aqm: str | None) -> None:
     """Refuse what Linux cannot do of a scenario and a scheme. InputError with all of it, or if no kernel is built."""
     newest()
     order_of(scenario, aqm, 1, series=False)
+
+
+def estimate(scenario: Scenario) -> float:
+    """Return about how many seconds of processor time a run takes: links are taken to be busy all the time.
+
+    Measured on one core of 2026 with packets of 1500 B; scenarios of home take as long, one busy link 20 % less.
+    """
+    bits = sum(scenario.link(name).rate for name in scenario.links) * scenario.duration
+    return START + PER_SECOND * scenario.duration + PER_BIT * bits
 
 
 def order_of(scenario: Scenario, aqm: str | None, seed: int, *, series: bool) -> dict[str, Any]:

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import _core, catalogue, own, scenario
+from aqmlab.kernel import images
 from aqmlab.names import unknown
 from aqmlab.problems import InputError, Problem, located
 from aqmlab.runs import MOST_SEEDS, grid
-from aqmlab.runs.checks import check_schemes, check_set
+from aqmlab.runs.checks import check_engine, check_schemes, check_set
 from aqmlab.runs.table import Case, Pairs
-from aqmlab.runs.task import Task
+from aqmlab.runs.task import ENGINES, LINUX, SIM, Task
 
-KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup")
+KEYS = ("schema", "title", "scenarios", "aqms", "set", "seeds", "warmup", "engine")
 MSER = "mser"
 MOST_RUNS = 1_000_000
 LARGEST_SEED = 2**63 - 1
@@ -74,6 +75,7 @@ class Condition:
     arm: Arm
     content: str
     scenario: _core.Scenario = field(compare=False)
+    engine: str = SIM
 
     @property
     def name(self) -> str:
@@ -94,6 +96,7 @@ class Condition:
             **_with_numbers({f"set.{path}": value for path, value in self.case.overrides}),
             "aqm": self.arm.aqm,
             **_with_numbers(self.arm.parameters()),
+            "engine": self.engine,
         }
 
 
@@ -113,7 +116,8 @@ class PlannedRun:
 
     def task(self, *, series: bool = False) -> Task:
         """Return the run as workers take it."""
-        return Task(self.condition.scenario, self.condition.arm.given, self.seed, series)
+        condition = self.condition
+        return Task(condition.scenario, condition.arm.given, self.seed, series, engine=condition.engine)
 
     def labels(self) -> dict[str, Any]:
         """Return what the columns of a table say about the run before it is done."""
@@ -132,6 +136,8 @@ class Plan:
     conditions: tuple[Condition, ...]
     warmup: "Mapping[str, str] | str"
     """Warm-up by scenario, for those that do not keep their own; or "mser", until the pilot runs are done."""
+    engine: str = SIM
+    """Name of what does the runs, one of `ENGINES`."""
 
     def __repr__(self) -> str:
         return f"<Plan: {self.title}, {len(self.conditions)} conditions, {len(self.seeds)} seeds>"
@@ -155,10 +161,12 @@ class Plan:
         schemes = {_file(arm.portable): arm.code for arm in self.arms if arm.code}
         return {"experiment.toml": self._toml(), **scenarios, **schemes}
 
-    def own(self) -> dict[str, dict[str, Any]]:
-        """Return what figures say of the user's schemes, for whoever reads the results without their code."""
-        found = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
-        return {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in found}
+    def session(self) -> dict[str, Any]:
+        """Return what environment.json says of this plan: what figures say of the user's schemes, and the kernel."""
+        own = {catalogue.halves(arm.aqm)[0] for arm in self.arms if arm.code}
+        told = {name: {"title": (at := catalogue.find(name)).title, "target": at.target is not None} for name in own}
+        kernel = {"kernel": images.newest().name} if self.engine == LINUX else {}
+        return ({"schemes": told} if told else {}) | kernel
 
     def _toml(self) -> str:
         lists = {
@@ -171,6 +179,7 @@ class Plan:
                 f"title = {_quoted(self.title)}",
                 *(f"{key} = {_list(values)}" for key, values in lists.items()),
                 f"seeds = {list(self.seeds)}",
+                *([f"engine = {_quoted(self.engine)}"] if self.engine != SIM else []),
                 *([f"warmup = {_quoted(self.warmup)}"] if isinstance(self.warmup, str) else []),
                 "",
                 "[set]",
@@ -188,25 +197,26 @@ class Plan:
 
 def with_warmup(plan: Plan, warmup: Mapping[str, str]) -> Plan:
     """Return the plan with these warm-ups, by scenario."""
-    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup)
+    conditions = _conditions(plan.scenarios, plan.arms, plan.overrides, warmup, plan.engine)
     return replace(plan, warmup=dict(warmup), conditions=tuple(conditions))
 
 
-def read(path: str | os.PathLike[str], more: Pairs = ()) -> Plan:
+def read(path: str | os.PathLike[str], more: Pairs = (), engine: str | None = None) -> Plan:
     """Return the plan of an experiment file, with more values set if it does not set them; docs/sweeps.md describes it.
 
-    Paths in it are relative to its folder. Raises InputError with the first mistake of the file, or with every mistake
-    that its values make in its scenarios and schemes.
+    `engine` does the runs instead of the one that the file names. Paths in it are relative to its folder. Raises
+    InputError with the first mistake of the file, or with every mistake that its values make in its scenarios and
+    schemes.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError("experiment", f"{path!r}: expected the path of an experiment file, or a Plan")
     path = Path(path)
     text = scenario.read_file(path, "experiment")
     with located("experiment.", text, str(path)):
-        return _read(path, _core.read_toml(text, str(path)), more)
+        return _read(path, _core.read_toml(text, str(path)), more, engine)
 
 
-def _read(path: Path, data: Mapping[str, Any], more: Pairs) -> Plan:
+def _read(path: Path, data: Mapping[str, Any], more: Pairs, engine: str | None) -> Plan:
     _check(data, path)
     overrides = {name: tuple(grid.values_of(f"set.{name}", value)) for name, value in grid.flat(data.get("set", {}))}
     overrides = {name: (value,) for name, value in more if name not in overrides} | overrides
@@ -217,8 +227,10 @@ def _read(path: Path, data: Mapping[str, Any], more: Pairs) -> Plan:
     if runs > MOST_RUNS:
         raise InputError("experiment", f"{runs:,} runs; at most {MOST_RUNS:,}")
     warmup = _warmup(data.get("warmup", {}), scenarios, overrides)
-    conditions = _conditions(scenarios, arms, overrides, {} if isinstance(warmup, str) else warmup)
-    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, tuple(conditions), warmup)
+    given = {} if isinstance(warmup, str) else warmup
+    engine = engine or data.get("engine", SIM)
+    conditions = _conditions(scenarios, arms, overrides, given, engine)
+    return Plan(data.get("title", path.stem), scenarios, arms, overrides, seeds, tuple(conditions), warmup, engine)
 
 
 def _check(data: Mapping[str, Any], path: Path) -> None:
@@ -235,6 +247,8 @@ def _check(data: Mapping[str, Any], path: Path) -> None:
         raise InputError("experiment.schema", f"{data['schema']!r}: this version reads schema 1")
     if not isinstance(data.get("title", ""), str):
         raise InputError("experiment.title", f"{data['title']!r}: expected a text")
+    if not isinstance(data.get("engine", ""), str):
+        raise InputError("experiment.engine", f"{data['engine']!r}: expected one of {', '.join(ENGINES)}")
 
 
 def _conditions(
@@ -242,6 +256,7 @@ def _conditions(
     arms: Sequence[Arm],
     overrides: Mapping[str, tuple[str, ...]],
     warmup: Mapping[str, str],
+    engine: str,
 ) -> list[Condition]:
     """Return each scenario with each combination of overrides under each scheme, or raise everything that is wrong."""
     problems: dict[Problem, str] = {}  # each with the first scenario that has it
@@ -249,7 +264,7 @@ def _conditions(
     def of_case(file: ScenarioFile, values: Sequence[str]) -> list[Condition]:
         try:
             more = {"warmup": warmup[file.name]} if file.name in warmup else {}
-            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms)
+            return _of_case(file, (*zip(overrides, values, strict=True), *more.items()), arms, engine)
         except InputError as error:
             for problem in error.problems:
                 problems.setdefault(problem, file.name)
@@ -266,12 +281,13 @@ def _of_scenario(name: str, problem: Problem) -> Problem:
     return problem if problem.location else problem._replace(path=f"{name}: {problem.path}")
 
 
-def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[Condition]:
-    """Return a scenario with its overrides under each scheme."""
+def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm], engine: str) -> list[Condition]:
+    """Return a scenario with its overrides under each scheme, by an engine that can do all of them."""
     parsed = scenario.told(_core.Scenario.parse(file.text, file.name, list(overrides)))
     specs = [arm.aqm for arm in arms]
     check_set(parsed, specs)
     check_schemes(parsed, specs)
+    check_engine(engine, parsed, specs)
     body = parsed.resolved()
     del body["name"], body["title"]  # they decide nothing
     case = Case(file.name, parsed.links[0], overrides, ", ".join([file.name, *map("=".join, overrides)]))
@@ -279,19 +295,21 @@ def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm]) -> list[
         Condition(
             case,
             arm,
-            json.dumps([*_engine(), body, parsed.parameters(arm.aqm), arm.names, arm.code]),
+            json.dumps([*_made_by(engine), body, parsed.parameters(arm.aqm), arm.names, arm.code]),
             parsed,
+            engine,
         )
         for arm in arms
     ]
 
 
 @cache
-def _engine() -> list[str]:
-    """The engine of the runs: the version, the Rust sources, and the file of an engine with the user's schemes."""
+def _made_by(engine: str) -> list[str]:
+    """What does the runs: the version, the Rust sources, the file of an engine with the user's schemes; the kernel."""
     extended = _core.__name__ != "aqmlab._core"
     more = [hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()] if extended else []
-    return [_core.version(), _core.source(), *more]
+    kernel = [LINUX, images.newest().digest] if engine == LINUX else []
+    return [_core.version(), _core.source(), *more, *kernel]
 
 
 def _with_numbers(given: Mapping[str, str]) -> dict[str, str | float]:

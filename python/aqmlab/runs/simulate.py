@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import overload
 
 from aqmlab import own
 from aqmlab._core import Scenario, SchemeError
@@ -11,6 +12,7 @@ from aqmlab.problems import InputError
 from aqmlab.runs import check_seed, check_seeds, metrics
 from aqmlab.runs.checks import check_engine, check_schemes, check_set
 from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.engines import EngineComparison, check_engines
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.measures import every, expand
 from aqmlab.runs.results import RunResult
@@ -62,6 +64,36 @@ def run(
     return outcome
 
 
+@overload
+def compare(
+    scenario: Source,
+    aqms: own.Scheme | Sequence[own.Scheme] = ...,
+    seeds: int = ...,
+    *,
+    set: Values | None = ...,
+    measures: Sequence[str] = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    engines: None = ...,
+    progress: Progress | None = ...,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    scenario: Source,
+    aqms: own.Scheme | Sequence[own.Scheme] = ...,
+    seeds: int = ...,
+    *,
+    set: Values | None = ...,
+    measures: Sequence[str] = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    engines: Sequence[str],
+    progress: Progress | None = ...,
+) -> EngineComparison: ...
+
+
 def compare(
     scenario: Source,
     aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
@@ -71,18 +103,28 @@ def compare(
     measures: Sequence[str] = (),
     jobs: int | None = None,
     engine: str = SIM,
+    engines: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> Comparison:
+) -> Comparison | EngineComparison:
     """Simulate a scenario under each of `aqms` (see `own.select`) with the seeds 1 to `seeds`.
 
     `set` replaces values of the scenario; `measures` are shown instead of the usual ones: names, with globs
-    ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`. A run that
+    ("flows.*.goodput"); `jobs` runs go on at the same time, by default one per core; `engine` as of `run`. `engines`
+    (["sim", "linux"]) has it done by each of them, and gives their results side by side. A run that
     fails is listed in `failures` and affects no other. Raises InputError for bad input, before anything runs.
     """
-    [compared] = compare_all(
-        [scenario], aqms, seeds, set=set, measures=measures, jobs=jobs, engine=engine, progress=progress
+    if engines is None:
+        [compared] = compare_all(
+            [scenario], aqms, seeds, set=set, measures=measures, jobs=jobs, engine=engine, progress=progress
+        )
+        return compared
+    if engine != SIM:
+        raise InputError("engine", f"{engine}: engines names those that are wanted; leave out one of the two")
+    check_engines(engines)
+    [found] = compare_engines(
+        [scenario], aqms, seeds, engines=engines, set=set, measures=measures, jobs=jobs, progress=progress
     )
-    return compared
+    return found
 
 
 def compare_all(
@@ -100,14 +142,42 @@ def compare_all(
 
     A measure must be known in one of the scenarios, and is shown in those that have it.
     """
+    found = compare_engines(
+        scenarios, aqms, seeds, engines=[engine], set=set, measures=measures, jobs=jobs, progress=progress
+    )
+    return [each.first for each in found]
+
+
+def compare_engines(
+    scenarios: Sequence[Source],
+    aqms: own.Scheme | Sequence[own.Scheme] = "seed-papers",
+    seeds: int = 1,
+    *,
+    engines: Sequence[str],
+    set: Values | None = None,
+    measures: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[EngineComparison]:
+    """Return the comparison of each scenario by one engine or several; arguments as of `compare_all`."""
     specs = own.select(aqms)  # first, because a scenario may set parameters of a user's scheme
     loaded = [load(scenario, set) for scenario in scenarios]
     for each in loaded:
         check_set(each, specs)
-        check_engine(engine, each, specs)
+        for engine in engines:
+            check_engine(engine, each, specs)
     asked = [_expanded(each, measures, loaded) for each in loaded]
-    found = compare_many([(each, specs) for each in loaded], seeds, jobs=jobs, engine=engine, progress=progress)
-    return [replace(compared, asked=names) for compared, names in zip(found, asked, strict=True)]
+    by_engine = {}
+    for i, engine in enumerate(engines):
+        told = _part(progress, i, len(engines))
+        found = compare_many([(each, specs) for each in loaded], seeds, jobs=jobs, engine=engine, progress=told)
+        by_engine[engine] = [replace(each, asked=names) for each, names in zip(found, asked, strict=True)]
+    return [EngineComparison(dict(zip(by_engine, each, strict=True))) for each in zip(*by_engine.values(), strict=True)]
+
+
+def _part(progress: Progress | None, i: int, parts: int) -> Progress | None:
+    """Progress of the i-th of several parts of the same number of runs."""
+    return progress and (lambda done, total: progress(i * total + done, parts * total))
 
 
 def _expanded(scenario: Scenario, patterns: Sequence[str], among: Sequence[Scenario]) -> tuple[str, ...]:

@@ -128,9 +128,9 @@ class Store:
                     raise InputError("out", f"{self.folder}: holds {what} already; {way}choose another folder")
             yield
 
-    def begin(self, contents: Mapping[str, str], where: str, own: Mapping[str, Any]) -> None:
-        """Write the experiment, and add this session to those before; `own` says what the user's schemes are called."""
-        sessions = [*(self.read(ENVIRONMENT) or []), _session(where) | ({"schemes": own} if own else {})]
+    def begin(self, contents: Mapping[str, str], where: str, told: Mapping[str, Any]) -> None:
+        """Write the experiment, and add this session to those before; `told` is what the plan says of it."""
+        sessions = [*(self.read(ENVIRONMENT) or []), {**_session(where), **told}]
         for name, content in contents.items():
             self._write(name, content.encode())
         self.write(ENVIRONMENT, sessions)
@@ -279,9 +279,9 @@ def load_experiment(folder: str | os.PathLike[str]) -> "pd.DataFrame":
     """Return the finished runs of a sweep as a data frame, one row a run; also while it goes on.
 
     Columns: key, scenario, link (the scenario's first), set.PATH, aqm, SCHEME.PARAMETER (texts as given, each followed
-    by its number in base units, such as "pi.w (Hz)"), seed, state ("done" or "failed"), error, events, and every metric
-    as links.NAME.METRIC, flows.NAME.METRIC and total.METRIC. Raises
-    InputError for a folder without a sweep, StoreError for a file that is damaged.
+    by its number in base units, such as "pi.w (Hz)"), engine ("sim" or "linux"), seed, state ("done" or "failed"),
+    error, events, and every metric as links.NAME.METRIC, flows.NAME.METRIC and total.METRIC. Raises InputError for a
+    folder without a sweep, StoreError for a file that is damaged.
     """
     store = _existing(folder)
     with required():

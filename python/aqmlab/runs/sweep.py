@@ -105,6 +105,7 @@ class Sweep(Result, Findings):
         return {
             "schema": 1,
             "title": self.plan.title,
+            "engine": self.plan.engine,
             "runs": len(self.rows),
             "done_now": self.done_now,
             "summary": self._adjusted([*self._entries()]),
@@ -159,6 +160,7 @@ def sweep(
     *,
     jobs: int | None = None,
     executor: str | Executor | None = None,
+    engine: str | None = None,
     resume: bool = False,
     measures: Sequence[str] = (),
     precise: Precision | None = None,
@@ -167,14 +169,17 @@ def sweep(
 ) -> Sweep:
     """Do the runs of an experiment that `out` does not hold yet, and store them there as they are done.
 
-    `jobs` and `executor` say where (see `workers.workers`), `resume` goes on in a folder that holds a sweep,
+    `jobs` and `executor` say where (see `workers.workers`), `engine` ("sim" or "linux") does the runs instead of the
+    one that the file names, `resume` goes on in a folder that holds a sweep,
     `measures` (names, with globs) are summarised instead of the usual ones, `precise` adds seeds, `series` ("first" or
     "all") records time series (see `SERIES`). Raises InputError for bad input before anything runs, StoreError if the
     results cannot be stored, RunError if the executor is lost; whatever stops it, what is stored is intact.
     """
     if series not in (None, *SERIES):
         raise unknown("series", "unknown choice", str(series), SERIES)
-    asked = experiment if isinstance(experiment, Plan) else plan.read(experiment)
+    asked = experiment if isinstance(experiment, Plan) else plan.read(experiment, engine=engine)
+    if engine not in (None, asked.engine):
+        raise InputError("engine", f"{engine}: this plan is for {asked.engine}; read the experiment with another one")
     names = _expanded(asked, measures)
     store = Store(out)
     seeds: dict[Condition, int] = {}
@@ -183,7 +188,7 @@ def sweep(
     with workers.workers(executor, jobs) as pool, store.held(resume=resume):
         damaged = store.damaged()
         asked = warmup.settle(asked, store, pool, _offset(progress, 0))
-        store.begin(asked.files(), pool.where, asked.own())
+        store.begin(asked.files(), pool.where, asked.session())
         results = store.results()
         while True:
             runs = asked.runs(seeds)
@@ -269,10 +274,10 @@ def _offset(progress: Progress | None, before: int) -> Progress | None:
     return progress and (lambda done, total: progress(before + done, before + total))
 
 
-def done_before(asked: Plan, out: Path | None) -> int:
-    """Return how many runs of a plan a folder holds."""
+def not_done(asked: Plan, out: Path | None) -> list[PlannedRun]:
+    """Return the runs of a plan that a folder does not hold yet."""
     if out is None:
-        return 0
+        return asked.runs()
     store = Store(out)
     done = _done(store.results())
-    return sum(run.key in done for run in warmup.settled(asked, store).runs())
+    return [run for run in warmup.settled(asked, store).runs() if run.key not in done]

@@ -1,6 +1,7 @@
 """A link over time: packets waiting, drop probability and utilisation of runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from aqmlab._core import Scenario
@@ -48,6 +49,16 @@ def figures(runs: Mapping[str, RunResult], scenario: Scenario, link: str) -> dic
     return {
         name: OverTime(panels, scenario.duration, [frames[name]], columns) for name, panels in shown.items() if panels
     }
+
+
+def engines_figure(runs: Mapping[str, Mapping[str, RunResult]], scenario: Scenario, link: str) -> OverTime:
+    """Return the queue of one link by scheme and engine: a panel for each scheme, its engines told apart by dashes."""
+    panels = [
+        replace(queue_panel(label(spec), by_engine, link, target(scenario, link, spec)), colour=i)
+        for i, (spec, by_engine) in enumerate(runs.items())
+    ]
+    frames = [queue_frame(panels, [(scenario, link)])]
+    return OverTime(panels, scenario.duration, frames, 2 if len(runs) <= FEW else 3)
 
 
 def queue_panel(name: str, runs: Mapping[str, DrawnRun], link: str, target: float | None) -> Panel:

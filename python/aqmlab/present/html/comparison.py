@@ -12,6 +12,7 @@ from aqmlab.present.html.setup import setup
 from aqmlab.present.html.table import HtmlTable, Item
 from aqmlab.present.labels import label
 from aqmlab.runs.comparison import Comparison, View, document
+from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.executor import Progress
 from aqmlab.runs.metrics import definitions, find
 from aqmlab.runs.results import RunResult
@@ -41,7 +42,7 @@ PER_GROUP = [
 """What is shown of each group of flows of one run."""
 
 
-def records(comparisons: Sequence[Comparison]) -> Files:
+def records(comparisons: Sequence[Comparison] | Sequence[EngineComparison]) -> Files:
     """Return results.json, and each scenario that has a trace."""
     traced = [each.scenario for each in comparisons if _traces(each.scenario)]
     scenarios: Files = {f"{scenario.name.replace('/', '-')}.toml": scenario.text for scenario in traced}

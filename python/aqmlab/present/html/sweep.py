@@ -215,6 +215,8 @@ def _facts(found: Findings) -> dict[str, str]:
         "Sessions": ", ".join(str(entry.get("started", "?")) for entry in sessions),
         "Seeds": f"{', '.join(map(str, found.seeds[:20]))}{' and more' if len(found.seeds) > 20 else ''}",
     }
+    if found.kernels:
+        facts["Engine"] = f"Linux {_distinct(found.kernels)}, in virtual time, instead of the simulator"
     fixed = {pair for case in found.cases for pair in case.overrides if f"set.{pair[0]}" not in found.varied}
     if fixed:
         facts["Set for all"] = ", ".join(f"{path} = {value}" for path, value in sorted(fixed))

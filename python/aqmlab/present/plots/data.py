@@ -42,6 +42,8 @@ class Panel:
     curves: Sequence[Curve]
     shown: Literal["sampled", "mean", "both"] = "sampled"
     target: float | None = None
+    colour: int | None = None
+    """Number of the colour that all curves share, which dashes tell apart then; each has its own otherwise."""
 
     def strokes(self, points: int) -> list[Curve]:
         """Return the lines to draw, each with about `points` points for each of its extremes."""

@@ -18,6 +18,7 @@ from aqmlab.present.plots.style import (
     heading,
     label,
     legend,
+    look,
     looks,
     page,
     points,
@@ -48,7 +49,11 @@ def over_time(drawn: OverTime) -> Figure:
                 line = of[stroke.name].line if drawn.names and not stroke.pale else {"color": LINE}
                 if stroke.pale:
                     bold, line = 0.6, {"color": PALE}
+                elif panel.colour is not None:
+                    line = line | {"color": look(panel.colour).colour}
                 [found[stroke.name]] = axes.plot(stroke.time, stroke.values, linewidth=bold, **line)
+                if panel.colour is not None:  # the legend explains the dashes, whatever the colour
+                    found[stroke.name] = entry(of[stroke.name]._replace(colour=DARK), marker=False, line=True)
             if panel.target is not None:
                 found[drawn.line] = axes.axhline(panel.target, linewidth=1.0, **dashed)
             heading(axes, panel.title, panel.remark)

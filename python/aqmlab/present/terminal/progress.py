@@ -79,7 +79,7 @@ class _Pace:
             self.bar.update(self.bar.task_ids[0], completed=done, total=total, rate=f"{rate:.1f} runs/s")
         elif self._is_due(now, done, total):
             self.told_at, self.told = now, done
-            left = _clock((total - done) / rate)
+            left = clock((total - done) / rate)
             print(f"{done:,.0f} of {total:,} runs done, {rate:.1f} runs/s, about {left} left", file=sys.stderr)
 
     def _is_due(self, now: float, done: float, total: int) -> bool:
@@ -89,7 +89,7 @@ class _Pace:
         return is_known and is_step and done < total and now - self.told_at >= TELL_EVERY
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Seconds as people say them."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -10,6 +10,7 @@ from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 from aqmlab.present.text import titled
 from aqmlab.runs.comparison import Comparison
+from aqmlab.runs.engines import EngineComparison
 from aqmlab.runs.metrics import FlowResult, definitions, find
 from aqmlab.runs.results import EngineResult, RunResult, columns
 
@@ -52,6 +53,23 @@ def comparisons(found: Sequence[Comparison]) -> None:
             out.print(shown, *map(note, compared.warnings(view.link)), sep="\n")
         out.print(*map(note, compared.notes), sep="\n", end="\n" if compared.notes else "")
     measures = [name for compared in found for view in compared.views for name in view.columns.values()]
+    out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
+
+
+def engines(found: Sequence[EngineComparison]) -> None:
+    """Print the schemes by each engine, with the differences, scenario by scenario, then what the columns are."""
+    out = console()
+    for compared in found:
+        out.print(title(titled(compared.scenario)))
+        for version in (version for each in compared.by_engine.values() for version in each.linux):
+            out.print(aside(f"linux is Linux {version}"))
+        for view in compared.views:
+            shown = table(view.title, "Scheme", "Engine", numbers=view.columns)
+            for row in compared.rows(view):
+                shown.add_row(label(row.scheme), row.what, *row.texts, end_section=row.ends)
+            out.print(shown, *map(note, compared.warnings[view.link]), sep="\n")
+    measures = [name for compared in found for view in compared.views for name in view.columns.values()]
+    names = [label(spec) for spec in found[0].schemes]
     out.print(*marks(names), aside(definitions(dict.fromkeys(map(find, measures)))), sep="\n")
 
 

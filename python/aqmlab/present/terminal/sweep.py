@@ -6,7 +6,7 @@ from rich.console import Console
 
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.catalogue import names
-from aqmlab.present.terminal.console import console, marks, note, table, title
+from aqmlab.present.terminal.console import aside, console, marks, note, table, title
 from aqmlab.present.text import some
 from aqmlab.runs.findings import Findings, rankings
 from aqmlab.runs.measures import heading
@@ -38,6 +38,8 @@ def plan(asked: Plan, done: int) -> None:
 def sweep(swept: Sweep) -> None:
     """Print means and intervals of each scenario and scheme, then the ranking of the schemes."""
     out = console()
+    for kernel in swept.kernels:
+        out.print(aside(f"on Linux {kernel}"))
     heads = [heading(measure) for measure in swept.measures]
     means = table(swept.plan.title, "Scenario", "Scheme", numbers=heads)
     for condition in swept.plan.conditions[:MOST_ROWS]:

@@ -1,0 +1,68 @@
+"""The report on a comparison by several engines: its tables with the differences, and each link over time."""
+
+from collections.abc import Iterator, Sequence
+
+from aqmlab.present import text
+from aqmlab.present.figures.runs import engines_figure
+from aqmlab.present.html import comparison as of_one
+from aqmlab.present.html import page
+from aqmlab.present.html.page import Drawings, Files, Part, Section
+from aqmlab.present.html.setup import setup
+from aqmlab.present.html.table import HtmlTable, Item
+from aqmlab.present.labels import label
+from aqmlab.runs.comparison import View
+from aqmlab.runs.engines import EngineComparison
+from aqmlab.runs.executor import Progress
+from aqmlab.runs.metrics import definitions, find
+
+CAPTION = (
+    "Packets waiting against time, seed 1, mean over 1 s: a colour for each scheme, a kind of line for each engine."
+)
+
+
+def files(comparisons: Sequence[EngineComparison], command: str, told: Progress | None = None) -> Files:
+    """Return report.html and the figures; `told` hears how many are drawn."""
+    drawings: Drawings = {}
+    first = comparisons[0]
+    parts = [_part(each, drawings, several=len(comparisons) > 1) for each in comparisons]
+    facts = of_one.provenance(
+        (each for compared in comparisons for each in compared.by_engine.values()), first.seeds, command
+    )
+    facts["Engine"] = f"{' and '.join(first.engines)}, side by side; linux is {facts.get('Engine', 'Linux')}"
+    title = parts[0].title if len(parts) == 1 else f"{' and '.join(first.engines)} in {len(parts)} scenarios"
+    subject = ", ".join(each.scenario.name for each in comparisons)
+    return page.report(subject, title, parts, drawings, facts, told)
+
+
+def _part(compared: EngineComparison, drawings: Drawings, *, several: bool) -> Part:
+    scenario = compared.scenario
+    stem = f"{scenario.name.replace('/', '-')}-" if several else ""
+    sections = [Section("What was run", "", setup=setup(scenario, compared.schemes))]
+    sections += [_section(compared, view) for view in compared.views]
+    sections += _over_time(compared, stem, drawings)
+    return Part(scenario.name, scenario.title, f"Scenario {scenario.name}", sections)
+
+
+def _section(compared: EngineComparison, view: View) -> Section:
+    rows = {f"{label(row.scheme)}: {row.what}": list(map(Item, row.texts)) for row in compared.rows(view)}
+    return Section(
+        title=view.title,
+        subtitle=text.seeds(compared.seeds),
+        table=HtmlTable("Scheme and engine", list(view.columns), rows),
+        definition=definitions(dict.fromkeys(map(find, view.columns.values()))),
+        warnings=compared.warnings[view.link],
+    )
+
+
+def _over_time(compared: EngineComparison, stem: str, drawings: Drawings) -> Iterator[Section]:
+    """Yield a section for each link with the schemes under which every engine's first run succeeded."""
+    runs = {
+        spec: {name: each.runs[spec, 1] for name, each in compared.by_engine.items()}
+        for spec in compared.schemes
+        if all((spec, 1) in each.runs for each in compared.by_engine.values())
+    }
+    links = compared.scenario.links if runs else []
+    for link in links:
+        name = f"{stem}{link}-queue" if len(links) > 1 else f"{stem}queue"
+        drawings[name] = engines_figure(runs, compared.scenario, link)
+        yield Section(f"Link {link} over time", text.seeds(1), figures={CAPTION: name})

@@ -244,10 +244,10 @@ def test_precision_adds_the_same_seeds_whatever_happened_before(folder: Path) ->
 
 def test_the_sources_of_the_engine_are_part_of_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [before, *_] = plan.read(folder / "e.toml").runs()
-    plan._engine.cache_clear()
+    plan._made_by.cache_clear()
     monkeypatch.setattr("aqmlab._core.source", lambda: "another")
     [after, *_] = plan.read(folder / "e.toml").runs()
-    plan._engine.cache_clear()
+    plan._made_by.cache_clear()
     assert before.key != after.key
 
 

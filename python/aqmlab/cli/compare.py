@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import files, own
+from aqmlab import files
 from aqmlab.cli.common import (
     SPREAD,
     Engine,
@@ -164,6 +164,7 @@ def _in_scenarios(
     measures: Sequence[str],
     wanted: CompareRequest,
 ) -> "Sequence[Failure | str]":
+    from aqmlab import own
     from aqmlab.present.terminal import runs as tables
     from aqmlab.runs import simulate
     from aqmlab.runs.comparison import document

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aqmlab._core import Scenario
 from aqmlab.catalogue import settles, title
@@ -19,8 +19,6 @@ from aqmlab.runs.task import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from aqmlab.runs.engines import EngineComparison
 
 
 class View(NamedTuple):
@@ -233,10 +231,17 @@ class Comparison(Result):
         }
 
 
-def document(comparisons: "Sequence[Comparison] | Sequence[EngineComparison]") -> str:
+class Documented(Protocol):
+    """A comparison, by one engine or several."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+
+
+def document(comparisons: Sequence[Documented]) -> str:
     """Return one comparison, or several as a list `comparisons`, as one JSON document."""
     if len(comparisons) == 1:
-        return comparisons[0].json()
+        return json.dumps(comparisons[0].document(), indent=1)
     return json.dumps({"schema": 1, "comparisons": [each.document() for each in comparisons]}, indent=1)
 
 

@@ -92,7 +92,7 @@ class EngineComparison(Result):
 
     @property
     def warnings(self) -> Mapping[str, list[str]]:
-        """What must be read before a link's table is trusted, by link: which schemes have two states, and where."""
+        """Remarks to read before a link's table is trusted, by link: which schemes have two states, and where."""
         return {
             link: [f"{name}: {told}" for name, each in self.by_engine.items() for told in each.warnings(link)]
             for link in self.scenario.links

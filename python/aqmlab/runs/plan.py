@@ -305,7 +305,7 @@ def _of_case(file: ScenarioFile, overrides: Pairs, arms: Sequence[Arm], engine: 
 
 @cache
 def _made_by(engine: str) -> list[str]:
-    """What does the runs: the version, the Rust sources, the file of an engine with the user's schemes; the kernel."""
+    """The code that does the runs: version, Rust sources, the file of an engine with the user's schemes; the kernel."""
     extended = _core.__name__ != "aqmlab._core"
     more = [hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()] if extended else []
     kernel = [LINUX, images.newest().digest] if engine == LINUX else []

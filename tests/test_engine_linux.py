@@ -1,6 +1,7 @@
 """Runs on a Linux in virtual time: refusals without a kernel, and runs where the cache has one."""
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,8 @@ def test_red_is_told_what_tc_computes() -> None:
 
 def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:
     for settings, aqm, path in [
-        ({"links.line.jitter": "2 ms"}, "codel", "links.line.jitter"),
+        ({"links.line.ecn_mangling": "bleach"}, "codel", "links.line.ecn_mangling"),
+        ({"links.line.jitter": '{ values = ["1 ms", "2 ms"] }'}, "codel", "links.line.jitter"),
         ({"flows.bulk.tcp": "prague"}, "codel", "flows.bulk.tcp.congestion_control"),
         ({"flows.bulk.tcp": "rfc"}, "codel", "flows.bulk.tcp"),
         ({}, "pi", "aqm"),
@@ -87,6 +89,21 @@ def test_what_linux_cannot_do_is_refused_by_name(line: Path) -> None:
         with pytest.raises(InputError) as refused:
             linux.order_of(scenario, aqm, 1, series=False)
         assert refused.value.problems[0].path == path
+
+
+def test_changes_that_would_drop_what_waits_are_refused(line: Path) -> None:
+    for path, value, aqm, words in [
+        ("links.line.aqm", "pie", "codel", "links.line.aqm at 5 s is another scheme, for which Linux drops what waits"),
+        ("flows.bulk.count", "1", "codel", "flows.bulk.count at 5 s is a change of flows, which is not made on Linux"),
+        ("links.line.buffer", "20 packets", "sfb", '"sfb" drops what waits when it is changed on Linux'),
+    ]:
+        scenario = _core.Scenario.parse(LINE + change(path, value), "changing")
+        with pytest.raises(InputError, match=re.escape(words)):
+            linux.order_of(scenario, aqm, 1, series=False)
+
+
+def change(path: str, value: str, at: str = "5 s") -> str:
+    return f'[[changes]]\nat = "{at}"\npath = "{path}"\nvalue = "{value}"\n'
 
 
 def test_an_engine_that_there_is_not(aqmlab: Command, line: Path) -> None:
@@ -238,3 +255,99 @@ def test_a_sweep_keeps_its_engines_apart(aqmlab: Command, line: Path, tmp_path: 
     refused = aqmlab("bundle", out, "--out", tmp_path / "b.zip")
     assert refused.returncode == 2
     assert "does not repeat a run to the bit" in refused.stderr
+
+
+def frames(capture: bytes) -> list[tuple[float, int]]:
+    """Time and length of each packet of a capture: the enhanced packet blocks of a pcapng with times in ns."""
+    found, at = [], 0
+    while at < len(capture):
+        kind, length = struct.unpack_from("<II", capture, at)
+        if kind == 6:
+            high, low, _, whole = struct.unpack_from("<IIII", capture, at + 12)
+            found.append(((high << 32 | low) / 1e9, whole))
+        at += length
+    return found
+
+
+@kernel
+def test_a_capture_has_what_left_the_link(aqmlab: Command, line: Path, tmp_path: Path) -> None:
+    given = ("run", line, "--aqm", "codel", "--engine", "linux", "--pcap", "left.pcapng", "--json")
+    run = json.loads(aqmlab(*given).stdout)
+    found = frames((tmp_path / "left.pcapng").read_bytes())
+    times = [time for time, _ in found]
+    assert times == sorted(times)
+    counted = [length for time, length in found if 5 <= time <= 20]
+    link = run["links"]["line"]
+    assert len(counted) == pytest.approx(link["departed"], abs=2)
+    assert sum(counted) * 8 / 15 / 10e6 == pytest.approx(link["utilisation"], abs=0.005)
+    refused = aqmlab("run", line, "--engine", "linux", "--trace", "t.parquet")
+    assert refused.returncode == 2
+    assert "trace: t.parquet: Linux does not show what happens to packets in its queues" in refused.stderr
+
+
+@kernel
+@pytest.mark.parametrize(
+    ("path", "value", "aqm"),
+    [
+        ("links.line.rate", "4 Mbit/s", "droptail"),
+        ("links.line.delay", "15 ms", "droptail"),
+        ("links.line.buffer", "20 packets", "droptail"),
+        ("links.line.aqm.target", "20 ms", "codel"),
+        ("links.line.aqm.target", "20 ms", "fq-codel"),
+    ],
+)
+def test_changes_are_made(path: str, value: str, aqm: str) -> None:
+    # Metrics count from the change on, so that a change that is not made is seen.
+    given = LINE.replace('name = "line"', 'name = "line"\ndelay = "5 ms"').replace('warmup = "5 s"', 'warmup = "10 s"')
+    scenario = _core.Scenario.parse(given + change(path, value, "10 s"), "changing")
+    ours, theirs = (aqmlab.run(scenario, aqm, engine=engine) for engine in ("sim", "linux"))
+    mine, found = ours.links["line"], theirs.links["line"]
+    assert found.utilisation == pytest.approx(mine.utilisation, abs=0.05)
+    assert found.queue_mean == pytest.approx(mine.queue_mean, abs=max(3, 0.12 * mine.queue_mean))
+    assert theirs.total.packet_delay_mean == pytest.approx(ours.total.packet_delay_mean, rel=0.12)
+    assert [at for at, _ in found.settling] == [at for at, _ in mine.settling]
+
+
+@kernel
+def test_losses_begin_when_they_are_to(line: Path) -> None:
+    source = '[[flows]]\nname = "pings"\nkind = "udp-cbr"\nrate = "1 Mbit/s"\npacket = "160 B"\nrtt = "40 ms"\n'
+    wire = LINE.partition("[[flows]]")[0] + source + change("links.line.loss", "2%", "12.5 s")
+    link = aqmlab.run(_core.Scenario.parse(wire, "wire"), "droptail", engine="linux").links["line"]
+    # Half of some 9,300 packets meet it: four standard errors are 0.6 %.
+    assert link.lost / link.departed == pytest.approx(0.01, abs=0.006)
+
+
+@kernel
+def test_jitter_keeps_the_order_and_losses_come_in_bursts() -> None:
+    wire = 'jitter = { uniform = ["0 ms", "20 ms"] }\nloss = { p = "1%", r = "25%" }\n'
+    source = '[[flows]]\nname = "pings"\nkind = "udp-cbr"\nrate = "1 Mbit/s"\npacket = "160 B"\nrtt = "40 ms"\n'
+    scenario = _core.Scenario.parse(LINE.partition("[[flows]]")[0] + wire + source, "wire")
+    ours, theirs = (aqmlab.run(scenario, "droptail", engine=engine) for engine in ("sim", "linux"))
+    link = theirs.links["line"]
+    # p/(p + r) = 0.0385 of some 9,300 packets; the chain forgets by 0.74 a packet: four standard errors are 0.02.
+    assert link.lost / link.departed == pytest.approx(0.0385, abs=0.02)
+    assert theirs.total.packet_delay_mean == pytest.approx(ours.total.packet_delay_mean, abs=0.5e-3)
+    assert theirs.total.packet_delay_std == pytest.approx(ours.total.packet_delay_std, abs=0.3e-3)
+
+
+@kernel
+def test_a_trace_of_rates_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "line.toml"
+    (tmp_path / "rates.csv").write_text("time,rate,delay\n0 s,10 Mbit/s,1 ms\n8 s,5 Mbit/s,10 ms\n14 s,8 Mbit/s,1 ms\n")
+    path.write_text(LINE.replace('rate = "10 Mbit/s"', 'rate = { trace = "rates.csv" }'), encoding="utf-8")
+    ours, theirs = (aqmlab.run(str(path), "droptail", engine=engine) for engine in ("sim", "linux"))
+    assert theirs.total.goodput == pytest.approx(ours.total.goodput, rel=0.02)
+    assert theirs.links["line"].queue_delay_mean == pytest.approx(ours.links["line"].queue_delay_mean, rel=0.1)
+
+
+@kernel
+@pytest.mark.parametrize("aqm", ["droptail", "codel", "fq-codel", "pie"])
+def test_drops_are_those_of_the_flows(line: Path, aqm: str) -> None:
+    scenario = aqmlab.load(str(line), {"flows.bulk.count": 4})
+    ours, theirs = (aqmlab.run(scenario, aqm, engine=engine, series=True) for engine in ("sim", "linux"))
+    dropped = theirs.links["line"].dropped
+    # The last ones of a flow are not known to be dropped at the end.
+    assert theirs.total.dropped == pytest.approx(dropped, abs=4)
+    assert theirs.flow_table["dropped"].sum() == theirs.total.dropped
+    assert theirs.total.segment_delay_mean == pytest.approx(ours.total.segment_delay_mean, rel=0.1)
+    assert theirs.total.segment_delay_mean > theirs.total.packet_delay_mean

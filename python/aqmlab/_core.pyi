@@ -139,8 +139,24 @@ class Watch:
     @property
     def now(self) -> float: ...
 
-def on_linux(scenario: Scenario, aqm: str | None = None) -> tuple[str, list[tuple[str, float, str, bool, int]]]:
-    """Return the schemes as a result names them, and each link: scheme, bit/s, buffer, ECN, bytes of a packet."""
+class LinkOnLinux(TypedDict):
+    """A link as Linux is told it: the rate in bit/s, whether it marks, bytes of a packet."""
+
+    scheme: str
+    rate: float
+    buffer: str
+    ecn: bool
+    packet: int
+
+class OnLinux(TypedDict):
+    """A scenario as Linux is told it: the schemes as a result names them, the links, and those that changes make."""
+
+    name: str
+    links: list[LinkOnLinux]
+    changed: list[LinkOnLinux]
+
+def on_linux(scenario: Scenario, aqm: str | None = None) -> OnLinux:
+    """Return what Linux is told of a scenario. InputError with what a Linux cannot do."""
 
 @final
 class Scenario:

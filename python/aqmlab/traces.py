@@ -8,9 +8,14 @@ from aqmlab import files
 from aqmlab._core import Scenario, Trace
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
+from aqmlab.runs.results import Capture
+from aqmlab.runs.task import SIM
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+HIDDEN = "Linux does not show what happens to packets in its queues"
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,10 @@ class Files:
     pcap: Path | None
     trace: Path | None
 
-    def link(self, scenario: Scenario, name: str | None) -> str | None:
+    def link(self, scenario: Scenario, name: str | None, engine: str = SIM) -> str | None:
         """Return the link to trace, the first by default; None if no file is asked for. Raises InputError."""
+        if self.trace and engine != SIM:
+            raise InputError("trace", f"{self.trace}: {HIDDEN}; --pcap has those that left")
         if not self.pcap and not self.trace:
             if name is not None:
                 raise InputError("link", f"{name}: chooses the link of --pcap or --trace, and neither is given")
@@ -35,7 +42,7 @@ class Files:
             raise unknown("link", "no link", name, scenario.links)
         return name or scenario.links[0]
 
-    def write(self, trace: Trace | None) -> list[Path]:
+    def write(self, trace: Trace | Capture | None) -> list[Path]:
         """Write them, and return those that there are."""
         if trace and self.pcap:
             write_pcap(trace, self.pcap)
@@ -44,15 +51,15 @@ class Files:
         return [path for path in (self.pcap, self.trace) if path]
 
 
-def write_pcap(trace: Trace, path: Path) -> None:
+def write_pcap(trace: Trace | Capture, path: Path) -> None:
     """Write the packets that left the link's queue as a capture (pcapng)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.whole(path) as part:
         trace.write_pcap(str(part))
 
 
-def write_parquet(trace: Trace, path: Path) -> None:
-    """Write what happened to each packet as a table in Parquet."""
+def write_parquet(trace: Trace | Capture, path: Path) -> None:
+    """Write what happened to each packet as a table in Parquet. InputError for a run on Linux, which hides it."""
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +67,7 @@ def write_parquet(trace: Trace, path: Path) -> None:
         pq.write_table(table(trace), file)
 
 
-def table(trace: Trace) -> "pa.Table":
+def table(trace: Trace | Capture) -> "pa.Table":
     """Return what happened to each packet, a row each, in the order in which it happened.
 
     Columns: `time` (s), `event` (enqueue, dequeue, drop or mark), `flow`, `group`, `transfer`, `kind` (data or ack),
@@ -70,6 +77,8 @@ def table(trace: Trace) -> "pa.Table":
     import numpy as np
     import pyarrow as pa
 
+    if isinstance(trace, Capture):
+        raise InputError("trace", f"{HIDDEN}; write_pcap has those that left")
     columns, labels = trace.columns()
     arrays = {}
     for name, values in columns.items():

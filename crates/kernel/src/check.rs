@@ -3,7 +3,7 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{ParamSet, Problem, Quantity};
-use aqmlab_scenario::{FlowSpec, LinkSpec, RateChanges, Scenario};
+use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
 /// Laws of the kernel that we build, by our names.
@@ -24,13 +24,7 @@ pub fn law_of_linux(law: &str) -> Option<&'static str> {
 pub fn problems(scenario: &Scenario) -> Vec<Problem> {
     let links = scenario.links.iter().flat_map(of_link);
     let flows = scenario.flows.iter().flat_map(of_flows);
-    let mut found: Vec<Problem> = links.chain(flows).collect();
-    if !scenario.changes.is_empty() {
-        found.push(Problem::new(
-            "changes",
-            "are not made on Linux; a rate may follow a schedule, and flows start and stop",
-        ));
-    }
+    let mut found: Vec<Problem> = links.chain(flows).chain(of_changes(scenario)).collect();
     let count: u32 = scenario.flows.iter().map(FlowSpec::count).fold(0, u32::saturating_add);
     if count > MOST {
         found.push(Problem::new("flows", format!("{count} flows are too many for one Linux; at most {MOST}")));
@@ -43,7 +37,8 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     let wire = &link.impairments;
     let mut found = Vec::new();
     if matches!(link.changes, RateChanges::Trace(_)) {
-        found.push(refuse("rate", "is a trace, which no shaper of Linux follows; expected a rate or a schedule"));
+        let why = "is a trace of opportunities, which no shaper of Linux follows; expected a rate, a schedule or a trace of rates";
+        found.push(refuse("rate", why));
     }
     if link.layer.framing == Framing::Ptm {
         found.push(refuse("framing", "\"ptm\" is in no shaper of Linux; expected \"none\" or \"atm\""));
@@ -51,17 +46,39 @@ fn of_link(link: &LinkSpec) -> Vec<Problem> {
     if link.layer.added < 0 {
         found.push(refuse("overhead", "is negative, which no shaper of Linux has; expected 0 B or more"));
     }
-    if wire.loss.is_some_and(|loss| loss.p > 0.0) {
-        found.push(refuse("loss", "in bursts is not set up on Linux yet; expected one probability"));
+    if matches!(wire.jitter, Some(Distribution::Values(_))) {
+        found.push(refuse("jitter", "takes values in turn, which netem does not; expected a distribution"));
     }
-    let others = [
-        ("jitter", wire.jitter.is_some()),
-        ("reorder", wire.reorder.is_some()),
-        ("ecn_mangling", wire.ecn_mangling.is_some()),
-    ];
-    found.extend(
-        others.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| refuse(key, "is not set up on Linux yet")),
-    );
+    if wire.reorder.is_some() {
+        found.push(refuse(
+            "reorder",
+            "of a share of the packets is nothing that netem has; leave it out, and the order is kept",
+        ));
+    }
+    if wire.ecn_mangling.is_some() {
+        found.push(refuse("ecn_mangling", "is nothing that netem has; leave it out"));
+    }
+    found
+}
+
+/// What of `[[changes]]` and of traces of rates a Linux does not do while packets wait.
+fn of_changes(scenario: &Scenario) -> Vec<Problem> {
+    let mut links = scenario.links.clone();
+    let mut found = Vec::new();
+    for change in &scenario.changes {
+        let Ok(action) = change.action(scenario, &links) else { continue };
+        action.update(&mut links);
+        let why = match action {
+            Action::Scheme(..) => {
+                "another scheme, for which Linux drops what waits; expected a parameter of the same one"
+            }
+            Action::Count(..) | Action::Rtt(..) | Action::Stop(..) => {
+                "a change of flows, which is not made on Linux; groups may start and stop"
+            }
+            _ => continue,
+        };
+        found.push(Problem::new("changes", format!("{} at {} is {why}", change.path, change.at.text())));
+    }
     found
 }
 
@@ -134,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_linux_lacks_is_named() {
-        let flows = "jitter = \"2 ms\"\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
+        let flows = "jitter = { values = [\"1 ms\", \"2 ms\"] }\nframing = \"ptm\"\n[[flows]]\nname = \"p\"\nrtt = \"20 ms\"\ntcp = \"prague\"\n\
                      [[flows]]\nname = \"r\"\nrtt = \"20 ms\"\ntcp = \"rfc\"\n\
                      [[flows]]\nname = \"c\"\nrtt = \"20 ms\"\ntcp = { congestion_control = \"cubic:beta=0.8\", min_rto = \"1 s\" }\n";
         let found = paths(&format!("{LINK}{flows}"));
@@ -147,5 +164,19 @@ mod tests {
             "flows.c.tcp.min_rto",
         ];
         assert!(expected.iter().all(|path| found.iter().any(|found| found == path)), "{found:?}");
+    }
+
+    #[test]
+    fn changes_of_a_link_are_made_and_those_of_flows_refused() {
+        let flows = "[[flows]]\nname = \"f\"\nrtt = \"20 ms\"\n";
+        let change =
+            |path: &str, value: &str| format!("[[changes]]\nat = \"5 s\"\npath = \"{path}\"\nvalue = \"{value}\"\n");
+        let of_link: String = [("rate", "5 Mbit/s"), ("delay", "1 ms"), ("loss", "1%"), ("buffer", "20 packets")]
+            .map(|(key, value)| change(&format!("links.a.{key}"), value))
+            .concat();
+        assert_eq!(paths(&format!("{LINK}{flows}{of_link}")), [""; 0]);
+        for (path, value) in [("links.a.aqm", "codel"), ("flows.f.count", "2"), ("flows.f.stop", "8 s")] {
+            assert_eq!(paths(&format!("{LINK}{flows}{}", change(path, value))), ["changes"], "{path}");
+        }
     }
 }

@@ -8,6 +8,7 @@
 //!     play        the traffic: one loop over times and sockets
 //!     sockets     sockets as the scenario's flows need them
 //!     tap         what passes the devices, packet by packet
+//!     flights     where each packet has been, and which were dropped or sent again
 //!     counts      the measures of a run, from what is counted inside
 //! ```
 

@@ -23,6 +23,10 @@ pub struct GuestOrder {
     pub hosts: bool,
     /// The queue of each link.
     pub queues: Vec<Queue>,
+    /// What the queue of a link becomes, for each change of the scenario of a buffer or a scheme's parameter, in order.
+    pub changed: Vec<Queue>,
+    /// The link whose packets are captured as they leave it, by index.
+    pub capture: Option<usize>,
 }
 
 /// A queueing discipline of Linux.

@@ -5,7 +5,7 @@ mod qdisc;
 mod route;
 
 pub use message::Message;
-pub use qdisc::{Handle, Netem, QdiscStats, ROOT, Shaper};
+pub use qdisc::{Handle, Netem, NetemLoss, QdiscStats, ROOT, Shaper};
 pub use route::{KernelRoute, Metrics};
 
 use nix::libc;

@@ -63,8 +63,21 @@ pub struct Shaper {
     pub atm: bool,
 }
 
+/// Gilbert-Elliott loss: a wire is in a good or a bad state, and may change after each packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NetemLoss {
+    /// Probability of a change from good to bad.
+    pub p: f64,
+    /// Probability of a change from bad to good.
+    pub r: f64,
+    /// Probability that a packet is lost in the bad state.
+    pub bad: f64,
+    /// Probability that a packet is lost in the good state.
+    pub good: f64,
+}
+
 /// The options of a netem: what it does to each packet, in order.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Netem {
     /// Delay, ns.
     pub delay: u64,
@@ -74,10 +87,12 @@ pub struct Netem {
     pub overhead: u16,
     /// Packets are sent in cells of 48 bytes in 53.
     pub atm: bool,
-    /// Probability that a packet is lost.
-    pub loss: f64,
-    /// Seed of its random numbers.
-    pub seed: u64,
+    /// Loss; a change puts it into the good state.
+    pub loss: Option<NetemLoss>,
+    /// Extra delays, ns: each packet takes one of them at random. None passes another if there is a rate.
+    pub jitter: Vec<u64>,
+    /// Seed of its random numbers; without one a change leaves them as they are.
+    pub seed: Option<u64>,
 }
 
 const TCA_KIND: u16 = 1;
@@ -87,9 +102,13 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
+const TCA_NETEM_DELAY_DIST: u16 = 2;
+const TCA_NETEM_LOSS: u16 = 5;
+const NETEM_LOSS_GE: u16 = 2;
 const TCA_NETEM_RATE: u16 = 6;
 const TCA_NETEM_RATE64: u16 = 8;
 const TCA_NETEM_LATENCY64: u16 = 10;
+const TCA_NETEM_JITTER64: u16 = 11;
 const TCA_NETEM_PRNG_SEED: u16 = 14;
 const TCA_CAKE_STATS_TIN_STATS: u16 = 10;
 const TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS: u16 = 8;
@@ -154,15 +173,31 @@ impl Netlink {
     }
 }
 
+impl NetemLoss {
+    fn options(self) -> Message {
+        let share = |probability: f64| (probability * f64::from(u32::MAX)).round() as u32;
+        let model = [share(self.p), share(self.r), share(1.0 - self.bad), share(self.good)];
+        Message::default().with(NETEM_LOSS_GE, &model.map(u32::to_ne_bytes).concat())
+    }
+}
+
 impl Netem {
     /// As netlink has them.
-    pub fn options(self) -> Vec<u8> {
+    pub fn options(&self) -> Vec<u8> {
         const ROOM: u32 = 1_000_000; // packets: never full
-        let loss = (self.loss * f64::from(u32::MAX)).round() as u32;
-        let (latency, gap, duplicate, jitter) = (0, 0, 0, 0);
+        let (latency, loss, gap, duplicate, jitter) = (0, 0, 0, 0, 0);
         let header = [latency, ROOM, loss, gap, duplicate, jitter].map(u32::to_ne_bytes).concat();
-        let message = Message::of(&header).with(TCA_NETEM_LATENCY64, &self.delay.to_ne_bytes());
-        let message = message.with(TCA_NETEM_PRNG_SEED, &self.seed.to_ne_bytes());
+        let (delay, spread, table) = self.delays();
+        let mut message = Message::of(&header).with(TCA_NETEM_LATENCY64, &delay.to_ne_bytes());
+        if spread > 0 {
+            message = message.with(TCA_NETEM_JITTER64, &spread.to_ne_bytes()).with(TCA_NETEM_DELAY_DIST, &table);
+        }
+        if let Some(seed) = self.seed {
+            message = message.with(TCA_NETEM_PRNG_SEED, &seed.to_ne_bytes());
+        }
+        if let Some(loss) = self.loss {
+            message = message.nested(TCA_NETEM_LOSS, &loss.options());
+        }
         let Some(rate) = self.rate else { return message.into() };
         let of_32_bits = u32::try_from(rate).unwrap_or(u32::MAX);
         let (cell, cell_overhead) = if self.atm { (48, 5) } else { (0, 0) };
@@ -171,6 +206,21 @@ impl Netem {
             &[of_32_bits, self.overhead.into(), cell, cell_overhead].map(u32::to_ne_bytes).concat(),
         );
         message.with(TCA_NETEM_RATE64, &rate.to_ne_bytes()).into()
+    }
+
+    /// The delay in the middle, the spread around it, and the table of extra delays as parts of the spread: netem adds
+    /// `spread * t / 8192` of a random `t` in the table (`tabledist`).
+    fn delays(&self) -> (u64, u64, Vec<u8>) {
+        const SCALE: f64 = 8192.0;
+        const MOST: f64 = i16::MAX as f64;
+        let (Some(least), Some(greatest)) = (self.jitter.iter().min(), self.jitter.iter().max()) else {
+            return (self.delay, 0, Vec::new());
+        };
+        let half = (greatest - least).div_ceil(2);
+        let spread = (half as f64 * SCALE / MOST).ceil();
+        let part = |delay: &u64| ((*delay as f64 - (least + half) as f64) / spread * SCALE).round() as i16;
+        let table = self.jitter.iter().flat_map(|delay| part(delay).to_ne_bytes()).collect();
+        (self.delay + least + half, spread as u64, table)
     }
 }
 
@@ -228,6 +278,16 @@ mod tests {
         let found = stats(&message[16..]).unwrap();
         assert_eq!(found, QdiscStats { bytes: 7, packets: 3, waiting: 5, dropped: 2, own: vec![] });
         assert_eq!(stats(&message[16..40]), None);
+    }
+
+    #[test]
+    fn extra_delays_are_parts_of_a_spread_around_their_middle() {
+        let netem = Netem { delay: 5_000_000, jitter: vec![0, 2_000_000, 20_000_000], ..Netem::default() };
+        let (middle, spread, table) = netem.delays();
+        let parts: Vec<i64> = table.chunks(2).map(|part| i16::from_ne_bytes([part[0], part[1]]).into()).collect();
+        let delays: Vec<i64> = parts.iter().map(|t| middle as i64 + spread as i64 * t / 8192).collect();
+        let wanted = [5_000_000, 7_000_000, 25_000_000];
+        assert!(delays.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 400), "{delays:?}");
     }
 
     #[test]

@@ -3,32 +3,81 @@
 use crate::{Scenario, parse_choice, refused};
 use aqmlab_aqm::Limit;
 use aqmlab_core::Problems;
-use aqmlab_scenario::{AqmChoice, SchemeAssignment};
+use aqmlab_scenario::{Action, AqmChoice, LinkSpec, Scenario as Spec, SchemeAssignment};
 use pyo3::prelude::*;
 
-/// A link as Linux is told it: scheme with what the scenario sets of it, rate (bit/s), buffer, whether it marks, bytes of a packet.
-type LinkOnLinux = (String, f64, String, bool, u32);
+/// A link as Linux is told it.
+#[derive(IntoPyObject)]
+pub struct LinkOnLinux {
+    /// The scheme with what the scenario sets of it.
+    scheme: String,
+    /// bit/s.
+    rate: f64,
+    buffer: String,
+    /// It marks what can be marked.
+    ecn: bool,
+    /// Bytes of a packet.
+    packet: u32,
+}
 
-/// The schemes as a result names them, and each link. Refuses what a Linux cannot do, each by its path.
+/// A scenario as Linux is told it.
+#[derive(IntoPyObject)]
+pub struct OnLinux {
+    /// The schemes, as a result names them.
+    name: String,
+    links: Vec<LinkOnLinux>,
+    /// A link after each change of a buffer or of a scheme's parameter, in order.
+    changed: Vec<LinkOnLinux>,
+}
+
+/// What Linux is told of a scenario. Refuses what a Linux cannot do, each by its path.
 #[pyfunction]
 #[pyo3(signature = (scenario, aqm=None))]
-pub fn on_linux(scenario: &Scenario, aqm: Option<&str>) -> PyResult<(String, Vec<LinkOnLinux>)> {
+pub fn on_linux(scenario: &Scenario, aqm: Option<&str>) -> PyResult<OnLinux> {
     let problems = aqmlab_kernel::problems(&scenario.0);
     if !problems.is_empty() {
         return Err(refused(Problems(problems)));
     }
     let chosen = parse_choice(aqm)?;
     let of = &scenario.0;
-    let links = of.links.iter().map(|link| {
-        let choice = of.scheme_of(link, chosen.as_ref());
-        let params = of.params(choice).into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let scheme = AqmChoice { name: choice.name.clone(), params }.to_string();
-        let buffer = match link.buffer {
-            Limit::Packets(packets) => format!("{packets} packets"),
-            Limit::Bytes(bytes) => format!("{bytes} B"),
-        };
-        Ok((scheme, link.rate.0, buffer, of.marks(link, choice).map_err(refused)?, link.packet.round() as u32))
-    });
-    let name = chosen.as_ref().map_or_else(|| of.links[0].aqm.to_string(), SchemeAssignment::to_string);
-    Ok((name, links.collect::<PyResult<_>>()?))
+    let told = |link: &LinkSpec| link_on_linux(of, link, of.scheme_of(link, chosen.as_ref())).map_err(refused);
+    Ok(OnLinux {
+        name: chosen.as_ref().map_or_else(|| of.links[0].aqm.to_string(), SchemeAssignment::to_string),
+        links: of.links.iter().map(told).collect::<PyResult<_>>()?,
+        changed: changed(of, chosen.as_ref()).map_err(refused)?,
+    })
+}
+
+fn link_on_linux(of: &Spec, link: &LinkSpec, choice: &AqmChoice) -> Result<LinkOnLinux, Problems> {
+    let params = of.params(choice).into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    let buffer = match link.buffer {
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Bytes(bytes) => format!("{bytes} B"),
+    };
+    Ok(LinkOnLinux {
+        scheme: AqmChoice { name: choice.name.clone(), params }.to_string(),
+        rate: link.rate.0,
+        buffer,
+        ecn: of.marks(link, choice)?,
+        packet: link.packet.round() as u32,
+    })
+}
+
+fn changed(of: &Spec, chosen: Option<&SchemeAssignment>) -> Result<Vec<LinkOnLinux>, Problems> {
+    let mut links = of.links.clone();
+    let mut choices: Vec<AqmChoice> = links.iter().map(|link| of.scheme_of(link, chosen).clone()).collect();
+    let mut found = Vec::new();
+    for change in &of.changes {
+        let action = change.action(of, &links).map_err(|problem| Problems(vec![problem]))?;
+        action.update(&mut links);
+        if let Action::Parameter(link, name, value) = &action {
+            let params = &mut choices[*link].params;
+            params.retain(|(key, _)| key != name);
+            params.push((name.clone(), value.clone()));
+        }
+        if let Action::Parameter(link, ..) | Action::Buffer(link, ..) = action {
+            found.push(link_on_linux(of, &links[link], &choices[link])?);
+        }
+    }
+    Ok(found)
 }

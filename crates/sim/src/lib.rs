@@ -45,8 +45,9 @@ pub mod event_queue {
 /// The parts that a run on another engine shares with a simulation: who takes part, and what is measured of it.
 #[doc(hidden)]
 pub mod kernel {
-    pub use crate::measure::call::CallResult;
-    pub use crate::measure::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, ReceiptMeter, SenderCounters};
+    pub use crate::measure::capture::Capture;
+    pub use crate::measure::flows::{GroupOutcome, flow_results};
+    pub use crate::measure::group::{FlowShare, GroupMeter, ReceiptMeter, SenderCounters};
     pub use crate::measure::link::{LinkFacts, LinkMeter, LinkResult};
     pub use crate::measure::result::{EngineStats, FlowTable, RunResult, Series, TransferTable};
     pub use crate::measure::settling::Stage;
@@ -54,7 +55,6 @@ pub mod kernel {
     pub use crate::traffic::client::Client;
     pub use crate::traffic::member::{MemberDraft, times};
     pub use crate::traffic::udp::UdpSource;
-    pub use crate::traffic::video::{PlaybackStats, VideoResult};
 }
 
 pub use engine::simulation::{

@@ -50,7 +50,7 @@ def run(
     if out:
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)
-    traced = wanted.link(loaded, link)
+    traced = wanted.link(loaded, link, engine)
     with progress(f"Running {scenario}") as told:
         result = simulate.run(
             loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, engine=engine, progress=told

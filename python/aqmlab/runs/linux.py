@@ -17,8 +17,8 @@ from aqmlab import _core
 from aqmlab._core import Interrupted, Scenario, Watch
 from aqmlab.kernel import guest
 from aqmlab.kernel.images import Image, newest
-from aqmlab.names import Named
-from aqmlab.runs.results import RunResult
+from aqmlab.names import Named, unknown
+from aqmlab.runs.results import Capture, RunResult
 from aqmlab.tc import netlink
 
 if TYPE_CHECKING:
@@ -39,9 +39,12 @@ LONGEST = 300
 """Seconds of silence after which a guest is taken for stuck: it tells of each second of its own time."""
 START, PER_SECOND, PER_BIT = 0.2, 0.012, 1.5e-9
 """Seconds of processor time: to start a kernel, of each second without traffic, and of each bit that a link sends."""
-UNKNOWN = ("ecn_reductions", "dropped", "drop_ratio", "segment_delay_mean", "segment_delay_std", "segment_delay_p99")
+UNKNOWN = ("ecn_reductions",)
 """Measures of flows that Linux does not count."""
-UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate", "lost")
+UNKNOWN_OF_LINKS = ("loss_synchronisation", "update_rate")
+"""Those of links."""
+CAPTURE = "capture.pcapng"
+"""What the guest calls its capture."""
 
 
 class StuckError(RuntimeError):
@@ -49,18 +52,25 @@ class StuckError(RuntimeError):
 
 
 def run(
-    scenario: Scenario, aqm: str | None, seed: int, *, series: bool = False, watch: Watch | None = None
+    scenario: Scenario,
+    aqm: str | None,
+    seed: int,
+    *,
+    series: bool = False,
+    trace: str | None = None,
+    watch: Watch | None = None,
 ) -> RunResult:
-    """Run a scenario on the kernel that was built last.
+    """Run a scenario on the kernel that was built last, and capture the packets that leave the link `trace`.
 
     InputError where Linux cannot do it, or no kernel is built; StuckError if the guest fails.
     """
-    image, order = newest(), order_of(scenario, aqm, seed, series=series)
+    image, order = newest(), order_of(scenario, aqm, seed, series=series, trace=trace)
     started = time.perf_counter()
     with TemporaryDirectory(prefix="aqmlab-kernel-", ignore_cleanup_errors=True) as folder:
         document = _play(image, Path(folder), order, watch)
+        capture = None if trace is None else Capture((Path(folder) / CAPTURE).read_bytes())
     wall = time.perf_counter() - started
-    return _result(document, image, wall)
+    return _result(document, image, wall, capture)
 
 
 def check(scenario: Scenario, aqm: str | None) -> None:
@@ -78,19 +88,26 @@ def estimate(scenario: Scenario) -> float:
     return START + PER_SECOND * scenario.duration + PER_BIT * bits
 
 
-def order_of(scenario: Scenario, aqm: str | None, seed: int, *, series: bool) -> dict[str, Any]:
+def order_of(
+    scenario: Scenario, aqm: str | None, seed: int, *, series: bool, trace: str | None = None
+) -> dict[str, Any]:
     """Return the order of a run, as the guest reads it. InputError where Linux cannot do it."""
-    name, links = _core.on_linux(scenario, aqm)
-    queues = [netlink.queue(*link) for link in links]
+    told = _core.on_linux(scenario, aqm)
+    if trace is not None and trace not in scenario.links:
+        raise unknown("trace", "no link", trace, scenario.links)
+    queues = [netlink.queue(**link) for link in told["links"]]
+    changed = [netlink.queue(**link, is_change=True) for link in told["changed"]]
     return {
         "scenario": scenario.text,
         "name": scenario.name,
         "overrides": scenario.overrides,
-        "aqm": name,
+        "aqm": told["name"],
         "seed": seed,
         "series": series,
         "hosts": any(queue.hosts for queue in queues),
         "queues": [queue.order() for queue in queues],
+        "changed": [queue.order() for queue in changed],
+        "capture": None if trace is None else scenario.links.index(trace),
     }
 
 
@@ -144,7 +161,7 @@ def _lines(told: IO[str], kernel: "subprocess.Popen[bytes]", watch: Watch | None
         time.sleep(LOOK)
 
 
-def _result(document: dict[str, Any], image: Image, wall: float) -> RunResult:
+def _result(document: dict[str, Any], image: Image, wall: float, capture: Capture | None) -> RunResult:
     result = document["result"]
     for flows in (*result["flows"].values(), result["total"]):
         flows.update(dict.fromkeys(UNKNOWN))
@@ -157,7 +174,7 @@ def _result(document: dict[str, Any], image: Image, wall: float) -> RunResult:
         delays=_by_link("delays", document["delays"]),
         flow_table=Named("flow_table", _arrays(document["flow_table"])),
         transfer_table=Named("transfer_table", _arrays(document["transfer_table"])),
-        trace=None,
+        trace=capture,
     )
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
@@ -82,6 +83,20 @@ class EngineResult:
         return self.events is None
 
 
+@dataclass(frozen=True)
+class Capture:
+    """The packets that left a link of Linux, as a capture file (pcapng)."""
+
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"<Capture: {len(self.content):,} bytes>"
+
+    def write_pcap(self, path: str) -> None:
+        """Write it."""
+        Path(path).write_bytes(self.content)
+
+
 @dataclass(frozen=True, repr=False)
 class RunResult(Result):
     """One run of a scenario under a scheme and a seed.
@@ -98,7 +113,7 @@ class RunResult(Result):
     delays: "Series"
     flow_table: "Columns"
     transfer_table: "Columns"
-    trace: Trace | None
+    trace: Trace | Capture | None
 
     @classmethod
     def of(cls, run: Run) -> "RunResult":

@@ -16,7 +16,7 @@ from aqmlab.runs.engines import EngineComparison, check_engines
 from aqmlab.runs.executor import Progress, run_many
 from aqmlab.runs.measures import every, expand
 from aqmlab.runs.results import RunResult
-from aqmlab.runs.task import LINUX, SIM, Failure, RunError, Task
+from aqmlab.runs.task import SIM, Failure, RunError, Task
 from aqmlab.scenario import Values, load
 
 Source = str | os.PathLike[str] | Scenario
@@ -40,7 +40,7 @@ def run(
     says, `set` replaces values of the scenario, `series` asks for time series, `trace` names a link whose packets are
     traced, `progress` is called now and then with the part done, and 1. Up to `threads` threads simulate at once, by
     default one per core; the result is the same, and a small run takes one. `engine` "linux" is a real Linux in virtual
-    time (`aqmlab kernel build`), which traces no packets. Raises InputError for bad input,
+    time (`aqmlab kernel build`), whose trace is a capture only. Raises InputError for bad input,
     SchemeError if a user's scheme breaks down, and RunError if the run fails otherwise.
     """
     if threads is not None and threads < 1:
@@ -53,8 +53,6 @@ def run(
             check_set(loaded, [scheme])
         loaded.parameters(scheme)
     check_engine(engine, loaded, [scheme])
-    if engine == LINUX and trace is not None:
-        raise InputError("trace", 'packets are traced by the engine "sim" only')
     task = Task(loaded, scheme, seed, series, trace, threads or os.cpu_count() or 1, engine)
     [outcome] = run_many([task], on_progress=progress)
     if isinstance(outcome, Failure):

@@ -69,7 +69,7 @@ def _do(task: Task, watch: Watch | None) -> RunResult | Failure:
         if task.engine == LINUX:
             from aqmlab.runs import linux
 
-            return linux.run(task.scenario, scheme, task.seed, series=task.series, watch=watch)
+            return linux.run(task.scenario, scheme, task.seed, series=task.series, trace=task.trace, watch=watch)
         return RunResult.of(_core.run(task.scenario, scheme, task.seed, task.series, watch, task.trace, task.threads))
     except (Interrupted, KeyboardInterrupt, SystemExit):
         raise

@@ -85,7 +85,7 @@ def traces(result: SuiteResult) -> dict[tuple[str, str], Traced]:
         chunk = wanted[i : i + TOGETHER]
         outcomes = run_many([Task(scenario, spec, 1, trace=scenario.links[0]) for _, scenario, spec in chunk])
         for (trial, scenario, spec), outcome in zip(chunk, outcomes, strict=True):
-            if not isinstance(outcome, Failure) and outcome.trace:
+            if not isinstance(outcome, Failure) and isinstance(outcome.trace, Trace):
                 found[trial.experiment.scenario, spec] = _read(outcome.trace, trial, scenario, result.link)
     return found
 

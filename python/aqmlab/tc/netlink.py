@@ -155,15 +155,24 @@ OVERFLOWS: Mapping[str, tuple[int, ...]] = {
 RED_ECN, RED_ADAPTIVE = 1, 4
 
 
-def queue(scheme: str, rate: float, buffer: str, ecn: bool, packet: int) -> Queue:
-    """Return a scheme on a link of a kernel. InputError where Linux lacks it, or cannot be told a parameter."""
+def queue(scheme: str, rate: float, buffer: str, ecn: bool, packet: int, *, is_change: bool = False) -> Queue:
+    """Return a scheme on a link of a kernel, or what it is changed to while packets wait.
+
+    InputError where Linux lacks it, or cannot be told a parameter.
+    """
     link = Link(rate, buffer, ecn, packet)
     write(Setting(scheme, link))  # refuses what cannot be said
     qdisc, values = prepared(Setting(scheme, link))
     groups = say(qdisc, values, link)
     if qdisc.kind == "gred":
-        raise InputError("aqm", '"gred" needs filters that choose its classes, which are not set up on Linux yet')
+        raise InputError(
+            "aqm", '"gred" finds the class of a packet by what sch_dsmark wrote, which Linux no longer has'
+        )
+    if is_change and qdisc.kind == "sfb":
+        raise InputError("changes", '"sfb" drops what waits when it is changed on Linux')
     words = dict(parse(qdisc, groups[0]))
+    if is_change:
+        words.pop("flows", None)  # Linux refuses to be told their number again
     encode = ENCODERS.get(qdisc.kind, _attributes)
     return Queue(
         qdisc.kind,

@@ -1,5 +1,6 @@
 //! The measures of a run, from what is counted inside: those of a simulation, computed by the same code.
 
+use crate::flights::{Flights, Packet};
 use crate::network::{Gate, GuestNetwork};
 use crate::sockets::Counters;
 use crate::tap::Passing;
@@ -9,12 +10,11 @@ use aqmlab_kernel::{GuestOrder, Queue};
 use aqmlab_netlink::QdiscStats;
 use aqmlab_scenario::{LinkSpec, Scenario};
 use aqmlab_sim::kernel::{
-    CallResult, Client, EngineStats, FlowResult, FlowShare, FlowTable, GroupFacts, GroupMeter, LinkFacts, LinkMeter,
-    LinkResult, MemberDraft, PlaybackStats, ReceiptMeter, RunResult, SenderCounters, Series, Stage, TransferTable,
-    VideoResult,
+    Client, EngineStats, FlowShare, FlowTable, GroupMeter, GroupOutcome, LinkFacts, LinkMeter, LinkResult, MemberDraft,
+    ReceiptMeter, RunResult, SenderCounters, Series, Stage, TransferTable, flow_results,
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Counts of all links and groups.
 pub struct Counts<'a> {
@@ -23,7 +23,7 @@ pub struct Counts<'a> {
     links: Vec<LinkCount>,
     groups: Vec<GroupMeter>,
     /// Packets between the senders' gates and the receivers'.
-    under_way: HashMap<u64, UnderWay>,
+    pub flights: Flights,
     /// What counters of senders that are gone had.
     ended: Vec<SenderCounters>,
     failed: Vec<u64>,
@@ -64,18 +64,27 @@ struct LinkCount {
     sampled: u64,
     rate: f64,
     changed_at: Time,
+    /// Packets lost on its wire, up to the warm-up.
+    lost_before: u64,
+    /// From a time on: its target and its buffer, packets.
+    goals: Vec<(Span, f64, f64)>,
 }
 
-#[derive(Clone, Copy)]
-struct UnderWay {
-    /// When it passed the first gate.
-    first: Time,
-    /// When it came to the queue that it is in.
-    joined: Time,
+/// What is known of the members, clients and senders at the end of a run.
+pub struct Ends<'a> {
+    /// All members by group.
+    pub members: &'a [Vec<MemberDraft<'a>>],
+    /// Bytes that the receiver of each has taken since the warm-up.
+    pub delivered: &'a [Vec<u64>],
+    /// Packets of each that queues have dropped since the warm-up.
+    pub dropped: &'a [Vec<i64>],
+    /// Counters of those that still send.
+    pub senders: &'a [SenderCounters],
+    /// All clients.
+    pub clients: &'a [Client],
+    /// Packets that the wire of each link has lost.
+    pub lost: &'a [u64],
 }
-
-/// Packets older than this are lost.
-const OLDEST: Span = Span::from_secs(60);
 
 impl<'a> Counts<'a> {
     /// Before anything has happened.
@@ -89,6 +98,8 @@ impl<'a> Counts<'a> {
             sampled: 0,
             rate: spec.rate.0 / 8.0,
             changed_at: Time::ZERO,
+            lost_before: 0,
+            goals: vec![(Span::ZERO, spec.target, spec.buffer_packets)],
         };
         let columns = || ["time", "queue", "utilisation"].map(|name| (name.to_string(), Vec::new())).to_vec();
         let series = |spec: &LinkSpec| Series { link: spec.name.clone(), columns: columns() };
@@ -98,7 +109,7 @@ impl<'a> Counts<'a> {
             scenario,
             links: scenario.links.iter().map(link).collect(),
             groups: vec![GroupMeter::default(); groups],
-            under_way: HashMap::new(),
+            flights: Flights::default(),
             ended: vec![SenderCounters::default(); groups],
             failed: vec![0; groups],
             before: vec![SenderCounters::default(); groups],
@@ -109,43 +120,32 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// A packet passes a gate of the hub.
+    /// A packet passes a gate of the hub. `access` is the time from there to its receiver and from its sender.
     pub fn on_passing(&mut self, gate: Gate, passing: &Passing, now: Time, access: Span) {
         let Some(packet) = Packet::read(passing.packet) else { return };
         match (gate, passing.leaves) {
-            (Gate::Sender(_) | Gate::Receiver(_), false) => {
-                self.under_way.insert(packet.key, UnderWay { first: now, joined: now });
+            (Gate::Sender(group), false) => self.flights.enter(&packet, self.scenario.flows[group].path.len(), now),
+            (Gate::Receiver(group), false) => {
+                self.flights.enter(&packet, self.scenario.flows[group].ack_path.len(), now);
             }
-            (Gate::Behind, false) => {
-                if let Some(known) = self.under_way.get_mut(&packet.key) {
-                    known.joined = now;
-                }
-            }
+            (Gate::Behind, false) => self.flights.go_on(&packet, now),
             (Gate::Queue(link), true) => {
-                if let Some(known) = self.under_way.get(&packet.key) {
-                    let link = &mut self.links[link].meter;
-                    link.on_service(now, now.since(known.joined), now, passing.packet.len() as u16);
+                if let Some(sojourn) = self.flights.leave(&packet, now) {
+                    self.links[link].meter.on_service(now, sojourn, now, passing.packet.len() as u16);
                 }
             }
-            (Gate::Receiver(_), true) if packet.has_data => self.on_receipt(gate, &packet, now, access),
-            (Gate::Receiver(_) | Gate::Sender(_), true) => drop(self.under_way.remove(&packet.key)),
+            (Gate::Receiver(group), true) => self.on_receipt(group, &packet, now, access),
+            (Gate::Sender(_), true) => drop(self.flights.arrive(&packet)),
             _ => {}
         }
     }
 
-    fn on_receipt(&mut self, gate: Gate, packet: &Packet, now: Time, access: Span) {
-        let Some(known) = self.under_way.remove(&packet.key) else { return };
-        if let Gate::Receiver(group) = gate
-            && now >= self.warmup
-        {
-            self.groups[group].count(now.since(known.first) + access, packet.is_marked);
-        }
-    }
-
-    /// Forgets packets that are lost.
-    pub fn tidy(&mut self, now: Time) {
-        if self.under_way.len() > 1 << 16 {
-            self.under_way.retain(|_, known| now.since(known.first) < OLDEST);
+    fn on_receipt(&mut self, group: usize, packet: &Packet, now: Time, access: Span) {
+        let Some(arrival) = self.flights.arrive(packet).filter(|_| now >= self.warmup) else { return };
+        let delay = now.since(arrival.entered) + access;
+        self.groups[group].count(delay, packet.is_marked);
+        if arrival.is_resent {
+            self.groups[group].count_resent(delay, arrival.first.map(|first| now.since(first) + access));
         }
     }
 
@@ -176,9 +176,16 @@ impl<'a> Counts<'a> {
         self.links[link].rate = rate / 8.0;
     }
 
-    /// Measures count from now.
-    pub fn start(&mut self, now: Time, senders: &[SenderCounters]) {
-        for link in &mut self.links {
+    /// A link has another target or buffer from now on.
+    pub fn on_goal(&mut self, link: usize, spec: &LinkSpec, now: Time) {
+        self.links[link].goals.push((now.since(Time::ZERO), spec.target, spec.buffer_packets));
+    }
+
+    /// Measures count from now; `lost` packets were lost on the wires.
+    pub fn start(&mut self, now: Time, senders: &[SenderCounters], lost: &[u64]) {
+        self.flights.start(self.links.iter().map(|link| u64::from(link.last.waiting)).sum(), now);
+        for (link, lost) in self.links.iter_mut().zip(lost) {
+            link.lost_before = *lost;
             link.pass_time(now);
             link.meter.restart(link.last.waiting, now);
             link.at_warmup = link.last.clone();
@@ -217,16 +224,21 @@ impl<'a> Counts<'a> {
         self.transfers.completion_time.push(taken.seconds());
     }
 
-    /// The document of the run. `delivered` are bytes of each member since the warm-up, `senders` counters of those that still send.
-    pub fn document(
-        mut self,
-        members: &[Vec<MemberDraft>],
-        delivered: &[Vec<u64>],
-        senders: &[SenderCounters],
-        clients: &[Client],
-        now: Time,
-    ) -> Document {
-        let result = self.result(members, delivered, senders, clients, now);
+    /// The document of the run.
+    pub fn document(mut self, ends: &Ends, changes: &[Span], now: Time) -> Document {
+        let links = self.link_results(ends.lost, changes, now);
+        let groups: Vec<GroupOutcome> = (0..self.groups.len()).map(|group| self.outcome(group, ends)).collect();
+        let (flows, total) = flow_results(self.scenario, &groups, ends.clients, now);
+        let result = RunResult {
+            schema: 1,
+            scenario: self.scenario.name.clone(),
+            aqm: self.order.aqm.clone(),
+            seed: self.order.seed,
+            flows,
+            total,
+            links,
+            engine: EngineStats { events: 0, wall: 0.0 },
+        };
         if !self.order.series {
             return Document { result, tables: Tables::default() };
         }
@@ -234,14 +246,12 @@ impl<'a> Counts<'a> {
             let (queue_delay, share) = link.meter.sojourn.distribution();
             (spec.name.clone(), columns([("queue_delay", queue_delay), ("share", share)]))
         };
-        let shares: Vec<Vec<FlowShare>> =
-            members.iter().zip(delivered).map(|(members, delivered)| self.shares(members, delivered)).collect();
-        let FlowTable { group, rtt, goodput, .. } = FlowTable::of(&shares);
+        let FlowTable { group, rtt, goodput, dropped } = FlowTable::of(&groups);
         let t = self.transfers;
         let tables = Tables {
             delays: self.scenario.links.iter().zip(&self.links).map(delays).collect(),
             series: self.series.into_iter().map(|series| (series.link, series.columns.into_iter().collect())).collect(),
-            flow_table: columns([("group", group), ("rtt", rtt), ("goodput", goodput)]),
+            flow_table: columns([("group", group), ("rtt", rtt), ("goodput", goodput), ("dropped", dropped)]),
             transfer_table: columns([
                 ("group", t.group),
                 ("start", t.start),
@@ -252,48 +262,22 @@ impl<'a> Counts<'a> {
         Document { result, tables }
     }
 
-    fn result(
-        &mut self,
-        members: &[Vec<MemberDraft>],
-        delivered: &[Vec<u64>],
-        senders: &[SenderCounters],
-        clients: &[Client],
-        now: Time,
-    ) -> RunResult {
-        let groups = 0..self.groups.len();
-        let shares: Vec<Vec<FlowShare>> =
-            groups.clone().map(|group| self.shares(&members[group], &delivered[group])).collect();
-        let counters: Vec<SenderCounters> = groups.map(|group| self.counters(group, senders[group])).collect();
-        let mut all = GroupMeter::default();
-        self.groups.iter().for_each(|meter| all.merge(meter));
-        let flows = self.scenario.flows.iter().enumerate().map(|(group, spec)| {
-            let meter = &self.groups[group];
-            let call = spec.traffic.is_udp().then(|| CallResult::new(meter.sent, &meter.packet_delay));
-            let facts = GroupFacts::new(&shares[group].iter().collect::<Vec<_>>(), meter, counters[group]);
-            (spec.name.clone(), FlowResult::of(&facts.with(call, video(group, clients, now))))
-        });
-        let sum = counters.iter().copied().fold(SenderCounters::default(), SenderCounters::plus);
-        let total = FlowResult::of(&GroupFacts::new(&shares.iter().flatten().collect::<Vec<_>>(), &all, sum));
-        RunResult {
-            schema: 1,
-            scenario: self.scenario.name.clone(),
-            aqm: self.order.aqm.clone(),
-            seed: self.order.seed,
-            flows: flows.collect(),
-            total,
-            links: self.link_results(now),
-            engine: EngineStats { events: 0, wall: 0.0 },
+    fn outcome(&self, group: usize, ends: &Ends) -> GroupOutcome<'_> {
+        let members = ends.members[group].iter().zip(&ends.delivered[group]).zip(&ends.dropped[group]);
+        GroupOutcome {
+            shares: members.map(|((member, bytes), dropped)| self.share(member, *bytes, *dropped)).collect(),
+            meter: &self.groups[group],
+            counters: self.counters(group, ends.senders[group]),
         }
     }
 
-    fn link_results(&mut self, now: Time) -> Vec<(String, LinkResult)> {
-        let stages = self.scenario.scripted_changes();
-        let links = self.scenario.links.iter().zip(&mut self.links).zip(&self.order.queues);
+    fn link_results(&mut self, lost: &[u64], changes: &[Span], now: Time) -> Vec<(String, LinkResult)> {
+        let links = self.scenario.links.iter().zip(&mut self.links).zip(&self.order.queues).zip(lost);
         links
-            .map(|((spec, link), queue)| {
+            .map(|(((spec, link), queue), lost)| {
                 link.pass_time(now);
                 link.meter.pass_time(now);
-                (spec.name.clone(), link.result(spec, queue, &stages))
+                (spec.name.clone(), link.result(queue, lost - link.lost_before, changes))
             })
             .collect()
     }
@@ -303,18 +287,16 @@ impl<'a> Counts<'a> {
         SenderCounters { failed: self.failed[group], ..counted }
     }
 
-    fn shares(&self, members: &[MemberDraft], delivered: &[u64]) -> Vec<FlowShare> {
+    fn share(&self, member: &MemberDraft, bytes: u64, dropped: i64) -> FlowShare {
         let seconds = (self.scenario.duration.0 - self.scenario.warmup.0) as f64 * 1e-12;
         let end = Time::ZERO + self.scenario.duration;
-        let share = |(member, bytes): (&MemberDraft, &u64)| FlowShare {
-            goodput: 8.0 * *bytes as f64 / seconds,
-            dropped: 0,
-            always_active: !member.spec.traffic.has_clients()
-                && member.start <= self.warmup
-                && member.stops_at() >= end,
+        let lasts = member.start <= self.warmup && member.stops_at() >= end;
+        FlowShare {
+            goodput: 8.0 * bytes as f64 / seconds,
+            dropped: dropped.max(0) as u64,
+            always_active: lasts && !member.spec.traffic.has_clients(),
             rtt: member.rtt,
-        };
-        members.iter().zip(delivered).map(share).collect()
+        }
     }
 }
 
@@ -327,7 +309,7 @@ impl LinkCount {
         self.changed_at = now;
     }
 
-    fn result(&self, spec: &LinkSpec, queue: &Queue, changes: &[Span]) -> LinkResult {
+    fn result(&self, queue: &Queue, lost: u64, changes: &[Span]) -> LinkResult {
         let (now, then) = (&self.last, &self.at_warmup);
         let since = |count: fn(&QdiscStats) -> u64| count(now) - count(then);
         let (departed, dropped) = (since(|stats| stats.packets), since(|stats| stats.dropped.into()));
@@ -343,39 +325,13 @@ impl LinkCount {
             .into_iter()
             .filter(|(_, n)| *n > 0)
             .for_each(|(why, n)| accounts.drop(why, n));
-        let stage = |from: &Span| Stage { from: *from, target: spec.target, tolerance: 0.1 * spec.buffer_packets };
+        let stage = |from: &Span| {
+            let (_, target, buffer) = self.goals.iter().rfind(|(since, ..)| since <= from).unwrap_or(&self.goals[0]);
+            Stage { from: *from, target: *target, tolerance: 0.1 * buffer }
+        };
         let stages: Vec<Stage> = changes.iter().map(stage).collect();
         let utilisation = (since(|stats| stats.bytes) as f64 / self.capacity.max(1.0)).min(1.0);
-        LinkResult::of(&LinkFacts::new(&self.meter, &accounts, utilisation, 0, &stages))
-    }
-}
-
-/// A packet of a flow.
-struct Packet {
-    key: u64,
-    has_data: bool,
-    is_marked: bool,
-}
-
-impl Packet {
-    /// From its headers; `None` if it is neither TCP nor UDP over IPv4.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        const TCP: u8 = 6;
-        const UDP: u8 = 17;
-        let header = usize::from(bytes.first()? & 15) * 4;
-        let protocol = *bytes.get(9)?;
-        if bytes[0] >> 4 != 4 || ![TCP, UDP].contains(&protocol) {
-            return None;
-        }
-        let length = usize::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?));
-        let transport = bytes.get(header..header + 8)?;
-        let own = if protocol == TCP { usize::from(bytes.get(header + 12)? >> 4) * 4 } else { 8 };
-        // The identification counts up in each connection, so that a segment that is sent again is another packet.
-        let named = [&bytes[4..6], &bytes[12..20], &transport[..8]].concat();
-        let key = named
-            .iter()
-            .fold(0xcbf2_9ce4_8422_2325, |key: u64, byte| (key ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-        Some(Self { key, has_data: length > header + own, is_marked: bytes[1] & 3 == 3 })
+        LinkResult::of(&LinkFacts::new(&self.meter, &accounts, utilisation, lost, &stages))
     }
 }
 
@@ -386,13 +342,6 @@ fn sender_counters(counters: Counters, failed: u64) -> SenderCounters {
 /// Counters of these connections together.
 pub fn sum_of(counters: impl Iterator<Item = Counters>) -> SenderCounters {
     counters.fold(SenderCounters::default(), |sum, each| sum.plus(sender_counters(each, 0)))
-}
-
-fn video(group: usize, clients: &[Client], now: Time) -> Option<VideoResult> {
-    let clients = clients.iter().filter(|client| client.peer.group as usize == group);
-    let mut stats = clients.filter_map(Client::player).map(|player| player.stats_at(now)).peekable();
-    stats.peek()?;
-    Some(VideoResult::of(&stats.fold(PlaybackStats::default(), PlaybackStats::plus)))
 }
 
 fn columns<const N: usize>(columns: [(&str, Vec<f64>); N]) -> Columns {

@@ -5,6 +5,7 @@
 
 mod counts;
 mod ethtool;
+mod flights;
 mod network;
 mod play;
 mod sockets;

@@ -7,15 +7,16 @@
 //!
 //! A pair of devices is a wire without a delay. A flow's packets reach the hub by `hs`, leave it by `q`, the device of a link with its
 //! shaper and queueing discipline, come back by `r` when their transmission begins, go over the link's wire (`p` to `w`: the time to send
-//! them, and the propagation), and so from link to link until they leave by `hd`. Which link follows is a routing table of its own for each link. The access links are delays at
-//! `s`, `hd`, `d` and `hs`: a quarter of what is left of the round trip.
+//! them, and the propagation; a second one where packets jitter or are lost in bursts), and so from link to link until they leave by
+//! `hd`. What follows a device is a routing table of its own. The access links are delays at `s`, `hd`, `d` and `hs`: a quarter of what
+//! is left of the round trip.
 
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
-use aqmlab_core::{Rate, Span};
+use aqmlab_core::{Rate, Span, Stream};
 use aqmlab_kernel::{GuestOrder, Queue};
-use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
-use aqmlab_scenario::{FlowSpec, LinkSpec, Scenario};
+use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, NetemLoss, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
+use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, Loss, Scenario};
 use aqmlab_sim::kernel::MemberDraft;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -54,7 +55,9 @@ pub enum Gate {
     Sender(usize),
     /// Into the queue of this link.
     Queue(usize),
-    /// Out of this link, or of its delay.
+    /// On the wire of a link.
+    Wire,
+    /// Out of the wire of a link.
     Behind,
     /// From or to the receivers of this host.
     Receiver(usize),
@@ -78,9 +81,14 @@ struct Device {
     place: Handle,
     handle: Handle,
     shaper: Option<Shaper>,
-    /// The device of its wire, and what happens on it.
-    behind: u32,
-    delay: Netem,
+    /// Its wire in one piece or two: the first takes the time to send a packet and to propagate it, the last loses packets.
+    wire: Vec<Stretch>,
+}
+
+/// A piece of a link's wire: the device that packets enter it by, and what happens to them.
+struct Stretch {
+    index: u32,
+    netem: Netem,
 }
 
 /// A network namespace.
@@ -110,8 +118,8 @@ impl GuestNetwork {
         let mut network = Self { hosts, host_of, gates: BTreeMap::new(), queues: Vec::new(), hub, places };
         network.set_up_kernel(scenario)?;
         let mtu = scenario.flows.iter().map(|flows| flows.wire_size() - 14).fold(MTU, u32::max);
-        for (i, link) in scenario.links.iter().enumerate() {
-            network.add_link(i, link, &order.queues[i], mtu, order.seed)?;
+        for i in 0..scenario.links.len() {
+            network.add_link(i, scenario, &order.queues[i], mtu, order.seed)?;
         }
         for k in 0..network.hosts.len() {
             network.add_host(k, scenario, mtu, [&at_senders, &at_receivers])?;
@@ -144,14 +152,52 @@ impl GuestNetwork {
         quarter(rtt, &scenario.flows[group], scenario)
     }
 
+    /// Packets that a link's wire has lost.
+    pub fn lost(&self, link: usize) -> io::Result<u64> {
+        let lost = |stretch: &Stretch| Ok(u64::from(self.hub.qdisc_stats(stretch.index, ROOT, LEAF)?.dropped));
+        self.queues[link].wire.iter().map(lost).sum()
+    }
+
     /// Changes the rate of a link.
     pub fn set_rate(&mut self, link: usize, rate: Rate) -> io::Result<()> {
         let device = &mut self.queues[link];
-        device.delay.rate = Some(bytes_a_second(rate));
-        self.hub.set_qdisc(device.behind, ROOT, LEAF, "netem", &device.delay.options())?;
+        device.wire[0].netem.rate = Some(bytes_a_second(rate));
+        device.wire[0].change(&self.hub)?;
         let Some(shaper) = &mut device.shaper else { return Ok(()) };
         shaper.rate = bytes_a_second(rate);
         self.hub.change_shaper(device.index, SHAPER, *shaper)
+    }
+
+    /// Changes the propagation delay of a link.
+    pub fn set_delay(&mut self, link: usize, delay: Span) -> io::Result<()> {
+        let stretch = &mut self.queues[link].wire[0];
+        stretch.netem.delay = nanoseconds(delay);
+        stretch.change(&self.hub)
+    }
+
+    /// Changes the loss on the wire of a link.
+    pub fn set_loss(&mut self, link: usize, loss: Loss) -> io::Result<()> {
+        let Some(stretch) = self.queues[link].wire.last_mut() else { return Ok(()) };
+        stretch.netem.loss = Some(netem_loss(loss));
+        stretch.change(&self.hub)
+    }
+
+    /// Changes the parameters or the buffer of a link's queueing discipline; what waits stays.
+    pub fn set_queue(&mut self, link: usize, queue: &Queue) -> io::Result<()> {
+        let Device { index, place, handle, .. } = self.queues[link];
+        self.hub.set_qdisc(index, place, handle, &queue.kind, &bytes_of(queue)?)
+    }
+
+    /// ACKs that queue nowhere follow a link whose rate or delay has changed.
+    pub fn follow(&self, link: usize, scenario: &Scenario, links: &[LinkSpec]) -> io::Result<()> {
+        for (k, host) in self.hosts.iter().enumerate() {
+            let flows = &scenario.flows[host.group];
+            if flows.path.contains(&link) && flows.ack_path.is_empty() {
+                let netem = access(flows, quarter(host.rtt, flows, scenario) + delay_of_acks(flows, links));
+                self.delay(Place::Hub, &self.hub, &format!("hs{k}"), netem)?;
+            }
+        }
+        Ok(())
     }
 
     /// What a kernel does unless it is told otherwise, where a simulation has no such thing.
@@ -169,35 +215,41 @@ impl GuestNetwork {
         Ok(())
     }
 
-    /// The wire of a link, with its shaper and queueing discipline, and that of its own delay.
-    fn add_link(&mut self, i: usize, link: &LinkSpec, queue: &Queue, mtu: u32, seed: u64) -> io::Result<()> {
-        let [near, far, wire, end] = ["q", "r", "p", "w"].map(|name| format!("{name}{i}"));
-        self.add_wire([&near, &far], None, mtu, [Gate::Queue(i), Gate::Behind])?;
+    /// The device of a link, with its shaper and queueing discipline, and its wire.
+    fn add_link(&mut self, i: usize, scenario: &Scenario, queue: &Queue, mtu: u32, seed: u64) -> io::Result<()> {
+        let link = &scenario.links[i];
+        let [near, far] = ["q", "r"].map(|name| format!("{name}{i}"));
+        self.add_wire([&near, &far], None, mtu, [Gate::Queue(i), Gate::Wire])?;
         let index = if_nametoindex(near.as_str())?;
-        let options = queue.option_bytes().ok_or_else(|| io::Error::other("options of a queue are no bytes"))?;
         let shaper = (!queue.shapes).then(|| shaper(link));
         let (place, handle) = if shaper.is_some() { (CLASS, LEAF) } else { (ROOT, LEAF) };
         if let Some(shaper) = shaper {
             self.hub.set_shaper(index, SHAPER, shaper)?;
         }
-        self.hub.set_qdisc(index, place, handle, &queue.kind, &options)?;
-        self.add_wire([&wire, &end], None, mtu, [Gate::Behind; 2])?;
-        let delay = Netem {
-            delay: nanoseconds(link.delay),
-            rate: Some(bytes_a_second(link.rate)),
-            overhead: link.layer.added as u16,
-            atm: link.layer.framing == Framing::Atm,
-            loss: link.impairments.loss.map_or(0.0, |loss| loss.good),
-            seed: seed.wrapping_add(i as u64),
-        };
-        let behind = if_nametoindex(wire.as_str())?;
-        self.hub.set_qdisc(behind, ROOT, LEAF, "netem", &delay.options())?;
-        self.queues.push(Device { index, place, handle, shaper, behind, delay });
-        let table = TABLE + 2 * i as u32 + 1;
-        self.hub.add_rule(&far, table)?;
-        let (metrics, from) = (Metrics::default(), None);
-        self.hub.add_route(&KernelRoute { to: None, device: &wire, from, table: Some(table), metrics })?;
-        self.hub.add_rule(&end, table_of(i))
+        self.hub.set_qdisc(index, place, handle, &queue.kind, &bytes_of(queue)?)?;
+        let mut wire = Vec::new();
+        let mut from = far;
+        let stretches = stretches(i, scenario, seed);
+        let last = stretches.len() - 1;
+        for (n, netem) in stretches.into_iter().enumerate() {
+            let [enter, leave] = ["p", "w"].map(|name| format!("{name}{i}.{n}"));
+            self.add_wire(
+                [&enter, &leave],
+                None,
+                mtu,
+                [Gate::Wire, if n == last { Gate::Behind } else { Gate::Wire }],
+            )?;
+            let mut stretch = Stretch { index: if_nametoindex(enter.as_str())?, netem };
+            stretch.change(&self.hub)?;
+            stretch.netem.seed = None; // its random numbers go on when it changes
+            wire.push(stretch);
+            let (table, metrics) = (table_of(i) + 1 + n as u32, Metrics::default());
+            self.hub.add_rule(&from, table)?;
+            self.hub.add_route(&KernelRoute { to: None, device: &enter, from: None, table: Some(table), metrics })?;
+            from = leave;
+        }
+        self.queues.push(Device { index, place, handle, shaper, wire });
+        self.hub.add_rule(&from, table_of(i))
     }
 
     /// The access links of a host, and its routes.
@@ -208,11 +260,9 @@ impl GuestNetwork {
         self.add_wire([&hs, &s], Some(Place::Senders), mtu, [Gate::Sender(k); 2])?;
         self.add_wire([&hd, &d], Some(Place::Receivers), mtu, [Gate::Receiver(k); 2])?;
         let quarter = quarter(rtt, flows, scenario);
-        let back = if flows.ack_path.is_empty() { quarter + delay_of_acks(flows, scenario) } else { quarter };
-        let rate = flows.access_rate.map(bytes_a_second);
-        let netem = |delay: Span| Netem { delay: nanoseconds(delay), rate, ..Netem::default() };
-        self.delay(Place::Hub, &self.hub, &hd, netem(quarter))?;
-        self.delay(Place::Hub, &self.hub, &hs, netem(back))?;
+        let back = if flows.ack_path.is_empty() { quarter + delay_of_acks(flows, &scenario.links) } else { quarter };
+        self.delay(Place::Hub, &self.hub, &hd, access(flows, quarter))?;
+        self.delay(Place::Hub, &self.hub, &hs, access(flows, back))?;
         for (place, link, name, own, peer) in
             [(Place::Senders, far[0], &s, sender, receiver), (Place::Receivers, far[1], &d, receiver, sender)]
         {
@@ -229,7 +279,7 @@ impl GuestNetwork {
                     metrics,
                 })
             })?;
-            self.delay(place, link, name, netem(quarter))?;
+            self.delay(place, link, name, access(flows, quarter))?;
         }
         self.lead(&flows.path, receiver.into(), &hd)?;
         self.lead(&flows.ack_path, sender.into(), &hs)
@@ -301,14 +351,72 @@ fn quarter(rtt: Span, flows: &FlowSpec, scenario: &Scenario) -> Span {
     Span(rtt.0.saturating_sub(own.0) / 4)
 }
 
+/// The routing table for what comes out of a link; those of its wire are the next.
 fn table_of(link: usize) -> u32 {
-    TABLE + 2 * link as u32
+    TABLE + 3 * link as u32
+}
+
+/// An access link.
+fn access(flows: &FlowSpec, delay: Span) -> Netem {
+    Netem { delay: nanoseconds(delay), rate: flows.access_rate.map(bytes_a_second), ..Netem::default() }
+}
+
+/// The pieces of a link's wire. Jitter has one of its own, without a time to send: packets that bunch leave together. So do bursts of
+/// losses, which a change of the rate would end.
+fn stretches(i: usize, scenario: &Scenario, seed: u64) -> Vec<Netem> {
+    let link = &scenario.links[i];
+    let seed = Some(seed.wrapping_add(i as u64));
+    let loss = link.impairments.loss.map(netem_loss);
+    let first = Netem {
+        delay: nanoseconds(link.delay),
+        rate: Some(bytes_a_second(link.rate)),
+        overhead: link.layer.added as u16,
+        atm: link.layer.framing == Framing::Atm,
+        seed,
+        ..Netem::default()
+    };
+    if !needs_two(i, scenario) {
+        return vec![Netem { loss, ..first }];
+    }
+    const AT_ONCE: u64 = 1 << 40; // bytes a second; only with a rate packets keep their order
+    vec![first, Netem { rate: Some(AT_ONCE), loss, jitter: extra_delays(link, seed), seed, ..Netem::default() }]
+}
+
+fn needs_two(i: usize, scenario: &Scenario) -> bool {
+    let link = &scenario.links[i];
+    let is_in_bursts = |loss: Loss| loss.p > 0.0;
+    let actions = scenario.changes.iter().filter_map(|change| change.action(scenario, &scenario.links).ok());
+    let changes = actions.filter(|action| matches!(action, Action::Loss(at, loss) if *at == i && is_in_bursts(*loss)));
+    link.impairments.jitter.is_some() || link.impairments.loss.is_some_and(is_in_bursts) || changes.count() > 0
+}
+
+/// Draws of a link's jitter, ns.
+fn extra_delays(link: &LinkSpec, seed: Option<u64>) -> Vec<u64> {
+    const DRAWS: usize = 8192; // at most 16384 (NETEM_DIST_MAX)
+    let mut stream = Stream::new(seed.unwrap_or_default(), &format!("links.{}.jitter", link.name), 0);
+    let draw = |law: &Distribution<Span>| (0..DRAWS).map(|i| nanoseconds(law.draw(i, &mut stream))).collect();
+    link.impairments.jitter.as_ref().map(draw).unwrap_or_default()
+}
+
+fn netem_loss(Loss { p, r, bad, good }: Loss) -> NetemLoss {
+    NetemLoss { p, r, bad, good }
+}
+
+fn bytes_of(queue: &Queue) -> io::Result<Vec<u8>> {
+    queue.option_bytes().ok_or_else(|| io::Error::other("options of a queue are no bytes"))
+}
+
+impl Stretch {
+    /// Tells the kernel what happens to packets from now on.
+    fn change(&self, hub: &Netlink) -> io::Result<()> {
+        hub.set_qdisc(self.index, ROOT, LEAF, "netem", &self.netem.options())
+    }
 }
 
 /// ACKs that queue nowhere return along the same links: their propagation, and the time to send an ACK on each.
-fn delay_of_acks(flows: &FlowSpec, scenario: &Scenario) -> Span {
+fn delay_of_acks(flows: &FlowSpec, links: &[LinkSpec]) -> Span {
     let ack = flows.tcp.ack.0 as u32;
-    let links = flows.path.iter().map(|link| &scenario.links[*link]);
+    let links = flows.path.iter().map(|link| &links[*link]);
     Span(links.map(|link| link.delay.0 + link.rate.transmission(link.layer.bytes(ack)).0).sum())
 }
 

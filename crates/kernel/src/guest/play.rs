@@ -2,21 +2,22 @@
 
 mod traffic;
 
-use crate::counts::{self, Counts, Document};
+use crate::counts::{self, Counts, Document, Ends};
 use crate::network::{Gate, GuestNetwork, Place};
 use crate::sockets::{self, Name};
-use crate::tap::Tap;
+use crate::tap::{SNAP, Tap};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_kernel::{GuestOrder, UDP_HEADER};
-use aqmlab_scenario::Scenario;
-use aqmlab_sim::kernel::{Client, MemberDraft, RateSchedule, SenderCounters, UdpSource, times};
+use aqmlab_scenario::{Action, LinkSpec, Scenario};
+use aqmlab_sim::kernel::{Capture, Client, MemberDraft, RateSchedule, SenderCounters, UdpSource, times};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_gettime};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::os::fd::OwnedFd;
 
 /// Longest time between two looks at the queues.
@@ -29,6 +30,7 @@ const REST: u64 = 10_000_000;
 enum Work {
     WarmUp,
     Rate(usize),
+    Change(usize),
     Open(usize),
     Close(usize),
     Emit(usize),
@@ -88,7 +90,16 @@ struct Source {
 }
 
 struct Player<'a> {
+    order: &'a GuestOrder,
     scenario: &'a Scenario,
+    /// The links as they are now.
+    links: Vec<LinkSpec>,
+    /// Queues that changes have set up so far.
+    changed: usize,
+    /// When changes were made.
+    changes: Vec<Span>,
+    /// The link whose packets are captured, and the file.
+    capture: Option<(usize, Capture<BufWriter<File>>)>,
     members: &'a [Vec<MemberDraft<'a>>],
     network: GuestNetwork,
     counts: Counts<'a>,
@@ -119,6 +130,8 @@ struct Player<'a> {
     names: HashMap<Name, (usize, usize)>,
     /// Bytes that each member's receiver has taken since the warm-up.
     delivered: Vec<Vec<u64>>,
+    /// Packets of each member that queues have dropped since the warm-up.
+    dropped: Vec<Vec<i64>>,
     /// The changes of each link's rate, and its present rate, bit/s.
     schedules: Vec<(RateSchedule, Rate)>,
     /// The next rate of each link.
@@ -169,7 +182,16 @@ impl<'a> Player<'a> {
         watch(&listener, Role::Listener)?;
         watch(&timer, Role::Timer)?;
         let monotonic = read_clock(ClockId::CLOCK_MONOTONIC)?;
+        let begin = |link: usize| -> io::Result<_> {
+            let file = BufWriter::new(File::create("/capture.pcapng")?);
+            Ok((link, Capture::begin(file, &scenario.links[link].name, SNAP)?))
+        };
         Ok(Self {
+            order,
+            links: scenario.links.clone(),
+            changed: 0,
+            changes: Vec::new(),
+            capture: order.capture.map(begin).transpose()?,
             tap: Tap::open()?,
             counts: Counts::new(order, scenario),
             wall: read_clock(ClockId::CLOCK_REALTIME)? - monotonic,
@@ -177,6 +199,7 @@ impl<'a> Player<'a> {
             schedules: scenario.links.iter().map(|link| (RateSchedule::new(link, order.seed), link.rate)).collect(),
             upcoming: vec![None; scenario.links.len()],
             delivered: members.iter().map(|members| vec![0; members.len()]).collect(),
+            dropped: members.iter().map(|members| vec![0; members.len()]).collect(),
             scenario,
             members,
             network,
@@ -213,6 +236,9 @@ impl<'a> Player<'a> {
         }
         for link in 0..self.schedules.len() {
             self.plan_rate(link, Time::ZERO);
+        }
+        for (i, change) in self.scenario.changes.iter().enumerate() {
+            self.plan(Time::ZERO + change.at, Work::Change(i));
         }
         if self.scenario.warmup > Span::ZERO {
             self.plan(warmup, Work::WarmUp);
@@ -314,6 +340,7 @@ impl<'a> Player<'a> {
         match work {
             Work::WarmUp => self.warm_up(now)?,
             Work::Rate(link) => self.change_rate(link, now)?,
+            Work::Change(change) => self.change(change, now)?,
             Work::Open(flow) => self.open(flow)?,
             Work::Close(flow) => self.close(flow),
             Work::Emit(source) => self.emit(source, now)?,
@@ -343,7 +370,7 @@ impl<'a> Player<'a> {
     /// Takes note of what passed the hub's devices, and of the queues.
     fn look(&mut self, now: Time) -> io::Result<()> {
         let (network, counts, scenario) = (&self.network, &mut self.counts, self.scenario);
-        let begin = self.origin + self.wall;
+        let (begin, capture, mut written) = (self.origin + self.wall, &mut self.capture, Ok(()));
         self.tap.drain(|passing| {
             let Some(gate) = network.gates.get(&passing.device) else { return };
             let at = Time::ZERO + Span(passing.at.saturating_sub(begin) * 1000);
@@ -352,25 +379,38 @@ impl<'a> Player<'a> {
                 _ => Span::ZERO,
             };
             let gate = match gate {
+                Gate::Sender(host) => Gate::Sender(network.hosts[*host].group),
                 Gate::Receiver(host) => Gate::Receiver(network.hosts[*host].group),
                 gate => *gate,
             };
+            if let Some((_, file)) = capture.as_mut().filter(|(link, _)| passing.leaves && gate == Gate::Queue(*link))
+                && written.is_ok()
+            {
+                written = file.write(at, passing.frame, passing.length);
+            }
             counts.on_passing(gate, &passing, at, access);
         });
+        written?;
         match self.tap.missed() {
             0 => {}
             missed => return Err(io::Error::other(format!("{missed} packets were not seen"))),
         }
-        counts.tidy(now);
+        for (name, count) in counts.flights.drops.drain(..) {
+            if let Some((group, i)) = self.names.get(&name) {
+                self.dropped[*group][*i] += count;
+            }
+        }
+        counts.flights.tidy(now);
         counts.look(network, now)?;
         self.take_datagrams()
     }
 
     fn warm_up(&mut self, now: Time) -> io::Result<()> {
         self.look(now)?;
-        let senders = self.sender_counters();
-        self.counts.start(now, &senders);
+        let (senders, lost) = (self.sender_counters(), self.lost()?);
+        self.counts.start(now, &senders, &lost);
         self.delivered.iter_mut().for_each(|group| group.fill(0));
+        self.dropped.iter_mut().for_each(|group| group.fill(0));
         // What has arrived and waits to be read belongs to the warm-up.
         for receiver in self.receivers.iter().flatten() {
             let (group, i) = receiver.member;
@@ -389,13 +429,49 @@ impl<'a> Player<'a> {
 
     fn change_rate(&mut self, link: usize, now: Time) -> io::Result<()> {
         if let Some(rate) = self.upcoming[link] {
-            self.look(now)?;
-            self.network.set_rate(link, rate)?;
-            self.counts.on_rate(link, rate.0, now);
-            self.schedules[link].1 = rate;
+            self.set_rate(link, rate, now)?;
         }
         self.plan_rate(link, now);
         Ok(())
+    }
+
+    fn set_rate(&mut self, link: usize, rate: Rate, now: Time) -> io::Result<()> {
+        self.look(now)?;
+        self.network.set_rate(link, rate)?;
+        self.counts.on_rate(link, rate.0, now);
+        self.schedules[link].1 = rate;
+        Ok(())
+    }
+
+    /// Makes a change of the scenario; those that it has are the ones that `problems` leaves.
+    fn change(&mut self, i: usize, now: Time) -> io::Result<()> {
+        let change = &self.scenario.changes[i];
+        let action = change.action(self.scenario, &self.links).map_err(|why| io::Error::other(why.to_string()))?;
+        action.update(&mut self.links);
+        match &action {
+            Action::Rate(link, rate) => self.set_rate(*link, *rate, now)?,
+            Action::Delay(link, delay) => self.network.set_delay(*link, *delay)?,
+            Action::Loss(link, loss) => self.network.set_loss(*link, *loss)?,
+            Action::Buffer(link, ..) | Action::Parameter(link, ..) => {
+                self.look(now)?;
+                self.network.set_queue(*link, &self.order.changed[self.changed])?;
+                self.changed += 1;
+            }
+            _ => {}
+        }
+        if let Action::Rate(link, _) | Action::Delay(link, _) = action {
+            self.network.follow(link, self.scenario, &self.links)?;
+        }
+        if let Action::Buffer(link, ..) | Action::Target(link, _) = action {
+            self.counts.on_goal(link, &self.links[link], now);
+        }
+        self.changes.push(change.at);
+        Ok(())
+    }
+
+    /// Packets that the wire of each link has lost so far.
+    fn lost(&self) -> io::Result<Vec<u64>> {
+        (0..self.links.len()).map(|link| self.network.lost(link)).collect()
     }
 
     fn document(mut self) -> io::Result<Document> {
@@ -403,8 +479,24 @@ impl<'a> Player<'a> {
             let (group, i) = receiver.member;
             self.delivered[group][i] = self.delivered[group][i].wrapping_add(sockets::unread(&receiver.socket));
         }
-        let (senders, now) = (self.sender_counters(), Time::ZERO + self.scenario.duration);
-        Ok(self.counts.document(self.members, &self.delivered, &senders, &self.clients, now))
+        if let Some((_, capture)) = self.capture.take() {
+            capture.finish()?;
+        }
+        let now = Time::ZERO + self.scenario.duration;
+        let ends = Ends {
+            members: self.members,
+            delivered: &self.delivered,
+            dropped: &self.dropped,
+            senders: &self.sender_counters(),
+            clients: &self.clients,
+            lost: &self.lost()?,
+        };
+        let scripted = self.scenario.scripted_changes().into_iter();
+        let made = self.changes.iter().copied().filter(|at| *at < self.scenario.duration);
+        let mut changes: Vec<Span> = scripted.chain(made).collect();
+        changes.sort();
+        changes.dedup();
+        Ok(self.counts.document(&ends, &changes, now))
     }
 }
 

@@ -15,7 +15,7 @@ const FRAME: usize = 256;
 const FRAMES: usize = 1 << 16;
 const BLOCK: usize = 1 << 16;
 /// Bytes of a packet that are kept.
-const SNAP: u32 = 96;
+pub const SNAP: u32 = 96;
 /// Length of `struct tpacket2_hdr`, behind which the address stands.
 const HEADER: usize = 32;
 const TPACKET_V2: libc::c_int = 1;
@@ -29,6 +29,10 @@ pub struct Passing<'a> {
     pub device: u32,
     /// It leaves by the device; otherwise it came in.
     pub leaves: bool,
+    /// From the link header on, as far as it is kept.
+    pub frame: &'a [u8],
+    /// Its whole length, bytes.
+    pub length: u32,
     /// From the IP header on.
     pub packet: &'a [u8],
 }
@@ -124,12 +128,15 @@ impl Tap {
 /// A frame: `struct tpacket2_hdr`, `struct sockaddr_ll`, and the packet at the place that the header says.
 fn read(frame: &[u8]) -> Option<Passing<'_>> {
     let word = |at: usize| Some(u32::from_ne_bytes(frame.get(at..at + 4)?.try_into().ok()?));
-    let net = usize::from(u16::from_ne_bytes(frame.get(14..16)?.try_into().ok()?));
-    let kept = word(8)? as usize - 14; // behind the link header
+    let place = |at: usize| Some(usize::from(u16::from_ne_bytes(frame.get(at..at + 2)?.try_into().ok()?)));
+    let (link, network) = (place(12)?, place(14)?);
+    let end = link + word(8)? as usize;
     Some(Passing {
         at: u64::from(word(16)?) * 1_000_000_000 + u64::from(word(20)?),
         device: word(HEADER + 4)?,
         leaves: frame[HEADER + 10] == libc::PACKET_OUTGOING,
-        packet: frame.get(net..net + kept)?,
+        frame: frame.get(link..end)?,
+        length: word(4)?,
+        packet: frame.get(network..end)?,
     })
 }

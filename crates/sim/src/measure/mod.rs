@@ -1,7 +1,9 @@
 //! Meters, measures and results of a run.
 
 pub mod call;
+pub mod capture;
 pub mod declared;
+pub mod flows;
 pub mod group;
 pub mod histogram;
 pub mod link;

@@ -1,13 +1,12 @@
-//! The packets that left a link as a capture file: pcapng, with real headers and without the payload, which is zero.
+//! The packets that left a link as a capture file, with real headers and without the payload, which is zero.
 //!
-//! The file format is draft-ietf-opsawg-pcapng; headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768. Its
-//! three blocks are written here: the crate `pcap-file` needs a second `thiserror` and `syn` (2.0) or is not released (3.0).
+//! Headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768.
 
+use crate::measure::capture::Capture;
 use crate::measure::shape::{ETHERNET, IP, Shape};
 use crate::measure::trace::{PacketTrace, TransferNumbering};
 use crate::net::packet::{Packet, PacketKind};
 use aqmlab_aqm::{Carried, Ecn, QueueEvent};
-use aqmlab_core::Time;
 use std::io::{self, Write};
 
 const UDP: u32 = 8;
@@ -24,67 +23,16 @@ impl PacketTrace {
     /// Of `out`.
     pub fn write_pcap(&self, out: &mut impl Write) -> io::Result<()> {
         let snap = self.shapes.iter().map(Shape::longest).max().unwrap_or(ETHERNET + IP + 20);
-        write_section(out)?;
-        write_interface(out, &self.link, snap)?;
+        let mut capture = Capture::begin(out, &self.link, snap)?;
         let mut frames = Frames::new(self);
         for record in &self.records {
             if record.event == QueueEvent::Dequeued {
                 let frame = frames.frame(&record.packet);
-                write_frame(out, record.time, &frame, snap)?;
+                capture.write(record.time, &frame.bytes, frame.length)?;
             }
         }
-        out.flush()
+        capture.finish()
     }
-}
-
-/// Section header block (4.1).
-fn write_section(out: &mut impl Write) -> io::Result<()> {
-    let mut body = Vec::new();
-    body.extend(0x1a2b_3c4d_u32.to_le_bytes());
-    body.extend([1, 0, 0, 0]); // version 1.0
-    body.extend([0xff; 8]); // length of the section not given
-    let program = concat!("aqmlab ", env!("CARGO_PKG_VERSION"));
-    push_option(&mut body, 4, program.as_bytes());
-    push_option(&mut body, 0, &[]);
-    write_block(out, 0x0a0d_0d0a, &body)
-}
-
-/// Interface description block (4.2): Ethernet, times in ns.
-fn write_interface(out: &mut impl Write, name: &str, snap: u32) -> io::Result<()> {
-    let mut body = vec![1, 0, 0, 0];
-    body.extend(snap.to_le_bytes());
-    push_option(&mut body, 2, name.as_bytes());
-    push_option(&mut body, 9, &[9]);
-    push_option(&mut body, 0, &[]);
-    write_block(out, 1, &body)
-}
-
-/// Enhanced packet block (4.3).
-fn write_frame(out: &mut impl Write, time: Time, frame: &Frame, snap: u32) -> io::Result<()> {
-    let (ns, kept) = (time.0 / 1000, frame.length.min(snap));
-    let mut body = [0; 20 + LONGEST];
-    for (i, field) in [0, (ns >> 32) as u32, ns as u32, kept, frame.length].into_iter().enumerate() {
-        body[4 * i..4 * i + 4].copy_from_slice(&field.to_le_bytes());
-    }
-    body[20..].copy_from_slice(&frame.bytes);
-    write_block(out, 6, &body[..20 + kept as usize])
-}
-
-fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_le_bytes());
-    body.extend((value.len() as u16).to_le_bytes());
-    body.extend(value);
-    body.resize(body.len().next_multiple_of(4), 0);
-}
-
-fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
-    let padding = body.len().next_multiple_of(4) - body.len();
-    let total = (12 + body.len() + padding) as u32;
-    out.write_all(&kind.to_le_bytes())?;
-    out.write_all(&total.to_le_bytes())?;
-    out.write_all(body)?;
-    out.write_all(&[0; 3][..padding])?;
-    out.write_all(&total.to_le_bytes())
 }
 
 /// The longest headers: Ethernet, IP and a TCP header full of options, and two bytes that no frame uses.
@@ -252,7 +200,7 @@ mod tests {
     use super::*;
     use crate::measure::trace::TraceRecord;
     use crate::net::packet::{Data, Label, Stamp};
-    use aqmlab_core::Span;
+    use aqmlab_core::{Span, Time};
     use aqmlab_scenario::parse;
     use aqmlab_tcp::Ack;
 

@@ -1,6 +1,7 @@
 //! Output of a run: metrics as JSON, time series as columns.
 
-use super::group::{FlowResult, FlowShare};
+use super::flows::GroupOutcome;
+use super::group::FlowResult;
 use super::link::LinkResult;
 use super::trace::PacketTrace;
 use serde::Serialize;
@@ -102,11 +103,11 @@ pub struct Output {
 }
 
 impl FlowTable {
-    /// Of the shares of each group.
-    pub fn of(shares: &[Vec<FlowShare>]) -> Self {
+    /// Of each group.
+    pub fn of(groups: &[GroupOutcome]) -> Self {
         let mut table = Self::default();
-        for (group, share) in shares.iter().enumerate().flat_map(|(group, s)| s.iter().map(move |share| (group, share)))
-        {
+        let shares = groups.iter().map(|group| &group.shares).enumerate();
+        for (group, share) in shares.flat_map(|(group, shares)| shares.iter().map(move |share| (group, share))) {
             table.group.push(group as f64);
             table.rtt.push(share.rtt.seconds());
             table.goodput.push(share.goodput);

@@ -40,9 +40,6 @@ impl Player<'_> {
     fn drop_sender(&mut self, index: usize, is_aborted: bool) {
         let Some(sender) = self.senders[index].take() else { return };
         self.counts.on_end(sender.group, sockets::counters(&sender.socket));
-        if let Ok(name) = sockets::name(&sender.socket) {
-            self.names.remove(&name);
-        }
         if is_aborted {
             sockets::abort(sender.socket);
         }

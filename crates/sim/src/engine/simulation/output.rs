@@ -2,17 +2,15 @@
 
 use super::Simulation;
 use crate::calendar::Calendar;
-use crate::measure::call::CallResult;
-use crate::measure::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
+use crate::measure::flows::{GroupOutcome, flow_results};
+use crate::measure::group::{FlowShare, SenderCounters};
 use crate::measure::link::LinkResult;
 use crate::measure::result::{Delays, EngineStats, FlowTable, Output, RunResult};
 use crate::measure::settling::Stage;
 use crate::measure::trace::{PacketTrace, TraceRecord};
 use crate::net::flow::Flow;
 use crate::net::link::Link;
-use crate::traffic::client::Client;
 use crate::traffic::member::{Member, MemberKind};
-use crate::traffic::video::{PlaybackStats, VideoResult};
 use aqmlab_core::Span;
 use aqmlab_scenario::{LinkSpec, SchemeAssignment};
 
@@ -23,18 +21,9 @@ impl Simulation {
         let options = self.options.clone();
         let named =
             options.aqm.as_ref().map_or_else(|| self.scenario.links[0].aqm.to_string(), SchemeAssignment::to_string);
-        let shares: Vec<Vec<FlowShare>> = (0..self.groups.len()).map(|group| self.shares(group)).collect();
-        let mut all = GroupMeter::default();
-        self.group_meters.iter().for_each(|meter| all.merge(meter));
-        let counters: Vec<SenderCounters> = (0..self.groups.len()).map(|group| self.measured(group)).collect();
-        let all_counters = counters.iter().copied().fold(SenderCounters::default(), SenderCounters::plus);
-        let flows = self.scenario.flows.iter().zip(&shares).zip(self.group_meters.iter().zip(&counters));
-        let flows = flows.enumerate().map(|(group, ((spec, shares), (meter, counters)))| {
-            let call = spec.traffic.is_udp().then(|| CallResult::new(meter.sent, &meter.packet_delay));
-            let facts = GroupFacts::new(&shares.iter().collect::<Vec<_>>(), meter, *counters);
-            (spec.name.clone(), FlowResult::of(&facts.with(call, self.video(group))))
-        });
-        let total = GroupFacts::new(&shares.iter().flatten().collect::<Vec<_>>(), &all, all_counters);
+        let groups: Vec<GroupOutcome> = (0..self.groups.len()).map(|group| self.outcome(group)).collect();
+        let (flows, total) = flow_results(&self.scenario, &groups, &self.clients, self.now);
+        let flow_table = options.series.then(|| FlowTable::of(&groups));
         // Looks for the time series are no part of the simulation: a result is the same with them and without.
         let looks = self.series.first().map_or(0, |series| series.columns[0].1.len() as u64);
         let result = RunResult {
@@ -43,14 +32,18 @@ impl Simulation {
             aqm: named,
             seed: options.seed,
             links: (0..self.links.len()).map(|i| (self.scenario.links[i].name.clone(), self.link_result(i))).collect(),
-            flows: flows.collect(),
-            total: FlowResult::of(&total),
+            flows,
+            total,
             engine: EngineStats { events: self.events - looks, wall: 0.0 },
         };
         let delays = if options.series { self.delays() } else { Vec::new() };
-        let flow_table = options.series.then(|| FlowTable::of(&shares));
         let trace = options.trace.map(|link| self.trace(link));
         Output { result, delays, flow_table, series: self.series, transfer_table: self.transfer_table, trace }
+    }
+
+    fn outcome(&self, group: usize) -> GroupOutcome<'_> {
+        let (meter, counters) = (&self.group_meters[group], self.measured(group));
+        GroupOutcome { shares: self.shares(group), meter, counters }
     }
 
     fn trace(&mut self, link: usize) -> PacketTrace {
@@ -137,13 +130,5 @@ impl Simulation {
     /// Sum of a group's sender counters since the warm-up.
     fn measured(&self, group: usize) -> SenderCounters {
         self.counters(group).since(self.group_meters[group].before)
-    }
-
-    /// Video result of a group's viewers, if it has any.
-    fn video(&self, group: usize) -> Option<VideoResult> {
-        let clients = self.clients.iter().filter(|client| client.peer.group as usize == group);
-        let mut stats = clients.filter_map(Client::player).map(|player| player.stats_at(self.now)).peekable();
-        stats.peek()?;
-        Some(VideoResult::of(&stats.fold(PlaybackStats::default(), PlaybackStats::plus)))
     }
 }

@@ -1,0 +1,45 @@
+//! The measures of all flows at the end of a run, whatever did it.
+
+use super::call::CallResult;
+use super::group::{FlowResult, FlowShare, GroupFacts, GroupMeter, SenderCounters};
+use crate::traffic::client::Client;
+use crate::traffic::video::{PlaybackStats, VideoResult};
+use aqmlab_core::Time;
+use aqmlab_scenario::Scenario;
+
+/// A group of flows at the end of a run.
+pub struct GroupOutcome<'a> {
+    /// Of each member.
+    pub shares: Vec<FlowShare>,
+    /// Of its packets and transfers.
+    pub meter: &'a GroupMeter,
+    /// Of its senders since the warm-up.
+    pub counters: SenderCounters,
+}
+
+/// The measures of each group by its name, in the order of the scenario, and of all flows together.
+pub fn flow_results(
+    scenario: &Scenario,
+    groups: &[GroupOutcome],
+    clients: &[Client],
+    now: Time,
+) -> (Vec<(String, FlowResult)>, FlowResult) {
+    let mut all = GroupMeter::default();
+    groups.iter().for_each(|group| all.merge(group.meter));
+    let counters = groups.iter().fold(SenderCounters::default(), |sum, group| sum.plus(group.counters));
+    let of_all: Vec<&FlowShare> = groups.iter().flat_map(|group| &group.shares).collect();
+    let results = scenario.flows.iter().zip(groups).enumerate().map(|(index, (spec, group))| {
+        let call = spec.traffic.is_udp().then(|| CallResult::new(group.meter.sent, &group.meter.packet_delay));
+        let facts = GroupFacts::new(&group.shares.iter().collect::<Vec<_>>(), group.meter, group.counters);
+        (spec.name.clone(), FlowResult::of(&facts.with(call, video(index, clients, now))))
+    });
+    (results.collect(), FlowResult::of(&GroupFacts::new(&of_all, &all, counters)))
+}
+
+/// Video result of a group's viewers, if it has any.
+fn video(group: usize, clients: &[Client], now: Time) -> Option<VideoResult> {
+    let clients = clients.iter().filter(|client| client.peer.group as usize == group);
+    let mut stats = clients.filter_map(Client::player).map(|player| player.stats_at(now)).peekable();
+    stats.peek()?;
+    Some(VideoResult::of(&stats.fold(PlaybackStats::default(), PlaybackStats::plus)))
+}

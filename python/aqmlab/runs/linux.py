@@ -67,8 +67,7 @@ def run(
     image, order = newest(), order_of(scenario, aqm, seed, series=series, trace=trace)
     started = time.perf_counter()
     with TemporaryDirectory(prefix="aqmlab-kernel-", ignore_cleanup_errors=True) as folder:
-        document = _play(image, Path(folder), order, watch)
-        capture = None if trace is None else Capture((Path(folder) / CAPTURE).read_bytes())
+        document, capture = _play(image, Path(folder), order, watch)
     wall = time.perf_counter() - started
     return _result(document, image, wall, capture)
 
@@ -111,8 +110,13 @@ def order_of(
     }
 
 
-def _play(image: Image, folder: Path, order: dict[str, Any], watch: Watch | None) -> dict[str, Any]:
-    """Start the kernel in a folder, and return what the guest has written at its end."""
+def _play(
+    image: Image, folder: Path, order: dict[str, Any], watch: Watch | None
+) -> tuple[dict[str, Any], Capture | None]:
+    """Start the kernel in a folder, and return what the guest has written at its end, and its capture if it made one.
+
+    Both are read here: the watcher removes the folder once the kernel is left alone.
+    """
     for name in ("proc", "dev"):
         (folder / name).mkdir()
     shutil.copy(guest.path(), folder / "guest")
@@ -134,7 +138,8 @@ def _play(image: Image, folder: Path, order: dict[str, Any], watch: Watch | None
     ):
         for line in _lines(told, kernel, watch):
             if "result" in line:
-                return line
+                captured = folder / CAPTURE
+                return line, Capture(captured.read_bytes()) if captured.exists() else None
             if "error" in line:
                 raise StuckError(f"Linux {image.version}: {line['error']}")
             if watch:

@@ -8,8 +8,6 @@ from aqmlab import files
 from aqmlab._core import Scenario, Trace
 from aqmlab.names import unknown
 from aqmlab.problems import InputError
-from aqmlab.runs.results import Capture
-from aqmlab.runs.task import SIM
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,15 +17,32 @@ HIDDEN = "Linux does not show what happens to packets in its queues"
 
 
 @dataclass(frozen=True)
+class Capture:
+    """The packets that left a link of Linux, as a capture file (pcapng)."""
+
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"<Capture: {len(self.content):,} bytes>"
+
+    def write_pcap(self, path: str) -> None:
+        """Write it."""
+        Path(path).write_bytes(self.content)
+
+
+@dataclass(frozen=True)
 class Files:
     """The files asked for on the command line."""
 
     pcap: Path | None
     trace: Path | None
 
-    def link(self, scenario: Scenario, name: str | None, engine: str = SIM) -> str | None:
-        """Return the link to trace, the first by default; None if no file is asked for. Raises InputError."""
-        if self.trace and engine != SIM:
+    def link(self, scenario: Scenario, name: str | None, *, hidden: bool = False) -> str | None:
+        """Return the link to trace, the first by default; None if no file is asked for.
+
+        Raises InputError, for a table too where Linux has `hidden` what it would tell.
+        """
+        if self.trace and hidden:
             raise InputError("trace", f"{self.trace}: {HIDDEN}; --pcap has those that left")
         if not self.pcap and not self.trace:
             if name is not None:

@@ -42,6 +42,7 @@ def run(
     from aqmlab import own, traces
     from aqmlab.runs import simulate
     from aqmlab.runs.checks import check_set
+    from aqmlab.runs.task import SIM
 
     scheme = None if aqm is None else own.spec(aqm)
     loaded = load(scenario, assignments(settings or []))
@@ -50,7 +51,7 @@ def run(
     if out:
         files.check_folder(out)
     wanted = traces.Files(pcap, trace)
-    traced = wanted.link(loaded, link, engine)
+    traced = wanted.link(loaded, link, hidden=engine != SIM)
     with progress(f"Running {scenario}") as told:
         result = simulate.run(
             loaded, scheme, seed, series=out is not None, trace=traced, threads=threads, engine=engine, progress=told

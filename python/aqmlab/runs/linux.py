@@ -18,8 +18,9 @@ from aqmlab._core import Interrupted, Scenario, Watch
 from aqmlab.kernel import guest
 from aqmlab.kernel.images import Image, newest
 from aqmlab.names import Named, unknown
-from aqmlab.runs.results import Capture, RunResult
+from aqmlab.runs.results import RunResult
 from aqmlab.tc import netlink
+from aqmlab.traces import Capture
 
 if TYPE_CHECKING:
     from aqmlab.runs.results import Columns, Series

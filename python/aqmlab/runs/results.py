@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab._core import Run, Trace
@@ -12,6 +11,7 @@ from aqmlab.names import Named
 from aqmlab.notebook import Result, Sheet
 from aqmlab.runs.columns import measures
 from aqmlab.runs.metrics import LINK_METRICS, CallResult, FlowResult, LinkResult, Metric, VideoResult, find
+from aqmlab.traces import Capture
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,20 +81,6 @@ class EngineResult:
     def is_real(self) -> bool:
         """It is a Linux, not the simulator."""
         return self.events is None
-
-
-@dataclass(frozen=True)
-class Capture:
-    """The packets that left a link of Linux, as a capture file (pcapng)."""
-
-    content: bytes
-
-    def __repr__(self) -> str:
-        return f"<Capture: {len(self.content):,} bytes>"
-
-    def write_pcap(self, path: str) -> None:
-        """Write it."""
-        Path(path).write_bytes(self.content)
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,6 +14,7 @@ from aqmlab.catalogue import schemes
 from aqmlab.gym.env import AqmEnv
 from aqmlab.gym.vector import AqmVectorEnv
 from aqmlab.runs import live, sweep
+from aqmlab.runs.engines import EngineComparison
 from aqmlab.tune.plan import plan
 from aqmlab.tune.result import tune
 from conftest import SMALL
@@ -60,10 +61,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     simulation = aqmlab.Simulation(file, Curious(gain=0.5))
     simulation.step_until(0.2)
     [viewers, callers] = [aqmlab.run(name, "pie").flows for name in ("home/video", "home/call")]
+    compared = aqmlab.compare(file, "pi,droptail", seeds=2)
+    twice = EngineComparison({"sim": compared, "linux": compared})  # no kernel is needed to look at one
     objects = [
         viewers["film"], viewers["film"].video, callers["call-up"].call,
         scenario, run, run.total, run.engine, run.trace, *run.links.values(),
-        aqmlab.compare(file, "pi,droptail", seeds=2), swept, swept.plan, swept.measured,
+        compared, twice, twice.difference("pi", "link.queue_mean"), swept, swept.plan, swept.measured,
         simulation, simulation.probe(), Curious(gain=0.5), Curious.gain, aqmlab.PASS,
         scenario.law("pi"), scenario.link("bottleneck"), scenario.group(scenario.flows[0]),
         aqmlab.analyse("pi", rate="45 Mbit/s", rtt="80 ms", flows=60),
@@ -108,7 +111,7 @@ def test_a_result_that_is_printed_shows_its_numbers(shown: dict[str, Any]) -> No
 
 
 NAMED = ("aqmlab.runs.comparison.Comparison", "aqmlab.runs.results.RunResult", "aqmlab.runs.sweep.Sweep")
-NAMED += ("aqmlab.bundle.verify.Verified", "aqmlab.tune.result.Tuned")
+NAMED += ("aqmlab.runs.engines.EngineComparison", "aqmlab.bundle.verify.Verified", "aqmlab.tune.result.Tuned")
 """Whose table or head line has the name of the scenario."""
 
 

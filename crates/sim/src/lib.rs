@@ -45,7 +45,7 @@ pub mod event_queue {
 /// The parts that a run on another engine shares with a simulation: who takes part, and what is measured of it.
 #[doc(hidden)]
 pub mod kernel {
-    pub use crate::measure::capture::Capture;
+    pub use crate::measure::capture::PcapngWriter;
     pub use crate::measure::flows::{GroupOutcome, flow_results};
     pub use crate::measure::group::{FlowShare, GroupMeter, ReceiptMeter, SenderCounters};
     pub use crate::measure::link::{LinkFacts, LinkMeter, LinkResult};

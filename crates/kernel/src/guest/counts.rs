@@ -1,6 +1,6 @@
 //! The measures of a run, from what is counted inside: those of a simulation, computed by the same code.
 
-use crate::flights::{Flights, Packet};
+use crate::flights::{Flights, Sighting};
 use crate::network::{Gate, GuestNetwork};
 use crate::sockets::Counters;
 use crate::tap::Passing;
@@ -122,7 +122,7 @@ impl<'a> Counts<'a> {
 
     /// A packet passes a gate of the hub. `access` is the time from there to its receiver and from its sender.
     pub fn on_passing(&mut self, gate: Gate, passing: &Passing, now: Time, access: Span) {
-        let Some(packet) = Packet::read(passing.packet) else { return };
+        let Some(packet) = Sighting::read(passing.packet) else { return };
         match (gate, passing.leaves) {
             (Gate::Sender(group), false) => self.flights.enter(&packet, self.scenario.flows[group].path.len(), now),
             (Gate::Receiver(group), false) => {
@@ -140,7 +140,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    fn on_receipt(&mut self, group: usize, packet: &Packet, now: Time, access: Span) {
+    fn on_receipt(&mut self, group: usize, packet: &Sighting, now: Time, access: Span) {
         let Some(arrival) = self.flights.arrive(packet).filter(|_| now >= self.warmup) else { return };
         let delay = now.since(arrival.entered) + access;
         self.groups[group].count(delay, packet.is_marked);

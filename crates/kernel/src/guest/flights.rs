@@ -15,7 +15,7 @@ const OLDEST: Span = Span::from_secs(60);
 const MANY: usize = 1 << 16;
 
 /// What a packet is, from its headers.
-pub struct Packet {
+pub struct Sighting {
     /// Hash that tells it from all others.
     key: u64,
     /// Hash of its addresses and ports.
@@ -46,7 +46,7 @@ struct Flight {
 }
 
 /// A packet that reaches its receiver.
-pub struct Arrival {
+pub struct Landing {
     /// When it came to the hub.
     pub entered: Time,
     /// Its segment had been sent before.
@@ -99,7 +99,7 @@ impl Hasher for Taken {
 
 impl Flights {
     /// A packet comes to the hub, with so many queues ahead.
-    pub fn enter(&mut self, packet: &Packet, queues: usize, now: Time) {
+    pub fn enter(&mut self, packet: &Sighting, queues: usize, now: Time) {
         let first = self.note_sent(packet, now);
         let (key, ahead, counts) = (packet.key, queues as u8, packet.length > 0 || packet.is_syn);
         let sender = packet.sender;
@@ -111,7 +111,7 @@ impl Flights {
     }
 
     /// It leaves the wire of a link, for the next queue if there is one.
-    pub fn go_on(&mut self, packet: &Packet, now: Time) {
+    pub fn go_on(&mut self, packet: &Sighting, now: Time) {
         let Some(flight) = self.under_way.get_mut(&packet.key) else { return };
         flight.joined = now;
         if flight.ahead > 0 {
@@ -120,7 +120,7 @@ impl Flights {
     }
 
     /// It leaves a queue: how long it was there.
-    pub fn leave(&mut self, packet: &Packet, now: Time) -> Option<Span> {
+    pub fn leave(&mut self, packet: &Sighting, now: Time) -> Option<Span> {
         let flight = self.under_way.get_mut(&packet.key)?;
         let (sojourn, at) = (now.since(flight.joined), place(packet.flow, flight.ahead));
         flight.ahead = flight.ahead.saturating_sub(1);
@@ -146,14 +146,14 @@ impl Flights {
     }
 
     /// It reaches its receiver; `None` of what is not known, or is an ACK.
-    pub fn arrive(&mut self, packet: &Packet) -> Option<Arrival> {
+    pub fn arrive(&mut self, packet: &Sighting) -> Option<Landing> {
         let flight = self.under_way.remove(&packet.key)?;
         if packet.length == 0 {
             return None;
         }
         let is_new = packet.seq.is_none_or(|seq| self.segments.get_mut(&packet.flow).is_some_and(|of| of.arrive(seq)));
         let first = flight.first.filter(|_| is_new);
-        Some(Arrival { entered: flight.entered, is_resent: flight.first.is_some(), first })
+        Some(Landing { entered: flight.entered, is_resent: flight.first.is_some(), first })
     }
 
     /// Metrics count from now; so many packets wait in all queues.
@@ -173,7 +173,7 @@ impl Flights {
     }
 
     /// When the segment was sent first, if that was before.
-    fn note_sent(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+    fn note_sent(&mut self, packet: &Sighting, now: Time) -> Option<Time> {
         if packet.is_syn {
             self.segments.remove(&packet.flow); // another connection
         }
@@ -226,7 +226,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |key: u64, byte| (key ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-impl Packet {
+impl Sighting {
     /// From its headers; `None` if it is neither TCP nor UDP over IPv4.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         const TCP: u8 = 6;
@@ -268,9 +268,9 @@ mod tests {
     }
 
     /// A segment of 1000 bytes, the n-th, as the `key`-th packet of its flow.
-    fn segment(key: u64, n: u32) -> Packet {
+    fn segment(key: u64, n: u32) -> Sighting {
         let seq = Some(1 + 1000 * n);
-        Packet { key, flow: 1 << 40, sender: SENDER, length: 1000, seq, is_syn: false, is_marked: false }
+        Sighting { key, flow: 1 << 40, sender: SENDER, length: 1000, seq, is_syn: false, is_marked: false }
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         let mut flights = Flights::default();
         (0..3).for_each(|i| flights.enter(&segment(i, i as u32), 1, ms(i)));
         flights.enter(&segment(7, 1), 1, ms(40));
-        let first = |arrival: Option<Arrival>| arrival.map(|arrival| (arrival.is_resent, arrival.first));
+        let first = |arrival: Option<Landing>| arrival.map(|arrival| (arrival.is_resent, arrival.first));
         assert_eq!(first(flights.arrive(&segment(0, 0))), Some((false, None)));
         assert_eq!(first(flights.arrive(&segment(7, 1))), Some((true, Some(ms(1)))));
         flights.enter(&segment(8, 1), 1, ms(50));

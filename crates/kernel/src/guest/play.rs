@@ -9,7 +9,7 @@ use crate::tap::{SNAP, Tap};
 use aqmlab_core::{Rate, Span, Time};
 use aqmlab_kernel::{GuestOrder, UDP_HEADER};
 use aqmlab_scenario::{Action, LinkSpec, Scenario};
-use aqmlab_sim::kernel::{Capture, Client, MemberDraft, RateSchedule, SenderCounters, UdpSource, times};
+use aqmlab_sim::kernel::{Client, MemberDraft, PcapngWriter, RateSchedule, SenderCounters, UdpSource, times};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -99,7 +99,7 @@ struct Player<'a> {
     /// When changes were made.
     changes: Vec<Span>,
     /// The link whose packets are captured, and the file.
-    capture: Option<(usize, Capture<BufWriter<File>>)>,
+    capture: Option<(usize, PcapngWriter<BufWriter<File>>)>,
     members: &'a [Vec<MemberDraft<'a>>],
     network: GuestNetwork,
     counts: Counts<'a>,
@@ -184,7 +184,7 @@ impl<'a> Player<'a> {
         let monotonic = read_clock(ClockId::CLOCK_MONOTONIC)?;
         let begin = |link: usize| -> io::Result<_> {
             let file = BufWriter::new(File::create("/capture.pcapng")?);
-            Ok((link, Capture::begin(file, &scenario.links[link].name, SNAP)?))
+            Ok((link, PcapngWriter::begin(file, &scenario.links[link].name, SNAP)?))
         };
         Ok(Self {
             order,

@@ -6,13 +6,13 @@ use aqmlab_core::Time;
 use std::io::{self, Write};
 
 /// A capture file that is being written.
-pub struct Capture<W> {
+pub struct PcapngWriter<W> {
     out: W,
     /// Bytes of a frame that are kept.
     snap: u32,
 }
 
-impl<W: Write> Capture<W> {
+impl<W: Write> PcapngWriter<W> {
     /// Of an Ethernet interface; of each frame `snap` bytes are kept.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Headers are those of IEEE 802.3, RFC 791, 9293 (with RFC 3168) and 768.
 
-use crate::measure::capture::Capture;
+use crate::measure::capture::PcapngWriter;
 use crate::measure::shape::{ETHERNET, IP, Shape};
 use crate::measure::trace::{PacketTrace, TransferNumbering};
 use crate::net::packet::{Packet, PacketKind};
@@ -23,7 +23,7 @@ impl PacketTrace {
     /// Of `out`.
     pub fn write_pcap(&self, out: &mut impl Write) -> io::Result<()> {
         let snap = self.shapes.iter().map(Shape::longest).max().unwrap_or(ETHERNET + IP + 20);
-        let mut capture = Capture::begin(out, &self.link, snap)?;
+        let mut capture = PcapngWriter::begin(out, &self.link, snap)?;
         let mut frames = Frames::new(self);
         for record in &self.records {
             if record.event == QueueEvent::Dequeued {

@@ -68,6 +68,7 @@ def scheme_page(scheme: Scheme) -> str:
         "*30 flows, 120 from 20 s to 40 s, then 30 again, through 30 Mbit/s; the dashed line is the target:*\n"
         f"`aqmlab run catalogue/load-step --aqm {scheme.name} --out DIR`.",
         scheme.page,
+        *beside_linux(DOCS / "schemes" / "linux" / f"{scheme.name}.png", scheme.title, f" --aqms {scheme.name}"),
         "## Parameters",
         parameters(scheme.parameters) if scheme.parameters else "None.",
         "## State shown",
@@ -85,10 +86,23 @@ def law_page(law: Law) -> str:
         law.summary,
         f"Year: {law.year}. Source: {law.source}. All of TCP: [tcp.md](../tcp.md).",
         law.page,
+        *beside_linux(DOCS / "tcp" / "linux" / f"{law.name}.png", law.title, f" --set flows.bulk.tcp={law.name}"),
         "## Parameters",
         parameters(law.parameters) if law.parameters else "None.",
         "  \n".join(f"{name}: {fact}." for name, fact in law.facts()),
     )
+
+
+def beside_linux(picture: Path, title: str, options: str) -> Iterator[str]:
+    """Yield what a page shows of Linux, if Linux has it (docs/beside_linux.py draws it)."""
+    if picture.exists():
+        yield "## Beside Linux"
+        yield f"![Queue of four flows with {title}, in the simulator and in Linux](linux/{picture.name})"
+        yield (
+            "*Four flows through 20 Mbit/s, 40 ms, by the simulator and by [Linux in virtual time](../kernel.md):*\n"
+            f"`aqmlab compare catalogue/beside-linux --engines sim,linux{options}`. More of it, over ten seeds:\n"
+            "[Validation against Linux in virtual time](../validation-kernel.md)."
+        )
 
 
 def parameters(declared: Iterable[Parameter]) -> str:

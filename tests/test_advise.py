@@ -9,13 +9,14 @@ from typing import Any, cast
 import pytest
 
 from aqmlab._core import Scenario
-from aqmlab.advise import Advice, Line, advise, conditions
+from aqmlab.advise import Advice, Line, advise, conditions, tried
 from aqmlab.advise.candidates import candidates
 from aqmlab.advise.commands import best, linux, openwrt, share
 from aqmlab.advise.document import document
 from aqmlab.advise.needs import NEEDS, Sign, chosen, signs
 from aqmlab.advise.ties import preferred
 from aqmlab.advise.words import sentences
+from aqmlab.kernel.images import images
 from aqmlab.problems import InputError
 from aqmlab.runs.comparison import Comparison
 from aqmlab.runs.table import Table
@@ -192,6 +193,59 @@ def test_lines_for_both_directions() -> None:
     [bare] = linux("codel", link, "eth0").commands
     assert " root codel limit " in bare  # the interface keeps the rate itself
     assert openwrt("cake", link, "eth0").why_not
+
+
+def test_the_modem_behind_the_lines_is_that_of_the_line() -> None:
+    line = Line(down=50e6, up=10e6, rtt=0.02, buffer="300 ms", law="reno", ecn=True)
+    [scenario, *_] = conditions(line)
+    bare, shaped = tried.behind_modem(scenario, linux("fq-codel:target=7ms", scenario, "wan"), "wan")
+    assert bare["links.modem-down.rate"] == "50 Mbit/s"
+    assert bare["links.modem-up.buffer"] == "375000 B"  # 10 Mbit/s for 300 ms
+    assert bare["flows.*.rtt"] == "20 ms"
+    assert "reno" in bare["flows.upload.tcp"]
+    assert bare["flows.download.ecn"] == "true"
+    assert "links.down.rate" not in bare
+    assert shaped["links.down.rate"] == "47.5 Mbit/s"
+    assert shaped["links.up.rate"] == "9.5 Mbit/s"
+    assert "target=7 ms" in shaped["links.up.aqm"]
+    by_itself = tried.behind_modem(scenario, linux("cake", scenario, "wan"), "wan")[1]
+    assert "links.down.rate" not in by_itself  # the interface is as fast as its cable, CAKE shapes
+    assert "bandwidth=47.5 Mbit/s" in by_itself["links.down.aqm"]
+    load(tried.MODEM, by_itself)
+
+
+def test_there_is_nothing_to_check_without_a_shaper() -> None:
+    [scenario, *_] = conditions(Line(down=50e6, up=10e6, varying=True))
+    with pytest.raises(InputError, match="without a shaper the queue stays in the modem"):
+        tried.behind_modem(scenario, linux("fq-codel", scenario, "eth0"), "eth0")
+
+
+def test_what_cannot_be_checked_is_said_before_any_work(
+    aqmlab: Aqmlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    line = ["advise", "--down", "50Mbit/s", "--up", "10Mbit/s", "--check"]
+    for options, reason in (((), "aqmlab kernel build"), (("--openwrt",), "leave --openwrt out")):
+        refused = aqmlab(*line, *options)
+        assert refused.returncode == 2
+        assert reason in refused.stderr
+
+
+@pytest.mark.skipif(not images(), reason="no kernel is built: aqmlab kernel build")
+@pytest.mark.parametrize(
+    ("line", "aqm"), [(["--down", "20Mbit/s", "--up", "5Mbit/s"], "cake"), (["--rate", "20Mbit/s"], "fq-codel")]
+)
+def test_the_lines_are_tried_on_linux(aqmlab: Aqmlab, line: list[str], aqm: str) -> None:
+    options = ["--aqms", f"droptail,{aqm}", "--seeds", "2", "--set", "duration=4s", "--set", "warmup=2s"]
+    told = json.loads(aqmlab("advise", *line, *options, "--check", "--json").stdout)["check"]
+    measures = told["measures"]
+    assert told["aqm"] == aqm
+    ping = measures["flows.ping.packet_delay_p99"]
+    assert ping["bare"] > 2 * ping["linux"]
+    assert ping["sim"] == pytest.approx(ping["linux"], rel=0.5)
+    if "--down" in line:
+        waiting = measures["links.modem-up.queue_mean"]
+        assert waiting["linux"] < 3 < waiting["bare"]
 
 
 def test_hosts_are_ours_in_both_directions() -> None:

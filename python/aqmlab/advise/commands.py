@@ -75,7 +75,7 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
     for name in sorted(scenario.links, reverse=True):
         if name == INCOMING and not is_shaped:
             continue  # without a shaper nothing waits behind it
-        at = _ifb(dev) if name == INCOMING else dev
+        at = ifb(dev) if name == INCOMING else dev
         if name == INCOMING:
             commands += [line.format(ifb=at, dev=dev) for line in REDIRECT]
         try:
@@ -93,7 +93,7 @@ def linux(scheme: str, scenario: Scenario, dev: str, shape: float = SHAPE) -> Ty
     return Typed(tuple(commands), tuple(dict.fromkeys(notes)))
 
 
-def _ifb(dev: str) -> str:
+def ifb(dev: str) -> str:
     """Return the interface through which what comes in at `dev` is sent; Linux has 15 characters for it."""
     return f"ifb4{dev}"[:15]
 
@@ -116,7 +116,7 @@ def _of_rates(scheme: str, scenario: Scenario, shape: float, dev: str) -> list[s
         f"rate: {100 * shape:.4g} % of the line's ({rates}), so that packets wait here and not in the modem (--shape)",
         _of_link_layer(scheme, scenario),
         f"to undo, and before they are typed again: tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; "
-        f"ip link del {_ifb(dev)}",
+        f"ip link del {ifb(dev)}",
     ]
 
 
@@ -194,8 +194,12 @@ def writer(*, for_openwrt: bool, shape: float) -> Writer:
 def at_link(scenario: Scenario, name: str, shape: float | None) -> tc.Link:
     """Return what tc is told of a link: `shape` of its rate, in whole kbit/s if it is that much, or no rate."""
     link = scenario.link(name)
-    buffer = f"{link.buffer_bytes} B" if link.buffer_bytes else f"{round(link.buffer)} packets"
-    return tc.Link(_whole(shape * link.rate) if shape else None, buffer, link.ecn)
+    return tc.Link(_whole(shape * link.rate) if shape else None, buffer_of(link), link.ecn)
+
+
+def buffer_of(link: _core.Link) -> str:
+    """Return how much may wait at a link, as scenarios and tc.Link have it."""
+    return f"{link.buffer_bytes} B" if link.buffer_bytes else f"{round(link.buffer)} packets"
 
 
 def _whole(rate: float) -> float:

@@ -1,7 +1,8 @@
 """The command `advise`."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +10,10 @@ from aqmlab.cli.common import Jobs, Json, Settings, exit_if_failed, print_json, 
 from aqmlab.problems import InputError
 from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, chosen, load
+
+if TYPE_CHECKING:
+    from aqmlab.advise import Advice, Check
+    from aqmlab.advise.commands import Typed
 
 EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for latency"
 
@@ -47,6 +52,7 @@ def advise(
     shape: Annotated[
         str, typer.Option("--shape", metavar="PERCENT", help="Share of an access line's rate that the shapers keep.")
     ] = "95%",
+    check: Annotated[bool, typer.Option("--check", help="Try the lines on Linux itself, under load.")] = False,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
@@ -59,6 +65,8 @@ def advise(
     from aqmlab.advise import advise as compare
     from aqmlab.present.terminal import advice as tables
 
+    if check:
+        _check_possible(openwrt)
     wanted = needs.chosen(matters)
     share = commands.share(shape)
     whole = None
@@ -83,12 +91,34 @@ def advise(
         given, whole = conditions(described, values), conditions(described, values, whole=True)[0]
     with progress("Comparing candidates") as told:
         found = compare(given, wanted, aqms, seeds, whole=whole, jobs=jobs, progress=told)
+    writer = commands.writer(for_openwrt=openwrt and not as_json, shape=share)
+    lines = commands.best(found, dev, writer, "SQM" if openwrt else "Linux")
+    if not as_json:
+        tables.advice(found, lines)
+    tried = _try(found, lines, dev) if check else None
     if as_json:
-        print_json(document.document(found, commands.writer(for_openwrt=False, shape=share), dev))
-    else:
-        writer = commands.writer(for_openwrt=openwrt, shape=share)
-        tables.advice(found, commands.best(found, dev, writer, "SQM" if openwrt else "Linux"))
+        print_json(document.document(found, writer, dev) | ({"check": tried.document()} if tried else {}))
+    elif tried:
+        tables.check(tried)
     exit_if_failed(found.failures)
+
+
+def _check_possible(openwrt: bool) -> None:
+    """Raise InputError if there is nothing to try lines on, before any work."""
+    from aqmlab.kernel.images import newest
+
+    if openwrt:
+        raise InputError("check", "tries lines of tc on a kernel of its own; leave --openwrt out")
+    newest()
+
+
+def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
+    """Try the lines on the kernel."""
+    from aqmlab.advise import check
+
+    scheme, typed = next((each for each in lines.items() if each[1].commands), (found.advised, lines[found.advised]))
+    with progress("Trying the lines on Linux") as told:
+        return check(found, scheme, typed, dev, told)
 
 
 def _rate(option: str, text: str | None) -> float | None:

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from aqmlab.advise.advice import NOTABLE, Advice, Seen
 from aqmlab.advise.commands import Typed
+from aqmlab.advise.tried import Check
 from aqmlab.advise.words import sentences
 from aqmlab.present.labels import label
 from aqmlab.present.terminal.console import aside, console, marks, note, table, title
@@ -29,6 +30,17 @@ def advice(found: Advice, lines: Mapping[str, Typed]) -> None:
             out.print(aside(f"# {each}"), soft_wrap=True)
         for command in typed.commands:
             out.print(command, soft_wrap=True)
+
+
+def check(tried: Check) -> None:
+    """Print what the lines do under load."""
+    out = console()
+    for sheet in tried.sheets():
+        shown = table(sheet.title, *sheet.heads[:2], numbers=sheet.heads[2:])
+        for row in sheet.rows:
+            shown.add_row(*row)
+        out.print(shown)
+    out.print(aside("Linux in virtual time, given these lines; one run each."))
 
 
 def _ranking(out: Console, found: Advice) -> None:

@@ -90,9 +90,11 @@ $(TOOLS): studio/package-lock.json
 bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/benchmarks.md
 	$(BIN)/python benches/run.py
 
-validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
+validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; builds a kernel; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
+	$(BIN)/aqmlab kernel path > /dev/null || $(BIN)/aqmlab kernel build
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
+	$(BIN)/python validation/kernel.py
 	$(BIN)/python validation/response.py
 	$(BIN)/python validation/balance.py
 	$(BIN)/python validation/shares.py

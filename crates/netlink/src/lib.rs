@@ -54,6 +54,16 @@ impl Netlink {
         self.ask(libc::RTM_NEWLINK, 0, &body)
     }
 
+    /// Segments leave by a device one by one: sockets are not allowed to hand it several in one, or to wait for them
+    /// (`sk_setup_caps`, `tcp_tso_segs`).
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn segment_singly(&self, device: &str) -> io::Result<()> {
+        let body = device_header(if_nametoindex(device)?, 0).with_u32(libc::IFLA_GSO_MAX_SEGS, 1);
+        self.ask(libc::RTM_NEWLINK, 0, &body)
+    }
+
     /// Makes two devices that are joined by a wire without addresses of its own: both ends have the same hardware
     /// address, so that nobody asks for one (no ARP).
     ///

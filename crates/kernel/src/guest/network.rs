@@ -268,7 +268,8 @@ impl GuestNetwork {
         {
             self.within(place, || {
                 link.bring_up(name, None)?;
-                segment_singly(name)?;
+                link.segment_singly(name)?;
+                take_singly(name)?;
                 link.add_address(name, own.into(), 32)?;
                 let metrics = Metrics { ecn: flows.ecn != Ecn::NotEct, initial_window: initial_window(flows) };
                 link.add_route(&KernelRoute {
@@ -443,8 +444,8 @@ fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{name}"), value).map_err(|why| io::Error::other(format!("{name} = {value}: {why}")))
 }
 
-/// Segments leave the host one by one, as behind a network card: the device is not given several in one.
-fn segment_singly(device: &str) -> io::Result<()> {
+/// Segments are handed on one by one, as behind a network card: no device joins several to one.
+fn take_singly(device: &str) -> io::Result<()> {
     const OFFLOADS: [u32; 3] = [0x1f, 0x24, 0x2c]; // ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO
     OFFLOADS.iter().try_for_each(|offload| crate::ethtool::turn_off(device, *offload))
 }

@@ -100,12 +100,13 @@ impl Detection {
         news
     }
 
-    /// Step 4: RACK.reo_wnd. Until reordering has been seen, three segments SACKed are as good as time.
+    /// Step 4: RACK.reo_wnd, at most the smoothed round-trip time (`tcp_rack_reo_wnd` in Linux, which keeps eight times that).
+    /// Until reordering has been seen, three segments SACKed are as good as time.
     pub fn reo_wnd(&self, board: &OutstandingSegments, in_recovery: bool, srtt: Span, params: &TcpParams) -> Span {
         if !self.reordering_seen && (in_recovery || board.sacked() >= params.dup_ack_threshold) {
             return Span::ZERO;
         }
-        Span(self.min_rtt.unwrap_or_default().0 / 4).min(Span(srtt.0 / 8))
+        Span(self.min_rtt.unwrap_or_default().0 / 4).min(srtt)
     }
 
     /// Step 5: marks what is lost and tells the law of each. Returns how many segments, and when the others are.
@@ -138,5 +139,22 @@ impl Detection {
 fn tell(law: Option<&mut LawHost>, lost: &[u32], now: Time) {
     if let Some(law) = law {
         lost.iter().for_each(|&seq| law.on_lost(seq, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::ParamSet;
+
+    #[test]
+    fn the_reordering_window_is_a_quarter_of_the_least_round_trip_and_at_most_the_smoothed_one() {
+        let params = TcpParams::defaults();
+        let (detection, board) = (
+            Detection { min_rtt: Some(Span::from_millis(40)), ..Detection::default() },
+            OutstandingSegments::default(),
+        );
+        let window = |srtt| detection.reo_wnd(&board, false, Span::from_millis(srtt), &params);
+        assert_eq!([window(45), window(8)], [Span::from_millis(10), Span::from_millis(8)]);
     }
 }

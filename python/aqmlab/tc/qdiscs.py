@@ -113,7 +113,7 @@ TABLE = (
         ("limit", "packets"),
         "1000 packets",
         "off",
-        fixed={"mtu": "full"},
+        fixed={"mtu": "full", "flavour": "linux"},
         unsaid={"behind": ""},
     ),
     Qdisc(
@@ -122,7 +122,7 @@ TABLE = (
         ("limit", "packets"),
         "10240 packets",
         "on",
-        fixed={"mtu": "full", "behind": "all", **FQ},
+        fixed={"mtu": "full", "behind": "all", "flavour": "linux", **FQ},
         lacking={"ce_threshold_selector": "ce_threshold marks every packet that can carry a mark"},
         idle={"memory_limit": MEMORY},
     ),

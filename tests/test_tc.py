@@ -157,7 +157,7 @@ def test_a_shaper_is_htb() -> None:
         ("codel target 5000", "codel:target=5 ms,mtu=1514 B"),  # bare times are microseconds
         ("codel target 1s interval 0.5sec", "codel:target=1 s,interval=500 ms,mtu=1514 B"),
         ("pie alpha 2 beta 20", "pie:alpha=0.125 Hz,beta=1.25 Hz,mean_packet=1514 B"),
-        ("fq_pie ecn_prob 25", "fq-pie:mark_ecnth=0.25,mean_packet=1514 B"),
+        ("fq_pie ecn_prob 25", "fq-pie:mark_ecnth=0.25"),
         ("sfb rehash 30000 db 2000", "sfb:rehash_interval=30 s,rehash_warmup=2 s"),  # and these milliseconds
         ("sfb target 40", "sfb:bin_size=40 packets,max=50 packets"),
         ("cake bandwidth 2mbps besteffort", "cake:bandwidth=16 Mbit/s,diffserv=besteffort"),  # bytes a second

@@ -18,6 +18,36 @@ pub(crate) struct Detection {
     min_rtt: Option<Span>,
     /// RACK.reordering_seen.
     pub reordering_seen: bool,
+    window: ReorderingWindow,
+}
+
+/// The steps of the reordering window, each a quarter of the least round trip (`tcp_rack_update_reo_wnd` in Linux, as are the names
+/// in parentheses).
+#[derive(Clone, Copy, Debug, Default)]
+struct ReorderingWindow {
+    /// Beyond the first (`reo_wnd_steps`).
+    more: u8,
+    /// Recoveries after which there is one again (`reo_wnd_persist`).
+    persist: u8,
+    /// A segment has arrived twice, which reordering may have caused (`dsack_seen`).
+    has_duplicate: bool,
+    /// Time of the last step: what was sent before does not make another.
+    stepped: Time,
+}
+
+/// Recoveries for which the window stays wide (`TCP_RACK_RECOVERY_THRESH`).
+const PERSIST: u8 = 16;
+
+impl ReorderingWindow {
+    /// Segments have arrived, of which the last was sent at that time.
+    fn on_delivered(&mut self, sent: Time, now: Time) {
+        self.has_duplicate &= sent >= self.stepped;
+        if std::mem::take(&mut self.has_duplicate) {
+            (self.more, self.persist, self.stepped) = (self.more.saturating_add(1).min(254), PERSIST, now);
+        } else if self.persist == 0 {
+            self.more = 0;
+        }
+    }
 }
 
 /// The news of an ACK, and the segments found lost at it.
@@ -67,11 +97,13 @@ impl Detection {
             ..News::default()
         };
         let (mut newest, mut resent_rtt, top) = (None::<(u32, OutstandingSegment)>, None, board.top());
+        let mut sent_last = None;
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
                 law.on_delivered(seq);
             }
             let rtt = now.since(sent.time);
+            sent_last = sent_last.max(Some(sent.time));
             news.delivered += 1;
             news.end = news.end.max(seq + 1);
             news.has_sacked |= seq >= ack.next;
@@ -93,6 +125,9 @@ impl Detection {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
         }
         news.rtt = news.rtt.or(resent_rtt.map(|rtt| (rtt, rtt)));
+        if let Some(sent) = sent_last {
+            self.window.on_delivered(sent, now);
+        }
         if let Some((seq, sent)) = newest {
             self.rtt = now.since(sent.time);
             (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max((sent.time, seq));
@@ -106,7 +141,23 @@ impl Detection {
         if !self.reordering_seen && (in_recovery || board.sacked() >= params.dup_ack_threshold) {
             return Span::ZERO;
         }
-        Span(self.min_rtt.unwrap_or_default().0 / 4).min(srtt)
+        let steps = u64::from(self.window.more) + 1;
+        Span(steps * (self.min_rtt.unwrap_or_default().0 / 4)).min(srtt)
+    }
+
+    /// A segment has arrived twice that no probe has sent again (`tcp_dsack_seen`).
+    pub fn on_duplicate(&mut self) {
+        self.window.has_duplicate |= self.reordering_seen;
+    }
+
+    /// A recovery is over (`tcp_try_undo_recovery`).
+    pub fn on_recovered(&mut self) {
+        self.window.persist = self.window.persist.saturating_sub(1);
+    }
+
+    /// It has been undone: all that was sent again had arrived before (`tcp_try_undo_dsack`).
+    pub fn on_needless(&mut self) {
+        self.window.persist = (self.window.persist + 1).min(PERSIST);
     }
 
     /// Step 5: marks what is lost and tells the law of each. Returns how many segments, and when the others are.
@@ -156,5 +207,33 @@ mod tests {
         );
         let window = |srtt| detection.reo_wnd(&board, false, Span::from_millis(srtt), &params);
         assert_eq!([window(45), window(8)], [Span::from_millis(10), Span::from_millis(8)]);
+    }
+
+    #[test]
+    fn a_duplicate_widens_the_window_once_a_round_trip_until_sixteen_recoveries_are_over() {
+        let params = TcpParams::defaults();
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let least = Some(Span::from_millis(40));
+        let mut detection = Detection { min_rtt: least, ..Detection::default() };
+        let board = OutstandingSegments::default();
+        let window = |detection: &Detection| detection.reo_wnd(&board, false, Span::from_millis(35), &params).0;
+        let ms = Span::from_millis(1).0;
+        detection.on_duplicate();
+        detection.window.on_delivered(at(0), at(40));
+        assert_eq!(window(&detection), 10 * ms, "no reordering has been seen");
+        detection.reordering_seen = true;
+        // Two within a round trip, then one of what was sent after the first: 10, 20, 20 and 30 ms, at most the 35 of the smoothed.
+        let mut next = |sent, now| {
+            detection.on_duplicate();
+            detection.window.on_delivered(at(sent), at(now));
+            window(&detection) / ms
+        };
+        assert_eq!([next(20, 60), next(40, 80), next(60, 100), next(100, 140)], [20, 20, 30, 35]);
+        (0..15).for_each(|_| detection.on_recovered());
+        detection.window.on_delivered(at(200), at(240));
+        assert_eq!(window(&detection), 35 * ms);
+        detection.on_recovered();
+        detection.window.on_delivered(at(240), at(280));
+        assert_eq!(window(&detection), 10 * ms);
     }
 }

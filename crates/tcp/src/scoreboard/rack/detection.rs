@@ -1,6 +1,6 @@
 //! Detection of lost segments (RFC 8985, section 6).
 
-use super::outstanding::{OutstandingSegment, OutstandingSegments};
+use super::outstanding::OutstandingSegments;
 use crate::ack::Ack;
 use crate::cc::LawHost;
 use crate::params::TcpParams;
@@ -12,7 +12,8 @@ pub(crate) struct Detection {
     /// RACK.xmit_ts and RACK.end_seq: of the segment sent last among those delivered.
     xmit_ts: Time,
     end_seq: u32,
-    /// RACK.rtt: its round-trip time.
+    /// RACK.rtt: the round-trip time of the segment delivered last, in the order in which Linux looks at an ACK: those SACKed, then
+    /// those acknowledged, each from the lowest up (`tcp_rack_advance`).
     rtt: Span,
     /// RACK.min_RTT, over the whole connection.
     min_rtt: Option<Span>,
@@ -96,8 +97,8 @@ impl Detection {
             delay: ack.delay,
             ..News::default()
         };
-        let (mut newest, mut resent_rtt, top) = (None::<(u32, OutstandingSegment)>, None, board.top());
-        let mut sent_last = None;
+        let (mut newest, mut resent_rtt, top) = (None, None, board.top());
+        let (mut sent_last, mut looked_at_last) = (None, None);
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
                 law.on_delivered(seq);
@@ -109,17 +110,17 @@ impl Detection {
             news.has_sacked |= seq >= ack.next;
             if sent.was_resent {
                 resent_rtt = Some(rtt);
-                if self.min_rtt.is_some_and(|least| rtt < least) {
-                    return; // step 2: it is the first copy that has arrived
+                let is_first_copy = seq < ack.next && !ack.is_resent; // `tcp_skb_spurious_retrans`
+                if is_first_copy || self.min_rtt.is_some_and(|least| rtt < least) {
+                    return; // step 2
                 }
             } else {
                 news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
                 news.has_original |= seq < recover;
                 self.reordering_seen |= seq < top; // step 3
             }
-            if newest.is_none_or(|(other, at)| (sent.time, seq) > (at.time, other)) {
-                newest = Some((seq, *sent));
-            }
+            newest = newest.max(Some((sent.time, seq)));
+            looked_at_last = looked_at_last.max(Some((seq < ack.next, seq, rtt)));
         });
         if let Some((_, last)) = news.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
@@ -128,9 +129,9 @@ impl Detection {
         if let Some(sent) = sent_last {
             self.window.on_delivered(sent, now);
         }
-        if let Some((seq, sent)) = newest {
-            self.rtt = now.since(sent.time);
-            (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max((sent.time, seq));
+        if let (Some(newest), Some((_, _, rtt))) = (newest, looked_at_last) {
+            self.rtt = rtt;
+            (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max(newest);
         }
         news
     }
@@ -235,5 +236,24 @@ mod tests {
         detection.on_recovered();
         detection.window.on_delivered(at(240), at(280));
         assert_eq!(window(&detection), 10 * ms);
+    }
+
+    #[test]
+    #[allow(clippy::single_range_in_vec_init)] // lists of blocks
+    fn the_round_trip_is_that_of_the_segment_acknowledged_last() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let (mut board, mut detection) = (OutstandingSegments::default(), Detection::default());
+        (0..5).for_each(|seq| board.on_sent(seq, at(seq.into())));
+        let mut rtt = |board: &mut OutstandingSegments, next, blocks: &[std::ops::Range<u32>], is_resent, now| {
+            let ack = Ack { next, sack: crate::ack::Sack::listing(blocks), is_resent, ..Ack::default() };
+            detection.on_ack(board, &ack, 0, 0, at(now), None);
+            detection.rtt.0 / Span::from_millis(1).0
+        };
+        assert_eq!(rtt(&mut board, 0, &[3..4], false, 43), 40);
+        // 0 and 1 are acknowledged at the same time as 4 is SACKed, which was sent later.
+        assert_eq!(rtt(&mut board, 2, &[3..5], false, 45), 44);
+        board.on_sent(2, at(50));
+        // The original of 2 came after all: what was sent at 50 ms tells nothing.
+        assert_eq!(rtt(&mut board, 5, &[], false, 95), 44);
     }
 }

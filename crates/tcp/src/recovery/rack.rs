@@ -155,7 +155,7 @@ impl Sender {
         self.state = RecoveryState::RtoRecovery;
         self.recover = self.sent;
         self.cwr_due = self.ecn;
-        self.rtt.back_off(params);
+        self.back_off(params);
         let rack = self.rack();
         rack.undo.frto = (is_first || is_again) && hole > 0;
         rack.undo.on_resent();

@@ -15,8 +15,11 @@ else:
 def test_a_line_to_paste(aqmlab: Aqmlab) -> None:
     done = aqmlab("tc", "codel:target=8ms", "--dev", "wan")
     assert (done.returncode, done.stderr) == (0, "")
-    note, line = done.stdout.splitlines()
-    assert note == "# mtu: 1500 B here, 1514 B in Linux, which has no option"
+    *notes, line = done.stdout.splitlines()
+    assert notes == [
+        "# mtu: 1500 B here, 1514 B in Linux, which has no option",
+        "# flavour: rfc8289 here, linux in Linux, which has no option",
+    ]
     assert line == "tc qdisc replace dev wan root codel target 8ms interval 100ms ecn"
 
 
@@ -38,7 +41,7 @@ def test_what_is_read_are_keys_of_a_link(aqmlab: Aqmlab) -> None:
     assert tomllib.loads(done.stdout) == {
         "buffer": "2000 packets",
         "ecn": False,
-        "aqm": "fq-codel:target=8 ms,mtu=1514 B",
+        "aqm": "fq-codel:target=8 ms",
     }
     told = json.loads(aqmlab("tc", "--from", "tc qdisc add dev wan root codel", "--json").stdout)
     assert (told["dev"], told["buffer"]) == ("wan", "1000 packets")

@@ -157,7 +157,7 @@ def test_a_shaper_is_htb() -> None:
         ("codel target 5000", "codel:target=5 ms,mtu=1514 B"),  # bare times are microseconds
         ("codel target 1s interval 0.5sec", "codel:target=1 s,interval=500 ms,mtu=1514 B"),
         ("pie alpha 2 beta 20", "pie:alpha=0.125 Hz,beta=1.25 Hz,mean_packet=1514 B"),
-        ("fq_pie ecn_prob 25", "fq-pie:mark_ecnth=0.25,mean_packet=1514 B"),
+        ("fq_pie ecn_prob 25", "fq-pie:mark_ecnth=0.25"),
         ("sfb rehash 30000 db 2000", "sfb:rehash_interval=30 s,rehash_warmup=2 s"),  # and these milliseconds
         ("sfb target 40", "sfb:bin_size=40 packets,max=50 packets"),
         ("cake bandwidth 2mbps besteffort", "cake:bandwidth=16 Mbit/s,diffserv=besteffort"),  # bytes a second
@@ -287,8 +287,10 @@ def test_what_linux_cannot_be_told_is_refused(aqm: str, more: dict[str, object],
 
 
 def test_what_linux_has_otherwise_is_noted() -> None:
-    assert tc.write(of("codel")).notes == ("mtu: 1500 B here, 1514 B in Linux, which has no option",)
-    assert tc.write(of("codel:mtu=1514 B")).notes == ()
+    mtu, flavour = tc.write(of("codel")).notes
+    assert mtu == "mtu: 1500 B here, 1514 B in Linux, which has no option"
+    assert flavour == "flavour: rfc8289 here, linux in Linux, which has no option"
+    assert tc.write(of("codel:mtu=1514 B,flavour=linux")).notes == ()
     assert "alpha: 0.13 Hz here, 0.125 Hz in Linux" in tc.write(of("pie:alpha=0.13 Hz")).notes
     noted = tc.write(of("red:flavour=linux,q_weight=0.002", 1e7, "600 packets")).notes
     assert noted == ("q_weight: 0.002 here, 0.001953125 in Linux",)

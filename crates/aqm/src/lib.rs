@@ -334,16 +334,29 @@ pub struct SchemeInfo {
     pub papers: &'static [&'static str],
 }
 
+/// The default of a parameter where its scheme is used in the queues of flow queueing.
+#[derive(Clone, Copy, Debug)]
+pub struct FairDefault {
+    /// Name of the parameter.
+    pub name: &'static str,
+    /// Its default, as text with unit.
+    pub default: &'static str,
+    /// The source of the default.
+    pub source: &'static str,
+}
+
 /// A scheme that can be built from declared parameters. The doc comment of its parameters is its page.
 ///
 /// It holds its parameters, and reads them when it uses them, so that each can be set while it runs ([`Tune`]).
-pub trait Scheme: Sized {
+pub trait Scheme: Sized + 'static {
     /// Its entry in the catalogue.
     const INFO: SchemeInfo;
     /// The basis of its law and constants.
     const STANDING: Standing = Standing::Published;
     /// The catalogue's entry for its use in the queues of flow queueing, if that was published on its own.
     const FAIR: Option<SchemeInfo> = None;
+    /// Parameters with another default there.
+    const FAIR_DEFAULTS: &'static [FairDefault] = &[];
     /// Quantities that it shows for plots.
     const OBSERVABLES: &'static [Observable];
     /// Its declared parameters.

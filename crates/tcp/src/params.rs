@@ -132,6 +132,8 @@ params! {
         initial_rto: Span = "1 s" in "1 us" ..= "1000 s", from "RFC 6298, (2.1)";
         /// Times that a SYN is sent again before its connection is given up; profile `ns2`: for ever.
         syn_retries: u32 = "6", from "Linux (tcp_syn_retries); RFC 9293, section 3.8.3, R2";
+        /// Timeouts of a SYN before they double, over and above `syn_retries`.
+        linear_syn_timeouts: u32 = "0" in "0" ..= "127", from "RFC 6298, (5.5): 0; Linux, tcp_syn_linear_timeouts: 4";
         /// A SYN that is lost once does not cut the initial window, and ssthresh is as before the handshake.
         forgive_syn: bool = "false", from "RFC 5681, section 3.1; true: Linux, tcp_init_transfer, tcp_init_metrics";
         /// After a timeout variant `sack` sends everything again but what later ACKs name, instead of only what is missing.

@@ -3,7 +3,7 @@
 use crate::ack::{Ack, Sack};
 use crate::ecn::EcnFeedback;
 use crate::params::{TcpParams, TcpVariant};
-use crate::quickack::QuickAcks;
+use crate::quickack::{AckTime, ArrivedSegment, QuickAcks};
 use crate::seqset::SeqSet;
 use aqmlab_core::{Span, Time};
 use std::ops::Range;
@@ -15,6 +15,8 @@ pub struct SegmentArrival {
     pub seq: u32,
     /// It is marked (RFC 3168, CE).
     pub is_ce: bool,
+    /// It may be marked or is (RFC 3168, ECT).
+    pub is_ect: bool,
     /// It answers a mark (RFC 3168, CWR).
     pub is_cwr: bool,
     /// It has been sent before.
@@ -44,6 +46,8 @@ pub struct Receiver {
     is_resent: bool,
     /// Marked segments received, where they are counted.
     ce: u32,
+    /// Segments have been ECN-capable.
+    has_seen_ect: bool,
     /// Segments delivered in order, or datagrams, while metrics count: its owner adds to it.
     pub delivered: u32,
 }
@@ -63,6 +67,7 @@ impl Receiver {
             ece: false,
             is_resent: false,
             ce: 0,
+            has_seen_ect: false,
             delivered: 0,
         }
     }
@@ -71,13 +76,13 @@ impl Receiver {
     /// [`ack_due`](Self::ack_due) says until when.
     #[inline(always)] // for each packet
     pub fn on_segment(&mut self, segment: SegmentArrival, now: Time, params: &TcpParams) -> Option<Ack> {
-        let SegmentArrival { seq, is_ce, is_cwr, is_resent } = segment;
+        let SegmentArrival { seq, is_ce, is_cwr, is_resent, .. } = segment;
+        let (before, told) = (self.next, self.ece && !is_cwr);
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
         if self.variant == TcpVariant::Rack && self.ack_due == Time::NEVER {
             self.is_resent = is_resent; // else the ACK echoes the timestamp of the segment before (RFC 7323, section 4.3)
         }
         let is_in_order = seq == self.next && self.end <= seq + 1;
-        let is_old = seq < self.next;
         let mut dsack = None;
         if is_in_order {
             self.next += 1;
@@ -85,15 +90,56 @@ impl Receiver {
         } else {
             dsack = self.out_of_order(seq);
         }
+        if params.quick_acks > 0 {
+            let is_now = is_other_mark || is_cwr || dsack.is_some(); // `tcp_ecn_accept_cwr`
+            return self.on_segment_as_linux(&segment, (before, told), is_now, now, params).then(|| self.ack(dsack));
+        }
         if params.delayed_ack {
-            let is_quick = params.quick_acks > 0 && self.is_quick(seq, is_old, is_ce, now, params);
-            if is_in_order && !is_other_mark && !is_quick && self.may_wait(seq, params) {
+            if is_in_order && !is_other_mark && self.may_wait(seq, params) {
                 self.ack_due = now + params.ack_delay;
                 return None;
             }
             self.ack_due = Time::NEVER;
         }
         Some(self.ack(dsack))
+    }
+
+    /// True if a receiver of Linux acknowledges the segment at once; else it is arranged when. `before`: the segment expected
+    /// before it; `told`: its sender is being told of a mark.
+    #[inline(never)]
+    fn on_segment_as_linux(
+        &mut self,
+        segment: &SegmentArrival,
+        (before, told): (u32, bool),
+        is_now: bool,
+        now: Time,
+        params: &TcpParams,
+    ) -> bool {
+        let &SegmentArrival { seq, is_ce, is_ect, .. } = segment;
+        let is_classic = self.feedback != EcnFeedback::Counter;
+        let arrived = ArrivedSegment {
+            seq,
+            before,
+            next: self.next,
+            end: self.end,
+            held: self.received.count(self.next..self.end),
+            is_new_mark: self.feedback == EcnFeedback::Classic && is_ce && !told,
+            lacks_ect: is_classic && !is_ect && !is_ce && self.has_seen_ect,
+        };
+        self.has_seen_ect |= is_ect || is_ce;
+        let is_second = self.ack_due != Time::NEVER;
+        let quick = self.quick.get_or_insert_default();
+        let due = match quick.on_segment(&arrived, is_second, now, params) {
+            AckTime::Delayed if !is_now && params.delayed_ack => now + params.ack_delay,
+            AckTime::Compressed(wait) if !is_now => now + wait,
+            _ => {
+                quick.on_ack();
+                self.ack_due = Time::NEVER;
+                return true;
+            }
+        };
+        self.ack_due = self.ack_due.min(due);
+        false
     }
 
     /// Takes in whether a segment is marked, and whether it answers a mark. True if its ACK must not wait.
@@ -119,6 +165,7 @@ impl Receiver {
         if self.ack_due == Time::NEVER || self.ack_due > now {
             return None;
         }
+        self.quick.iter_mut().for_each(|quick| quick.on_ack());
         Some((std::mem::replace(&mut self.ack_due, Time::NEVER), self.ack(None)))
     }
 
@@ -147,15 +194,7 @@ impl Receiver {
         self.received.clear(self.next..self.end);
         (self.next, self.end, self.recent, self.quick) = (0, 0, Default::default(), None);
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
-    }
-
-    #[inline(never)]
-    fn is_quick(&mut self, seq: u32, is_old: bool, is_ce: bool, now: Time, params: &TcpParams) -> bool {
-        let quick = self.quick.get_or_insert_default();
-        if is_old {
-            quick.hurry(params);
-        }
-        quick.takes(seq, self.next, is_ce, now, params)
+        self.has_seen_ect = false;
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
@@ -246,7 +285,7 @@ mod tests {
     impl Bench {
         fn ack(&mut self, seq: u32, is_ce: bool, is_cwr: bool) -> Option<Ack> {
             self.now += Span::from_millis(1);
-            let segment = SegmentArrival { seq, is_ce, is_cwr, is_resent: false };
+            let segment = SegmentArrival { seq, is_ce, is_cwr, ..SegmentArrival::default() };
             self.receiver.on_segment(segment, self.now, &self.params)
         }
 

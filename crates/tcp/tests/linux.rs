@@ -172,7 +172,7 @@ fn segments_are_sent_again_in_the_order_of_linux() {
         }
         same += u32::from(ours == theirs);
     }
-    assert!(same >= 12, "only {same} of 24 are the same to the segment");
+    assert!(same >= 8, "only {same} of 24 are the same to the segment");
 }
 
 /// After a pause the first burst is the window that is left. CUBIC's hangs on the end of slow start, as above.

@@ -111,7 +111,11 @@ impl Case {
             let answer = if first == segment {
                 let (_, segment, is_ce) = pipe.segments.pop_front().expect("just seen");
                 let Segment { seq, is_cwr, is_retransmission: is_resent, .. } = segment;
-                receiver.on_segment(SegmentArrival { seq, is_ce, is_cwr, is_resent }, first, &params)
+                receiver.on_segment(
+                    SegmentArrival { seq, is_ce, is_cwr, is_resent, ..SegmentArrival::default() },
+                    first,
+                    &params,
+                )
             } else if first == ack {
                 let (_, ack) = acks.pop_front().expect("just seen");
                 sender.on_ack(ack, first, &params, &mut pipe);

@@ -61,7 +61,7 @@ EARLY = {"harddrop": "ours marks what it can above max as well", "nodrop": "drop
 NS2 = "ns-2's, and not in Linux"
 RED_ONLY = {"gentle": NS2, "wait": NS2, "gentle_line": NS2, "mark_p": NS2}
 MEMORY = "it counts the memory of the kernel, not bytes sent; set the link's buffer"
-PIE = {"max_burst": "150 ms", "derandomize": "true", "max_step": "2 %", "mean_packet": "full"}
+PIE = {"max_burst": "150 ms", "derandomize": "true", "max_step": "2 %", "mean_packet": "full", "flavour": "linux"}
 PIE_LACKING = {"bytemode": NO_BYTE_MODE, "dq_rate_estimator": ESTIMATOR}
 PIE_IDLE = {"nobytemode": "", "no_dq_rate_estimator": ""}
 FQ = {"ways": "1", "isolation": "flows"}
@@ -113,7 +113,7 @@ TABLE = (
         ("limit", "packets"),
         "1000 packets",
         "off",
-        fixed={"mtu": "full"},
+        fixed={"mtu": "full", "flavour": "linux"},
         unsaid={"behind": ""},
     ),
     Qdisc(
@@ -122,7 +122,7 @@ TABLE = (
         ("limit", "packets"),
         "10240 packets",
         "on",
-        fixed={"mtu": "full", "behind": "all", **FQ},
+        fixed={"mtu": "full", "behind": "all", "flavour": "linux", **FQ},
         lacking={"ce_threshold_selector": "ce_threshold marks every packet that can carry a mark"},
         idle={"memory_limit": MEMORY},
     ),

@@ -1,6 +1,18 @@
 use crate::signal::BY_SOJOURN;
-use crate::{Aqm, Ctx, FORCED, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict};
+use crate::{
+    Aqm, Ctx, FORCED, FairDefault, Observable, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict,
+};
 use aqmlab_core::{Auto, Bytes, Span, Time, choice, params};
+
+choice! {
+    /// The implementation whose details apply.
+    pub enum CodelFlavour {
+        /// The pseudocode of RFC 8289.
+        Rfc8289 = "rfc8289",
+        /// `codel` and `fq_codel` of Linux.
+        Linux = "linux",
+    }
+}
 
 choice! {
     /// The scope in which the packets behind a packet are counted.
@@ -45,6 +57,20 @@ params! {
     /// adds one to the count, as in Linux's `fq_codel`; a packet refused by a single full queue does not, as in
     /// `codel`.
     ///
+    /// ## Linux
+    /// `flavour = "linux"`, the default of `fq-codel`, takes 1/sqrt(count) as Linux does: a fraction of 16 bits that follows the
+    /// count by one Newton step a signal.
+    ///
+    /// ```text
+    /// count += 1, or count at the last entry taken off:   root = root/2 * (3 - count*root^2)
+    /// count = 1:                                           root = 1
+    /// drop_next += interval * root                         (at least 1.024 us)
+    /// ok                                                   if now > first_above
+    /// ```
+    ///
+    /// After an entry the gaps are 1, 0.5, 0.56, 0.49 intervals instead of 1, 0.71, 0.58, 0.5. Packets dropped for want of room
+    /// change the count, not the root.
+    ///
     /// | parameter | here (RFC 8289) | kernel and tc |
     /// | --- | --- | --- |
     /// | `target`, `interval` | 5 ms, 100 ms | 5 ms, 100 ms |
@@ -54,12 +80,10 @@ params! {
     /// | buffer | the link's | codel: 1000 packets; fq_codel: 10240 packets and 32 MB |
     ///
     /// ## Departures
-    /// None from RFC 8289. The target is a sojourn time of its own, not the link's. Linux (`include/net/codel_impl.h`
-    /// at 0cfa80d3c398, `net/sched/sch_codel.c` at bb9cfd874ee8, `sch_fq_codel.c` at 20dd591d8f95, read line by line)
-    /// besides: waits for a time after the interval's end, where the RFC's own end will do; approximates the square
-    /// root by one Newton step a signal, which takes some signals to follow a jump of the count; counts time in units
-    /// of 1.024 us; and can restrict `ce_threshold` to some code points. tc (`q_codel.c` at 01bdedff993b, `q_fq_codel.c` at
-    /// 32a121cba257) sends the kernel only what it is given.
+    /// None from RFC 8289. The target is a sojourn time of its own, not the link's. Of Linux (`include/net/codel_impl.h` and
+    /// `net/sched/sch_codel.c` of 7.3, `sch_fq_codel.c` at 20dd591d8f95, read line by line) the flavour leaves out: the unit of
+    /// time, 1.024 us; the pause after 256 drops in a row; and code points that `ce_threshold` can be restricted to. tc
+    /// (`q_codel.c` at 01bdedff993b, `q_fq_codel.c` at 32a121cba257) sends the kernel only what it is given.
     pub struct CodelParams {
         /// Sojourn time that may persist.
         target: Span = "5 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8289, 4.3";
@@ -72,6 +96,31 @@ params! {
         /// A packet that waited longer is marked whatever the state, if it can be; "auto" is never.
         ce_threshold: Auto<Span> = "auto" in "0 s" ..= "1000 s",
           tc "ce_threshold" in "time", from "Linux, codel_impl.h (off)";
+        /// The implementation whose details apply.
+        flavour: CodelFlavour = "rfc8289", from "RFC 8289";
+    }
+}
+
+/// 1/sqrt(count) as Linux keeps it, a fraction of 16 bits (`rec_inv_sqrt`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct InverseRoot(u16);
+
+impl InverseRoot {
+    const ONE: Self = Self(u16::MAX);
+    /// Linux's unit of time, the shortest gap.
+    const TICK: Span = Span(1_024_000);
+
+    /// One Newton step towards 1/sqrt(count) (`codel_Newton_step`), in 64 bits that wrap as Linux's do: far from it, as after many
+    /// packets dropped for want of room, the step leads anywhere.
+    fn follow(self, count: u32) -> Self {
+        let root = u64::from(self.0) << 16; // of 32 bits
+        let term = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul((root * root) >> 32));
+        Self(((term >> 2).wrapping_mul(root) >> 47) as u16)
+    }
+
+    /// This part of a time (`codel_control_law`).
+    fn of(self, interval: Span) -> Span {
+        Span(((u128::from(interval.0) * u128::from(self.0)) >> 16) as u64).max(Self::TICK)
     }
 }
 
@@ -84,6 +133,8 @@ pub struct Codel {
     drop_next: Time,
     count: u32,
     last_count: u32,
+    /// Of the flavour linux.
+    root: InverseRoot,
     dropping: bool,
     /// A drop has been made; the next packet says whether `drop_next` moves on.
     law_due: bool,
@@ -101,17 +152,33 @@ impl Codel {
             return false;
         }
         let first_above = *self.first_above.get_or_insert(now + self.params.interval);
-        now >= first_above
+        match self.params.flavour {
+            CodelFlavour::Rfc8289 => now >= first_above,
+            CodelFlavour::Linux => now > first_above,
+        }
     }
 
     fn control_law(&self, from: Time) -> Time {
-        from + Span::from_seconds(self.params.interval.seconds() / f64::from(self.count).sqrt())
+        let interval = self.params.interval;
+        from + match self.params.flavour {
+            CodelFlavour::Rfc8289 => Span::from_seconds(interval.seconds() / f64::from(self.count).sqrt()),
+            CodelFlavour::Linux => self.root.of(interval),
+        }
+    }
+
+    fn count_to(&mut self, count: u32) {
+        self.count = count;
+        self.root = self.root.follow(count);
     }
 
     fn enter_dropping(&mut self, now: Time) {
         let delta = self.count - self.last_count;
         let recent = now.since(self.drop_next) < Span(16 * self.params.interval.0);
-        self.count = if delta > 1 && recent { delta } else { 1 };
+        if delta > 1 && recent {
+            self.count_to(delta);
+        } else {
+            (self.count, self.root) = (1, InverseRoot::ONE);
+        }
         self.last_count = self.count;
         self.drop_next = self.control_law(now);
         self.dropping = true;
@@ -136,7 +203,7 @@ impl Codel {
     }
 
     fn signal_again(&mut self, can_mark: bool) {
-        self.count += 1;
+        self.count_to(self.count.saturating_add(1));
         self.law_due = !can_mark;
         if can_mark {
             self.drop_next = self.control_law(self.drop_next);
@@ -160,9 +227,13 @@ impl Scheme for Codel {
         family: "fair queueing",
         year: 2018,
         source: "Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet, RFC 8290",
-        confidence: "after the text of RFC 8290; CoDel as on its own",
+        confidence: "after the text of RFC 8290; CoDel as Linux has it",
         papers: &[],
     });
+    const FAIR_DEFAULTS: &'static [FairDefault] = &[
+        FairDefault { name: "mtu", default: "1514 B", source: "Linux, sch_fq_codel.c (value: Ethernet)" },
+        FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_codel.c" },
+    ];
     const OBSERVABLES: &'static [Observable] = &[
         Observable { name: "sojourn", unit: "s", doc: "time that the last packet at the head had waited" },
         Observable { name: "count", unit: "packets", doc: "count of the control law" },
@@ -178,6 +249,7 @@ impl Scheme for Codel {
             drop_next: Time::ZERO,
             count: 0,
             last_count: 0,
+            root: InverseRoot::ONE,
             dropping: false,
             law_due: false,
         })
@@ -376,6 +448,46 @@ mod tests {
         assert_eq!((codel.count, codel.drop_next), (8, us(300_000)));
         assert_eq!([300_000; 2].map(|t| long(&mut codel, t)), [SIGNAL, PASS]);
         assert_eq!((codel.count, codel.drop_next), (9, Time(333_333_333_333)));
+    }
+
+    fn linux() -> Codel {
+        let params = CodelParams { flavour: CodelFlavour::Linux, ..CodelParams::defaults() };
+        Codel::new(params, &bench::queue(0)).unwrap()
+    }
+
+    #[test]
+    fn the_root_of_linux_follows_the_count_by_one_newton_step() {
+        // Roots r of 16 bits: r/2 * (3 - n*r^2), cut off. 65535 stands for 1: with n = 2 it gives 0.50002, then with 3 0.5625, with 4
+        // 0.48779, of which the exact values are 0.7071, 0.5774, 0.5.
+        let roots = [2, 3, 4].iter().scan(InverseRoot::ONE, |root, count| {
+            *root = root.follow(*count);
+            Some(root.0)
+        });
+        assert_eq!(roots.collect::<Vec<_>>(), [32_769, 36_864, 31_968]);
+        // 100 ms * 32769 / 65536, and at least 1.024 us.
+        assert_eq!(InverseRoot(32_769).of(Span(100_000_000_000)), Span(50_001_525_878));
+        assert_eq!(InverseRoot(1).of(Span(1_000_000)), Span(1_024_000));
+    }
+
+    #[test]
+    fn linux_waits_for_a_time_after_the_interval_and_halves_the_second_gap() {
+        let mut codel = linux();
+        assert_eq!([100_000, 200_000, 200_001].map(|t| long(&mut codel, t)), [PASS, PASS, SIGNAL]);
+        // The first gap is 100 ms * 65535/65536; at 300.001 ms the second is foreseen 50.001525 ms after that.
+        assert_eq!((codel.count, codel.drop_next), (1, Time(299_999_474_121)));
+        assert_eq!([300_001; 2].map(|t| long(&mut codel, t)), [SIGNAL, PASS]);
+        assert_eq!((codel.count, codel.drop_next), (2, Time(350_000_999_999)));
+    }
+
+    #[test]
+    fn linux_starts_a_reentry_with_one_step_from_the_last_root() {
+        let mut codel = linux();
+        assert_eq!([100_000, 200_001].map(|t| long(&mut codel, t)), [PASS, SIGNAL]);
+        (codel.count, codel.root) = (4, InverseRoot(31_968));
+        head(&mut codel, 460_000, 1000, 50, false);
+        assert_eq!([470_000, 570_001].map(|t| long(&mut codel, t)), [PASS, SIGNAL]);
+        // 4 - 1 = 3: 0.487793 / 2 * (3 - 3 * 0.237942) = 0.557590, of 65536.
+        assert_eq!((codel.count, codel.root), (3, InverseRoot(36_542)));
     }
 
     #[test]

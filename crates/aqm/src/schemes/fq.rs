@@ -1,25 +1,32 @@
 use crate::disciplines::FairParams;
 use crate::signal::SEVERAL_QUEUES;
-use crate::{Exception, Observable, QueueView, Scheme, SchemeInfo, Signal, Standing, Tc};
+use crate::{Exception, FairDefault, Observable, QueueView, Scheme, SchemeInfo, Signal, Standing, Tc};
 use aqmlab_core::params::{ParamInput, TypedValues, Values};
 use aqmlab_core::{ParamSet, ParamSpec};
 
 /// Flow queueing with the scheme `S` in every queue: `fq-` and the name of `S`.
 pub struct Fq<S: Scheme> {
     /// Of the queues, and of the scheme in each.
-    pub params: FqParams<S::Params>,
+    pub params: FqParams<S>,
 }
 
 /// Parameters of the queues, then those of the scheme in them.
-#[derive(Clone, Copy, Debug)]
-pub struct FqParams<I> {
+pub struct FqParams<S: Scheme> {
     /// Of the queues.
     pub fair: FairParams,
     /// Of the scheme in each.
-    pub inner: I,
+    pub inner: S::Params,
 }
 
-impl<I: ParamSet> ParamSet for FqParams<I> {
+impl<S: Scheme> Clone for FqParams<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Scheme> Copy for FqParams<S> {}
+
+impl<S: Scheme> ParamSet for FqParams<S> {
     const DOC: &'static str =
         " Flow queueing: a queue for each flow, round robin among them, and a scheme in each queue.
 
@@ -59,11 +66,19 @@ impl<I: ParamSet> ParamSet for FqParams<I> {
 ";
 
     fn specs() -> Vec<ParamSpec> {
-        FairParams::specs().into_iter().chain(I::specs()).collect()
+        let here = |spec: ParamSpec| match S::FAIR_DEFAULTS.iter().find(|other| other.name == spec.name) {
+            Some(&FairDefault { default, source, .. }) => ParamSpec { default, source, ..spec },
+            None => spec,
+        };
+        FairParams::specs().into_iter().chain(S::Params::specs().into_iter().map(here)).collect()
     }
 
     fn defaults() -> Self {
-        Self { fair: FairParams::defaults(), inner: I::defaults() }
+        let mut inner = S::Params::defaults();
+        let mut problems = Vec::new();
+        inner.read(S::INFO.name, S::FAIR_DEFAULTS.iter().map(|other| (other.name, other.default)), &mut problems);
+        debug_assert!(problems.is_empty(), "{problems:?}");
+        Self { fair: FairParams::defaults(), inner }
     }
 
     fn set(&mut self, name: &str, given: ParamInput) -> Option<Result<(), String>> {
@@ -130,7 +145,7 @@ impl<S: Scheme> Scheme for Fq<S> {
     };
     const STANDING: Standing = S::STANDING;
     const OBSERVABLES: &'static [Observable] = OBSERVABLES;
-    type Params = FqParams<S::Params>;
+    type Params = FqParams<S>;
 
     fn new(params: Self::Params, queue: &QueueView) -> Result<Self, String> {
         S::new(params.inner, queue)?;

@@ -1,8 +1,19 @@
 use crate::linear::{LinearResponse, Network, OperatingPoint, change, delay, needs};
 use crate::{
-    Aqm, Ctx, EARLY, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc, Verdict,
+    Aqm, Ctx, EARLY, FairDefault, LinearLaw, Observable, P, PacketView, QueueView, Scheme, SchemeInfo, Signal, Tc,
+    Verdict,
 };
-use aqmlab_core::{Bytes, Frequency, Ratio, Span, params};
+use aqmlab_core::{Bytes, Frequency, Ratio, Span, Time, choice, params};
+
+choice! {
+    /// The implementation whose details apply.
+    pub enum PieFlavour {
+        /// RFC 8033.
+        Rfc8033 = "rfc8033",
+        /// `pie` and `fq_pie` of Linux.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// PIE: a PI controller of the queueing delay whose gains scale with the drop probability, and a burst allowance.
@@ -34,9 +45,27 @@ params! {
     /// of 0 only (B: below target/2), and the sum of p rests while the burst allowance lasts. The sum starts again
     /// after a signal and, as in B, at a full queue. `tc` sends Linux only what is given, so it has no defaults of its own.
     ///
+    /// ## Linux
+    /// `flavour = "linux"`, the default of `fq-pie`, has the rules of `sch_pie` and `sch_fq_pie`:
+    ///
+    /// ```text
+    /// d at a departure:       what the packet had waited; 0 if nothing waits behind it
+    /// burst_allowance:        falls by the time between two departures
+    /// update, d > 250 ms:     p += max_step besides
+    /// update, d = d_old = 0:  p = 63/64*p, unless something waits
+    /// update, p = 0, d and d_old < target/2:   burst_allowance = max_burst, the sum of p starts again
+    /// arrival:                passes if d, not d_old, < target/2 and p < 0.2; if less than two mean packets wait
+    /// the sum of p:           starts again when a draw or a drop takes a packet, not at a mark from 8.5 on
+    /// ```
+    ///
+    /// In flow queueing a flow with one packet in its queue at a time so has no delay, however long the packet waits for its turn.
+    /// An update comes after whole milliseconds and one more (`calc_index`, kernel/time/timer.c): every 16 ms.
+    ///
     /// ## Departures
     /// The queue is never switched inactive (RFC 8033, 5.3, optional). A packet that meets a full queue does not renew
-    /// the allowance. The target is a delay of its own, not the link's.
+    /// the allowance. The target is a delay of its own, not the link's. Of Linux (`net/sched/sch_pie.c` and `sch_fq_pie.c` of 7.3, read line by
+    /// line) the flavour leaves out: fixed-point numbers, in which p can rise above 1; `bytemode`; `dq_rate_estimator`; the first
+    /// half second, in which p is not updated. A full `fq_pie` drops the packet that arrives.
     pub struct PieParams {
         /// Queueing delay to hold.
         target: Span = "15 ms" in "1 us" ..= "1000 s", tc "target" in "time", from "RFC 8033, 4.2 (QDELAY_REF)";
@@ -58,6 +87,8 @@ params! {
         max_step: Ratio = "2%" in "0" ..= "1", from "RFC 8033, 5.5";
         /// Packet size; up to two of them may wait without a signal.
         mean_packet: Bytes = "1000 B" in "1 B" ..= "65535 B", from "RFC 8033, 4.1 (value: this project)";
+        /// The implementation whose details apply.
+        flavour: PieFlavour = "rfc8033", from "RFC 8033";
     }
 }
 
@@ -69,6 +100,8 @@ pub struct Pie {
     delay_old: f64,
     p: f64,
     burst_allowance: Span,
+    /// The last departure since the allowance was renewed, in the flavour linux.
+    departed: Option<Time>,
     /// Sum of p over the packets since the last signal.
     p_sum: f64,
 }
@@ -84,6 +117,12 @@ fn scale(p: f64) -> f64 {
 /// With `derandomize`: the sum of p below which none is signalled, and that at which one is for sure (RFC 8033, 5.4).
 const FIRST: f64 = 0.85;
 const LAST: f64 = 8.5;
+
+/// Linux: from this delay on p rises by `max_step` more at each update, s.
+const LONG: f64 = 0.250;
+
+/// A millisecond, in which Linux counts the time between updates.
+const JIFFY: Span = Span(1_000_000_000);
 
 /// Share of signals with `derandomize` at a constant p.
 fn derandomized(p: f64) -> f64 {
@@ -102,21 +141,47 @@ impl Pie {
 
     /// No packet of this queue is signalled: it is allowed a burst, or quiet, or short.
     fn withholds(&self, queue: &QueueView) -> bool {
-        let quiet = self.is_quiet(self.delay_old) && self.p < 0.2;
-        let short = queue.bytes as f64 <= 2.0 * self.params.mean_packet.0;
+        let (bytes, two_packets) = (queue.bytes as f64, 2.0 * self.params.mean_packet.0);
+        let (delay, short) = match self.params.flavour {
+            PieFlavour::Rfc8033 => (self.delay_old, bytes <= two_packets),
+            PieFlavour::Linux => (self.delay, bytes < two_packets),
+        };
+        let quiet = self.is_quiet(delay) && self.p < 0.2;
         self.burst_allowance > Span::ZERO || quiet || short
     }
 
-    fn update_p(&mut self) {
-        let PieParams { target, alpha, beta, max_step, .. } = self.params;
+    fn update_p(&mut self, queue: &QueueView) {
+        let PieParams { target, alpha, beta, max_step, flavour, .. } = self.params;
+        let is_linux = flavour == PieFlavour::Linux;
         let error = self.delay - target.seconds();
         let step = (alpha.0 * error + beta.0 * (self.delay - self.delay_old)) / scale(self.p);
         let step = if self.p >= 0.1 { step.min(max_step.0) } else { step };
         self.p += step;
+        if is_linux && self.delay > LONG {
+            self.p += max_step.0;
+        }
         if self.delay == 0.0 && self.delay_old == 0.0 {
-            self.p *= 0.98;
+            self.p *= match flavour {
+                PieFlavour::Rfc8033 => 0.98,
+                PieFlavour::Linux if queue.bytes > 0 => 1.0,
+                PieFlavour::Linux => 63.0 / 64.0,
+            };
         }
         self.p = self.p.clamp(0.0, 1.0);
+    }
+
+    /// The burst allowance falls.
+    fn pass_time(&mut self, time: Span) {
+        self.burst_allowance = Span(self.burst_allowance.0.saturating_sub(time.0));
+    }
+
+    /// Linux: a burst passes again after a quiet time (`pie_vars_init`).
+    fn restart(&mut self) {
+        (self.burst_allowance, self.departed, self.p_sum) = (self.params.max_burst, None, 0.0);
+    }
+
+    fn is_calm(&self) -> bool {
+        self.p == 0.0 && self.is_quiet(self.delay) && self.is_quiet(self.delay_old)
     }
 
     fn draw(&mut self, cx: &mut Ctx) -> bool {
@@ -124,8 +189,9 @@ impl Pie {
             return cx.chance(self.p);
         }
         self.p_sum = if self.p == 0.0 { 0.0 } else { self.p_sum + self.p };
-        let drawn = self.p_sum >= FIRST && (self.p_sum >= LAST || cx.chance(self.p));
-        if drawn {
+        let is_sure = self.p_sum >= LAST;
+        let drawn = is_sure || self.p_sum >= FIRST && cx.chance(self.p);
+        if drawn && !(is_sure && self.params.flavour == PieFlavour::Linux) {
             self.p_sum = 0.0;
         }
         drawn
@@ -148,9 +214,13 @@ impl Scheme for Pie {
         family: "fair queueing",
         year: 2021,
         source: "Linux 5.6 (sch_fq_pie); RFC 8290 for the queues, RFC 8033 for PIE",
-        confidence: "the queues of RFC 8290; PIE as on its own",
+        confidence: "the queues of RFC 8290; PIE as Linux has it",
         papers: &[],
     });
+    const FAIR_DEFAULTS: &'static [FairDefault] = &[
+        FairDefault { name: "mean_packet", default: "1514 B", source: "Linux, sch_pie.c (value: Ethernet)" },
+        FairDefault { name: "flavour", default: "linux", source: "Linux, sch_fq_pie.c" },
+    ];
     const OBSERVABLES: &'static [Observable] = &[
         P,
         Observable { name: "delay", unit: "s", doc: "queueing delay at the last update" },
@@ -160,7 +230,7 @@ impl Scheme for Pie {
 
     fn new(params: PieParams, _: &QueueView) -> Result<Self, String> {
         let burst_allowance = params.max_burst;
-        Ok(Self { params, delay: 0.0, delay_old: 0.0, p: 0.0, burst_allowance, p_sum: 0.0 })
+        Ok(Self { params, delay: 0.0, delay_old: 0.0, p: 0.0, burst_allowance, departed: None, p_sum: 0.0 })
     }
 
     fn params(&mut self) -> &mut PieParams {
@@ -179,29 +249,38 @@ impl Scheme for Pie {
 
 impl Aqm for Pie {
     fn tick_every(&self) -> Option<Span> {
-        Some(self.params.t_update)
+        let PieParams { t_update, flavour, .. } = self.params;
+        Some(match flavour {
+            PieFlavour::Rfc8033 => t_update,
+            PieFlavour::Linux => Span((t_update.0.div_ceil(JIFFY.0) + 1) * JIFFY.0),
+        })
     }
 
-    fn on_tick(&mut self, _: &QueueView, _: &mut Ctx) {
+    fn on_tick(&mut self, queue: &QueueView, _: &mut Ctx) {
         let is_at_rest = self.p == 0.0 && self.delay == 0.0 && self.delay_old == 0.0; // p would stay 0
         if !is_at_rest {
-            self.update_p();
+            self.update_p(queue);
         }
-        self.burst_allowance = Span(self.burst_allowance.0.saturating_sub(self.params.t_update.0));
+        match self.params.flavour {
+            PieFlavour::Rfc8033 => self.pass_time(self.params.t_update),
+            PieFlavour::Linux if self.is_calm() => self.restart(),
+            PieFlavour::Linux => {}
+        }
         self.delay_old = self.delay;
     }
 
-    fn on_enqueue(&mut self, _: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
-        if self.p == 0.0 && self.is_quiet(self.delay) && self.is_quiet(self.delay_old) {
+    fn on_enqueue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
+        if self.params.flavour == PieFlavour::Rfc8033 && self.is_calm() {
             self.burst_allowance = self.params.max_burst;
         }
         if self.withholds(queue) || !self.draw(cx) {
-            Verdict::Pass
-        } else if self.p < self.params.mark_ecnth.0 {
-            Verdict::Signal(EARLY)
-        } else {
-            Verdict::Drop(EARLY)
+            return Verdict::Pass;
         }
+        let marks = self.p < self.params.mark_ecnth.0;
+        if !(marks && packet.can_mark) {
+            self.p_sum = 0.0;
+        }
+        if marks { Verdict::Signal(EARLY) } else { Verdict::Drop(EARLY) }
     }
 
     fn on_overflow(&mut self, _: &QueueView, _: &mut Ctx) {
@@ -213,8 +292,15 @@ impl Aqm for Pie {
         true
     }
 
-    fn on_dequeue(&mut self, packet: &PacketView, _: &QueueView, cx: &mut Ctx) -> Verdict {
+    fn on_dequeue(&mut self, packet: &PacketView, queue: &QueueView, cx: &mut Ctx) -> Verdict {
         self.delay = cx.now.since(packet.enqueued_at).seconds();
+        if self.params.flavour == PieFlavour::Linux {
+            if queue.bytes == 0 {
+                self.delay = 0.0;
+            }
+            let before = self.departed.replace(cx.now).unwrap_or(cx.now);
+            self.pass_time(cx.now.since(before));
+        }
         Verdict::Pass
     }
 
@@ -382,5 +468,84 @@ mod tests {
         pie.p_sum = 8.0;
         pie.on_overflow(&bench::queue(100), &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() });
         assert_eq!(pie.p_sum, 0.0);
+    }
+
+    fn linux(pairs: &[(&str, &str)]) -> Pie {
+        pie_with(&[&[("flavour", "linux"), ("mean_packet", "1500 B")], pairs].concat())
+    }
+
+    /// A packet that waited since `since` leaves at `now`, ms, `left` packets of 1000 B behind it.
+    fn leave(pie: &mut Pie, since: u64, now: u64, left: u32) {
+        let at = |ms: u64| Time(ms * 1_000_000_000);
+        let packet = PacketView { enqueued_at: at(since), ..bench::packet() };
+        let cx = &mut Ctx { now: at(now), rng: &mut bench::stream() };
+        pie.on_dequeue(&packet, &bench::queue(left), cx);
+    }
+
+    #[test]
+    fn in_linux_a_packet_with_nothing_behind_it_had_no_delay() {
+        let mut pie = linux(&[]);
+        leave(&mut pie, 0, 40, 1);
+        assert_eq!(pie.delay, 0.040);
+        leave(&mut pie, 0, 50, 0);
+        assert_eq!(pie.delay, 0.0);
+    }
+
+    #[test]
+    fn in_linux_the_allowance_falls_by_the_time_between_departures_and_comes_back_at_an_update() {
+        let mut pie = linux(&[]);
+        let left = |pie: &Pie| pie.burst_allowance.seconds();
+        for (now, expected) in [(20, 0.150), (50, 0.120), (180, 0.0)] {
+            leave(&mut pie, 0, now, 5);
+            bench::tick(&mut pie, 5);
+            assert_eq!(left(&pie), expected, "{now} ms");
+        }
+        arrive(&mut pie, 50);
+        assert_eq!(left(&pie), 0.0, "no arrival renews it");
+        (pie.p, pie.delay, pie.delay_old) = (0.0, 0.007, 0.008);
+        bench::tick(&mut pie, 5);
+        assert_eq!(left(&pie), 0.0, "d_old is not below 7.5 ms");
+        bench::tick(&mut pie, 5);
+        assert_eq!((left(&pie), pie.departed), (0.150, None));
+    }
+
+    #[test]
+    fn in_linux_the_present_delay_and_two_full_packets_withhold() {
+        let mut pie = linux(&[("derandomize", "false"), ("max_burst", "0 s")]);
+        (pie.p, pie.delay, pie.delay_old) = (1.0, 0.030, 0.030);
+        assert_eq!([2, 3].map(|waiting| arrive(&mut pie, waiting)), [Verdict::Pass, Verdict::Drop(EARLY)]);
+        (pie.p, pie.delay, pie.delay_old, pie.p_sum, pie.params.derandomize) = (0.19, 0.007, 0.030, 9.0, true);
+        assert_eq!(arrive(&mut pie, 50), Verdict::Pass);
+        (pie.delay, pie.delay_old) = (0.008, 0.007);
+        assert_eq!(arrive(&mut pie, 50), Verdict::Drop(EARLY));
+    }
+
+    #[test]
+    fn in_linux_marks_for_sure_go_on_until_a_drop() {
+        let mut pie = linux(&[("max_burst", "0 s")]);
+        (pie.p, pie.delay, pie.p_sum) = (0.0625, 0.030, 8.4375);
+        let mut meet = |can_mark| {
+            let packet = PacketView { can_mark, ..bench::packet() };
+            let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+            assert_eq!(pie.on_enqueue(&packet, &bench::queue(50), cx), Verdict::Signal(EARLY));
+            pie.p_sum
+        };
+        assert_eq!([true, true, false].map(&mut meet), [8.5, 8.5625, 0.0]);
+    }
+
+    #[test]
+    fn in_linux_an_update_adds_for_long_delays_decays_by_a_64th_and_takes_a_jiffy_more() {
+        let mut pie = linux(&[]);
+        assert_eq!(pie.tick_every(), Some(Span(16_000_000_000)));
+        (pie.p, pie.delay, pie.delay_old) = (0.5, 0.251, 0.251);
+        bench::tick(&mut pie, 5);
+        close(pie.p, 0.54); // 0.125 * 0.236 = 0.0295, held at 0.02, and 0.02 more
+        // 0.125 * (-0.015) = -0.001875, and then a 64th unless something waits.
+        (pie.p, pie.delay, pie.delay_old) = (0.5, 0.0, 0.0);
+        bench::tick(&mut pie, 5);
+        close(pie.p, 0.498125);
+        pie.p = 0.5;
+        bench::tick(&mut pie, 0);
+        close(pie.p, 0.490341796875);
     }
 }

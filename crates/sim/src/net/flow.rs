@@ -291,7 +291,7 @@ impl Flow {
             self.send_due_ack(packet.flow, due, &mut path);
         }
         let before = self.receiver.in_order();
-        let segment = SegmentArrival { seq, is_ce: is_marked, is_cwr, is_resent };
+        let segment = SegmentArrival { seq, is_ce: is_marked, is_ect: ecn.is_capable(), is_cwr, is_resent };
         let ack = self.receiver.on_segment(segment, received, tcp);
         let syn = u32::from(tcp.syn && before == 0 && self.receiver.in_order() > 0);
         let delivered = self.receiver.in_order() - before - syn;

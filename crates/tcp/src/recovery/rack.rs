@@ -34,6 +34,9 @@ impl Sender {
         let mut news = News::default();
         if !is_old {
             let (rack, law) = self.rack_and_law();
+            if ack.dsack.is_some_and(|seq| rack.probe.is_none_or(|probe| probe.end_seq != seq + 1)) {
+                rack.detection.on_duplicate();
+            }
             news = rack.detection.on_ack(&mut rack.board, ack, hole, recover, now, law);
         }
         let is_echo = if self.needs_feedback() { self.on_feedback(ack, now) } else { ack.ece };
@@ -152,7 +155,7 @@ impl Sender {
         self.state = RecoveryState::RtoRecovery;
         self.recover = self.sent;
         self.cwr_due = self.ecn;
-        self.rtt.back_off(params);
+        self.back_off(params);
         let rack = self.rack();
         rack.undo.frto = (is_first || is_again) && hole > 0;
         rack.undo.on_resent();

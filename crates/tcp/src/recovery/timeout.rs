@@ -42,7 +42,7 @@ impl Sender {
             let answered = if self.hole < self.recover { self.cc.reduced_from() } else { u32::MAX };
             self.cc.on_timeout(params.halve, self.window(params), self.flight().min(answered));
         }
-        self.rtt.back_off(params);
+        self.back_off(params);
         if let LossRecovery::Sack(board) = &mut self.recovery {
             board.restart();
             self.not_before = self.sent;
@@ -62,9 +62,18 @@ impl Sender {
         self.flight() > 0 || self.cc.window.cwnd < 1.0 && !self.is_done()
     }
 
-    /// The SYN has been sent again `syn_retries` times: the connection is given up.
+    /// The timeout doubles, that of a SYN not yet at the first ones (`tcp_retransmit_timer` in Linux). `timeouts` counts this one.
+    pub(super) fn back_off(&mut self, params: &TcpParams) {
+        let is_linear = self.hole == 0 && params.syn && self.timeouts <= params.linear_syn_timeouts;
+        if !is_linear {
+            self.rtt.back_off(params);
+        }
+    }
+
+    /// The SYN has been sent again as often as it may be (`tcp_write_timeout` in Linux): the connection is given up.
     pub(super) fn gives_up(&mut self, params: &TcpParams) -> bool {
-        let gives_up = self.hole == 0 && params.syn && self.timeouts >= params.syn_retries;
+        let most = params.syn_retries.saturating_add(params.linear_syn_timeouts);
+        let gives_up = self.hole == 0 && params.syn && self.timeouts >= most;
         if gives_up {
             self.has_failed = true;
             self.close();

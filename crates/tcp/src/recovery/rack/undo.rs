@@ -27,6 +27,7 @@ impl Sender {
         if undo.was_needless() || undo.was_delayed(news) {
             self.rack_undo();
         } else {
+            self.rack().detection.on_recovered();
             self.rack_leave_recovery();
             self.rack_try_undo_dsack();
         }
@@ -47,6 +48,7 @@ impl Sender {
     /// DSACKs have told of all that was sent again (`tcp_try_undo_dsack`).
     fn rack_try_undo_dsack(&mut self) {
         if self.rack().undo.was_needless() {
+            self.rack().detection.on_needless();
             self.rack_undo();
         }
     }
@@ -68,6 +70,7 @@ impl Sender {
             self.rack().undo.frto = self.sent < self.end;
         }
         if is_over {
+            self.rack().detection.on_recovered();
             self.rack_end();
         }
     }

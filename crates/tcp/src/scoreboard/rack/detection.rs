@@ -1,6 +1,6 @@
 //! Detection of lost segments (RFC 8985, section 6).
 
-use super::outstanding::{OutstandingSegment, OutstandingSegments};
+use super::outstanding::OutstandingSegments;
 use crate::ack::Ack;
 use crate::cc::LawHost;
 use crate::params::TcpParams;
@@ -12,12 +12,43 @@ pub(crate) struct Detection {
     /// RACK.xmit_ts and RACK.end_seq: of the segment sent last among those delivered.
     xmit_ts: Time,
     end_seq: u32,
-    /// RACK.rtt: its round-trip time.
+    /// RACK.rtt: the round-trip time of the segment delivered last, in the order in which Linux looks at an ACK: those SACKed, then
+    /// those acknowledged, each from the lowest up (`tcp_rack_advance`).
     rtt: Span,
     /// RACK.min_RTT, over the whole connection.
     min_rtt: Option<Span>,
     /// RACK.reordering_seen.
     pub reordering_seen: bool,
+    window: ReorderingWindow,
+}
+
+/// The steps of the reordering window, each a quarter of the least round trip (`tcp_rack_update_reo_wnd` in Linux, as are the names
+/// in parentheses).
+#[derive(Clone, Copy, Debug, Default)]
+struct ReorderingWindow {
+    /// Beyond the first (`reo_wnd_steps`).
+    more: u8,
+    /// Recoveries after which there is one again (`reo_wnd_persist`).
+    persist: u8,
+    /// A segment has arrived twice, which reordering may have caused (`dsack_seen`).
+    has_duplicate: bool,
+    /// Time of the last step: what was sent before does not make another.
+    stepped: Time,
+}
+
+/// Recoveries for which the window stays wide (`TCP_RACK_RECOVERY_THRESH`).
+const PERSIST: u8 = 16;
+
+impl ReorderingWindow {
+    /// Segments have arrived, of which the last was sent at that time.
+    fn on_delivered(&mut self, sent: Time, now: Time) {
+        self.has_duplicate &= sent >= self.stepped;
+        if std::mem::take(&mut self.has_duplicate) {
+            (self.more, self.persist, self.stepped) = (self.more.saturating_add(1).min(254), PERSIST, now);
+        } else if self.persist == 0 {
+            self.more = 0;
+        }
+    }
 }
 
 /// The news of an ACK, and the segments found lost at it.
@@ -66,46 +97,68 @@ impl Detection {
             delay: ack.delay,
             ..News::default()
         };
-        let (mut newest, mut resent_rtt, top) = (None::<(u32, OutstandingSegment)>, None, board.top());
+        let (mut newest, mut resent_rtt, top) = (None, None, board.top());
+        let (mut sent_last, mut looked_at_last) = (None, None);
         board.take(ack, |seq, sent| {
             if let Some(law) = &mut law {
                 law.on_delivered(seq);
             }
             let rtt = now.since(sent.time);
+            sent_last = sent_last.max(Some(sent.time));
             news.delivered += 1;
             news.end = news.end.max(seq + 1);
             news.has_sacked |= seq >= ack.next;
             if sent.was_resent {
                 resent_rtt = Some(rtt);
-                if self.min_rtt.is_some_and(|least| rtt < least) {
-                    return; // step 2: it is the first copy that has arrived
+                let is_first_copy = seq < ack.next && !ack.is_resent; // `tcp_skb_spurious_retrans`
+                if is_first_copy || self.min_rtt.is_some_and(|least| rtt < least) {
+                    return; // step 2
                 }
             } else {
                 news.rtt = Some((news.rtt.map_or(rtt, |(first, _)| first), rtt));
                 news.has_original |= seq < recover;
                 self.reordering_seen |= seq < top; // step 3
             }
-            if newest.is_none_or(|(other, at)| (sent.time, seq) > (at.time, other)) {
-                newest = Some((seq, *sent));
-            }
+            newest = newest.max(Some((sent.time, seq)));
+            looked_at_last = looked_at_last.max(Some((seq < ack.next, seq, rtt)));
         });
         if let Some((_, last)) = news.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(last, |least| least.min(last))); // step 1
         }
         news.rtt = news.rtt.or(resent_rtt.map(|rtt| (rtt, rtt)));
-        if let Some((seq, sent)) = newest {
-            self.rtt = now.since(sent.time);
-            (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max((sent.time, seq));
+        if let Some(sent) = sent_last {
+            self.window.on_delivered(sent, now);
+        }
+        if let (Some(newest), Some((_, _, rtt))) = (newest, looked_at_last) {
+            self.rtt = rtt;
+            (self.xmit_ts, self.end_seq) = (self.xmit_ts, self.end_seq).max(newest);
         }
         news
     }
 
-    /// Step 4: RACK.reo_wnd. Until reordering has been seen, three segments SACKed are as good as time.
+    /// Step 4: RACK.reo_wnd, at most the smoothed round-trip time (`tcp_rack_reo_wnd` in Linux, which keeps eight times that).
+    /// Until reordering has been seen, three segments SACKed are as good as time.
     pub fn reo_wnd(&self, board: &OutstandingSegments, in_recovery: bool, srtt: Span, params: &TcpParams) -> Span {
         if !self.reordering_seen && (in_recovery || board.sacked() >= params.dup_ack_threshold) {
             return Span::ZERO;
         }
-        Span(self.min_rtt.unwrap_or_default().0 / 4).min(Span(srtt.0 / 8))
+        let steps = u64::from(self.window.more) + 1;
+        Span(steps * (self.min_rtt.unwrap_or_default().0 / 4)).min(srtt)
+    }
+
+    /// A segment has arrived twice that no probe has sent again (`tcp_dsack_seen`).
+    pub fn on_duplicate(&mut self) {
+        self.window.has_duplicate |= self.reordering_seen;
+    }
+
+    /// A recovery is over (`tcp_try_undo_recovery`).
+    pub fn on_recovered(&mut self) {
+        self.window.persist = self.window.persist.saturating_sub(1);
+    }
+
+    /// It has been undone: all that was sent again had arrived before (`tcp_try_undo_dsack`).
+    pub fn on_needless(&mut self) {
+        self.window.persist = (self.window.persist + 1).min(PERSIST);
     }
 
     /// Step 5: marks what is lost and tells the law of each. Returns how many segments, and when the others are.
@@ -138,5 +191,69 @@ impl Detection {
 fn tell(law: Option<&mut LawHost>, lost: &[u32], now: Time) {
     if let Some(law) = law {
         lost.iter().for_each(|&seq| law.on_lost(seq, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_core::ParamSet;
+
+    #[test]
+    fn the_reordering_window_is_a_quarter_of_the_least_round_trip_and_at_most_the_smoothed_one() {
+        let params = TcpParams::defaults();
+        let (detection, board) = (
+            Detection { min_rtt: Some(Span::from_millis(40)), ..Detection::default() },
+            OutstandingSegments::default(),
+        );
+        let window = |srtt| detection.reo_wnd(&board, false, Span::from_millis(srtt), &params);
+        assert_eq!([window(45), window(8)], [Span::from_millis(10), Span::from_millis(8)]);
+    }
+
+    #[test]
+    fn a_duplicate_widens_the_window_once_a_round_trip_until_sixteen_recoveries_are_over() {
+        let params = TcpParams::defaults();
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let least = Some(Span::from_millis(40));
+        let mut detection = Detection { min_rtt: least, ..Detection::default() };
+        let board = OutstandingSegments::default();
+        let window = |detection: &Detection| detection.reo_wnd(&board, false, Span::from_millis(35), &params).0;
+        let ms = Span::from_millis(1).0;
+        detection.on_duplicate();
+        detection.window.on_delivered(at(0), at(40));
+        assert_eq!(window(&detection), 10 * ms, "no reordering has been seen");
+        detection.reordering_seen = true;
+        // Two within a round trip, then one of what was sent after the first: 10, 20, 20 and 30 ms, at most the 35 of the smoothed.
+        let mut next = |sent, now| {
+            detection.on_duplicate();
+            detection.window.on_delivered(at(sent), at(now));
+            window(&detection) / ms
+        };
+        assert_eq!([next(20, 60), next(40, 80), next(60, 100), next(100, 140)], [20, 20, 30, 35]);
+        (0..15).for_each(|_| detection.on_recovered());
+        detection.window.on_delivered(at(200), at(240));
+        assert_eq!(window(&detection), 35 * ms);
+        detection.on_recovered();
+        detection.window.on_delivered(at(240), at(280));
+        assert_eq!(window(&detection), 10 * ms);
+    }
+
+    #[test]
+    #[allow(clippy::single_range_in_vec_init)] // lists of blocks
+    fn the_round_trip_is_that_of_the_segment_acknowledged_last() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let (mut board, mut detection) = (OutstandingSegments::default(), Detection::default());
+        (0..5).for_each(|seq| board.on_sent(seq, at(seq.into())));
+        let mut rtt = |board: &mut OutstandingSegments, next, blocks: &[std::ops::Range<u32>], is_resent, now| {
+            let ack = Ack { next, sack: crate::ack::Sack::listing(blocks), is_resent, ..Ack::default() };
+            detection.on_ack(board, &ack, 0, 0, at(now), None);
+            detection.rtt.0 / Span::from_millis(1).0
+        };
+        assert_eq!(rtt(&mut board, 0, &[3..4], false, 43), 40);
+        // 0 and 1 are acknowledged at the same time as 4 is SACKed, which was sent later.
+        assert_eq!(rtt(&mut board, 2, &[3..5], false, 45), 44);
+        board.on_sent(2, at(50));
+        // The original of 2 came after all: what was sent at 50 ms tells nothing.
+        assert_eq!(rtt(&mut board, 5, &[], false, 95), 44);
     }
 }

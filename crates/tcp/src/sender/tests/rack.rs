@@ -99,8 +99,8 @@ fn recovery_begins_again_while_anything_is_lost() {
 fn fewer_than_three_wait_for_a_quarter_of_the_least_round_trip() {
     let mut bench = open();
     bench.sack_at(200, 1, &[2..3]);
-    // srtt/8 = 12.5 ms is less than 100/4 ms; two ticks of the clock on top.
-    assert_eq!(bench.sender.deadline(), Time::ZERO + Span::from_micros(214_500));
+    // Sent at 100 ms; a round trip of 100 ms, a quarter of it, and two ticks of the clock on top.
+    assert_eq!(bench.sender.deadline(), ms(227));
     assert_eq!(bench.timeout(), [1]);
     assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
 }

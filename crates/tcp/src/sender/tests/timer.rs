@@ -193,3 +193,16 @@ fn linux_forgives_a_syn_that_is_lost_once() {
         assert_eq!(bench.cwnd_and_ssthresh(), (window, bench.params.window.0), "{lost} lost");
     }
 }
+
+#[test]
+fn the_first_four_timeouts_of_a_syn_are_alike_in_linux() {
+    let mut bench = bench(TcpVariant::Rack, Profile::Linux, &[("syn_retries", "3")]);
+    assert_eq!(bench.open(), [0]);
+    let mut times = Vec::new();
+    while bench.sender.deadline() != Time::NEVER {
+        times.extend(bench.timeout().iter().map(|_| bench.now.0 / Span::from_secs(1).0));
+    }
+    // The fifth is the first to double; 3 + 4 are sent, and then the connection is given up, at 19 s.
+    assert_eq!(times, [1, 2, 3, 4, 5, 7, 11]);
+    assert!(bench.sender.has_failed() && bench.now == Time::ZERO + Span::from_secs(19));
+}

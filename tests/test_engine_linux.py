@@ -55,6 +55,20 @@ def attributes(options: bytes) -> dict[int, bytes]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("scheme", "varies", "shapes"),
+    [
+        ("cake", False, True),
+        ("cake:bandwidth=19 Mbit/s", False, True),
+        ("cake:bandwidth=1 Gbit/s", False, False),  # the device would send at once, and nothing keep the link's rate
+        ("cake", True, False),  # it is not told of the next rate
+        ("fq-codel", False, False),
+    ],
+)
+def test_cake_shapes_by_itself_up_to_the_rate_of_the_link(scheme: str, varies: bool, shapes: bool) -> None:
+    assert netlink.queue(scheme, 20e6, "100 packets", True, 1514, varies).shapes is shapes
+
+
 def test_a_fifo_is_told_its_limit() -> None:
     queue = netlink.queue("droptail", 1e7, "60 packets", True, 1514)
     assert (queue.kind, queue.options) == ("pfifo", struct.pack("=I", 60))

@@ -10,7 +10,7 @@ which the ACKs cross.
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ DATAGRAM = 1472
 """Bytes of data in a datagram; a group's rate counts these only."""
 UDP_HEADERS = 42
 """Bytes of UDP's, IP's and Ethernet's headers."""
+
+UNLIMITED = "bandwidth=10 Tbit/s"
+"""CAKE without a shaper of its own: in Linux its tins then have no rate."""
 
 Row = Mapping[str, Any]
 
@@ -55,8 +58,9 @@ class Case:
     @cached_property
     def setting(self) -> tc.Setting:
         """The scheme with its parameters, and its buffer."""
-        reading = tc.read(f"tc qdisc add dev eth0 root {self.qdisc}")
-        return reading.setting
+        setting = tc.read(f"tc qdisc add dev eth0 root {self.qdisc}").setting
+        has_rate = not self.qdisc.startswith("cake") or "bandwidth" in self.qdisc
+        return setting if has_rate else replace(setting, scheme=f"{setting.scheme},{UNLIMITED}")
 
     @cached_property
     def scenario(self) -> _core.Scenario:

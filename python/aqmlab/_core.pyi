@@ -140,13 +140,14 @@ class Watch:
     def now(self) -> float: ...
 
 class LinkOnLinux(TypedDict):
-    """A link as Linux is told it: the rate in bit/s, whether it marks, bytes of a packet."""
+    """A link as Linux is told it: the rate in bit/s, whether it marks, bytes of a packet, whether the rate changes."""
 
     scheme: str
     rate: float
     buffer: str
     ecn: bool
     packet: int
+    varies: bool
 
 class OnLinux(TypedDict):
     """A scenario as Linux is told it: the schemes as a result names them, the links, and those that changes make."""

@@ -3,7 +3,7 @@
 use crate::{Scenario, parse_choice, refused};
 use aqmlab_aqm::Limit;
 use aqmlab_core::Problems;
-use aqmlab_scenario::{Action, AqmChoice, LinkSpec, Scenario as Spec, SchemeAssignment};
+use aqmlab_scenario::{Action, AqmChoice, LinkSpec, RateChanges, Scenario as Spec, SchemeAssignment};
 use pyo3::prelude::*;
 
 /// A link as Linux is told it.
@@ -18,6 +18,8 @@ pub struct LinkOnLinux {
     ecn: bool,
     /// Bytes of a packet.
     packet: u32,
+    /// The rate changes during the run.
+    varies: bool,
 }
 
 /// A scenario as Linux is told it.
@@ -60,7 +62,13 @@ fn link_on_linux(of: &Spec, link: &LinkSpec, choice: &AqmChoice) -> Result<LinkO
         buffer,
         ecn: of.marks(link, choice)?,
         packet: link.packet.round() as u32,
+        varies: varies(of, link),
     })
+}
+
+fn varies(of: &Spec, link: &LinkSpec) -> bool {
+    let path = format!("links.{}.rate", link.name);
+    link.changes != RateChanges::None || of.changes.iter().any(|change| change.path == path)
 }
 
 fn changed(of: &Spec, chosen: Option<&SchemeAssignment>) -> Result<Vec<LinkOnLinux>, Problems> {

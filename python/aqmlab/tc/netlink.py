@@ -12,7 +12,7 @@ from aqmlab.problems import InputError
 from aqmlab.tc import Link, Setting, numbers
 from aqmlab.tc.averages import weight
 from aqmlab.tc.options import EXTRA, parse, say
-from aqmlab.tc.qdiscs import Qdisc
+from aqmlab.tc.qdiscs import Qdisc, of_scheme
 from aqmlab.tc.syntax import prepared, write
 
 MEMORY_OF_PACKET = 2304
@@ -155,12 +155,16 @@ OVERFLOWS: Mapping[str, tuple[int, ...]] = {
 RED_ECN, RED_ADAPTIVE = 1, 4
 
 
-def queue(scheme: str, rate: float, buffer: str, ecn: bool, packet: int, *, is_change: bool = False) -> Queue:
+def queue(
+    scheme: str, rate: float, buffer: str, ecn: bool, packet: int, varies: bool = False, *, is_change: bool = False
+) -> Queue:
     """Return a scheme on a link of a kernel, or what it is changed to while packets wait.
 
-    InputError where Linux lacks it, or cannot be told a parameter.
+    CAKE shapes by itself up to the link's rate; told of no bandwidth, it does so at that rate, unless it `varies`.
+    InputError where Linux lacks the scheme, or cannot be told a parameter.
     """
-    link = Link(rate, buffer, ecn, packet)
+    cannot_know = varies and of_scheme(scheme.partition(":")[0]).kind == "cake"
+    link = Link(None if cannot_know else rate, buffer, ecn, packet)
     write(Setting(scheme, link))  # refuses what cannot be said
     qdisc, values = prepared(Setting(scheme, link))
     groups = say(qdisc, values, link)
@@ -179,7 +183,7 @@ def queue(scheme: str, rate: float, buffer: str, ecn: bool, packet: int, *, is_c
         encode(qdisc, words),
         MARKS.get(qdisc.kind, ()),
         OVERFLOWS.get(qdisc.kind, ()),
-        shapes=qdisc.kind == "cake" and "bandwidth" in words,
+        shapes="bandwidth" in words and qdisc.kind == "cake" and _number(qdisc, words, "bandwidth") <= rate,
         hosts=qdisc.kind == "cake",
     )
 

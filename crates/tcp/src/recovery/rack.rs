@@ -53,6 +53,8 @@ impl Sender {
         self.rack_measure(&news, params);
         if handshake_done {
             self.begin(params);
+            let (window, rtt) = (self.cc.window, self.rtt.smoothed());
+            self.cc.host().into_iter().for_each(|law| law.on_established(&window, rtt, now));
         }
         if is_echo && self.ecn && !handshake_done {
             self.rack_on_echo(ack.next);

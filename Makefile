@@ -93,6 +93,7 @@ bench: build  ## Measure speed, beside ns-2 where it is installed; writes docs/b
 validate: build  ## Compare with the stored results of ns-2, ns-3 and Linux, and with theory; writes docs/validation*.md, two tables of docs/l4s.md, one of docs/bbr.md
 	$(BIN)/python validation/ns2.py
 	$(BIN)/python validation/linux.py
+	$(BIN)/python validation/sequences.py
 	$(BIN)/python validation/response.py
 	$(BIN)/python validation/balance.py
 	$(BIN)/python validation/shares.py

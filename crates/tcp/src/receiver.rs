@@ -2,6 +2,7 @@
 
 use crate::ack::{Ack, Sack};
 use crate::ecn::EcnFeedback;
+use crate::linux;
 use crate::params::{TcpParams, TcpVariant};
 use crate::quickack::{AckTime, ArrivedSegment, QuickAcks};
 use crate::seqset::SeqSet;
@@ -130,7 +131,9 @@ impl Receiver {
         let is_second = self.ack_due != Time::NEVER;
         let quick = self.quick.get_or_insert_default();
         let due = match quick.on_segment(&arrived, is_second, now, params) {
-            AckTime::Delayed if !is_now && params.delayed_ack => now + params.ack_delay,
+            AckTime::Delayed if !is_now && params.delayed_ack => {
+                linux::expiry(now, params.ack_delay, params.clock, Span::ZERO)
+            }
             AckTime::Compressed(wait) if !is_now => now + wait,
             _ => {
                 quick.on_ack();

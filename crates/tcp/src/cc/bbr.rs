@@ -6,7 +6,7 @@ use super::{
     CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, RateSample, Recovery, Window,
 };
 use aggregation::ExtraAcked;
-use aqmlab_core::{Stream, Time, params};
+use aqmlab_core::{Span, Stream, Time, params};
 use policer::Policer;
 
 mod aggregation;
@@ -136,12 +136,16 @@ impl CongestionControl for Bbr {
         self.random = Stream::new(seed, "tcp.bbr", 0);
     }
 
+    fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {
+        self.begin(window, rtt, LeastRtt { rtt, stamp: now }, now);
+    }
+
     fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
 
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
         let Some(sample) = &ack.sample else { return };
         if self.control.pacing_rate == 0.0 {
-            self.begin(window, ack, sample);
+            self.begin(window, ack.srtt, LeastRtt::known(sample, ack.now), ack.now);
         }
         self.control.cwnd = window.cwnd;
         self.update_bw(sample, ack);
@@ -195,11 +199,11 @@ impl CongestionControl for Bbr {
 
 /// The model of the path.
 impl Bbr {
-    /// The first ACK of data.
-    fn begin(&mut self, window: &Window, ack: &Facts, sample: &RateSample) {
-        self.control.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / ack.srtt.seconds().max(1e-6);
-        self.min_rtt = LeastRtt::known(sample, ack.now);
-        self.ack_epoch.begin(ack.now);
+    /// The handshake is done (`bbr_init`), or if there was none, the first ACK comes.
+    fn begin(&mut self, window: &Window, srtt: Span, min_rtt: LeastRtt, now: Time) {
+        self.control.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / srtt.seconds().max(1e-6);
+        self.min_rtt = min_rtt;
+        self.ack_epoch.begin(now);
     }
 
     fn update_bw(&mut self, sample: &RateSample, ack: &Facts) {

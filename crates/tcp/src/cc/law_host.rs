@@ -157,6 +157,7 @@ impl LawHost {
         let last_facts = &mut self.last_facts;
         (last_facts.acked, last_facts.lost, last_facts.recovery) = (delivered, lost, recovery);
         (last_facts.flight, last_facts.srtt) = (was_in_flight, srtt);
+        last_facts.next_send = self.next_send;
         if let Some(sample) = &mut last_facts.sample {
             sample.in_flight = in_flight;
         }

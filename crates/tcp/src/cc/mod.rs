@@ -105,6 +105,8 @@ pub struct Facts {
     pub sample: Option<RateSample>,
     /// Time of its arrival.
     pub now: Time,
+    /// Time before which the pace allows no further segment, of a law that owns the window.
+    pub next_send: Time,
 }
 
 impl Facts {

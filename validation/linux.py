@@ -219,18 +219,7 @@ machine, the kernel at real-time priority.
 
 SEQUENCES = """\
 
-Twelve scripts (`validation/linux/scripts.json`) lose, delay or hold back segments, or pause. They show in
-which order Reno and CUBIC send. `cargo test -p aqmlab-tcp --test linux` holds ours to it: the same
-segments are sent again in all 24 recordings, and most are the same to the segment. Where they are not:
-
-- CUBIC sends segment 60 again after 90 to 135 segments in Linux, after 122 here (single, burst,
-  retransmission, reordering, late), and after a pause of two timeouts 22 at once, 15 here. `hystart_update`
-  (net/ipv4/tcp_cubic.c) ends slow start on gaps between ACKs of 2 ms; recordings of a script differ as much.
-- Reno sends it again one segment earlier in Linux where a segment is late. The cause is not known.
-- A stall begins at a time, so it meets another segment. What follows is the same: a segment at each timeout,
-  then new ones, for `tcp_try_undo_loss` (net/ipv4/tcp_input.c) undoes the timeout at the first ACK.
-
-Absent: `tcp_paws_discard`, by which a receiver drops an original that arrives after what was sent again.
+What is sent, segment by segment, is held against Linux 7.3 in virtual time: [sequences](validation-sequences.md).
 """
 
 

@@ -1,6 +1,6 @@
 //! The profile `linux`: behaviour of Linux that the RFCs do not have.
 
-use aqmlab_core::Span;
+use aqmlab_core::{Span, Time};
 
 /// Constants that the profile sets, over the declared defaults.
 pub const SETTINGS: &[(&str, &str)] = &[
@@ -22,6 +22,22 @@ pub const SETTINGS: &[(&str, &str)] = &[
 pub const CUBIC: &[(&str, &str)] = &[("flavour", "linux"), ("hystart", "true")];
 /// Parameters that it sets of DCTCP.
 pub const DCTCP: &[(&str, &str)] = &[("flavour", "linux")];
+
+/// Least wait for a reordering window or a probe beyond what they ask for (`TCP_TIMEOUT_MIN_US`).
+pub(crate) const TIMEOUT_MIN: Span = Span::from_millis(2);
+
+/// The time at which a timer expires that is set at `now` for `after` it. Timers lie in a wheel of 64 slots a level, each level eight
+/// times as coarse as the one before, and expire at the end of their slot (`calc_wheel_index` in kernel/time/timer.c). `phase` is the
+/// time that the host has been up at [`Time::ZERO`].
+pub(crate) fn expiry(now: Time, after: Span, tick: Span, phase: Span) -> Time {
+    let ticks = after.0.div_ceil(tick.0);
+    let mut shift = 0;
+    while ticks >= 63 << shift {
+        shift += 3;
+    }
+    let slot = ((now.0 + phase.0) / tick.0 + ticks) >> shift;
+    Time(((slot + 1) << shift).saturating_mul(tick.0).saturating_sub(phase.0))
+}
 
 /// Round-trip time estimator of `tcp_rtt_estimator` (net/ipv4/tcp_input.c): four times the mean deviation as RFC 6298, but
 /// slower where round trips get shorter, and held at its maximum for a round trip; all times in seconds.
@@ -57,5 +73,21 @@ impl Estimator {
             }
         }
         (Span::from_seconds(self.srtt), Span::from_seconds(self.srtt + self.rttvar))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_expire_at_the_end_of_a_slot() {
+        let ms = Span::from_millis;
+        let after = |now, after| expiry(Time::ZERO + ms(now), ms(after), ms(1), ms(32)).since(Time::ZERO);
+        // One tick, 8 from 63 on, 64 from 504 on; (32 + 1000)/64 = 16.1, so that the slot ends at 17*64 - 32.
+        assert_eq!([after(0, 40), after(0, 62), after(0, 63)], [ms(41), ms(63), ms(64)]);
+        assert_eq!([after(5, 200), after(0, 1000), after(1056, 1000)], [ms(208), ms(1056), ms(2080)]);
+        let late = Time::ZERO + Span::from_micros(1900);
+        assert_eq!(expiry(late, Span::from_micros(2100), ms(1), Span::ZERO), Time::ZERO + ms(5), "1 + 3 ticks");
     }
 }

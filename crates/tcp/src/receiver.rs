@@ -2,6 +2,7 @@
 
 use crate::ack::{Ack, Sack};
 use crate::ecn::EcnFeedback;
+use crate::linux;
 use crate::params::{TcpParams, TcpVariant};
 use crate::quickack::{AckTime, ArrivedSegment, QuickAcks};
 use crate::seqset::SeqSet;
@@ -42,7 +43,9 @@ pub struct Receiver {
     feedback: EcnFeedback,
     /// The echo of ACKs: a mark that has come and not yet been answered, or that the last segment was marked.
     ece: bool,
-    /// The first segment not yet acknowledged had been sent before.
+    /// Segments that the last ACK has acknowledged; whether the last segment that came and was not beyond had been sent before:
+    /// ACKs echo its timestamp (RFC 7323, section 4.3).
+    acked: u32,
     is_resent: bool,
     /// Marked segments received, where they are counted.
     ce: u32,
@@ -65,6 +68,7 @@ impl Receiver {
             variant,
             feedback,
             ece: false,
+            acked: 0,
             is_resent: false,
             ce: 0,
             has_seen_ect: false,
@@ -79,8 +83,8 @@ impl Receiver {
         let SegmentArrival { seq, is_ce, is_cwr, is_resent, .. } = segment;
         let (before, told) = (self.next, self.ece && !is_cwr);
         let is_other_mark = self.takes_mark(is_ce, is_cwr);
-        if self.variant == TcpVariant::Rack && self.ack_due == Time::NEVER {
-            self.is_resent = is_resent; // else the ACK echoes the timestamp of the segment before (RFC 7323, section 4.3)
+        if self.variant == TcpVariant::Rack && seq <= self.acked {
+            self.is_resent = is_resent;
         }
         let is_in_order = seq == self.next && self.end <= seq + 1;
         let mut dsack = None;
@@ -130,7 +134,9 @@ impl Receiver {
         let is_second = self.ack_due != Time::NEVER;
         let quick = self.quick.get_or_insert_default();
         let due = match quick.on_segment(&arrived, is_second, now, params) {
-            AckTime::Delayed if !is_now && params.delayed_ack => now + params.ack_delay,
+            AckTime::Delayed if !is_now && params.delayed_ack => {
+                linux::expiry(now, params.ack_delay, params.clock, Span::ZERO)
+            }
             AckTime::Compressed(wait) if !is_now => now + wait,
             _ => {
                 quick.on_ack();
@@ -194,7 +200,7 @@ impl Receiver {
         self.received.clear(self.next..self.end);
         (self.next, self.end, self.recent, self.quick) = (0, 0, Default::default(), None);
         (self.ack_due, self.ece, self.is_resent, self.ce) = (Time::NEVER, false, false, 0);
-        self.has_seen_ect = false;
+        (self.acked, self.has_seen_ect) = (0, false);
     }
 
     /// RFC 5681, section 4.2: every second segment is acknowledged at once. So is the SYN.
@@ -203,7 +209,8 @@ impl Receiver {
     }
 
     #[inline(always)]
-    fn ack(&self, dsack: Option<u32>) -> Ack {
+    fn ack(&mut self, dsack: Option<u32>) -> Ack {
+        self.acked = self.next;
         let has_blocks = self.end > self.next && self.variant.has_sack();
         let sack = if has_blocks { self.blocks(dsack) } else { Sack::default() };
         let delay = Span::ZERO;
@@ -401,6 +408,22 @@ mod tests {
         // 0 waits, 1 ends its wait; 3 is out of order; 2, sent again, fills the hole.
         assert_eq!([is_resent(0, false), is_resent(1, true), is_resent(3, false)], [None, Some(false), Some(false)]);
         assert_eq!([is_resent(2, true), is_resent(4, true), is_resent(5, false)], [Some(true), None, Some(true)]);
+    }
+
+    /// SACKs wait for each other (`compress`); what is sent again meanwhile is not taken for an original that came late.
+    #[test]
+    fn a_compressed_ack_does_not_keep_the_timestamp_of_what_fills_the_hole() {
+        let mut bench = bench(true, &[("delayed_ack", "true"), ("quick_acks", "1"), ("syn", "false")]);
+        bench.receiver = Receiver::new(TcpVariant::Rack, EcnFeedback::Classic);
+        let mut arrive = |seq, is_resent, ms| {
+            let segment = SegmentArrival { seq, is_resent, ..SegmentArrival::default() };
+            let ack = bench.receiver.on_segment(segment, Time::ZERO + Span::from_millis(ms), &bench.params);
+            (ack.map(|ack| ack.is_resent), bench.receiver.ack_due() != Time::NEVER)
+        };
+        arrive(0, false, 0);
+        let beyond: Vec<_> = (2..40).map(|seq| arrive(seq, false, 40)).collect();
+        assert_eq!(beyond.last(), Some(&(None, true)), "it waits for others");
+        assert_eq!(arrive(1, true, 40), (Some(true), false));
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl RttEstimator {
         (self.smoothed, self.rto) = (smoothed, rto);
     }
 
+    /// The sender's boot time within a clock tick.
+    pub fn phase(&self) -> Span {
+        self.phase
+    }
+
     /// The timer has expired since backoff ended.
     pub fn is_backed_off(&self) -> bool {
         self.backoff > 1

@@ -5,7 +5,7 @@ mod ns2;
 
 use crate::ack::Ack;
 use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice};
-use crate::params::{EcnResponse, IdleWindow, TcpParams, TcpVariant};
+use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
 use aqmlab_core::{Span, Time};
@@ -91,6 +91,7 @@ impl Sender {
         let cwnd = if params.syn { 1.0 } else { params.initial_window.0 };
         let mut cc = Congestion::new(cwnd, params.window.0.floor(), control.law());
         cc.seed(clock_phase.0);
+        cc.host().into_iter().for_each(|law| law.has_offload = params.bursts == BurstLimit::Gso);
         Self {
             cc,
             rtt: RttEstimator::new(params, clock_phase),

@@ -6,7 +6,7 @@ use super::{
     CongestionControl, CongestionControlLaw, CongestionEvent, Facts, LawInfo, Needs, RateSample, Recovery, Window,
 };
 use aggregation::ExtraAcked;
-use aqmlab_core::{Stream, Time, params};
+use aqmlab_core::{Span, Stream, Time, params};
 use policer::Policer;
 
 mod aggregation;
@@ -58,10 +58,9 @@ params! {
     ///
     /// ## Departures
     /// Linux does not renew an expired min_rtt by what may be a delayed ACK, which it knows by a segment below full size; none
-    /// is here. Times are exact, where Linux rounds those of min_rtt to a jiffy. What waits for its pace in the host is not
-    /// subtracted from what is in flight (less than a quantum). A spurious timeout does not begin the search for the full
-    /// bandwidth again, and a timeout does not end an interval of the search for a policer. A policer's rates are the same
-    /// within 4 kbit/s of packets of 1500 B too.
+    /// is here. Times are exact, where Linux rounds those of min_rtt to a jiffy. A spurious timeout does not begin the search
+    /// for the full bandwidth again, and a timeout does not end an interval of the search for a policer. A policer's rates are
+    /// the same within 4 kbit/s of packets of 1500 B too.
     pub struct BbrParams {}
 }
 
@@ -136,19 +135,23 @@ impl CongestionControl for Bbr {
         self.random = Stream::new(seed, "tcp.bbr", 0);
     }
 
+    fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {
+        self.begin(window, rtt, LeastRtt { rtt, stamp: now }, now);
+    }
+
     fn on_ack(&mut self, _: &mut Window, _: &Facts) {}
 
     fn on_feedback(&mut self, window: &mut Window, ack: &Facts) {
         let Some(sample) = &ack.sample else { return };
         if self.control.pacing_rate == 0.0 {
-            self.begin(window, ack, sample);
+            self.begin(window, ack.srtt, LeastRtt::known(sample, ack.now), ack.now);
         }
         self.control.cwnd = window.cwnd;
         self.update_bw(sample, ack);
         self.update_extra_acked(sample, ack.now);
         self.update_cycle(ack);
         self.check_full_bw(sample);
-        self.check_drain(sample, ack.now);
+        self.check_drain(sample, ack);
         self.update_min_rtt(sample, ack.now);
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(sample, ack);
@@ -195,11 +198,11 @@ impl CongestionControl for Bbr {
 
 /// The model of the path.
 impl Bbr {
-    /// The first ACK of data.
-    fn begin(&mut self, window: &Window, ack: &Facts, sample: &RateSample) {
-        self.control.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / ack.srtt.seconds().max(1e-6);
-        self.min_rtt = LeastRtt::known(sample, ack.now);
-        self.ack_epoch.begin(ack.now);
+    /// The handshake is done (`bbr_init`), or if there was none, the first ACK comes.
+    fn begin(&mut self, window: &Window, srtt: Span, min_rtt: LeastRtt, now: Time) {
+        self.control.pacing_rate = HIGH_GAIN * MARGIN * window.cwnd / srtt.seconds().max(1e-6);
+        self.min_rtt = min_rtt;
+        self.ack_epoch.begin(now);
     }
 
     fn update_bw(&mut self, sample: &RateSample, ack: &Facts) {
@@ -231,7 +234,7 @@ impl Bbr {
     /// more than full.
     fn update_cycle(&mut self, ack: &Facts) {
         let State::ProbeBw(i, since) = self.state else { return };
-        let (gain, in_flight) = (self.pacing_gain(), f64::from(ack.flight));
+        let (gain, in_flight) = (self.pacing_gain(), self.in_network(ack.flight, ack));
         let is_full_length = ack.now.since(since) > self.min_rtt.rtt;
         let is_over = if gain > 1.0 {
             is_full_length && (ack.lost > 0 || in_flight + self.control.quantum() >= self.inflight(gain))
@@ -249,13 +252,19 @@ impl Bbr {
         }
     }
 
-    fn check_drain(&mut self, sample: &RateSample, now: Time) {
+    fn check_drain(&mut self, sample: &RateSample, ack: &Facts) {
         if self.state == State::Startup && self.full.reached {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && f64::from(sample.in_flight) <= self.inflight(1.0) {
-            self.probe_bw(now);
+        if self.state == State::Drain && self.in_network(sample.in_flight, ack) <= self.inflight(1.0) {
+            self.probe_bw(ack.now);
         }
+    }
+
+    /// Of so many segments in flight, those that are still there when the pace allows the next (`bbr_packets_in_net_at_edt`).
+    fn in_network(&self, in_flight: u32, ack: &Facts) -> f64 {
+        let until_then = ack.next_send.since(ack.now).seconds();
+        (f64::from(in_flight) - whole(self.bw() * until_then)).max(0.0)
     }
 
     /// Begins anywhere in the cycle but where the queue drains.

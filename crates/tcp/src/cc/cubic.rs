@@ -116,6 +116,11 @@ impl CongestionControl for Cubic {
         let cwnd = window.cwnd;
         if let Some(linux) = &mut self.linux {
             linux.hystart.measure(ack);
+            // Before the window grows: `cubictcp_acked` comes before `cubictcp_cong_avoid`.
+            let looks = self.params.hystart && !self.params.hystart_plus_plus && cwnd < window.ssthresh;
+            if looks && linux.hystart.ends_slow_start(cwnd, ack) {
+                window.ssthresh = cwnd;
+            }
         }
         // 5.8: a window that the application leaves unused does not grow, and its time does not count.
         let is_used = f64::from(ack.flight) + 1.0 > cwnd;
@@ -125,13 +130,6 @@ impl CongestionControl for Cubic {
                 return hystart.on_ack(window, ack, is_used);
             }
             window.cwnd = if is_used { cwnd + ack.credit() } else { cwnd };
-            if self.params.hystart
-                && !self.params.hystart_plus_plus
-                && let Some(linux) = &mut self.linux
-                && linux.hystart.ends_slow_start(window.cwnd, ack)
-            {
-                window.ssthresh = window.cwnd;
-            }
             return;
         }
         if self.params.flavour == CubicFlavour::Linux

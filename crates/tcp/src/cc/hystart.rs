@@ -40,7 +40,7 @@ impl HyStart {
         }
     }
 
-    /// True if slow start ends at this ACK, which brings the window to `cwnd`.
+    /// True if slow start ends at this ACK, which finds the window at `cwnd`.
     pub fn ends_slow_start(&mut self, cwnd: f64, ack: &Facts) -> bool {
         let (Some(rtt), Some(delay_min)) = (ack.rtt, self.delay_min) else { return false };
         if ack.hole > self.end_seq {

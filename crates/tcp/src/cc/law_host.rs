@@ -7,6 +7,9 @@ use crate::ack::Ack;
 use crate::ecn::EcnFeedback;
 use aqmlab_core::{Span, Time};
 
+/// The segment after which a pace begins.
+const UNPACED: u32 = 10;
+
 /// A law, and what the sender does on its behalf.
 #[derive(Clone, Debug)]
 pub(crate) struct LawHost {
@@ -23,6 +26,10 @@ pub(crate) struct LawHost {
     /// Time at which the next segment may be sent, and the number before that time, for segments are paced some at once.
     next_send: Time,
     at_once: u32,
+    /// The host hands several segments to its interface at once.
+    pub has_offload: bool,
+    /// Segments sent since there is a pace, up to those that it leaves alone.
+    paced: u32,
     /// The pace, segments/s, and the time between two at it.
     pace: (f64, Span),
     /// Time at which a segment that the window allows is due; [`Time::NEVER`] if none waits for its time.
@@ -57,7 +64,21 @@ impl LawHost {
         let (next_send, due) = (Time::ZERO, Time::NEVER);
         let (last_facts, arrivals) = (Facts::default(), Arrivals::default());
         let pace = (0.0, Span::ZERO);
-        Self { law, needs, last_facts, marks: 0, resent: 0, sampler, arrivals, next_send, at_once: 0, pace, due }
+        Self {
+            law,
+            needs,
+            last_facts,
+            marks: 0,
+            resent: 0,
+            sampler,
+            arrivals,
+            next_send,
+            at_once: 0,
+            has_offload: false,
+            paced: 0,
+            pace,
+            due,
+        }
     }
 
     pub fn needs_feedback(&self) -> bool {
@@ -80,6 +101,11 @@ impl LawHost {
 
     pub fn owns_window(&self) -> bool {
         self.needs.owns_window
+    }
+
+    /// The handshake is done: the law may have a pace from now on.
+    pub fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {
+        self.law.on_established(window, rtt, now);
     }
 
     /// An ACK of new data may open the window.
@@ -131,6 +157,7 @@ impl LawHost {
         let last_facts = &mut self.last_facts;
         (last_facts.acked, last_facts.lost, last_facts.recovery) = (delivered, lost, recovery);
         (last_facts.flight, last_facts.srtt) = (was_in_flight, srtt);
+        last_facts.next_send = self.next_send;
         if let Some(sample) = &mut last_facts.sample {
             sample.in_flight = in_flight;
         }
@@ -177,13 +204,14 @@ impl LawHost {
         }
         let waits = self.at_once == 0 && now < self.next_send;
         if self.at_once == 0 && !waits {
-            self.at_once = self.law.send_quantum();
+            self.at_once = if self.has_offload { self.law.send_quantum() } else { 1 };
         }
         self.due = if waits { self.next_send } else { Time::NEVER };
         !waits
     }
 
-    /// A segment has been sent. `hole`: the first one not acknowledged; `is_first`: none was outstanding; `in_flight` are, with
+    /// A segment has been sent, after which the pace allows the next one in a while (`tcp_update_skb_after_send` in Linux: the
+    /// first ten are not paced). `hole`: the first one not acknowledged; `is_first`: none was outstanding; `in_flight` are, with
     /// it.
     pub fn on_sent(&mut self, seq: u32, hole: u32, is_first: bool, in_flight: u32, now: Time) {
         if let Some(sampler) = &mut self.sampler {
@@ -196,7 +224,12 @@ impl LawHost {
             if rate != self.pace.0 {
                 self.pace = (rate, Span::from_seconds(1.0 / rate));
             }
-            self.next_send = now.max(self.next_send) + self.pace.1;
+            let late = now.since(self.next_send.min(now)); // of which up to half is made good
+            self.next_send = now.max(self.next_send);
+            self.paced = (self.paced + 1).min(UNPACED);
+            if self.paced == UNPACED {
+                self.next_send = self.next_send + Span(self.pace.1.0 - late.0.min(self.pace.1.0 / 2));
+            }
             self.at_once = self.at_once.saturating_sub(1);
         }
     }
@@ -259,7 +292,9 @@ mod tests {
     }
 
     fn paced(rate: f64, quantum: u32) -> LawHost {
-        LawHost::new(Box::new(Paced { rate, quantum }), Needs { pacing: true, ..Needs::NONE })
+        let needs = Needs { pacing: true, ..Needs::NONE };
+        let host = LawHost::new(Box::new(Paced { rate, quantum }), needs);
+        LawHost { paced: UNPACED, has_offload: quantum > 1, ..host }
     }
 
     fn at(ms: u64) -> Time {
@@ -269,6 +304,7 @@ mod tests {
     #[test]
     fn a_pace_lets_a_segment_go_when_its_time_has_come() {
         let mut host = paced(100.0, 1);
+        host.next_send = at(5);
         assert!(host.may_send(at(5)));
         host.on_sent(0, 0, true, 1, at(5));
         assert!(!host.may_send(at(14)));
@@ -277,7 +313,8 @@ mod tests {
         assert_eq!(host.due, Time::NEVER);
         host.on_sent(1, 0, false, 2, at(18));
         host.on_sent(2, 0, false, 3, at(18)); // one that did not ask: the next waits for both
-        assert!(!host.may_send(at(37)) && host.may_send(at(38)));
+        // 3 ms late, which are made good: 18 + 10 - 3 + 10 ms.
+        assert!(!host.may_send(at(34)) && host.may_send(at(35)));
     }
 
     #[test]
@@ -290,6 +327,22 @@ mod tests {
             }
             assert!(!host.may_send(at(start + 19)));
         }
+    }
+
+    #[test]
+    fn the_first_ten_segments_are_not_paced_and_a_quantum_asks_for_offload() {
+        let mut host = LawHost { paced: 0, has_offload: false, next_send: at(5), ..paced(100.0, 2) };
+        for seq in 0..10 {
+            assert!(host.may_send(at(5)), "{seq}");
+            host.on_sent(seq, 0, false, 1, at(5));
+        }
+        assert!(!host.may_send(at(14)) && host.may_send(at(15)));
+        host.on_sent(10, 0, false, 1, at(15));
+        assert!(!host.may_send(at(15)), "one at a time");
+        // More than half an interval late: half is made good.
+        assert!(host.may_send(at(32)));
+        host.on_sent(11, 0, false, 1, at(32));
+        assert!(!host.may_send(at(36)) && host.may_send(at(37)));
     }
 
     #[test]

@@ -105,6 +105,8 @@ pub struct Facts {
     pub sample: Option<RateSample>,
     /// Time of its arrival.
     pub now: Time,
+    /// Time before which the pace allows no further segment, of a law that owns the window.
+    pub next_send: Time,
 }
 
 impl Facts {
@@ -230,6 +232,8 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn on_recovered(&mut self, window: &mut Window) {
         window.cwnd = window.ssthresh;
     }
+    /// The handshake is done, and has measured the first round-trip time (variant `rack`).
+    fn on_established(&mut self, window: &Window, rtt: Span, now: Time) {}
     /// A timeout has brought the window down to one segment.
     fn on_timeout(&mut self) {}
     /// A supposed loss was none: recovery ends without [`CongestionControl::on_recovered`], and the sender restores

@@ -21,10 +21,14 @@ mod window;
 
 use crate::ack::Ack;
 use crate::cc::{CongestionEvent, LawHost};
+use crate::linux;
 use crate::params::{BurstLimit, Estimator, ReductionBase, TcpParams};
 use crate::scoreboard::{LossRecovery, News, Rack, Timer, Undo};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
 use aqmlab_core::{Span, Time};
+
+/// A host's boot time within a tick stands for that within so many: the position of its timer wheel.
+const WHEEL: u64 = 4096;
 
 impl Sender {
     /// An ACK: what has arrived, what is lost, what may be sent. An old one means nothing.
@@ -49,6 +53,8 @@ impl Sender {
         self.rack_measure(&news, params);
         if handshake_done {
             self.begin(params);
+            let (window, rtt) = (self.cc.window, self.rtt.smoothed());
+            self.cc.host().into_iter().for_each(|law| law.on_established(&window, rtt, now));
         }
         if is_echo && self.ecn && !handshake_done {
             self.rack_on_echo(ack.next);
@@ -59,11 +65,11 @@ impl Sender {
         self.rack_end_probe(&news);
         self.rack_end_recovery(&news);
         let timeout = self.rack_detect_loss(&mut news, now, params);
+        self.rack_set_timer(timeout, &news, now, params);
         if !handshake_done {
             self.rack_set_window(&news, now);
         }
         self.rack_send(now, params, net);
-        self.rack_set_timer(timeout, news.advances || news.has_sacked, now, params);
     }
 
     /// The timer is over.
@@ -83,7 +89,7 @@ impl Sender {
                 Estimator::Real => self.rtt.on_sample(rtt, params),
                 Estimator::Integer | Estimator::Linux => {
                     let (srtt, rto) = self.rack().estimator.sample(rtt, next, sent, params.min_rto);
-                    self.rtt.set(srtt, rto);
+                    self.rtt.set(srtt, Span(rto.0.next_multiple_of(params.clock.0)));
                 }
             }
         }
@@ -117,7 +123,7 @@ impl Sender {
     /// (`tcp_rack_reo_timeout` in Linux).
     fn rack_on_reordering_timeout(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let (mut news, before) = (News { delivered: 1, ..News::default() }, self.state);
-        let timeout = self.rack_detect_loss(&mut news, now, params);
+        self.rack_detect_loss(&mut news, now, params);
         if news.lost > 0 && self.state == RecoveryState::RtoRecovery {
             self.rack_reduce(CongestionEvent::Loss, RecoveryState::FastRecovery);
         }
@@ -125,7 +131,9 @@ impl Sender {
             self.rack_set_window(&news, now);
         }
         self.rack_send(now, params, net);
-        self.rack_set_timer(timeout, false, now, params);
+        if self.rack().timer == Timer::Reordering {
+            self.rack_rearm(now, params);
+        }
     }
 
     /// RFC 6298, section 5, and RFC 8985, section 6.3: the first segment is lost, and those sent long enough ago; the window
@@ -159,16 +167,16 @@ impl Sender {
         let rack = self.rack();
         rack.undo.frto = (is_first || is_again) && hole > 0;
         rack.undo.on_resent();
-        (rack.probe, rack.timer) = (None, Timer::Retransmission);
+        rack.probe = None;
         self.transmit(self.hole, now, params, net);
-        self.deadline = now + self.rtt.timeout(params);
+        self.rack_arm(Timer::Retransmission, self.rtt.timeout(params), now, params);
     }
 
     /// While the window has room: what is lost, then what is new. F-RTO tries what is new first.
     pub(crate) fn rack_send(&mut self, now: Time, params: &TcpParams, net: &mut impl SegmentSink) {
         let limit = (self.cc.window.cwnd as u32).max(1);
         let tries_new = self.rack().undo.frto && self.hole < self.recover && self.rack().board.has_lost();
-        let (mut has_sent, mut waits) = (false, false);
+        let (mut has_sent, mut has_new, mut waits) = (false, false, false);
         let mut burst = if params.bursts == BurstLimit::Packet { u32::MAX } else { 0 };
         while self.rack().board.in_flight() < limit && self.may_send(now) {
             let lost = if tries_new { None } else { self.rack().board.next_lost() };
@@ -180,16 +188,28 @@ impl Sender {
                     break;
                 }
             }
+            let is_first = self.flight() == 0;
             self.transmit(seq, now, params, net);
             self.next_seq = self.next_seq.max(seq + 1);
+            let hole = self.hole;
             let rack = self.rack();
             rack.prr.out += 1;
             if lost.is_some() {
                 rack.undo.on_resent();
             } else {
                 burst -= 1;
+                has_new = true;
+            }
+            if is_first || lost == Some(hole) && rack.timer != Timer::Reordering {
+                self.rack_arm(Timer::Retransmission, self.rtt.timeout(params), now, params);
+            } else if lost.is_none() && rack.timer == Timer::Probe {
+                self.rack_rearm(now, params);
             }
             has_sent = true;
+        }
+        let is_open = self.hole > 0 || !params.syn;
+        if has_new && is_open && self.rack_is_calm() {
+            self.rack_schedule_probe(false, now, params);
         }
         if !self.cc.owns_window() {
             self.rack_validate_window(has_sent, waits, now, params);
@@ -202,23 +222,50 @@ impl Sender {
         has_new.then_some(self.next_seq)
     }
 
-    /// The timer is for the reordering window, or a probe, or else the retransmission timeout, which starts again if the ACK
-    /// was news.
-    fn rack_set_timer(&mut self, reordering: Option<Time>, is_news: bool, now: Time, params: &TcpParams) {
+    /// After an ACK the timer is for the reordering window, or else it starts again for a probe or the retransmission timeout if
+    /// the ACK acknowledges something, or SACKs what was sent before the first segment outstanding was sent last
+    /// (`tcp_clean_rtx_queue`, `tcp_set_xmit_timer` in Linux).
+    fn rack_set_timer(&mut self, reordering: Option<Time>, news: &News, now: Time, params: &TcpParams) {
         if self.flight() == 0 {
-            self.deadline = Time::NEVER;
-            return;
+            return self.deadline = Time::NEVER;
         }
         if let Some(due) = reordering {
-            let slack = Span(2 * params.clock.0);
-            (self.deadline, self.rack().timer) = (due + slack, Timer::Reordering);
-        } else if is_news || self.rack().timer == Timer::Reordering {
-            let rto = self.rtt.timeout(params);
-            (self.deadline, self.rack().timer) = match self.may_probe() {
-                true => (now + self.probe_timeout(params).min(rto), Timer::Probe),
-                false => (now + rto, Timer::Retransmission),
-            };
+            return self.rack_arm(Timer::Reordering, due.since(now) + linux::TIMEOUT_MIN, now, params);
         }
+        let first = self.rack().board.first_sent().unwrap_or(now);
+        let is_older = news.has_sacked && news.rtt.is_some_and(|(rtt, _)| now.since(first) < rtt);
+        if news.advances || is_older {
+            match self.rack_is_calm() {
+                true => self.rack_schedule_probe(true, now, params),
+                false => self.rack_rearm(now, params),
+            }
+        }
+    }
+
+    /// Starts the retransmission timer, from the time on at which the first segment outstanding was sent if it takes the place of
+    /// another timer (`tcp_rearm_rto` in Linux).
+    fn rack_rearm(&mut self, now: Time, params: &TcpParams) {
+        if self.flight() == 0 {
+            return self.deadline = Time::NEVER;
+        }
+        let is_pending = self.deadline != Time::NEVER && self.rack().timer != Timer::Retransmission;
+        let rto = if is_pending { self.rack_rto_left(now, params) } else { self.rtt.timeout(params) };
+        self.rack_arm(Timer::Retransmission, rto, now, params);
+    }
+
+    /// The retransmission timeout less the time since the first segment outstanding was sent (`tcp_rto_delta_us` in Linux).
+    fn rack_rto_left(&mut self, now: Time, params: &TcpParams) -> Span {
+        let rto = self.rtt.timeout(params);
+        let since = self.rack().board.first_sent().map_or(Span::ZERO, |sent| now.since(sent));
+        Span(rto.0.saturating_sub(since.0).max(1))
+    }
+
+    fn rack_arm(&mut self, timer: Timer, after: Span, now: Time, params: &TcpParams) {
+        self.rack().timer = timer;
+        self.deadline = match params.estimator {
+            Estimator::Linux => linux::expiry(now, after, params.clock, Span(WHEEL * self.rtt.phase().0)),
+            _ => now + after,
+        };
     }
 
     fn rack(&mut self) -> &mut Rack {

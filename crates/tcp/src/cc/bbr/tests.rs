@@ -82,6 +82,19 @@ fn each_gain_lasts_for_a_round_trip_but_a_probe_fills_the_pipe_and_draining_empt
 }
 
 #[test]
+fn what_leaves_before_the_pace_allows_the_next_segment_is_no_longer_in_the_network() {
+    // Of 47 in flight at 1000 a second one is gone in 1.9 ms, and none in 0.9 ms; 46 may be there when draining ends.
+    let ends = |wait: f64| {
+        let mut bench = cruising();
+        bench.bbr.state = State::ProbeBw(1, at(bench.now));
+        let next_send = at(bench.now + 1.0 + wait);
+        bench.ack(1.0, 1, 1000.0, Facts { flight: 47, next_send, ..Facts::default() });
+        matches!(bench.bbr.state, State::ProbeBw(2, _))
+    };
+    assert_eq!([0.9, 1.9].map(ends), [false, true]);
+}
+
+#[test]
 fn a_cycle_begins_anywhere_but_where_it_drains() {
     let mut seen = [0; 8];
     for seed in 0..700 {

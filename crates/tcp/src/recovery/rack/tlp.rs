@@ -1,6 +1,7 @@
 //! Tail loss probes (RFC 8985, section 7).
 
 use crate::cc::CongestionEvent;
+use crate::linux;
 use crate::params::TcpParams;
 use crate::scoreboard::{News, Probe, Timer};
 use crate::sender::{RecoveryState, SegmentSink, Sender};
@@ -8,14 +9,21 @@ use aqmlab_core::{Span, Time};
 
 impl Sender {
     /// Section 7.2: a probe may be scheduled while nothing is SACKed and nothing being recovered.
-    pub(super) fn may_probe(&mut self) -> bool {
+    pub(super) fn rack_is_calm(&mut self) -> bool {
         let is_calm = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
         is_calm && self.rack().board.sacked() == 0 && !self.rack().board.has_lost()
     }
 
+    /// Section 7.2: the timer is for a probe, no later than the retransmission timeout, which starts anew if something has been
+    /// acknowledged (`tcp_schedule_loss_probe` in Linux).
+    pub(super) fn rack_schedule_probe(&mut self, starts_anew: bool, now: Time, params: &TcpParams) {
+        let rto = if starts_anew { self.rtt.timeout(params) } else { self.rack_rto_left(now, params) };
+        self.rack_arm(Timer::Probe, self.probe_timeout(params).min(rto), now, params);
+    }
+
     /// Section 7.2: PTO. For a single segment the receiver may delay its ACK.
-    pub(super) fn probe_timeout(&self, params: &TcpParams) -> Span {
-        let slack = if self.flight() == 1 { params.max_ack_delay } else { Span(2 * params.clock.0) };
+    fn probe_timeout(&self, params: &TcpParams) -> Span {
+        let slack = if self.flight() == 1 { params.max_ack_delay } else { linux::TIMEOUT_MIN };
         match self.rtt.srtt() {
             Some(srtt) => Span(2 * srtt.0) + slack,
             None => params.initial_rto,
@@ -30,8 +38,9 @@ impl Sender {
             self.transmit(seq, now, params, net);
             self.next_seq = self.next_seq.max(seq + 1);
             self.rack().probe = Some(Probe { end_seq: self.sent, is_retrans: new.is_none() });
+            self.rack().timer = Timer::Retransmission; // it starts now
         }
-        (self.deadline, self.rack().timer) = (now + self.rtt.timeout(params), Timer::Retransmission);
+        self.rack_rearm(now, params);
     }
 
     /// Section 7.4.2: what an ACK says of a probe. A probe that was sent again was needless if a duplicate has arrived (cases 1

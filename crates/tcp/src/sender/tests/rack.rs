@@ -99,8 +99,8 @@ fn recovery_begins_again_while_anything_is_lost() {
 fn fewer_than_three_wait_for_a_quarter_of_the_least_round_trip() {
     let mut bench = open();
     bench.sack_at(200, 1, &[2..3]);
-    // Sent at 100 ms; a round trip of 100 ms, a quarter of it, and two ticks of the clock on top.
-    assert_eq!(bench.sender.deadline(), ms(227));
+    // Sent at 100 ms; a round trip of 100 ms, a quarter of it, and 2 ms on top. The timer expires at the end of its tick.
+    assert_eq!(bench.sender.deadline(), ms(228));
     assert_eq!(bench.timeout(), [1]);
     assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
 }
@@ -108,13 +108,13 @@ fn fewer_than_three_wait_for_a_quarter_of_the_least_round_trip() {
 #[test]
 fn a_probe_asks_about_the_last_segments_and_the_timeout_comes_after_it() {
     let mut bench = open_finite();
-    // 2*srtt + two ticks, from the ACK of the SYN on: no ACK has come since.
-    assert_eq!(bench.sender.deadline(), ms(302));
+    // 2*srtt + 2 ms, from the ACK of the SYN on: no ACK has come since. The timer's slot of 8 ms ends at 304 ms.
+    assert_eq!(bench.sender.deadline(), ms(304));
     assert_eq!(bench.timeout(), [10]);
     // srtt + 4*rttvar, at least srtt + 200 ms.
-    assert_eq!(bench.sender.deadline(), ms(602));
+    assert_eq!(bench.sender.deadline(), ms(608));
     // The probe's SACK tells that all before are lost.
-    assert_eq!(bench.sack_at(402, 1, &[10..11])[0], 1);
+    assert_eq!(bench.sack_at(404, 1, &[10..11])[0], 1);
     assert_eq!((bench.sender.state, bench.sender.timeouts()), (RecoveryState::FastRecovery, 0));
 }
 

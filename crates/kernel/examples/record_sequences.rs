@@ -13,8 +13,8 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv, send, setsockopt,
-    socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv, send,
+    setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -142,10 +142,13 @@ impl<'a> Recorder<'a> {
             left: number(&script["segments"]) as usize * MSS as usize,
         };
         recorder.play(law, states)?;
-        let (sent, us): (Vec<u32>, Vec<f64>) = recorder.sent.iter().map(|(n, at, _)| (*n, at.div_euclid(100) as f64 / 10.0)).unzip();
+        let (sent, us): (Vec<u32>, Vec<f64>) =
+            recorder.sent.iter().map(|(n, at, _)| (*n, at.div_euclid(100) as f64 / 10.0)).unzip();
         let cwr: Vec<usize> = (0..recorder.sent.len()).filter(|i| recorder.sent[*i].2).collect();
         let acks: Vec<Value> = recorder.acks.iter().map(|(n, at, text)| json!([n, *at as f64 / 1e3, text])).collect();
-        Ok(json!({ "name": script["name"], "law": law, "sent": sent, "us": us, "cwr": cwr, "acks": acks, "states": states }))
+        Ok(
+            json!({ "name": script["name"], "law": law, "sent": sent, "us": us, "cwr": cwr, "acks": acks, "states": states }),
+        )
     }
 
     fn play(&mut self, law: &str, states: &mut Vec<Value>) -> io::Result<()> {
@@ -234,7 +237,9 @@ impl<'a> Recorder<'a> {
         for (side, end) in self.ends.iter().enumerate() {
             loop {
                 match (&end.device).read(&mut bytes) {
-                    Ok(count) if bytes[0] >> 4 == 4 && bytes[9] == 6 => self.take(side == 0, bytes[..count].to_vec(), now),
+                    Ok(count) if bytes[0] >> 4 == 4 && bytes[9] == 6 => {
+                        self.take(side == 0, bytes[..count].to_vec(), now)
+                    }
                     Ok(_) => {}
                     Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
                     Err(why) => return Err(why),
@@ -272,7 +277,12 @@ impl<'a> Recorder<'a> {
             let copy = *copy;
             self.sent.push((number, since, flags & 0x80 != 0));
             let between = |key: &str, at: u64| {
-                let span: Vec<u64> = self.script[key].as_array().into_iter().flatten().map(|n| u64::from(self::number(n)) * MS).collect();
+                let span: Vec<u64> = self.script[key]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|n| u64::from(self::number(n)) * MS)
+                    .collect();
                 span.len() == 2 && (span[0]..span[1]).contains(&at) && { true }
             };
             let mut begin = since.max(self.link_free);
@@ -331,7 +341,8 @@ fn sacks(bytes: &[u8], first: u32, flags: u8) -> String {
                 let length = usize::from(bytes[at + 1]);
                 if kind == 5 {
                     for block in bytes[at + 2..at + length].chunks(8) {
-                        let segment = |b: &[u8]| (u32::from_be_bytes([b[0], b[1], b[2], b[3]]).wrapping_sub(first + 1)) / MSS + 1;
+                        let segment =
+                            |b: &[u8]| (u32::from_be_bytes([b[0], b[1], b[2], b[3]]).wrapping_sub(first + 1)) / MSS + 1;
                         told += &format!(" {}-{}", segment(block), segment(&block[4..]));
                     }
                 }

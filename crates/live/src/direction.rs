@@ -8,7 +8,7 @@ use aqmlab_aqm::{Discipline, Failure, Fate};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::Action;
 use aqmlab_scenario::{AqmChoice, Scenario};
-use aqmlab_sim::{Admission, Link, LinkUsage};
+use aqmlab_sim::{Admission, DepartureMode, Link, LinkUsage};
 use std::collections::VecDeque;
 
 /// The fate of a packet.
@@ -79,7 +79,7 @@ impl Direction {
     pub fn new(scenario: &Scenario, line: &Line, choice: &AqmChoice, seed: u64) -> Result<Self, Problems> {
         let spec = &line.link;
         let scheme = scenario.build_scheme(spec, choice)?;
-        let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, false, seed);
+        let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, DepartureMode::AtService, seed);
         link.queue.keep_notes();
         link.stop_probing();
         let observables = aqmlab_aqm::entry(&choice.name).map_or(0, |entry| entry.observables.len());

@@ -72,5 +72,5 @@ pub use measure::spans::Spans;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;
 pub use net::impairment::Impairment;
-pub use net::link::{Admission, Link};
+pub use net::link::{Admission, DepartureMode, Link};
 pub use traffic::video::VideoResult;

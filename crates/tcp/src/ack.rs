@@ -32,11 +32,12 @@ impl Ack {
 
 /// Up to three blocks of segments (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)] // the lengths lie within the first 16 bytes, which are written at once: a read across two writes waits for both
 pub struct Sack {
-    /// The first segment of each.
-    pub starts: [u32; 3],
     /// The number of segments of each; 0 ends the list.
     pub lens: [u16; 3],
+    /// The first segment of each.
+    pub starts: [u32; 3],
 }
 
 impl Sack {

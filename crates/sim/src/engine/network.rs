@@ -82,26 +82,13 @@ pub trait QueueNetwork: EventSink {
 
     /// A packet reaches a queue of its way, or its receiver.
     #[inline(always)]
-    fn arrive(&mut self, packet: Packet) {
-        if packet.is_resent() { self.arrive_again(packet) } else { self.offer(packet) }
-    }
-
-    /// The same of a segment that has been sent before, out of line: others stay in registers.
-    #[cold]
-    #[inline(never)]
-    fn arrive_again(&mut self, packet: Packet) {
-        let hop = self.way(self.group(packet.flow)).hops.get(packet.hop as usize).copied();
-        let now = self.now();
-        let packet = hop.map_or(packet, |hop| self.link(hop.link).recall(packet, now));
-        self.offer(packet);
-    }
-
-    /// A packet is offered to a queue of its way, or has reached its receiver.
-    #[inline(always)]
-    fn offer(&mut self, mut packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
         let (now, group) = (self.now(), self.group(packet.flow));
         let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = self.link(hop.link);
+        if packet.is_resent() {
+            link.recall(&mut packet, now);
+        }
         match (link.offer(&mut packet, now), link.is_impaired()) {
             (Admission::Dropped, _) => self.lose(hop.link, packet),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),

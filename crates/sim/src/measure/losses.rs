@@ -4,6 +4,7 @@
 use crate::net::packet::Packet;
 use aqmlab_aqm::disciplines::Note;
 use aqmlab_core::{Span, Time};
+use std::collections::VecDeque;
 
 /// Losses of each flow at one link. Only a loss, and a segment sent again, cost anything.
 #[derive(Clone, Debug)]
@@ -24,24 +25,26 @@ pub struct LossMeter {
     pub notes: Vec<Note<Packet>>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// Losses of one flow, in a cache line of their own.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
 struct FlowLosses {
     /// Data packets dropped since metrics began to count.
     dropped: u32,
-    /// It is active all the time.
-    is_long: bool,
-    /// The last loss event in which it lost a packet, from 1 on.
+    /// The last loss event in which it lost a packet, from 1 on; [`NOT_LONG`] where it is not active all the time.
     event: u32,
     lost: LostSegments,
 }
 
-/// Segments that have not been sent again since they were lost. They are in the order of their losses, which is mostly that
-/// in which they are sent again.
-#[derive(Clone, Debug, Default)]
+const NOT_LONG: u32 = u32::MAX;
+
+/// Segments that have not been sent again since they were lost, in the order of their losses, which is mostly that in which
+/// they are sent again.
+#[derive(Clone, Debug)]
 struct LostSegments {
-    /// Those from `head` on.
-    segments: Vec<LostSegment>,
-    head: usize,
+    /// Most often there is no other.
+    first: LostSegment,
+    others: VecDeque<LostSegment>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,12 +56,17 @@ struct LostSegment {
     lost_at: Time,
 }
 
+impl LostSegment {
+    /// In place of a segment: there is none.
+    const NONE: Self = Self { seq: 0, epoch: 0, first_sent: Time::ZERO, lost_at: Time::NEVER };
+}
+
 impl LossMeter {
     /// Of a link that these flows cross all the time, each with its round-trip propagation.
     pub fn new(long: &[(u32, Span)]) -> Self {
         let sum: u64 = long.iter().map(|(_, rtt)| rtt.0 / long.len() as u64).sum();
-        let mut flows = vec![FlowLosses::default(); long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
-        long.iter().for_each(|(flow, _)| flows[*flow as usize].is_long = true);
+        let mut flows = vec![FlowLosses::NONE; long.iter().map(|(flow, _)| *flow as usize + 1).max().unwrap_or(0)];
+        long.iter().for_each(|(flow, _)| flows[*flow as usize].event = 0);
         let (event, ends, events, losing) = (0, Time::ZERO, 0, 0);
         let notes = Vec::new();
         Self { flows, long: long.len() as u32, round_trip: Span(sum), event, ends, events, losing, notes }
@@ -71,7 +79,7 @@ impl LossMeter {
         }
         let flow = self.of(packet.flow);
         flow.dropped += 1;
-        if flow.is_long {
+        if flow.event != NOT_LONG {
             self.lose_together(packet.flow, now, wait);
         }
         self.lose(packet, now);
@@ -88,12 +96,11 @@ impl LossMeter {
         self.of(packet.flow).lost.push(segment);
     }
 
-    /// A segment is sent again: it takes along when it was sent first, if it has been lost here before now.
-    pub fn recall(&mut self, packet: &mut Packet, now: Time) {
-        let Some(flow) = self.flows.get_mut(packet.flow as usize) else { return };
-        if let Some(first_sent) = flow.lost.take(packet.data().seq, packet.epoch(), now) {
-            packet.set_first_sent(first_sent);
-        }
+    /// A segment is sent again: when it was sent first, if it has been lost here before now.
+    #[cold]
+    #[inline(never)]
+    pub fn recall(&mut self, flow: u32, seq: u32, epoch: u8, now: Time) -> Option<Time> {
+        self.flows.get_mut(flow as usize)?.lost.take(seq, epoch, now)
     }
 
     /// Metrics count from now on.
@@ -116,7 +123,7 @@ impl LossMeter {
     fn of(&mut self, flow: u32) -> &mut FlowLosses {
         let flow = flow as usize;
         if flow >= self.flows.len() {
-            self.flows.resize_with(flow + 1, FlowLosses::default);
+            self.flows.resize(flow + 1, FlowLosses::NONE);
         }
         &mut self.flows[flow]
     }
@@ -133,32 +140,36 @@ impl LossMeter {
     }
 }
 
+impl FlowLosses {
+    /// It has lost nothing, and is not active all the time.
+    const NONE: Self = Self { dropped: 0, event: NOT_LONG, lost: LostSegments::NONE };
+}
+
 impl LostSegments {
+    const NONE: Self = Self { first: LostSegment::NONE, others: VecDeque::new() };
+
     fn push(&mut self, segment: LostSegment) {
-        match self.segments.last_mut() {
-            Some(last) if last.epoch != segment.epoch => *self = Self { segments: vec![segment], head: 0 },
-            Some(last) if last.seq == segment.seq => *last = segment, // a datagram
-            _ => self.segments.push(segment),
+        let last = self.others.back_mut().unwrap_or(&mut self.first);
+        let is_none = last.lost_at == Time::NEVER;
+        if is_none || last.seq == segment.seq && last.epoch == segment.epoch {
+            *last = segment; // the first, or a datagram
+        } else if last.epoch == segment.epoch {
+            self.others.push_back(segment);
+        } else {
+            *self = Self { first: segment, ..Self::NONE };
         }
     }
 
     /// Takes out a segment that was lost before now; returns when it was sent first.
+    #[inline]
     fn take(&mut self, seq: u32, epoch: u8, now: Time) -> Option<Time> {
         let is_it = |segment: &LostSegment| segment.seq == seq && segment.epoch == epoch && segment.lost_at < now;
-        let place = self.head + self.segments[self.head..].iter().position(is_it)?;
-        let first_sent = self.segments[place].first_sent;
-        if place > self.head {
-            self.segments.copy_within(self.head..place, self.head + 1);
+        if is_it(&self.first) {
+            let next = self.others.pop_front().unwrap_or(LostSegment::NONE);
+            return Some(std::mem::replace(&mut self.first, next).first_sent);
         }
-        self.head += 1;
-        if self.head == self.segments.len() {
-            self.segments.clear();
-            self.head = 0;
-        } else if 2 * self.head >= self.segments.len() {
-            self.segments.drain(..self.head);
-            self.head = 0;
-        }
-        Some(first_sent)
+        let place = self.others.iter().position(is_it)?;
+        self.others.remove(place).map(|segment| segment.first_sent)
     }
 }
 
@@ -176,6 +187,20 @@ mod tests {
     fn segment(flow: u32, seq: u32, sent_at: Time, is_resent: bool) -> Packet {
         let data = Data { sent_at, seq, rtt: AnnouncedRtt::default(), ecn: Ecn::NotEct, is_cwr: false, is_resent };
         Packet::of_data(Label { flow, ..Label::default() }, 1000, data)
+    }
+
+    /// The segment, which has just been sent again, arrives at the queue.
+    fn take_along(meter: &mut LossMeter, packet: &mut Packet) {
+        let data = packet.data();
+        let first_sent = meter.recall(packet.flow, data.seq, packet.epoch(), data.sent_at);
+        first_sent.into_iter().for_each(|time| packet.set_first_sent(time));
+    }
+
+    impl LostSegments {
+        fn listed(&self) -> Vec<u32> {
+            let first = (self.first.lost_at < Time::NEVER).then_some(&self.first);
+            first.into_iter().chain(&self.others).map(|segment| segment.seq).collect()
+        }
     }
 
     /// Four long flows with round trips of 60, 60, 100 and 100 ms; flow 4 is none.
@@ -214,29 +239,24 @@ mod tests {
         meter.drop_packet(&segment(0, 8, ms(11), false), ms(16), wait);
         let mut again = segment(0, 7, ms(110), true);
         assert_eq!(again.first_sent(), None);
-        meter.recall(&mut again, ms(110));
+        take_along(&mut meter, &mut again);
         assert_eq!(again.first_sent(), Some(ms(10)));
         meter.drop_packet(&again, ms(115), wait);
         let mut third = segment(0, 7, ms(310), true);
-        meter.recall(&mut third, ms(310));
+        take_along(&mut meter, &mut third);
         assert_eq!(third.first_sent(), Some(ms(10)), "lost twice");
         let mut spurious = segment(0, 9, ms(320), true);
-        meter.recall(&mut spurious, ms(320));
+        take_along(&mut meter, &mut spurious);
         assert_eq!(spurious.first_sent(), None, "it has not been lost");
         meter.lose(&spurious, ms(325));
-        assert_eq!(meter.flows[0].lost.segments.len(), 1, "segment 8 is left");
+        assert_eq!(meter.flows[0].lost.listed(), [8]);
     }
 
     #[test]
     fn a_loss_that_lies_ahead_is_not_known_yet() {
         let mut meter = meter();
         meter.lose(&segment(0, 7, ms(10), false), ms(50));
-        let told = |meter: &mut LossMeter, at| {
-            let mut again = segment(0, 7, ms(at), true);
-            meter.recall(&mut again, ms(at));
-            again.first_sent()
-        };
-        assert_eq!([40, 50, 51].map(|at| told(&mut meter, at)), [None, None, Some(ms(10))]);
+        assert_eq!([40, 50, 51].map(|at| meter.recall(0, 7, 0, ms(at))), [None, None, Some(ms(10))]);
     }
 
     #[test]
@@ -245,12 +265,12 @@ mod tests {
         meter.drop_packet(&Packet::of_ack(Label::default(), 40, 0, &Ack::default()), ms(1), || Span::ZERO);
         assert_eq!((meter.dropped(0), meter.synchronisation()), (0, None));
         (0..9).for_each(|at| meter.drop_packet(&segment(9, 0, ms(at), false), ms(at), || Span::ZERO));
-        assert_eq!((meter.dropped(9), meter.flows[9].lost.segments.len()), (9, 1));
+        assert_eq!((meter.dropped(9), meter.flows[9].lost.listed()), (9, vec![0]));
     }
 
     #[test]
     fn segments_are_found_in_any_order_and_those_of_an_earlier_transfer_forgotten() {
-        let mut lost = LostSegments::default();
+        let mut lost = LostSegments::NONE;
         let segment = |seq: u32, epoch| LostSegment { seq, epoch, first_sent: ms(seq.into()), lost_at: ms(20) };
         (10..15).for_each(|seq| lost.push(segment(seq, 0)));
         assert_eq!([12, 10, 12].map(|seq| lost.take(seq, 0, ms(30))), [Some(ms(12)), Some(ms(10)), None]);
@@ -260,9 +280,9 @@ mod tests {
             [13, 14, 17, 16, 15].map(|seq| lost.take(seq, 0, ms(30))),
             [13, 14, 17, 16, 15].map(|at| Some(ms(at)))
         );
-        assert_eq!((lost.segments.len(), lost.head), (0, 0));
+        assert!(lost.listed().is_empty());
         lost.push(segment(1, 0));
         lost.push(segment(1, 1));
-        assert_eq!((lost.segments.len(), lost.take(1, 0, ms(30)), lost.take(1, 1, ms(30))), (1, None, Some(ms(1))));
+        assert_eq!((lost.listed(), lost.take(1, 0, ms(30)), lost.take(1, 1, ms(30))), (vec![1], None, Some(ms(1))));
     }
 }

@@ -119,20 +119,16 @@ fn stream_of(seed: u64, spec: &LinkSpec, what: &str) -> Stream {
 const SHORTEST_HOLD: Span = Span::from_micros(1);
 
 impl<P: WirePacket> Link<P> {
-    /// A link at rest. `marks`: its queue marks ECN-capable packets. `foresees`: departures may be
-    /// foreseen.
-    pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, foresees: bool, seed: u64) -> Self {
+    /// A link at rest. `marks`: its queue marks ECN-capable packets. `departures`: how they are computed if the scheme and
+    /// the rate allow it.
+    pub fn new(spec: &LinkSpec, scheme: AnyScheme, marks: bool, departures: DepartureMode, seed: u64) -> Self {
         let stream = |what: &str| stream_of(seed, spec, what);
         let salt = (stream("hash").uniform() * (1u64 << 53) as f64) as u64;
         let queue: AnyQueue<P> = scheme.queue(spec.empty_queue(), spec.buffer, marks, salt);
-        let departures = match queue.departures_known() && spec.changes == RateChanges::None {
-            false => DepartureMode::Events,
-            true if foresees => DepartureMode::Foreseen,
-            true => DepartureMode::AtService,
-        };
+        let are_known = queue.departures_known() && spec.changes == RateChanges::None;
         let mut changes = RateSchedule::new(spec, seed);
         Self {
-            departures,
+            departures: if are_known { departures } else { DepartureMode::Events },
             upcoming: changes.next(spec.rate, Time::ZERO),
             queue,
             meter: LinkMeter::new(spec.buffer),
@@ -370,10 +366,15 @@ impl Link {
         self.queue.keep_notes();
     }
 
-    /// A segment that has been sent before arrives at the queue; returns it with the time of its first transmission.
-    pub fn recall(&mut self, mut packet: Packet, now: Time) -> Packet {
-        self.losses.iter_mut().for_each(|losses| losses.recall(&mut packet, now));
-        packet
+    /// A segment that has been sent before arrives at the queue: it takes along when it was sent first, if it has been lost
+    /// here before now.
+    #[inline(always)]
+    pub fn recall(&mut self, packet: &mut Packet, now: Time) {
+        let recalled =
+            self.losses.as_mut().and_then(|losses| losses.recall(packet.flow, packet.data().seq, packet.epoch(), now));
+        if let Some(first_sent) = recalled {
+            packet.set_first_sent(first_sent);
+        }
     }
 
     /// The queue has dropped a packet as it arrived.

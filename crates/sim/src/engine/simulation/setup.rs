@@ -13,7 +13,7 @@ use crate::measure::losses::LossMeter;
 use crate::measure::result::{Series, TransferTable};
 use crate::memory;
 use crate::net::flow::{Flow, Group};
-use crate::net::link::Link;
+use crate::net::link::{DepartureMode, Link};
 use crate::net::route::Routes;
 use crate::traffic::client::Peer;
 use crate::traffic::member::{self, Member, MemberDraft, MemberKind};
@@ -30,16 +30,20 @@ impl Simulation {
     /// # Errors
     /// If the scheme does not fit the scenario.
     pub fn new(scenario: impl Into<Arc<Scenario>>, options: Options) -> Result<Self, Problems> {
-        Self::set_up(scenario.into(), options, false)
+        Self::set_up(scenario.into(), options, DepartureMode::AtService)
     }
 
     /// The same with departures computed ahead, which is faster, with the same results: of a link nothing may be changed by
     /// hand but its scheme's parameters, its buffer and its target.
     pub(crate) fn foreseeing(scenario: Arc<Scenario>, options: Options) -> Result<Self, Problems> {
-        Self::set_up(scenario, options, true)
+        Self::set_up(scenario, options, DepartureMode::Foreseen)
     }
 
-    pub(super) fn set_up(scenario: Arc<Scenario>, options: Options, foresees: bool) -> Result<Self, Problems> {
+    pub(super) fn set_up(
+        scenario: Arc<Scenario>,
+        options: Options,
+        departures: DepartureMode,
+    ) -> Result<Self, Problems> {
         let lasting = scenario.flows.iter().filter(|spec| !spec.traffic.has_clients());
         let mut simulation = Simulation {
             specs: scenario.links.clone(),
@@ -77,7 +81,7 @@ impl Simulation {
             scenario: scenario.clone(),
             options,
         };
-        simulation.add_links(foresees)?;
+        simulation.add_links(departures)?;
         if scenario.warmup > Span::ZERO {
             simulation.calendar.push(Lane::ANY, simulation.warmup, Event::WarmedUp);
         }
@@ -98,7 +102,7 @@ impl Simulation {
         self.stop_probing_flows();
     }
 
-    fn add_links(&mut self, foresees: bool) -> Result<(), Problems> {
+    fn add_links(&mut self, departures: DepartureMode) -> Result<(), Problems> {
         let (scenario, seed) = (self.scenario.clone(), self.options.seed);
         let named = self.options.aqm.as_ref();
         named.map_or(Ok(()), |named| named.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
@@ -110,7 +114,8 @@ impl Simulation {
             let plan = scenario.build_scheme(spec, choice)?;
             let marks = scenario.marks(spec, choice)?;
             self.shown.push(observables(choice));
-            let mut link = Link::new(spec, plan, marks, foresees && !changing[i], seed);
+            let departures = if changing[i] { DepartureMode::AtService } else { departures };
+            let mut link = Link::new(spec, plan, marks, departures, seed);
             let events = LinkEvents::new(&link, || self.calendar.lane());
             if let Some(period) = link.queue.tick_every() {
                 self.calendar.push(events.tick, Time::ZERO, Event::Tick { link: i as u32, period, series: 0 });

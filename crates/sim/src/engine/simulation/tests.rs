@@ -1,5 +1,6 @@
 use super::*;
 use crate::measure::trace::{PacketTrace, TraceRecord, TraceTable};
+use crate::net::link::DepartureMode::{self, AtService, Foreseen};
 use crate::net::packet::{Label, Packet};
 use aqmlab_aqm::QueueEvent;
 use aqmlab_aqm::disciplines::TraceEvent;
@@ -78,12 +79,12 @@ fn options(name: &str) -> Options {
 }
 
 /// A simulation with departures computed ahead, or at service.
-fn simulation(scenario: &Arc<Scenario>, aqm: &str, foresees: bool) -> Simulation {
-    Simulation::set_up(scenario.clone(), options(aqm), foresees).unwrap()
+fn simulation(scenario: &Arc<Scenario>, aqm: &str, departures: DepartureMode) -> Simulation {
+    Simulation::set_up(scenario.clone(), options(aqm), departures).unwrap()
 }
 
-fn finished(scenario: &Arc<Scenario>, aqm: &str, foresees: bool) -> Output {
-    simulation(scenario, aqm, foresees).finish().unwrap()
+fn finished(scenario: &Arc<Scenario>, aqm: &str, departures: DepartureMode) -> Output {
+    simulation(scenario, aqm, departures).finish().unwrap()
 }
 
 fn text(output: Output) -> String {
@@ -132,7 +133,7 @@ fn each_transfer_comes_from_ports_of_its_own_and_a_player_keeps_its_own() {
 fn departures_foreseen_and_computed_at_service_give_the_same_run() {
     for entry in aqmlab_aqm::entries() {
         let [foreseen, at_service] =
-            [true, false].map(|foresees| text(finished(&two_links(), entry.info.name, foresees)));
+            [Foreseen, AtService].map(|departures| text(finished(&two_links(), entry.info.name, departures)));
         assert!(foreseen.contains("\"dropped\""));
         assert_eq!(foreseen, at_service, "{}", entry.info.name);
     }
@@ -144,7 +145,7 @@ fn so_they_do_where_arrivals_and_departures_coincide() {
     let no_delay = TWO_LINKS.replace("delay = \"4 ms\"", "").replace("delay = \"3 ms\"", "");
     let scenario = Arc::new(parse(&no_delay, "no-delay", &[]).unwrap());
     for aqm in ["droptail", "red", "ared", "pd-red", "pi", "fq-red"] {
-        let [foreseen, at_service] = [true, false].map(|foresees| text(finished(&scenario, aqm, foresees)));
+        let [foreseen, at_service] = [Foreseen, AtService].map(|departures| text(finished(&scenario, aqm, departures)));
         assert_eq!(foreseen, at_service, "{aqm}");
     }
 }
@@ -163,7 +164,8 @@ fn so_they_do_on_links_with_impairments() {
     for reorder in ["", "reorder = \"2%\"\n"] {
         let scenario = impaired(reorder);
         for entry in aqmlab_aqm::entries() {
-            let [foreseen, at_service] = [true, false].map(|foresees| finished(&scenario, entry.info.name, foresees));
+            let [foreseen, at_service] =
+                [Foreseen, AtService].map(|departures| finished(&scenario, entry.info.name, departures));
             assert!(foreseen.result.links.iter().all(|(_, link)| link.lost > 0), "{}", entry.info.name);
             assert_eq!(text(foreseen), text(at_service), "{}{reorder}", entry.info.name);
         }
@@ -208,8 +210,8 @@ fn at(seconds: f64) -> Time {
 }
 
 /// Probes of a simulation at these times.
-fn probes(scenario: &Arc<Scenario>, foresees: bool, times: &[f64]) -> (Vec<Probe>, Output) {
-    let mut simulation = simulation(scenario, "pi", foresees);
+fn probes(scenario: &Arc<Scenario>, departures: DepartureMode, times: &[f64]) -> (Vec<Probe>, Output) {
+    let mut simulation = simulation(scenario, "pi", departures);
     let probes = times.iter().map(|time| {
         simulation.step_until(at(*time)).unwrap();
         simulation.probe()
@@ -221,7 +223,7 @@ fn probes(scenario: &Arc<Scenario>, foresees: bool, times: &[f64]) -> (Vec<Probe
 #[test]
 fn probes_add_up_to_the_result() {
     // The warm-up ends at 1 s.
-    let (probes, output) = probes(&impaired(""), true, &[1.0, 1.5, 1.51, 3.7, 4.0]);
+    let (probes, output) = probes(&impaired(""), Foreseen, &[1.0, 1.5, 1.51, 3.7, 4.0]);
     for (i, (name, link)) in output.result.links.iter().enumerate() {
         let sum = |count: fn(&LinkProbe) -> u64| probes[1..].iter().map(|probe| count(&probe.links[i])).sum::<u64>();
         assert_eq!(
@@ -249,7 +251,7 @@ fn probes_add_up_to_the_result() {
 fn a_probe_sees_the_same_whatever_is_computed_ahead() {
     let times = [0.0, 0.05, 0.3, 0.30001, 1.0, 2.2, 3.999, 4.0];
     for scenario in [two_links(), impaired(""), impaired("reorder = \"2%\"\n")] {
-        assert_eq!(probes(&scenario, true, &times).0, probes(&scenario, false, &times).0);
+        assert_eq!(probes(&scenario, Foreseen, &times).0, probes(&scenario, AtService, &times).0);
     }
 }
 
@@ -300,8 +302,8 @@ fn what_was_done_by_hand_can_be_repeated_to_the_byte() {
         let by_hand = text(simulation.finish().unwrap());
         let repeated = Arc::new(parse(&source, "two-links", &[]).unwrap_or_else(|why| panic!("{why}\n{source}")));
         assert_eq!(repeated.changes.len(), ALL_CHANGES.len());
-        for foresees in [true, false] {
-            assert_eq!(by_hand, text(finished(&repeated, aqm, foresees)), "{aqm}");
+        for departures in [Foreseen, AtService] {
+            assert_eq!(by_hand, text(finished(&repeated, aqm, departures)), "{aqm}");
         }
         assert_ne!(by_hand, text(run(two_links(), options(aqm)).unwrap()), "{aqm}");
     }

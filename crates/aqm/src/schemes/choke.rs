@@ -25,8 +25,10 @@ params! {
     /// ## Readings
     /// RED is that of Linux (`red:flavour=linux`), which has it from the paper of 1993: no gentle line, gaps between drops
     /// uniform on [1, 1/p_b], every packet dropped above max_th, the first included. A match is not an early drop and leaves
-    /// RED's count as it is. Linux draws up to three times because its ring of packets has holes; ours has none. `tc` makes
-    /// the weight from `burst`; `q_weight = "auto"` is its rule:
+    /// RED's count as it is. Lengths are cut to whole packets, as Linux shifts fractions out: avg += weight*(q - floor(avg)),
+    /// which so lies up to a packet above the queue, and p_b grows with floor(avg - min_th). Linux draws up to three times
+    /// because its ring of packets has holes; ours has none. `tc` makes the weight from `burst`; `q_weight = "auto"` is its
+    /// rule:
     ///
     /// ```text
     ///              the paper (defaults here)      tc
@@ -42,9 +44,8 @@ params! {
     ///
     /// ## Departures
     /// The thresholds follow the link's target (RED's own rule) instead of the paper's 100 and 200 packets. Beside
-    /// `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for RED; p_b grows with every fraction
-    /// of a packet above min_th, in Linux with every whole one; and where Linux draws before it tests the limit, a full queue
-    /// here draws nothing.
+    /// `net/sched/sch_choke.c` at 55f3722fc694 and iproute2's `q_choke.c`, read line by line: as for RED; and where Linux draws
+    /// before it tests the limit, a full queue here draws nothing.
     pub struct ChokeParams {
         /// Average queue up to which nothing is dropped; "auto" is target/20, at least 5 packets.
         min_th: Auto<Packets> = "auto" in "0 packets" ..= "10000000 packets",
@@ -93,7 +94,9 @@ impl Scheme for Choke {
     type Params = ChokeParams;
 
     fn new(params: ChokeParams, queue: &QueueView) -> Result<Self, String> {
-        Ok(Self { params, red: Red::new(params.red(), queue)? })
+        let mut red = Red::new(params.red(), queue)?;
+        red.in_whole_packets = true;
+        Ok(Self { params, red })
     }
 
     fn params(&mut self) -> &mut ChokeParams {
@@ -175,6 +178,25 @@ mod tests {
             choke.on_enqueue(&bench::packet(), &queue, cx)
         });
         assert_eq!(verdicts, [Verdict::Signal(crate::FORCED); 3]);
+    }
+
+    #[test]
+    fn lengths_are_whole_packets() {
+        let mut params = ChokeParams::defaults();
+        let pairs = [("min_th", "2 packets"), ("max_th", "12 packets"), ("q_weight", "0.25"), ("max_p", "0.5")];
+        params.read("choke", pairs, &mut Vec::new());
+        let mut choke = Choke::new(params, &bench::queue(0)).unwrap();
+        let cx = &mut Ctx { now: Time::ZERO, rng: &mut bench::stream() };
+        // A quarter of what 3 exceeds the whole part by is added; from above, 3.75 would stay.
+        let averages = [3; 8].map(|waiting| {
+            choke.draws(&bench::packet(), &bench::queue(waiting), cx);
+            choke.red.avg
+        });
+        assert_eq!(averages, [0.75, 1.5, 2.0, 2.25, 2.5, 2.75, 3.0, 3.0]);
+        // 0.5 * floor(3.75 - 2) / 10.
+        choke.red.avg = 3.75;
+        choke.on_enqueue(&bench::packet(), &bench::queue(3), cx);
+        assert_eq!(choke.red.p, 0.05);
     }
 
     /// As `tc qdisc add ... choke limit 400 min 20 max 60 burst 33`; see `red` for the sum.

@@ -130,6 +130,8 @@ pub struct Red {
     /// Of the flavour linux: what count*p_b must reach.
     reach: f64,
     idle_since: Option<Time>,
+    /// Lengths are cut to whole packets where the average is used, as in Linux's CHOKe.
+    pub(super) in_whole_packets: bool,
     /// The weight for a target and a rate.
     weight: Option<(f64, f64, Rate)>,
     pub(super) p: f64,
@@ -250,7 +252,12 @@ impl Red {
             let missed = (packets_per_second * cx.now.since(since).seconds()).floor();
             self.avg *= libm::pow(1.0 - w, missed);
         }
-        self.avg += w * (f64::from(queue.packets) - self.avg);
+        self.avg += w * (f64::from(queue.packets) - self.length(self.avg));
+    }
+
+    /// A length as it is counted.
+    fn length(&self, packets: f64) -> f64 {
+        if self.in_whole_packets { packets.floor() } else { packets }
     }
 
     /// Drops or keeps the packet that has just been averaged in.
@@ -304,7 +311,7 @@ impl Red {
 
     fn probability(&self, min_th: f64, max_th: f64) -> f64 {
         if self.avg < max_th {
-            return self.max_p * (self.avg - min_th) / (max_th - min_th);
+            return self.max_p * self.length(self.avg - min_th) / (max_th - min_th);
         }
         if !self.params.is_gentle() {
             return 1.0;
@@ -355,6 +362,7 @@ impl Scheme for Red {
             is_counting: false,
             reach: 0.0,
             idle_since: Some(Time::ZERO),
+            in_whole_packets: false,
             weight: None,
             p: 0.0,
         })

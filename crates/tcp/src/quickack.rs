@@ -149,7 +149,8 @@ impl QuickAcks {
         if segment.is_new_mark || segment.lacks_ect {
             self.raise(2, params);
         }
-        let room = self.clamp.saturating_sub(self.window + MSS * (segment.held + 1));
+        let clamp = self.clamp.min(most(params));
+        let room = clamp.saturating_sub(self.window + MSS * (segment.held + 1));
         if room > 0 {
             self.window += room.min(2 * MSS);
             self.left |= 1; // so that sixteen that are left stay sixteen
@@ -188,11 +189,15 @@ impl QuickAcks {
             true => (u128::from(window) * u128::from(self.rtt.0) / u128::from(LOW_RTT.0)) as u64,
             false => 2 * window * u64::from(copied - self.space) / u64::from(self.space),
         };
-        let most = params.window.0 * f64::from(MSS);
-        let room = (window + more + u64::from(beyond) * u64::from(MSS)).min(most as u64).min(1 << 30);
+        let room = (window + more + u64::from(beyond) * u64::from(MSS)).min(most(params).into());
         self.clamp = self.clamp.max(room as u32);
         self.space = copied;
     }
+}
+
+/// The largest window of the receiver, bytes (`tcp_rmem`).
+fn most(params: &TcpParams) -> u32 {
+    (params.window.0 * f64::from(MSS)).min(f64::from(1 << 30)) as u32
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub trait QueueNetwork: EventSink {
         let Some(&hop) = self.way(group).hops.get(packet.hop as usize) else { return self.receive_late(&packet, now) };
         let link = self.link(hop.link);
         match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped, _) => self.lose(hop.link, packet),
+            (Admission::Dropped(_), _) => self.lose(hop.link, packet),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),

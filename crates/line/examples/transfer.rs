@@ -113,7 +113,9 @@ fn main() {
         [(ACCESS, "fq-codel", Ecn::Ect0), (ACCESS, "dualpi2", Ecn::Ect1), (LOSSY, "droptail", Ecn::NotEct)]
     {
         let mut path = Path::new(scenario, Some(aqm), 1).expect("a scenario that is right");
-        println!("{aqm}: {:?}", transfer(&mut path, ecn, 5000));
+        let Transfer { seconds, sent, marks, longest_wait } = transfer(&mut path, ecn, 5000);
+        let wait = longest_wait as f64 / 1e6;
+        println!("{aqm}: {seconds:.1} s, {sent} packets, {marks} marked, at most {wait:.1} ms in the queue");
     }
 }
 

@@ -9,9 +9,9 @@ use crate::flows::Flows;
 use crate::log::Log;
 use crate::store::{Slot, Store};
 use crate::tun::{self, VIRTIO};
-use aqmlab_aqm::{Discipline, Fate};
+use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::Spans;
+use aqmlab_sim::{Outcome, Spans};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
@@ -223,7 +223,7 @@ impl Forwarder {
             if let Some(log) = &mut self.log {
                 log.arrival(&slot);
             }
-            self.direction.offer(slot);
+            self.direction.offer(slot, now);
         }
     }
 
@@ -233,8 +233,8 @@ impl Forwarder {
             if let Some(log) = &mut self.log {
                 log.decision(&decision);
             }
-            if let Fate::Dropped(_) = decision.fate {
-                self.store.release(decision.slot.block, 1);
+            if decision.outcome != Outcome::Sent {
+                self.store.release(decision.packet.block, 1);
             }
         }
     }
@@ -249,7 +249,7 @@ impl Forwarder {
         let mut together: Option<Batch> = None;
         let until = now;
         while let Some(flying) = self.direction.take_due(until) {
-            let slot = flying.slot;
+            let slot = flying.packet;
             match &mut together {
                 Some(run) if run.is_followed_by(&slot) => run.count += 1,
                 _ => {

@@ -10,10 +10,9 @@
 //!   tun         the devices
 //!   packet      a packet's flow, and its ECN field
 //!   store       the packets that wait; large segments in parts
-//!   direction   one direction of the line in time alone: the simulator's link, and propagation
+//!   direction   one direction of the line in time alone: the simulator's, over the packets of the store
 //!   forward     a thread that carries one direction
 //!   flows       counts of each flow
-//!   lines       the link of a scenario for each direction
 //!   log         each packet, written down
 //!   capture     the same for programs that read captures
 //!   spool       files that a thread of their own writes
@@ -32,7 +31,6 @@ mod direction;
 mod flows;
 mod forward;
 mod inside;
-mod lines;
 mod log;
 mod message;
 mod outside;

@@ -6,8 +6,8 @@
 use crate::direction::Decision;
 use crate::spool::Spool;
 use crate::store::Slot;
-use aqmlab_aqm::Fate;
 use aqmlab_core::{Span, Time};
+use aqmlab_sim::Outcome;
 use std::io;
 use std::path::Path;
 
@@ -60,8 +60,8 @@ impl LogRecord {
 
     /// The record of a decision.
     pub fn of_decision(decision: &Decision) -> Self {
-        let kind = if let Fate::Dropped(_) = decision.fate { RecordKind::Dropped } else { RecordKind::Sent };
-        Self::of(&decision.slot, decision.time.0, kind)
+        let kind = if decision.outcome == Outcome::Sent { RecordKind::Sent } else { RecordKind::Dropped };
+        Self::of(&decision.packet, decision.time.0, kind)
     }
 
     /// The packet of an arrival; where its bytes are is not known.

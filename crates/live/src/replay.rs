@@ -1,10 +1,10 @@
 //! The arrivals of a live run through the simulated link once more: the same scheme and seed, and no clock.
 
 use crate::direction::{Decision, Direction};
-use crate::lines::Lines;
 use crate::log::{LogRecord, RECORD, RecordKind};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{Scenario, SchemeAssignment};
+use aqmlab_sim::Lines;
 
 /// No live run lasts longer; a later time in a log is a fault, and would take as long to reach.
 const LONGEST: Span = Span::from_secs(7 * 24 * 3600);
@@ -55,7 +55,7 @@ pub fn replay(
     for arrival in &arrivals {
         let slot = arrival.slot();
         direction.advance(slot.arrived);
-        direction.offer(slot);
+        direction.offer(slot, slot.arrived);
     }
     if let Some(last) = live.last() {
         direction.advance(Time::ZERO + Span(last.time + 1));

@@ -2,13 +2,12 @@
 
 use crate::flows::FlowCounts;
 use crate::forward::Forwarder;
-use crate::lines::Line;
 use crate::message::DeviceCounts;
 use crate::setup::LiveOptions;
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
 use aqmlab_scenario::SchemeAssignment;
-use aqmlab_sim::{Series, Spans, Stage, jain};
+use aqmlab_sim::{LineSpec, Series, Spans, Stage, jain};
 use serde_json::{Map, Value, json};
 
 /// A run is valid if half of its packets were written at most so late...
@@ -18,7 +17,7 @@ pub const LATE_P99: f64 = 1e-3;
 
 /// One direction when all is over.
 pub struct Side<'a> {
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a LineSpec,
     pub(crate) forwarder: Forwarder,
     /// The kernel's counts at the device whose packets were read.
     pub(crate) sender: Option<DeviceCounts>,

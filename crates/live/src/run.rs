@@ -3,7 +3,6 @@
 use crate::capture::Capture;
 use crate::direction::Direction;
 use crate::forward::{Clock, Forwarder, View, hurry};
-use crate::lines::{Line, Lines};
 use crate::log::Log;
 use crate::message::{DeviceCounts, InitMessage, InitRequest};
 use crate::report::{Report, Side};
@@ -11,6 +10,7 @@ use crate::sandbox::{Sandbox, SandboxError};
 use crate::setup::{LiveOptions, Setup};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::LinkSpec;
+use aqmlab_sim::{LineSpec, Lines};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -98,12 +98,12 @@ pub fn run(options: &LiveOptions, watch: Progress) -> Result<Report, LiveError> 
     done
 }
 
-fn direction(options: &LiveOptions, line: &Line) -> Result<Direction, Problems> {
+fn direction(options: &LiveOptions, line: &LineSpec) -> Result<Direction, Problems> {
     let scenario = &options.scenario;
     let chosen = options.aqm.as_ref();
     chosen.map_or(Ok(()), |chosen| chosen.check(&scenario.links)).map_err(|why| Problems::one("aqm", why))?;
     let choice = scenario.scheme_of(&line.link, chosen);
-    Direction::new(scenario, line, choice, options.seed)
+    Ok(Direction::new(scenario, line, choice, options.seed)?.sampled(scenario.sample))
 }
 
 fn spawn(name: &str, mut forwarder: Forwarder, is_stopped: Arc<AtomicBool>) -> Result<DirectionThread, LiveError> {

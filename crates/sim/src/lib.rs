@@ -10,6 +10,8 @@
 //!   net/        route        a flow's path, compiled to delays and queues
 //!               link         a queue, its scheme, and the transmitter behind it
 //!               flow         a sender, a receiver and the delays between them
+//!               direction    a line's link and propagation in time alone, for packets from elsewhere
+//!               lines        the link of a scenario for each direction of a line
 //!   traffic/    udp          sources of datagrams
 //!               client       requests of web sessions, short transfers and players
 //!               video        a player of adaptive video: bitrate, stalls
@@ -71,6 +73,8 @@ pub use measure::settling::Stage;
 pub use measure::spans::Spans;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;
+pub use net::direction::{Decision, Direction, Outcome, PacketInFlight};
 pub use net::impairment::Impairment;
+pub use net::lines::{LineSpec, Lines};
 pub use net::link::{Admission, DepartureMode, Link};
 pub use traffic::video::VideoResult;

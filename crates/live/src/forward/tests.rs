@@ -1,13 +1,13 @@
 //! A million packets, random and mutated, through parser, store and every scheme.
 
 use super::*;
-use crate::lines::Lines;
 use crate::packet::tests::{v4, v6};
 use crate::packet::{TCP, UDP};
 use crate::store::tests::large;
 use aqmlab_core::Stream;
 use aqmlab_scenario::parse;
 use aqmlab_scenario::{AqmChoice, Scenario};
+use aqmlab_sim::Lines;
 
 /// A packet that an interface may give, or should not: packets of every kind, large segments, noise; some bytes changed,
 /// some cut off.

@@ -90,7 +90,7 @@ pub trait QueueNetwork: EventSink {
             link.recall(&mut packet, now);
         }
         match (link.offer(&mut packet, now), link.is_impaired()) {
-            (Admission::Dropped, _) => self.lose(hop.link, packet),
+            (Admission::Dropped(_), _) => self.lose(hop.link, packet),
             (Admission::SentAt(time), false) => self.forward(&packet, hop, time),
             (Admission::SentAt(time), true) => self.forward_over_wire(packet, time),
             (Admission::Joined, _) => self.join(hop.link),

@@ -124,10 +124,11 @@ pub struct LinkFacts<'a> {
 impl<'a> LinkFacts<'a> {
     /// `lost`: packets lost on the wire. The queue is judged in stages, the first from the start on.
     pub fn new(meter: &'a LinkMeter, accounts: &'a Accounts, utilisation: f64, lost: u64, stages: &'a [Stage]) -> Self {
+        let means = meter.bin_means.as_deref().unwrap_or_default();
         Self {
             queue: meter.queue_mean_and_std(),
-            settling: settling(&meter.bin_means, stages),
-            transient: transient(&meter.bin_means, stages),
+            settling: settling(means, stages),
+            transient: transient(means, stages),
             meter,
             accounts,
             utilisation,
@@ -213,7 +214,8 @@ pub struct LinkMeter {
     bin_end: Time,
     /// Packets times ps in the present bin.
     bin: u64,
-    bin_means: Vec<f64>,
+    /// `None` if nobody will ask when the queue has settled.
+    bin_means: Option<Vec<f64>>,
     /// Periodic updates of the scheme.
     pub updates: u64,
     /// Time from which metrics count.
@@ -237,7 +239,7 @@ impl LinkMeter {
             sojourn: Spans::default(),
             bin_end: Time::ZERO + BIN,
             bin: 0,
-            bin_means: Vec::new(),
+            bin_means: Some(Vec::new()),
             updates: 0,
             counts_from: Time::ZERO,
         }
@@ -265,6 +267,11 @@ impl LinkMeter {
         }
         self.busy = self.busy + end.since(now);
         self.busy_until = end;
+    }
+
+    /// Keeps nothing that grows with time: nobody will ask when the queue has settled.
+    pub fn forget_history(&mut self) {
+        self.bin_means = None;
     }
 
     /// Metrics count from now; the settling time keeps its history.
@@ -297,7 +304,10 @@ impl LinkMeter {
     fn close_bins(&mut self, now: Time) {
         while now >= self.bin_end {
             self.add_time(self.bin_end);
-            self.bin_means.push(self.bin as f64 / BIN.0 as f64);
+            let mean = self.bin as f64 / BIN.0 as f64;
+            if let Some(means) = &mut self.bin_means {
+                means.push(mean);
+            }
             self.bin = 0;
             self.bin_end += BIN;
         }

@@ -8,7 +8,7 @@ use crate::net::deliveries::Deliveries;
 use crate::net::impairment::Impairment;
 use crate::net::packet::Packet;
 use aqmlab_aqm::link_layer::LinkLayer;
-use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate};
+use aqmlab_aqm::{AnyQueue, AnyScheme, Ctx, Discipline, Fate, Reason};
 use aqmlab_core::{Rate, Span, Stream, Time};
 use aqmlab_scenario::{Distribution, Impairments, LinkSpec, Loss, RateChanges};
 
@@ -66,7 +66,7 @@ pub struct Link<P = Packet> {
 /// Admission of an offered packet to a link.
 pub enum Admission {
     /// It was dropped.
-    Dropped,
+    Dropped(Reason),
     /// It waits; if the transmitter is free, a transmission may start.
     Joined,
     /// The packet will have been sent at this time.
@@ -165,7 +165,7 @@ impl<P: WirePacket> Link<P> {
         match fate {
             Fate::Kept => {}
             Fate::Marked(_) => packet.mark(),
-            Fate::Dropped(_) => return Admission::Dropped,
+            Fate::Dropped(why) => return Admission::Dropped(why),
         }
         if self.departures != DepartureMode::Foreseen {
             return Admission::Joined;

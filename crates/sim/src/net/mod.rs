@@ -1,8 +1,11 @@
-//! The network: links, routes compiled to delays, and the access links at both ends of a flow.
+//! The network: links, routes compiled to delays, and the access links at both ends of a flow; and a line, which has no
+//! flows of ours.
 
 pub mod deliveries;
+pub mod direction;
 pub mod flow;
 pub mod impairment;
+pub mod lines;
 pub mod link;
 pub mod packet;
 pub mod route;

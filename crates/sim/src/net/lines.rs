@@ -1,4 +1,4 @@
-//! The link of a scenario for each direction of a live line.
+//! The link of a scenario for each direction of a line.
 
 use aqmlab_aqm::Limit;
 use aqmlab_aqm::link_layer::LinkLayer;
@@ -10,14 +10,14 @@ use aqmlab_scenario::{AqmChoice, Scenario};
 #[derive(Clone, Debug)]
 pub struct Lines {
     /// From the command.
-    pub up: Line,
+    pub up: LineSpec,
     /// To the command.
-    pub down: Line,
+    pub down: LineSpec,
 }
 
 /// One direction.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct LineSpec {
     /// The link.
     pub link: LinkSpec,
     /// It is one of the scenario's, not only there to carry what comes back.
@@ -33,9 +33,9 @@ impl Lines {
     /// back meets no queue, as ACKs in a simulation. Half of the longest round-trip time is in each direction.
     ///
     /// # Errors
-    /// If the scenario has other links, or changes during the run that cannot be done live.
+    /// If the scenario has other links, or changes during the run that a line cannot make.
     pub fn of(scenario: &Scenario) -> Result<Self, Problems> {
-        const WANTED: &str = "a live line has two directions; call the links \"up\" (from the command) and \"down\"";
+        const WANTED: &str = "a line has two directions; call the links \"up\" (from the command) and \"down\"";
         let (up, down) = directions(&scenario.links).ok_or_else(|| Problems::one("links", WANTED))?;
         let changes = changes(scenario)?;
         let rtt = scenario.flows.iter().map(|flows| flows.rtt.typical_largest()).max().unwrap_or_default();
@@ -47,7 +47,7 @@ impl Lines {
             let own = changes.iter().filter(|(at, ..)| is_own(*at));
             let changes = own.map(|(_, time, action)| (*time, action.clone())).collect();
             let spec = link.cloned().unwrap_or_else(|| wide(name, &scenario.links[0]));
-            Line { is_measured: link.is_some(), link: spec, delay, changes }
+            LineSpec { is_measured: link.is_some(), link: spec, delay, changes }
         };
         Ok(Self { up: line(up, "up", delay), down: line(down, "down", back) })
     }
@@ -67,17 +67,17 @@ fn directions(links: &[LinkSpec]) -> Option<(Option<&LinkSpec>, Option<&LinkSpec
 /// Changes, each with its time and link.
 fn changes(scenario: &Scenario) -> Result<Vec<(usize, Time, Action)>, Problems> {
     let mut links = scenario.links.clone();
-    let live = scenario.changes.iter().map(|change| {
+    let made = scenario.changes.iter().map(|change| {
         let action = change.action(scenario, &links)?;
         action.update(&mut links);
         match action {
             Action::Rate(link, _) | Action::Delay(link, _) | Action::Loss(link, _) => {
                 Ok((link, Time::ZERO + change.at, action))
             }
-            _ => Err(Problem::new(&change.path, "cannot change live; rate, delay and loss of a link can")),
+            _ => Err(Problem::new(&change.path, "cannot change on a line; rate, delay and loss of a link can")),
         }
     });
-    live.collect::<Result<_, _>>().map_err(|problem| Problems(vec![problem]))
+    made.collect::<Result<_, _>>().map_err(|problem| Problems(vec![problem]))
 }
 
 /// A link that holds nothing up.

@@ -1,0 +1,276 @@
+//! One direction of a line in time alone: packets in, packets out and when. It reads no clock, so that a live run, its
+//! replay and whoever calls it in virtual time get the same.
+
+use crate::measure::link::LinkUsage;
+use crate::net::WirePacket;
+use crate::net::lines::LineSpec;
+use crate::net::link::{Admission, DepartureMode, Link};
+use aqmlab_aqm::disciplines::Note;
+use aqmlab_aqm::{Discipline, Failure, Fate, Reason};
+use aqmlab_core::{Problems, Span, Time};
+use aqmlab_scenario::{Action, AqmChoice, Scenario};
+use std::collections::VecDeque;
+
+/// What becomes of a packet at the link and on the wire behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has left the link.
+    Sent,
+    /// It was dropped as it arrived.
+    Refused(Reason),
+    /// It had joined the queue, and was dropped there.
+    Dropped(Reason),
+    /// It was lost on the wire.
+    Lost,
+}
+
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision<P> {
+    /// The time.
+    pub time: Time,
+    /// The packet.
+    pub packet: P,
+    /// What has become of it.
+    pub outcome: Outcome,
+}
+
+/// A packet on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketInFlight<P> {
+    /// Its arrival at the other end.
+    pub due: Time,
+    /// The start of its transmission.
+    pub began: Time,
+    /// The packet.
+    pub packet: P,
+}
+
+/// The next event, in this order at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum DirectionEvent {
+    Sent,
+    RateChange,
+    Tick,
+    WarmedUp,
+    Sample,
+    Change,
+}
+
+/// One direction.
+#[derive(Clone)]
+pub struct Direction<P> {
+    /// The simulator's own link.
+    pub link: Link<P>,
+    line: LineSpec,
+    seed: u64,
+    /// Propagation.
+    delay: Span,
+    /// The number of the line's changes made so far.
+    changed: usize,
+    /// Measured from here on.
+    warmup: Time,
+    /// End of the transmission in progress, or when to ask the queue again.
+    sent: Option<Time>,
+    /// Start of the transmission in progress.
+    began: Time,
+    tick: Option<Time>,
+    is_warm: bool,
+    sample: Option<(Time, Span)>,
+    sampled: LinkUsage,
+    /// The number of quantities that the scheme shows.
+    observables: usize,
+    /// Rows of the time series: time, queue, utilisation, and what the scheme shows.
+    pub series: Vec<Vec<f64>>,
+    wire: VecDeque<PacketInFlight<P>>,
+    notes: Vec<Note<P>>,
+    /// Packets that leave are among the decisions.
+    pub logs: bool,
+    /// The fates of packets since this was last emptied: of those dropped, and if asked for of those that left.
+    pub decisions: Vec<Decision<P>>,
+}
+
+impl<P: WirePacket> Direction<P> {
+    /// At rest.
+    ///
+    /// # Errors
+    /// If the scheme does not fit the link.
+    pub fn new(scenario: &Scenario, line: &LineSpec, choice: &AqmChoice, seed: u64) -> Result<Self, Problems> {
+        let spec = &line.link;
+        let scheme = scenario.build_scheme(spec, choice)?;
+        let mut link = Link::new(spec, scheme, scenario.marks(spec, choice)?, DepartureMode::AtService, seed);
+        link.queue.keep_notes();
+        link.stop_probing();
+        let observables = aqmlab_aqm::entry(&choice.name).map_or(0, |entry| entry.observables.len());
+        Ok(Self {
+            tick: link.queue.tick_every().map(|_| Time::ZERO),
+            link,
+            delay: line.delay,
+            line: line.clone(),
+            seed,
+            changed: 0,
+            warmup: Time::ZERO + scenario.warmup,
+            sent: None,
+            began: Time::ZERO,
+            is_warm: scenario.warmup == Span::ZERO,
+            sample: None,
+            sampled: LinkUsage::default(),
+            observables,
+            series: Vec::new(),
+            wire: VecDeque::new(),
+            notes: Vec::new(),
+            logs: false,
+            decisions: Vec::new(),
+        })
+    }
+
+    /// The same with a time series, a row each `step`.
+    pub fn sampled(self, step: Span) -> Self {
+        Self { sample: Some((Time::ZERO, step)), ..self }
+    }
+
+    /// A packet arrives now, all that comes before having been done ([`Direction::advance`]); returns it as it is now, perhaps
+    /// marked.
+    pub fn offer(&mut self, mut packet: P, now: Time) -> P {
+        match self.link.offer(&mut packet, now) {
+            Admission::Dropped(why) => {
+                self.decisions.push(Decision { time: now, packet, outcome: Outcome::Refused(why) });
+            }
+            _ if self.link.is_free() => self.start(now),
+            _ => {}
+        }
+        self.note(now);
+        packet
+    }
+
+    /// Does all that happens before `until`.
+    pub fn advance(&mut self, until: Time) {
+        while let Some((now, what)) = self.next().filter(|(time, _)| *time < until) {
+            match what {
+                DirectionEvent::Sent => self.finish(now),
+                DirectionEvent::RateChange => self.link.change_rate(now),
+                DirectionEvent::Tick => {
+                    self.link.tick(now);
+                    self.tick = self.link.queue.tick_every().map(|period| now + period);
+                }
+                DirectionEvent::WarmedUp => {
+                    self.link.restart_meters(now);
+                    self.is_warm = true;
+                }
+                DirectionEvent::Sample => self.take_sample(now),
+                DirectionEvent::Change => self.change(),
+            }
+        }
+    }
+
+    /// A time before which no packet comes out: when the next does, as far as is known. `None` if none is under way.
+    pub fn next_due(&self) -> Option<Time> {
+        let leaves = self.sent.map(|sent| match self.next_change() {
+            Some(change) if change < sent => change, // of the delay, perhaps
+            _ => sent + self.delay,
+        });
+        self.wire.front().map(|flying| flying.due).into_iter().chain(leaves).min()
+    }
+
+    /// The next packet that is due before or at `now`, in order.
+    pub fn take_due(&mut self, now: Time) -> Option<PacketInFlight<P>> {
+        if self.wire.front()?.due <= now { self.wire.pop_front() } else { None }
+    }
+
+    /// True if metrics count.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm
+    }
+
+    /// The number of quantities that the scheme shows.
+    pub fn observables(&self) -> usize {
+        self.observables
+    }
+
+    /// Packets on the wire.
+    pub fn flying(&self) -> usize {
+        self.wire.len()
+    }
+
+    /// The scheme's breakdown, if it has one.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.link.queue.failure()
+    }
+
+    fn next(&self) -> Option<(Time, DirectionEvent)> {
+        let all = [
+            (self.sent, DirectionEvent::Sent),
+            (self.link.rate_changes_at(), DirectionEvent::RateChange),
+            (self.tick, DirectionEvent::Tick),
+            ((!self.is_warm).then_some(self.warmup), DirectionEvent::WarmedUp),
+            (self.sample.map(|(time, _)| time), DirectionEvent::Sample),
+            (self.next_change(), DirectionEvent::Change),
+        ];
+        all.into_iter().filter_map(|(time, what)| Some((time?, what))).min()
+    }
+
+    fn next_change(&self) -> Option<Time> {
+        self.line.changes.get(self.changed).map(|(time, _)| *time)
+    }
+
+    /// Makes the line's next change.
+    fn change(&mut self) {
+        let LineSpec { link: spec, delay, changes, .. } = &self.line;
+        match changes[self.changed].1 {
+            Action::Rate(_, rate) => self.link.set_rate(rate),
+            Action::Delay(_, own) => self.delay = Span(delay.0 - spec.delay.0) + own,
+            Action::Loss(_, loss) => self.link.set_loss(loss, spec, self.seed),
+            _ => {} // a line has no others
+        }
+        self.changed += 1;
+    }
+
+    fn start(&mut self, now: Time) {
+        if let Some(end) = self.link.start_service(now) {
+            (self.sent, self.began) = (Some(end), now);
+        }
+        self.note(now);
+    }
+
+    fn finish(&mut self, now: Time) {
+        self.sent = None;
+        if let Some(mut packet) = self.link.finish_service() {
+            if self.logs {
+                self.decisions.push(Decision { time: now, packet, outcome: Outcome::Sent });
+            }
+            let left = match &mut self.link.impairment {
+                None => Some(now),
+                Some(wire) => wire.cross(&mut packet, now, self.warmup..Time::NEVER),
+            };
+            match left {
+                Some(left) => self.fly(PacketInFlight { due: left + self.delay, began: self.began, packet }),
+                None => self.decisions.push(Decision { time: now, packet, outcome: Outcome::Lost }),
+            }
+        }
+        self.start(now);
+    }
+
+    /// Puts it behind all that arrive before it or with it.
+    fn fly(&mut self, flying: PacketInFlight<P>) {
+        let place = self.wire.iter().rposition(|before| before.due <= flying.due).map_or(0, |place| place + 1);
+        self.wire.insert(place, flying);
+    }
+
+    /// Drops of packets that had joined.
+    fn note(&mut self, time: Time) {
+        self.link.queue.fetch_notes(&mut self.notes);
+        for Note { fate, packet, .. } in self.notes.drain(..) {
+            if let Fate::Dropped(why) = fate {
+                self.decisions.push(Decision { time, packet, outcome: Outcome::Dropped(why) });
+            }
+        }
+    }
+
+    fn take_sample(&mut self, now: Time) {
+        let Some((next, step)) = &mut self.sample else { return };
+        *next += *step;
+        let (waiting, utilisation) = (self.link.queue.len(), self.link.utilisation_since(&mut self.sampled, now));
+        let shown = (0..self.observables).map(|i| self.link.queue.observe(i));
+        self.series.push([now.seconds(), f64::from(waiting), utilisation].into_iter().chain(shown).collect());
+    }
+}

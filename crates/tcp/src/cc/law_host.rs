@@ -228,7 +228,7 @@ impl LawHost {
             self.next_send = now.max(self.next_send);
             self.paced = (self.paced + 1).min(UNPACED);
             if self.paced == UNPACED {
-                self.next_send = self.next_send + Span(self.pace.1.0 - late.0.min(self.pace.1.0 / 2));
+                self.next_send += Span(self.pace.1.0 - late.0.min(self.pace.1.0 / 2));
             }
             self.at_once = self.at_once.saturating_sub(1);
         }

@@ -174,7 +174,7 @@ def tcp() -> str:
         "RFC 5682), or all that was sent again arrives twice (RFC 3708). The window grows only while used up, and\n"
         "`after_idle` says what a pause leaves of it. `window` is the receiver's, and does not grow.",
         'With `bursts = "gso"` new segments of a law without a pace wait until about a millisecond of them can leave\n'
-        "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own.",
+        "at once, as in Linux with segmentation offload; laws with a pace have bursts of their own then.",
         "The receiver's window does not grow, for in Linux its growth holds no bulk transfer back. It begins with\n"
         "64 KiB, 45 segments; slow start needs 10, 20, 40. When 20 have been read in a round trip after 10,\n"
         "`tcp_rcv_space_adjust` makes it 2*20 + 16, and twice as much more for the growth by half: 168 segments,\n"

@@ -77,7 +77,7 @@ def build(package: str, example: str, *flags: str) -> Path:
 
 def record() -> None:
     """Have the kernel play the scripts, and store what it sends."""
-    guest = build("aqmlab-kernel", "record_sequences", "-C", "target-feature=+crt-static")
+    guest = build("aqmlab-netlink", "record_sequences", "-C", "target-feature=+crt-static")
     with TemporaryDirectory(prefix="aqmlab-sequences-") as name:
         folder = Path(name)
         for place in ("proc", "dev"):
@@ -88,7 +88,7 @@ def record() -> None:
         result.touch()
         options = ("time-travel=inf-cpu", "seccomp=auto", "mem=512M", "quiet", f"uml_dir={folder}/")
         root = ("rootfstype=hostfs", f"rootflags={folder}", "rw", "init=/guest", "con=null", "con0=null,fd:1")
-        command = [newest().path, *options, *root]
+        command = [str(newest().path), *options, *root]
         subprocess.run(command, check=False, timeout=600, stdin=subprocess.DEVNULL, capture_output=True)
         *rows, last = (json.loads(line) for line in result.read_text(encoding="utf-8").splitlines())
     if "done" not in last:
@@ -118,7 +118,7 @@ What our senders of profile `linux` send, segment by segment, beside what Linux 
 `.venv/bin/python validation/sequences.py`, which replays the scripts; with `record` the kernel plays them first.
 
 Sender and receiver of Linux are two network namespaces with a TUN device each. The program between them
-(`crates/kernel/examples/record_sequences.rs`) is the path: a link of 10 Mbit/s with a buffer that does not end, 20 ms
+(`crates/netlink/examples/record_sequences.rs`) is the path: a link of 10 Mbit/s with a buffer that does not end, 20 ms
 there and 20 ms back. It loses, marks, delays or holds back the segments that the script names, so what happens to them
 is exact. Devices send segments one by one; the sender's application writes all at once, the receiver's reads at once.
 `validation/sequences/scripts.json` has the scripts: a pair is a segment (0 is the SYN) and the how-manieth time it is
@@ -135,8 +135,7 @@ def page(compared: Sequence[Compared]) -> str:
     """Return the page."""
     equal = sum(one.first is None for one in compared)
     lines = [
-        HEAD
-        + f"**{equal} of {len(compared)} sequences are equal.** In the table: equal, with the largest difference in time,",
+        HEAD + f"**{equal} of {len(compared)} sequences are equal.** In the table: equal, with the largest difference,",
         "or the first segment that differs. Segments: those that Linux sends, again included.\n",
         f"| script | {' | '.join(TITLES)} | segments |",
         f"|---|{'---|' * len(TITLES)}--:|",

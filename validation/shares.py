@@ -43,7 +43,7 @@ class Setting:
         return f"{self.rate} Mbit/s, {self.rtt} ms, {self.buffer} BDP, BBRv3 flows: {self.flows}"
 
     def share(self, seed: int) -> float:
-        """What the BBRv3 flows together have here, in the four minutes of a trial."""
+        """What the BBRv3 flows together have here, in the four minutes of a trial; hosts have segmentation offload."""
         values = {
             "links.bottleneck.rate": f"{self.rate} Mbit/s",
             "links.bottleneck.buffer": f"{self.buffer} bdp",
@@ -52,7 +52,8 @@ class Setting:
             "flows.flow.access_rate": ACCESS,
             "flows.cubic.access_rate": ACCESS,
             "flows.flow.count": str(self.flows),
-            "flows.flow.tcp": '{ profile = "linux", congestion_control = "bbr3" }',
+            "flows.flow.tcp": '{ profile = "linux", congestion_control = "bbr3", bursts = "gso" }',
+            "flows.cubic.tcp": '{ profile = "linux", congestion_control = "cubic", bursts = "gso" }',
             "duration": "240 s",
             "warmup": "0 s",
         }

@@ -27,11 +27,15 @@ pub struct Metrics {
     pub ecn: bool,
     /// Initial window, segments.
     pub initial_window: Option<u32>,
+    /// Congestion control of connections that come this way: a receiver takes DCTCP's SYN, which is ECN-capable, for one that may
+    /// have ECN only if it has that law itself (`tcp_ecn_create_request`).
+    pub law: Option<&'static str>,
 }
 
 const BOOT: u8 = 3; // RTPROT_BOOT
 const RTAX_INITCWND: u16 = 11;
 const RTAX_FEATURES: u16 = 12;
+const RTAX_CC_ALGO: u16 = 16;
 const FEATURE_ECN: u32 = 1;
 const FR_ACT_TO_TBL: u8 = 1;
 const FRA_IIFNAME: u16 = 3;
@@ -85,6 +89,7 @@ impl Netlink {
 impl Metrics {
     fn message(self) -> Message {
         let message = Message::default().with_u32(RTAX_FEATURES, if self.ecn { FEATURE_ECN } else { 0 });
+        let message = self.law.into_iter().fold(message, |message, law| message.with_text(RTAX_CC_ALGO, law));
         self.initial_window.into_iter().fold(message, |message, window| message.with_u32(RTAX_INITCWND, window))
     }
 }

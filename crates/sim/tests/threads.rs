@@ -61,9 +61,9 @@ fn events_of_one_instant_keep_their_order() {
     let text = "schema = 1\nduration = \"4 s\"\n\
                 [[links]]\nname = \"one\"\nrate = \"16 Mbit/s\"\ndelay = \"1 ms\"\nbuffer = \"40 packets\"\n\
                 [[links]]\nname = \"two\"\nrate = \"8 Mbit/s\"\ndelay = \"2 ms\"\nbuffer = \"20 packets\"\naqm = \"red\"\n\
-                [[flows]]\nname = \"a\"\ncount = 8\npath = [\"one\", \"two\"]\nrtt = \"40 ms\"\npacket = \"1000 B\"\n\
+                [[flows]]\nname = \"a\"\ncount = 8\npath = [\"one\", \"two\"]\nrtt = \"40 ms\"\npacket = \"1000 B\"\ntcp = \"rfc\"\n\
                 [[flows]]\nname = \"b\"\ncount = 8\npath = [\"one\", \"two\"]\nrtt = \"80 ms\"\npacket = \"500 B\"\n\
-                ack_path = [\"two\", \"one\"]\ntcp = { delayed_ack = true }\n\
+                ack_path = [\"two\", \"one\"]\ntcp = { profile = \"rfc\", delayed_ack = true }\n\
                 [[flows]]\nname = \"c\"\ncount = 4\npath = [\"two\"]\nkind = \"udp-cbr\"\nrate = \"80 kbit/s\"\nrtt = \"40 ms\"\n";
     let scenario = Arc::new(parse(text, "equal", &[]).unwrap());
     let one = json(undivided(&scenario, Options::default()));
@@ -82,10 +82,10 @@ fn senders_that_are_ahead_change_nothing() {
                 [[links]]\nname = \"back\"\nrate = \"2 Mbit/s\"\nbuffer = \"30 packets\"\naqm = \"codel\"\n\
                 jitter = { exponential = \"9 ms\" }\nreorder = \"20%\"\n\
                 [[flows]]\nname = \"stops\"\ncount = 9\npath = [\"one\"]\nrtt = { uniform = [\"4 ms\", \"900 ms\"] }\n\
-                start = { uniform = [\"0 s\", \"1 s\"] }\nstop = { uniform = [\"1 s\", \"5 s\"] }\n\
-                [[flows]]\nname = \"slow\"\ncount = 5\npath = [\"one\"]\nrtt = \"30 ms\"\naccess_rate = \"64 kbit/s\"\n\
+                start = { uniform = [\"0 s\", \"1 s\"] }\nstop = { uniform = [\"1 s\", \"5 s\"] }\ntcp = \"rfc\"\n\
+                [[flows]]\nname = \"slow\"\ncount = 5\npath = [\"one\"]\nrtt = \"30 ms\"\naccess_rate = \"64 kbit/s\"\ntcp = \"rfc\"\n\
                 [[flows]]\nname = \"overtakes\"\ncount = 9\npath = [\"one\"]\nack_path = [\"back\"]\nrtt = \"50 ms\"\n\
-                start = { uniform = [\"0 s\", \"1 s\"] }\ntcp = { delayed_ack = true, min_rto = \"200 ms\" }\n";
+                start = { uniform = [\"0 s\", \"1 s\"] }\ntcp = { profile = \"rfc\", delayed_ack = true, min_rto = \"200 ms\" }\n";
     let scenario = Arc::new(parse(text, "ahead", &[]).unwrap());
     for seed in 0..12 {
         let options = Options { seed, ..Options::default() };
@@ -109,9 +109,11 @@ fn what_cannot_be_divided_is_not() {
         let scenario = parse(&text(more), "small", &[]).unwrap();
         run_divided(scenario, Options { threads: 2, ..Options::default() }).unwrap().is_some()
     };
-    assert!(divided(""));
+    let rfc = "tcp = \"rfc\"\n";
+    assert!(divided(rfc));
+    assert!(!divided(""), "receivers of Linux");
     assert!(!divided(
-        "[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n",
+        "tcp = \"rfc\"\n[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n",
     ));
-    assert!(!divided("[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"));
+    assert!(!divided("tcp = \"rfc\"\n[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"));
 }

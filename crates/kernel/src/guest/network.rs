@@ -14,10 +14,11 @@
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
 use aqmlab_core::{Rate, Span, Stream};
-use aqmlab_kernel::{GuestOrder, Queue};
+use aqmlab_kernel::{GuestOrder, Queue, law_of_linux};
 use aqmlab_netlink::{Handle, KernelRoute, Metrics, Netem, NetemLoss, Netlink, QdiscStats, ROOT, Shaper, VethEnd};
 use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, Loss, Scenario};
 use aqmlab_sim::kernel::MemberDraft;
+use aqmlab_tcp::EcnFeedback;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::collections::BTreeMap;
@@ -271,7 +272,9 @@ impl GuestNetwork {
                 link.segment_singly(name)?;
                 take_singly(name)?;
                 link.add_address(name, own.into(), 32)?;
-                let metrics = Metrics { ecn: flows.ecn != Ecn::NotEct, initial_window: initial_window(flows) };
+                let (ecn, law) = (flows.ecn != Ecn::NotEct, flows.control.needs().feedback == EcnFeedback::PerPacket);
+                let law = if law { law_of_linux(flows.control.name()) } else { None };
+                let metrics = Metrics { ecn, initial_window: initial_window(flows), law };
                 link.add_route(&KernelRoute {
                     to: Some(peer.into()),
                     device: name,

@@ -1,4 +1,4 @@
-//! The path of `crates/kernel/examples/sequences.rs` between our sender and receiver, under the same script.
+//! The path of `crates/netlink/examples/record_sequences.rs` between our sender and receiver, under the same script.
 
 use aqmlab_core::{ParamSet, Rate, Span, Time};
 use aqmlab_tcp::{

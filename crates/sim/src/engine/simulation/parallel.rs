@@ -69,13 +69,14 @@ pub enum RoundsError {
 
 impl Plan {
     /// The plan of a run at rest for so many threads, 0 being one; `None` if it cannot be divided: with clients, with
-    /// changes, and with rates that change.
+    /// changes, with rates that change, and with receivers of Linux, whose ACKs wait for each other.
     pub fn new(simulation: &Simulation, threads: usize) -> Option<Self> {
         let scenario = &simulation.scenario;
         let is_fit = simulation.flows.len() > 1
             && simulation.pending.is_empty()
             && scenario.links.iter().all(|link| matches!(link.changes, RateChanges::None | RateChanges::Trace(_)))
-            && scenario.flows.iter().all(|flows| !flows.traffic.has_clients());
+            && scenario.flows.iter().all(|flows| !flows.traffic.has_clients())
+            && simulation.groups.iter().all(|group| group.tcp.quick_acks == 0);
         if !is_fit {
             return None;
         }

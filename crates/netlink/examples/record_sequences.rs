@@ -159,6 +159,9 @@ impl<'a> Recorder<'a> {
         set("net/ipv4/tcp_rmem", &format!("4096 {room} {}", if room < 131_072 { room } else { 6 << 20 }))?;
         let listener = stream()?;
         setsockopt(&listener, sockopt::ReuseAddr, &true)?;
+        if law == "dctcp" {
+            setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(law))?; // else no ECN (`tcp_ecn_create_request`)
+        }
         bind(listener.as_raw_fd(), &address(Ipv4Addr::UNSPECIFIED))?;
         listen(&listener, Backlog::MAXCONN)?;
         ends[0].enter()?;
@@ -283,7 +286,7 @@ impl<'a> Recorder<'a> {
                     .flatten()
                     .map(|n| u64::from(self::number(n)) * MS)
                     .collect();
-                span.len() == 2 && (span[0]..span[1]).contains(&at) && { true }
+                span.len() == 2 && (span[0]..span[1]).contains(&at)
             };
             let mut begin = since.max(self.link_free);
             if between("stall", begin) {

@@ -41,7 +41,7 @@ def accepted(source: str) -> list[Accepted]:
     trials = _stored()["trials"]
     return [
         Accepted(each["cells"], each.get("cause", Accepted.cause), trials[each["trial"]] if "trial" in each else None)
-        for each in _stored()[source]
+        for each in _stored().get(source, [])
     ]
 
 

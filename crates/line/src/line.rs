@@ -7,7 +7,7 @@ use aqmlab_aqm::{Carried, Discipline, Ecn, OVERFLOW, SchemeEntry};
 use aqmlab_core::problem::unknown;
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{Scenario, SchemeAssignment};
-use aqmlab_sim::{Direction, LineSpec, Lines, Outcome, WirePacket};
+use aqmlab_sim::{Direction, LineSpec, Lines, PacketOutcome, WirePacket};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -348,12 +348,12 @@ impl<T> Line<T> {
 }
 
 impl DropReason {
-    fn of(outcome: Outcome) -> Self {
+    fn of(outcome: PacketOutcome) -> Self {
         match outcome {
-            Outcome::Refused(OVERFLOW) => Self::Full,
-            Outcome::Dropped(OVERFLOW) => Self::Evicted,
-            Outcome::Refused(why) | Outcome::Dropped(why) => Self::Scheme(why),
-            Outcome::Lost | Outcome::Sent => Self::Lost, // what is sent is not logged
+            PacketOutcome::Refused(OVERFLOW) => Self::Full,
+            PacketOutcome::Dropped(OVERFLOW) => Self::Evicted,
+            PacketOutcome::Refused(why) | PacketOutcome::Dropped(why) => Self::Scheme(why),
+            PacketOutcome::Lost | PacketOutcome::Sent => Self::Lost, // what is sent is not logged
         }
     }
 }

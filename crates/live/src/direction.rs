@@ -3,9 +3,9 @@
 use crate::store::Slot;
 
 /// The fate of a packet.
-pub type Decision = aqmlab_sim::Decision<Slot>;
+pub(crate) type Decision = aqmlab_sim::Decision<Slot>;
 /// One direction.
-pub type Direction = aqmlab_sim::Direction<Slot>;
+pub(crate) type Direction = aqmlab_sim::Direction<Slot>;
 
 #[cfg(test)]
 mod tests {
@@ -16,7 +16,7 @@ mod tests {
     use aqmlab_core::{Problems, Span, Stream, Time};
     use aqmlab_scenario::parse;
     use aqmlab_scenario::{AqmChoice, Scenario, SchemeAssignment};
-    use aqmlab_sim::{Lines, Outcome};
+    use aqmlab_sim::{Lines, PacketOutcome};
 
     /// One link called `up` with these keys, beside a round-trip time of 20 ms.
     fn scenario(keys: &str) -> Scenario {
@@ -106,8 +106,8 @@ mod tests {
         let mut direction = direction(&scenario, "droptail");
         direction.offer(slot(7, us(0), 1000), us(0));
         direction.advance(us(2000));
-        let fates: Vec<Outcome> = direction.decisions.iter().map(|decision| decision.outcome).collect();
-        assert_eq!((fates, direction.next_due()), (vec![Outcome::Sent, Outcome::Lost], None));
+        let fates: Vec<PacketOutcome> = direction.decisions.iter().map(|decision| decision.outcome).collect();
+        assert_eq!((fates, direction.next_due()), (vec![PacketOutcome::Sent, PacketOutcome::Lost], None));
     }
 
     /// Random packets of ten flows, some with each ECN codepoint, at more than the line's rate: what an interface may give.
@@ -151,7 +151,7 @@ mod tests {
             assert!(direction.link.queue.accounts_balance(), "{name}");
             assert_eq!(of.arrived, arrivals.len() as u64, "{name}");
             let dropped =
-                direction.decisions.iter().filter(|decision| decision.outcome != Outcome::Sent).count() as u64;
+                direction.decisions.iter().filter(|decision| decision.outcome != PacketOutcome::Sent).count() as u64;
             let lost = direction.link.impairment.as_ref().map_or(0, |wire| wire.lost);
             assert_eq!(of.arrived, of.departed + dropped - lost + waiting, "{name}");
         }

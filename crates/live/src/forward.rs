@@ -11,7 +11,7 @@ use crate::store::{Slot, Store};
 use crate::tun::{self, VIRTIO};
 use aqmlab_aqm::Discipline;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::{Outcome, Spans};
+use aqmlab_sim::{PacketOutcome, Spans};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
@@ -233,7 +233,7 @@ impl Forwarder {
             if let Some(log) = &mut self.log {
                 log.decision(&decision);
             }
-            if decision.outcome != Outcome::Sent {
+            if decision.outcome != PacketOutcome::Sent {
                 self.store.release(decision.packet.block, 1);
             }
         }

@@ -7,7 +7,7 @@ use crate::direction::Decision;
 use crate::spool::Spool;
 use crate::store::Slot;
 use aqmlab_core::{Span, Time};
-use aqmlab_sim::Outcome;
+use aqmlab_sim::PacketOutcome;
 use std::io;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ impl LogRecord {
 
     /// The record of a decision.
     pub fn of_decision(decision: &Decision) -> Self {
-        let kind = if decision.outcome == Outcome::Sent { RecordKind::Sent } else { RecordKind::Dropped };
+        let kind = if decision.outcome == PacketOutcome::Sent { RecordKind::Sent } else { RecordKind::Dropped };
         Self::of(&decision.packet, decision.time.0, kind)
     }
 

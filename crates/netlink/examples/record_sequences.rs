@@ -107,13 +107,16 @@ impl End {
     }
 }
 
+/// When a packet arrives, its number, whether at the receiver, and its bytes.
+type PacketOnTheWay = (u64, u32, bool, Vec<u8>);
+
 /// One script under one law.
 struct Recorder<'a> {
     ends: &'a [End; 2],
     script: &'a Value,
     origin: u64,
-    /// Packets on their way: when they arrive, their number, whether at the receiver, and their bytes.
-    on_the_way: BinaryHeap<Reverse<(u64, u32, bool, Vec<u8>)>>,
+    /// Packets on their way.
+    on_the_way: BinaryHeap<Reverse<PacketOnTheWay>>,
     count: u32,
     link_free: u64,
     first: u32,

@@ -73,7 +73,7 @@ pub use measure::settling::Stage;
 pub use measure::spans::Spans;
 pub use measure::trace::{PacketTrace, TraceTable};
 pub use net::WirePacket;
-pub use net::direction::{Decision, Direction, Outcome, PacketInFlight};
+pub use net::direction::{Decision, Direction, PacketInFlight, PacketOutcome};
 pub use net::impairment::Impairment;
 pub use net::lines::{LineSpec, Lines};
 pub use net::link::{Admission, DepartureMode, Link};

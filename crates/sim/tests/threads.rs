@@ -115,5 +115,7 @@ fn what_cannot_be_divided_is_not() {
     assert!(!divided(
         "tcp = \"rfc\"\n[[flows]]\nname = \"web\"\nkind = \"short\"\narrivals = \"9 Hz\"\nsize = \"9 packets\"\nrtt = \"9 ms\"\n",
     ));
-    assert!(!divided("tcp = \"rfc\"\n[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"));
+    assert!(!divided(
+        "tcp = \"rfc\"\n[[changes]]\nat = \"0.5 s\"\npath = \"links.one.buffer\"\nvalue = \"5 packets\"\n"
+    ));
 }

@@ -2,6 +2,5 @@
 
 from aqmlab.advise.advice import Advice, Score, advise
 from aqmlab.advise.scenarios import Line, conditions
-from aqmlab.advise.tried import Check, check
 
-__all__ = ["Advice", "Check", "Line", "Score", "advise", "check", "conditions"]
+__all__ = ["Advice", "Line", "Score", "advise", "conditions"]

@@ -39,7 +39,7 @@ AT_LINK = ("flows.bulk.goodput", "links.link.queue_delay_mean", "links.link.drop
 
 @dataclass(frozen=True, repr=False)
 class Check(Result):
-    """What a line does under load: as it is on Linux, and with the lines of a scheme on Linux and in the simulator.
+    """The lines of a scheme under load: the line without them on Linux, with them on Linux and in the simulator.
 
     One run each, with seed 1. `bare` is the line without any lines typed: an access line has its queue in the modem,
     a link has DropTail.

@@ -12,8 +12,9 @@ from aqmlab.quantities import option_value
 from aqmlab.scenario import assignments, chosen, load
 
 if TYPE_CHECKING:
-    from aqmlab.advise import Advice, Check
+    from aqmlab.advise import Advice
     from aqmlab.advise.commands import Typed
+    from aqmlab.advise.tried import Check
 
 EPILOG = "Example: aqmlab advise --down 50Mbit/s --up 10Mbit/s --rtt 30ms --for latency"
 
@@ -114,7 +115,7 @@ def _check_possible(openwrt: bool) -> None:
 
 def _try(found: "Advice", lines: "Mapping[str, Typed]", dev: str) -> "Check":
     """Try the lines on the kernel."""
-    from aqmlab.advise import check
+    from aqmlab.advise.tried import check
 
     scheme, typed = next((each for each in lines.items() if each[1].commands), (found.advised, lines[found.advised]))
     with progress("Trying the lines on Linux") as told:

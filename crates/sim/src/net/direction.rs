@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// What becomes of a packet at the link and on the wire behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PacketOutcome {
     /// It has left the link.
     Sent,
     /// It was dropped as it arrived.
@@ -32,7 +32,7 @@ pub struct Decision<P> {
     /// The packet.
     pub packet: P,
     /// What has become of it.
-    pub outcome: Outcome,
+    pub outcome: PacketOutcome,
 }
 
 /// A packet on the wire.
@@ -134,7 +134,7 @@ impl<P: WirePacket> Direction<P> {
     pub fn offer(&mut self, mut packet: P, now: Time) -> P {
         match self.link.offer(&mut packet, now) {
             Admission::Dropped(why) => {
-                self.decisions.push(Decision { time: now, packet, outcome: Outcome::Refused(why) });
+                self.decisions.push(Decision { time: now, packet, outcome: PacketOutcome::Refused(why) });
             }
             _ if self.link.is_free() => self.start(now),
             _ => {}
@@ -236,7 +236,7 @@ impl<P: WirePacket> Direction<P> {
         self.sent = None;
         if let Some(mut packet) = self.link.finish_service() {
             if self.logs {
-                self.decisions.push(Decision { time: now, packet, outcome: Outcome::Sent });
+                self.decisions.push(Decision { time: now, packet, outcome: PacketOutcome::Sent });
             }
             let left = match &mut self.link.impairment {
                 None => Some(now),
@@ -244,7 +244,7 @@ impl<P: WirePacket> Direction<P> {
             };
             match left {
                 Some(left) => self.fly(PacketInFlight { due: left + self.delay, began: self.began, packet }),
-                None => self.decisions.push(Decision { time: now, packet, outcome: Outcome::Lost }),
+                None => self.decisions.push(Decision { time: now, packet, outcome: PacketOutcome::Lost }),
             }
         }
         self.start(now);
@@ -261,7 +261,7 @@ impl<P: WirePacket> Direction<P> {
         self.link.queue.fetch_notes(&mut self.notes);
         for Note { fate, packet, .. } in self.notes.drain(..) {
             if let Fate::Dropped(why) = fate {
-                self.decisions.push(Decision { time, packet, outcome: Outcome::Dropped(why) });
+                self.decisions.push(Decision { time, packet, outcome: PacketOutcome::Dropped(why) });
             }
         }
     }

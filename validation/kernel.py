@@ -163,11 +163,10 @@ which is what [Linux 6.1 in real time](validation-linux.md) is given.
 def page(checked: Sequence[Checked]) -> str:
     """Return the validation page."""
     agree, cells = counts(checked)
-    parts = [
-        HEAD
-        + f"**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} of the {len(cases())} cases.** The others have no row yet.",
-        "",
-    ]
+    summary = (
+        f"**{agree} of {cells} cells agree ({agree / cells:.1%}), in {len(checked)} of the {len(cases())} cases.**"
+    )
+    parts = [f"{HEAD}{summary} The others have no row yet.", ""]
     for title, groups in by_group(checked).items():
         parts += [f"| {title} | cases | cells | agree | |", "|---|---|---|---|---|"]
         parts += [row_of_group(name, group) for name, group in groups.items()]

@@ -34,7 +34,7 @@ BEHIND_MODEM = (
     "flows.ping.packet_delay_p99",
 )
 AT_LINK = ("flows.bulk.goodput", "links.link.queue_delay_mean", "links.link.drop_ratio", "flows.ping.packet_delay_p99")
-"""What is looked at, by kind of line."""
+"""The measures that are looked at, by kind of line."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +62,7 @@ class Check(Result):
 
     @property
     def measures(self) -> Sequence[str]:
-        """What is looked at."""
+        """The measures that are looked at, in order."""
         return BEHIND_MODEM if self.behind_modem else AT_LINK
 
     def sheets(self) -> Iterator[Sheet]:

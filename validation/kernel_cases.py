@@ -25,6 +25,8 @@ DATAGRAM = 1472
 UDP_HEADERS = 42
 """Bytes of UDP's, IP's and Ethernet's headers."""
 
+CLOCK = "1 ms"
+"""A jiffy of this kernel."""
 UNLIMITED = "bandwidth=10 Tbit/s"
 """CAKE without a shaper of its own: in Linux its tins then have no rate."""
 
@@ -111,7 +113,7 @@ def datagrams(group: Row) -> Row:
 
 def segments(group: Row) -> Row:
     """Return the keys of a group that sends by TCP."""
-    tcp = {"profile": "linux", "congestion_control": group["law"]}
+    tcp = {"profile": "linux", "congestion_control": group["law"], "clock": CLOCK}
     found = {"packet": f"{SEGMENT} B", "access_rate": "1 Gbit/s", "tcp": tcp}
     if "bytes" in group:
         sizes = [f"{math.ceil(size / SEGMENT)} packets" for size in group["bytes"]]

@@ -2,7 +2,7 @@
 
 use aqmlab_aqm::Ecn;
 use aqmlab_aqm::link_layer::Framing;
-use aqmlab_core::{ParamSet, Problem, Quantity};
+use aqmlab_core::{ParamSet, Problem, Quantity, Span};
 use aqmlab_scenario::{Action, Distribution, FlowSpec, LinkSpec, RateChanges, Scenario};
 use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 
@@ -10,6 +10,8 @@ use aqmlab_tcp::{LawChoice, Profile, TcpParams, TcpVariant};
 const LAWS: [&str; 6] = ["bbr", "cubic", "dctcp", "reno", "vegas", "westwood"];
 /// Constants that a scenario may choose; the others are the kernel's own.
 const FREE: [&str; 2] = ["window", "initial_window"];
+/// The jiffy of the kernel that we build. A scenario may say so; untold, it has that of most distributions.
+const JIFFY: Span = Span::from_millis(1);
 /// Headers of a datagram: Ethernet, IP and UDP, bytes.
 pub const UDP_HEADER: u32 = 42;
 /// Flows, or hosts, that a guest has room for.
@@ -126,7 +128,8 @@ fn changed_constants(flows: &FlowSpec) -> Vec<&'static str> {
     let settings = Profile::Linux.settings().iter().chain(flows.control.settings()).copied();
     usual.read("tcp", settings, &mut Vec::new());
     let differing = flows.tcp.values().into_iter().zip(usual.values()).filter(|(own, usual)| own != usual);
-    differing.map(|((name, _), _)| name).filter(|name| !FREE.contains(name)).collect()
+    let names = differing.map(|((name, _), _)| name).filter(|name| !FREE.contains(name));
+    names.filter(|name| *name != "clock" || flows.tcp.clock != JIFFY).collect()
 }
 
 #[cfg(test)]
@@ -147,6 +150,17 @@ mod tests {
         let flows =
             "[[flows]]\nrtt = \"20 ms\"\ncount = 2\n[[flows]]\nname = \"d\"\nrtt = \"20 ms\"\ntcp = \"dctcp\"\n";
         assert_eq!(paths(&format!("{LINK}{flows}")), [""; 0]);
+    }
+
+    #[test]
+    fn a_scenario_may_know_the_jiffy_of_the_kernel_and_ask_for_no_other() {
+        let flows = |clock| {
+            format!(
+                "{LINK}[[flows]]\nname = \"a\"\nrtt = \"20 ms\"\ntcp = {{ profile = \"linux\", clock = \"{clock}\" }}\n"
+            )
+        };
+        assert_eq!(paths(&flows("1 ms")), [""; 0]);
+        assert_eq!(paths(&flows("2 ms")), ["flows.a.tcp.clock"]);
     }
 
     #[test]

@@ -14,10 +14,10 @@ impl Sender {
         is_calm && self.rack().board.sacked() == 0 && !self.rack().board.has_lost()
     }
 
-    /// Section 7.2: the timer is for a probe, no later than the retransmission timeout, which starts anew if something has been
-    /// acknowledged (`tcp_schedule_loss_probe` in Linux).
-    pub(super) fn rack_schedule_probe(&mut self, starts_anew: bool, now: Time, params: &TcpParams) {
-        let rto = if starts_anew { self.rtt.timeout(params) } else { self.rack_rto_left(now, params) };
+    /// Section 7.2: the timer is for a probe, no later than the retransmission timeout, which starts from now on if something
+    /// has been acknowledged (`tcp_schedule_loss_probe` in Linux).
+    pub(super) fn rack_schedule_probe(&mut self, from_now: bool, now: Time, params: &TcpParams) {
+        let rto = if from_now { self.rtt.timeout(params) } else { self.rack_rto_left(now, params) };
         self.rack_arm(Timer::Probe, self.probe_timeout(params).min(rto), now, params);
     }
 

@@ -125,8 +125,8 @@ is exact. Devices send segments one by one; the sender's application writes all 
 sent, or by how many ms it is late; other times are ms from the first SYN on.
 
 A sequence is **equal** if the same segments are sent in the same order and every time lies within 1 ms of Linux's.
-Virtual time has no jitter: a recording that is repeated moves by less than 0.01 ms. The test `linux` of `aqmlab-tcp`
-holds ours to the recordings.
+Virtual time has no jitter: a recording that is repeated moves by less than 0.01 ms, but for BBR, whose cycle begins
+at random. The test `linux` of `aqmlab-tcp` holds ours to the recordings.
 
 """
 

@@ -8,7 +8,7 @@ TOOLS := studio/node_modules/.package-lock.json
 # While pip or the engine's link keeps one core busy, tests compile on another; `make clean build` keeps its order.
 MAKEFLAGS += $(if $(filter clean,$(MAKECMDGOALS)),,--jobs=2)
 
-.PHONY: help setup build wheel site demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
+.PHONY: help setup build wheel site c-library c-header demo test test-rust test-studio nightly lint lint-rust lint-studio studio bench validate docs pictures deployed advice suites ledgers analysis tuned train gym clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -43,6 +43,18 @@ site: .venv-docs/.installed  ## Build the documentation as a site in site/, offl
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.txt
 	touch $@
+
+c-library:  ## Build the C library of a line into dist/c: header, shared and static library, pkg-config
+	cargo build --locked --release -p aqmlab-c
+	install -d dist/c/include dist/c/lib/pkgconfig
+	install -m 644 crates/c/include/aqmlab.h dist/c/include
+	install -m 644 target/release/libaqmlab.a dist/c/lib
+	install -m 755 target/release/libaqmlab.so dist/c/lib/libaqmlab.so.1
+	ln -sf libaqmlab.so.1 dist/c/lib/libaqmlab.so
+	sed "s|@VERSION@|$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)|" crates/c/aqmlab.pc.in > dist/c/lib/pkgconfig/aqmlab.pc
+
+c-header:  ## Write the header of the C library again
+	AQMLAB_WRITE_HEADER=1 cargo test --locked --quiet -p aqmlab-c --test header
 
 demo: build  ## Reproduce Table 1 of Li et al. 2014 and leave a report in demo/
 	$(BIN)/aqmlab reproduce li2014 --table 1 --out demo

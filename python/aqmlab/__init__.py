@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aqmlab._core import Packet, Queue, Scenario, SchemeError, Verdict
     from aqmlab.analysis import analyse, gain_ranges
     from aqmlab.catalogue import schemes
+    from aqmlab.line import Line, Path
     from aqmlab.own import DROP, MARK, PASS, SIGNAL, Aqm, Param, check_aqm
     from aqmlab.problems import InputError
     from aqmlab.runs.columns import StoreError
@@ -40,8 +41,10 @@ __all__ = [
     "SIGNAL",
     "Aqm",
     "InputError",
+    "Line",
     "Packet",
     "Param",
+    "Path",
     "Queue",
     "RunError",
     "Scenario",
@@ -75,8 +78,10 @@ _HOME = {
     "SIGNAL": "own",
     "Aqm": "own",
     "InputError": "problems",
+    "Line": "line",
     "Packet": "_core",
     "Param": "own",
+    "Path": "line",
     "Queue": "_core",
     "RunError": "runs.task",
     "Scenario": "_core",

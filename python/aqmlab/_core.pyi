@@ -55,6 +55,40 @@ def replay(
     """Put logged arrivals through the simulated link: packets, decisions, those that are the same, the first other."""
 
 @final
+class Line:
+    """A line in the caller's time; `aqmlab.Line` says more."""
+    def __new__(cls, description: str, seed: int) -> Line: ...
+    @staticmethod
+    def pair(scenario: str, aqm: str | None = None, seed: int = 1) -> tuple[Line, Line]:
+        """The lines of a scenario: up and down."""
+    def push(
+        self, now: int, length: int, payload: Any, ecn: str, flow: int, host: int, class_selector: int
+    ) -> str:
+        """What became of the packet: "joined", "marked", or why it was dropped."""
+    def next_event(self) -> int | None:
+        """When to call `pop` next, ns."""
+    def pop(self, now: int) -> tuple[Any, Any, int, int] | None:
+        """Payload, ECN field, time in the queue and time at which it comes out, both ns."""
+    def pop_dropped(self) -> tuple[Any, Any, str, int] | None:
+        """Payload, ECN field, reason and time, ns."""
+    def advance(self, now: int) -> None:
+        """Do all that happens until then."""
+    @property
+    def now(self) -> int:
+        """The time of the last call, ns."""
+    @property
+    def aqm(self) -> str:
+        """Name of the scheme."""
+    @property
+    def counters(self) -> list[int]:
+        """Counts since the start, in the order of `LineCounters`."""
+    @property
+    def observables(self) -> list[tuple[str, float]]:
+        """What the scheme shows, by name."""
+    def copy(self) -> Line:
+        """A copy, which goes its own way."""
+
+@final
 class Verdict:
     """What a hook wants done with the packet it was shown."""
 

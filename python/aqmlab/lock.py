@@ -3,18 +3,21 @@
 The package `filelock` empties the file before it has the lock, and so loses what the holder wrote there.
 """
 
-import fcntl
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TextIO
 
 from aqmlab.problems import InputError
 
 LOCK = ".lock"
+BEYOND = 1 << 30
+"""The byte that is locked on Windows, where a lock is on bytes."""
 
 
 @contextmanager
@@ -23,12 +26,12 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
 
     `others` are those who may hold it, such as "another sweep or tune".
 
-    The lock is the kernel's (flock) on the file .lock, so it ends with its process, however the process ends; what the
+    The lock is the system's on the file .lock, so it ends with its process, however the process ends; what the
     file says is only for people. OSError where the file cannot be made, or the file system knows no locks.
     """
     with (folder / LOCK).open("a+", encoding="utf-8") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(file)
         except BlockingIOError:
             raise InputError(
                 field,
@@ -39,6 +42,22 @@ def held(folder: Path, field: str, others: str) -> Iterator[None]:
             yield
         finally:
             _write(file.fileno(), None)
+
+
+def _take(file: TextIO) -> None:
+    """Take the lock of an open file until it is closed; BlockingIOError if another process has it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(BEYOND)  # a lock there keeps nobody from reading what the file says
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError as why:
+            raise BlockingIOError from why
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _write(file: int, holder: object) -> None:

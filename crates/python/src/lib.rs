@@ -9,6 +9,7 @@ mod fluid;
 mod group;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod line;
 mod linear_law;
 mod link;
 #[cfg(target_os = "linux")]
@@ -545,6 +546,7 @@ pub fn fill(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(own::check, m)?)?;
     m.add_class::<Watch>()?;
     m.add_class::<Scenario>()?;
+    m.add_class::<line::Line>()?;
     m.add_class::<link::Link>()?;
     m.add_class::<group::Group>()?;
     m.add_class::<linear_law::LinearLaw>()?;

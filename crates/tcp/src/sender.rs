@@ -4,7 +4,7 @@ mod ecn;
 mod ns2;
 
 use crate::ack::Ack;
-use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice};
+use crate::cc::{AckContext, AnyLaw, Congestion, Facts, LawChoice, LawFailure};
 use crate::params::{BurstLimit, EcnResponse, IdleWindow, TcpParams, TcpVariant};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::LossRecovery;
@@ -211,6 +211,11 @@ impl Sender {
     /// The SYN was sent `syn_retries` times again and not answered: the connection is closed, and nothing more is sent.
     pub fn has_failed(&self) -> bool {
         self.has_failed
+    }
+
+    /// The breakdown of its law, if it has one.
+    pub fn law_failure(&self) -> Option<&LawFailure> {
+        self.cc.failure()
     }
 
     /// Congestion window, segments. Below 1 it is closed until the timer expires ([`EcnResponse`]).

@@ -1,8 +1,8 @@
 """The address of the studio, and who is let in."""
 
-import resource
 import secrets
 import socket
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,7 +96,11 @@ def _is_loopback(host: str) -> bool:
 
 
 def _raise_limit() -> None:
-    """Let idle connections not use up all files."""
+    """Let idle connections not use up all files; Windows has no such limit."""
+    if sys.platform == "win32":
+        return
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft < wanted:

@@ -34,6 +34,7 @@ use crate::traffic::udp::UdpSource;
 use aqmlab_aqm::{Discipline, Failure, Observable};
 use aqmlab_core::{Problems, Span, Time};
 use aqmlab_scenario::{AqmChoice, Change, Distribution, LinkSpec, Scenario, SchemeAssignment};
+use aqmlab_tcp::cc::LawFailure;
 use goal::Goal;
 use parallel::{Plan, RoundsError};
 use probe::ProbeBaseline;
@@ -72,10 +73,10 @@ pub enum RunError {
     /// The run was told to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// A scheme broke down during the run.
+    /// A scheme, or a congestion-control law, broke down during the run.
     #[error("{name} {failure}")]
     Scheme {
-        /// Name of the scheme.
+        /// Its name.
         name: String,
         /// Time and reason.
         failure: Failure,
@@ -275,6 +276,19 @@ impl Simulation {
                 return Err(RunError::Scheme { name: scheme.name.clone(), failure: failure.clone() });
             }
         }
-        Ok(())
+        self.look_at_laws()
+    }
+
+    /// The same, of the laws that come from elsewhere.
+    fn look_at_laws(&self) -> Result<(), RunError> {
+        let declared: Vec<Option<&str>> = self.groups.iter().map(Group::declared_law).collect();
+        if declared.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let mut failures = self.flows.iter().filter_map(|flow| {
+            let LawFailure { at, cause } = flow.sender.law_failure()?.clone();
+            Some(RunError::Scheme { name: declared[flow.group as usize]?.into(), failure: Failure { at, cause } })
+        });
+        failures.next().map_or(Ok(()), Err)
     }
 }

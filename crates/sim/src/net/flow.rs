@@ -126,6 +126,11 @@ impl Group {
         Sender::new(self.variant, &self.tcp, &self.control, self.ecn.is_capable(), phase)
     }
 
+    /// The name of its law, if that comes from elsewhere and may break down.
+    pub fn declared_law(&self) -> Option<&'static str> {
+        self.control.is_declared().then(|| self.control.name())
+    }
+
     /// A receiver of this group before the first segment.
     pub fn receiver(&self) -> Receiver {
         Receiver::new(self.variant, self.control.needs().feedback)

@@ -29,12 +29,14 @@ pub struct LawEntry {
     /// Constants of TCP that it sets, over the profile.
     pub settings: &'static [(&'static str, &'static str)],
     /// Its parameters.
-    pub params: fn() -> Vec<ParamSpec>,
-    build: LawBuilder,
+    pub params: &'static (dyn Fn() -> Vec<ParamSpec> + Sync),
+    pub(super) build: &'static LawBuilder,
+    /// It was declared while the program runs, and may be again.
+    pub(super) is_declared: bool,
 }
 
 /// Reads parameters, named and as text, and builds a law; the errors carry the path.
-type LawBuilder = fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems>;
+pub(super) type LawBuilder = dyn Fn(&str, &[(&str, &str)]) -> Result<(Values, AnyLaw), Problems> + Sync;
 
 impl LawEntry {
     const fn of<L: CongestionControlLaw>() -> Self {
@@ -43,8 +45,9 @@ impl LawEntry {
             page: L::Params::DOC,
             needs: L::NEEDS,
             settings: L::SETTINGS,
-            params: L::Params::specs,
-            build: build::<L>,
+            params: &L::Params::specs,
+            build: &build::<L>,
+            is_declared: false,
         }
     }
 }
@@ -85,8 +88,15 @@ pub fn register<L: CongestionControlLaw>() -> Result<(), String> {
     if entry(L::INFO.name).is_ok() {
         return Err(format!("there is a congestion-control law called \"{}\" already", L::INFO.name));
     }
-    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(LawEntry::of::<L>());
+    add(LawEntry::of::<L>());
     Ok(())
+}
+
+/// Adds a law from elsewhere, in the place of one of its name.
+pub(super) fn add(law: LawEntry) {
+    let mut elsewhere = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    elsewhere.retain(|known| known.info.name != law.info.name);
+    elsewhere.push(law);
 }
 
 /// A law with its parameters, as chosen for a group of senders: each begins with a copy.
@@ -96,6 +106,7 @@ pub struct LawChoice {
     values: Values,
     needs: Needs,
     settings: &'static [(&'static str, &'static str)],
+    is_declared: bool,
     law: AnyLaw,
 }
 
@@ -107,6 +118,7 @@ impl Default for LawChoice {
             values: Values::new(),
             needs: Needs::NONE,
             settings: &[],
+            is_declared: false,
             law: AnyLaw::Reno(super::reno::Reno),
         }
     }
@@ -133,7 +145,10 @@ impl LawChoice {
         let is_plain_reno = entry.info.name == RenoLaw::INFO.name && values == RenoParams::defaults().values();
         Ok(match is_plain_reno {
             true => Self::default(),
-            false => Self { name: entry.info.name, values, needs: entry.needs, settings: entry.settings, law },
+            false => {
+                let LawEntry { info, needs, settings, is_declared, .. } = entry;
+                Self { name: info.name, values, needs, settings, is_declared, law }
+            }
         })
     }
 
@@ -150,6 +165,11 @@ impl LawChoice {
     /// It is to leave slow start by the round-trip times that variant `rack` measures (RFC 9406).
     pub fn has_hystart_plus_plus(&self) -> bool {
         self.values.iter().any(|(name, value)| *name == "hystart_plus_plus" && value == "true")
+    }
+
+    /// It was declared while the program runs, and may break down.
+    pub fn is_declared(&self) -> bool {
+        self.is_declared
     }
 
     /// Its needs.

@@ -2,7 +2,7 @@
 
 use super::law_host::{AckContext, LawHost, RecoveryReport};
 use super::reno::Reno;
-use super::{CongestionControl, CongestionEvent, Facts, Needs, Window};
+use super::{CongestionControl, CongestionEvent, Facts, LawFailure, Needs, Window};
 use crate::ack::Ack;
 use crate::params::{EcnResponse, ReductionBase};
 use aqmlab_core::Time;
@@ -81,6 +81,15 @@ impl Congestion {
     pub fn set_window(&mut self, seen: RecoveryReport) {
         if let AnyLaw::Other(law) = &mut self.law {
             law.set_window(&mut self.window, seen);
+        }
+    }
+
+    /// The law's breakdown, if it has one.
+    pub fn failure(&self) -> Option<&LawFailure> {
+        match &self.law {
+            AnyLaw::Reno(_) => None,
+            AnyLaw::Plain(law) => law.failure(),
+            AnyLaw::Other(host) => host.law.failure(),
         }
     }
 

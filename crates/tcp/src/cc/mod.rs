@@ -3,6 +3,8 @@
 //! ```text
 //!   reno, cubic, ...   one file per law, reading like its RFC
 //!   catalogue          every law by name, and the choice of one: "cubic:beta=0.8"
+//!   declaration        laws that are declared while the program runs
+//!   checked            such a law, whose answers are looked at
 //!   congestion         window and threshold of a sender under its law
 //!   law_host           the state that a sender keeps for a law other than Reno's
 //!   path               the model of a path that BBR has
@@ -18,7 +20,9 @@
 
 mod arrivals;
 pub mod catalogue;
+mod checked;
 mod congestion;
+mod declaration;
 mod hystart;
 mod hystart_plus_plus;
 mod law_host;
@@ -31,6 +35,7 @@ use std::fmt::Debug;
 
 pub use catalogue::{LawChoice, LawEntry, entries, entry, register};
 pub(crate) use congestion::{AnyLaw, Congestion};
+pub use declaration::{LawConstructor, LawDeclaration, declare};
 pub(crate) use law_host::{AckContext, LawHost, RecoveryReport};
 pub use rate::{LostSegment, RateSample};
 pub use reno::Reno;
@@ -250,6 +255,19 @@ pub trait CongestionControl: Debug + Send + Sync + CloneLaw {
     fn send_quantum(&self) -> u32 {
         1
     }
+    /// Its breakdown, if it has one; a law from elsewhere can.
+    fn failure(&self) -> Option<&LawFailure> {
+        None
+    }
+}
+
+/// The breakdown of a law; the run ends with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LawFailure {
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub cause: String,
 }
 
 /// A copy of a law whose type is not known; every law that is `Clone` has it.

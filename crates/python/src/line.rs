@@ -1,0 +1,138 @@
+//! A line in the time of a Python program.
+
+use crate::refused;
+use aqmlab::{DropReason, Ecn, Packet, Path, Problem, Problems, Verdict};
+use aqmlab_core::problem::unknown;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// What a packet carries: any object, shared with copies of the line.
+type Payload = Arc<Py<PyAny>>;
+
+const CODEPOINTS: [(&str, Ecn); 4] =
+    [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
+
+/// One direction: a queue under a scheme, a transmitter and a wire.
+#[pyclass(module = "aqmlab._core")]
+pub struct Line(aqmlab::Line<Payload>);
+
+fn ecn_of(name: &str) -> PyResult<Ecn> {
+    let found = CODEPOINTS.iter().find(|(known, _)| *known == name).map(|(_, ecn)| *ecn);
+    found.ok_or_else(|| refused(Problem::new("ecn", unknown("codepoint", name, &CODEPOINTS.map(|(name, _)| name)))))
+}
+
+fn ecn_name(ecn: Ecn) -> &'static str {
+    CODEPOINTS.iter().find(|(_, known)| *known == ecn).map_or("", |(name, _)| name)
+}
+
+/// Why a packet was dropped: "full", "evicted", "lost" or the scheme's own word.
+fn reason_name(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::Full => "full",
+        DropReason::Scheme(word) => word,
+        DropReason::Evicted => "evicted",
+        DropReason::Lost => "lost",
+    }
+}
+
+fn wrong(error: aqmlab::LineError) -> PyErr {
+    refused(Problems::from(error))
+}
+
+impl Line {
+    /// Raises what a scheme written in Python has raised.
+    fn verify(&self) -> PyResult<()> {
+        match self.0.failure() {
+            None => Ok(()),
+            Some(why) => Err(crate::SchemeError::new_err(format!("{} {why}", self.0.aqm()))),
+        }
+    }
+}
+
+#[pymethods]
+impl Line {
+    #[new]
+    fn new(description: &str, seed: u64) -> PyResult<Self> {
+        aqmlab::Line::new(description, seed).map(Line).map_err(refused)
+    }
+
+    /// The lines of a scenario: up and down.
+    #[staticmethod]
+    #[pyo3(signature = (scenario, aqm=None, seed=1))]
+    fn pair(scenario: &str, aqm: Option<&str>, seed: u64) -> PyResult<(Self, Self)> {
+        let Path { up, down } = Path::new(scenario, aqm, seed).map_err(refused)?;
+        Ok((Line(up), Line(down)))
+    }
+
+    /// What became of a packet as it entered: "joined", "marked", or why it was dropped.
+    #[allow(clippy::too_many_arguments)] // as Python names them
+    fn push(
+        &mut self,
+        now: u64,
+        length: u32,
+        payload: Py<PyAny>,
+        ecn: &str,
+        flow: u32,
+        host: u32,
+        class_selector: u8,
+    ) -> PyResult<&'static str> {
+        let packet = Packet { length, ecn: ecn_of(ecn)?, flow, host, class: class_selector };
+        let verdict = self.0.push(now, packet, Arc::new(payload)).map_err(wrong)?;
+        self.verify()?;
+        Ok(match verdict {
+            Verdict::Joined => "joined",
+            Verdict::Marked => "marked",
+            Verdict::Dropped(reason) => reason_name(reason),
+        })
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        self.0.next_event()
+    }
+
+    /// Payload, ECN field, time in the queue and time at which it comes out, both ns.
+    fn pop(&mut self, py: Python<'_>, now: u64) -> PyResult<Option<(Py<PyAny>, &'static str, u64, u64)>> {
+        let delivery = self.0.pop(now).map_err(wrong)?;
+        self.verify()?;
+        Ok(delivery.map(|out| (out.payload.clone_ref(py), ecn_name(out.ecn), out.waited, out.at)))
+    }
+
+    /// Payload, ECN field, reason and time, ns.
+    fn pop_dropped(&mut self, py: Python<'_>) -> Option<(Py<PyAny>, &'static str, &'static str, u64)> {
+        let gone = self.0.pop_dropped()?;
+        Some((gone.payload.clone_ref(py), ecn_name(gone.ecn), reason_name(gone.reason), gone.at))
+    }
+
+    fn advance(&mut self, now: u64) -> PyResult<()> {
+        self.0.advance(now).map_err(wrong)?;
+        self.verify()
+    }
+
+    #[getter]
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+
+    #[getter]
+    fn aqm(&self) -> &'static str {
+        self.0.aqm()
+    }
+
+    /// Pushed, delivered, full, scheme, evicted, lost, marked, held, waiting.
+    #[getter]
+    fn counters(&self) -> [u64; 9] {
+        let aqmlab::Counters { pushed, delivered, full, scheme, evicted, lost, marked, held, waiting } =
+            self.0.counters();
+        [pushed, delivered, full, scheme, evicted, lost, marked, held, waiting]
+    }
+
+    /// What the scheme shows, by name.
+    #[getter]
+    fn observables(&self) -> Vec<(&'static str, f64)> {
+        self.0.observables().collect()
+    }
+
+    fn copy(&self) -> Self {
+        Line(self.0.clone())
+    }
+}

@@ -1,0 +1,234 @@
+"""A line with its queue and scheme, in the time of whoever calls it: for the tests of transport stacks."""
+
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from aqmlab import _core
+
+Payload = TypeVar("Payload")
+Ecn = Literal["not-ect", "ect0", "ect1", "ce"]
+
+
+@dataclass(frozen=True)
+class Delivery(Generic[Payload]):
+    """A packet that comes out of a line."""
+
+    payload: Payload
+    """What was pushed."""
+    ecn: Ecn
+    """ECN field, perhaps with a mark."""
+    waited: int
+    """Time in the queue, ns."""
+    at: int
+    """Time at which it comes out, ns."""
+
+
+@dataclass(frozen=True)
+class Dropped(Generic[Payload]):
+    """A packet that does not come out of a line."""
+
+    payload: Payload
+    """What was pushed."""
+    ecn: Ecn
+    """ECN field at the end."""
+    reason: str
+    """"full" (no room), "evicted" (it made room for another), "lost" (on the wire), or the scheme's own word."""
+    at: int
+    """When, ns."""
+
+
+@dataclass(frozen=True)
+class LineCounters:
+    """Packets since the start of a line: `pushed` is the sum of `delivered`, the four kinds of drops, and `held`."""
+
+    pushed: int
+    delivered: int
+    """Taken out at the other end."""
+    full: int
+    """Dropped for want of room."""
+    scheme: int
+    """Dropped by the scheme, at arrival or later."""
+    evicted: int
+    """Dropped to make room for others."""
+    lost: int
+    """Lost on the wire."""
+    marked: int
+    """Marked by the queue."""
+    held: int
+    """Within: waiting, being sent, on the wire, or due and not taken yet."""
+    waiting: int
+    """Those of them that wait in the queue."""
+
+
+class Line(Generic[Payload]):
+    """One direction: a queue under a scheme, a transmitter and a wire, in virtual time that the caller owns.
+
+    Times are whole nanoseconds from a start of the caller's. What a line does depends on its description, the seed and the
+    calls alone. A payload is any object; the line keeps it until the packet comes out or is handed back as dropped.
+
+    >>> line = Line("rate = '8 Mbit/s'\\ndelay = '10 ms'\\nbuffer = '100 packets'\\naqm = 'fq-codel'")
+    >>> line.push(0, 1000, b"a datagram", ecn="ect0")
+    'joined'
+    >>> line.next_event()  # 1 ms to send 1000 bytes, and 10 ms on the wire
+    11000000
+    >>> line.pop(11_000_000).payload
+    b'a datagram'
+
+    Args:
+        description: TOML with the keys of a link in a scenario: `rate` and `buffer`, and perhaps `delay`, `aqm`, `ecn`,
+            `target`, `overhead`, `loss` and the other impairments, `packet` (the size by which buffer and target are
+            converted; 1500 B).
+        seed: Of all random streams.
+
+    Raises:
+        InputError: The description is wrong; each problem names its key.
+    """
+
+    def __init__(self, description: str, seed: int = 1) -> None:
+        self._core = _core.Line(description, seed)
+
+    @classmethod
+    def _of(cls, core: _core.Line) -> "Line[Payload]":
+        line = cls.__new__(cls)
+        line._core = core
+        return line
+
+    def push(
+        self,
+        now: int,
+        length: int,
+        payload: Payload,
+        *,
+        ecn: Ecn = "not-ect",
+        flow: int = 0,
+        host: int | None = None,
+        class_selector: int = 0,
+    ) -> str:
+        """Let a packet enter.
+
+        Args:
+            now: Time, ns; never before that of an earlier call.
+            length: Bytes of IP.
+            payload: Any object.
+            ecn: ECN field of the IP header.
+            flow: Its flow, by a number of the caller's; flow queueing hashes it.
+            host: The host that sends it, likewise; the flow's number if None.
+            class_selector: Class selector of its DSCP, 0 to 7.
+
+        Returns:
+            "joined", "marked", or the reason for which it was dropped at once (see `Dropped.reason`).
+
+        Raises:
+            InputError: Time goes backwards, or such a packet cannot be.
+            SchemeError: A scheme written in Python has broken down.
+        """
+        return self._core.push(now, length, payload, ecn, flow, flow if host is None else host, class_selector)
+
+    def next_event(self) -> int | None:
+        """Return the time at which to call `pop` next, ns; None if the line is empty."""
+        return self._core.next_event()
+
+    def pop(self, now: int) -> Delivery[Payload] | None:
+        """Take the next packet that comes out at `now` or before, ns.
+
+        Returns:
+            The packet; None if what was due was none: it has been dropped, or is held up on the wire.
+
+        Raises:
+            InputError: Time goes backwards, or nothing is due.
+            SchemeError: A scheme written in Python has broken down.
+        """
+        found = self._core.pop(now)
+        return None if found is None else Delivery(*found)
+
+    def pop_dropped(self) -> Dropped[Payload] | None:
+        """Take the next packet that was dropped, in order; None if there is none. They are kept until they are taken."""
+        found = self._core.pop_dropped()
+        return None if found is None else Dropped(*found)
+
+    def advance(self, now: int) -> None:
+        """Do all that happens until `now`, ns, so that counts, drops and observables are those of then.
+
+        Raises:
+            InputError: Time goes backwards.
+            SchemeError: A scheme written in Python has broken down.
+        """
+        self._core.advance(now)
+
+    @property
+    def now(self) -> int:
+        """The time of the last call, ns."""
+        return self._core.now
+
+    @property
+    def aqm(self) -> str:
+        """Name of the scheme."""
+        return self._core.aqm
+
+    @property
+    def counters(self) -> LineCounters:
+        """Counts since the start."""
+        return LineCounters(*self._core.counters)
+
+    @property
+    def observables(self) -> dict[str, float]:
+        """What the scheme shows, by name, at the time of the last call."""
+        return dict(self._core.observables)
+
+    def copy(self) -> "Line[Payload]":
+        """Return a copy, which goes its own way from here on. Both share the payloads that they hold."""
+        return Line._of(self._core.copy())
+
+    def __repr__(self) -> str:
+        return f"<Line: {self.aqm}, {self.counters.held} packets within at {self.now} ns>"
+
+
+class Path(Generic[Payload]):
+    """Both directions of a scenario in one time.
+
+    Args:
+        scenario: TOML of a scenario with a link `up` and a link `down`, or with one link that leads up: what comes back then
+            meets no queue. The flows' round-trip time is shared out to both.
+        aqm: A scheme for both or for each ("cake@up+fq-codel@down"); the scenario's own if None.
+        seed: Of all random streams.
+
+    Raises:
+        InputError: The scenario is wrong, or a line cannot do what it asks for.
+    """
+
+    def __init__(self, scenario: str, aqm: str | None = None, seed: int = 1) -> None:
+        up, down = _core.Line.pair(scenario, aqm, seed)
+        self.up: Line[Payload] = Line._of(up)
+        self.down: Line[Payload] = Line._of(down)
+
+    def next_event(self) -> int | None:
+        """Return the time at which to call `pop` next, ns; None if both lines are empty."""
+        times = [time for line in (self.up, self.down) if (time := line.next_event()) is not None]
+        return min(times, default=None)
+
+    def pop(self, now: int) -> tuple[Literal["up", "down"], Delivery[Payload]] | None:
+        """Take the packet that comes out next at `now` or before, ns, in either direction; at one instant upwards first.
+
+        Returns:
+            Its direction and the packet; None if what was due was none.
+
+        Raises:
+            InputError: Time goes backwards, or nothing is due.
+        """
+        up, down = self.up.next_event(), self.down.next_event()
+        is_down = down is not None and (up is None or down < up)
+        found = (self.down if is_down else self.up).pop(now)
+        return None if found is None else ("down" if is_down else "up", found)
+
+    def pop_dropped(self) -> Dropped[Payload] | None:
+        """Take the next packet that was dropped, those on the way up first; None if there is none."""
+        return self.up.pop_dropped() or self.down.pop_dropped()
+
+    def copy(self) -> "Path[Payload]":
+        """Return a copy, which goes its own way from here on."""
+        path = Path.__new__(Path)
+        path.up, path.down = self.up.copy(), self.down.copy()
+        return path
+
+    def __repr__(self) -> str:
+        return f"<Path: {self.up!r} up, {self.down!r} down>"
